@@ -1,8 +1,8 @@
-/** A violation of one field, from the body or the query of the request. */
+/** A violation of one field in the body or query of the request. */
 export interface FieldViolation {
   /** JSON pointer of the field, such as `/dataWarehouseTarget/tableName`; `/` for the whole body. */
   pointer: string
-  /** What is wrong with the field, without a subject: `must not be empty`. */
+  /** The error of the field, without a subject: `must not be empty`. */
   detail: string
 }
 
@@ -18,16 +18,16 @@ export interface ProblemDocument {
   errors?: FieldViolation[]
 }
 
-/** The service refused the request. `message` is a sentence for users: what is wrong, and what to do. */
+/** The service rejected the request. `message` is a sentence for users: what is wrong, and what to do. */
 export class RemoteProblem extends Error {
   override readonly name = 'RemoteProblem'
   /** The HTTP status, 400 to 599. */
   readonly status: number
   /** A stable code that programs can rely on, such as `not-found`. docs/problems.md lists all codes. */
   readonly code: string
-  /** The violations of single fields, for forms. */
+  /** The violations of single fields, for showing them in forms. */
   readonly errors: readonly FieldViolation[]
-  /** The id under which the service logged the request. */
+  /** The request id in the service's log. */
   readonly requestId: string | undefined
   /** Seconds to wait before the next attempt, if the service sent Retry-After. */
   readonly retryAfter: number | undefined
@@ -43,10 +43,10 @@ export class RemoteProblem extends Error {
 }
 
 /**
- * - `unreachable`: no connection, or it broke before the response was complete;
- * - `timed-out`: no complete response in time;
- * - `overloaded`: the service or its proxy returned 502, 503 or 504;
- * - `malformed-answer`: the response is not one of Sluice, or of another version.
+ * - `unreachable`: no connection, or it broke before the response was complete.
+ * - `timed-out`: no complete response in time.
+ * - `overloaded`: the service or its proxy returned 502, 503 or 504.
+ * - `malformed-answer`: the response does not come from Sluice, or from another version of it.
  */
 type UnavailableReason = 'unreachable' | 'timed-out' | 'overloaded' | 'malformed-answer'
 
@@ -56,7 +56,9 @@ interface UnavailableDetails {
   retryAfter?: number | undefined
 }
 
-/** No usable response. It is unknown whether a write was carried out, except for `overloaded`, where it was not. */
+/**
+ * No usable response arrived. It is unknown whether a write was carried out, except for `overloaded`: then it was not.
+ */
 export class ServiceUnavailable extends Error {
   override readonly name = 'ServiceUnavailable'
   readonly reason: UnavailableReason
@@ -73,7 +75,7 @@ export class ServiceUnavailable extends Error {
   }
 }
 
-/** Wraps an error of a body's source, so that it is not mistaken for an error of the connection. */
+/** Wraps an error of the source of a body, so that it is not mistaken for a connection error. */
 export class BodySourceError extends Error {
   constructor(cause: unknown) {
     super('The body cannot be read.', { cause })

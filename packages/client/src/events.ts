@@ -5,7 +5,7 @@ import { dataPipelines, type LogEntry, type Run } from './generated/pipeline.ts'
 
 /** A server-sent event, as defined in the HTML Standard. */
 export interface ServerSentEvent<Data> {
-  /** The id of this event, or of the last one that had an id. */
+  /** The id of this event, or of the last event that had an id. */
   id: string
   event: string
   data: Data
@@ -14,9 +14,12 @@ export interface ServerSentEvent<Data> {
 export interface EventOptions {
   /** Starts after the event with this id. */
   lastEventId?: string
-  /** Milliseconds for which a lost connection is restored, before the error is thrown. Default: a minute. */
+  /** Milliseconds for which the stream tries to restore a lost connection before it throws. Default: 60,000. */
   restoreForMs?: number
-  /** Milliseconds after which a connection without a byte is lost. The services send one every 15 seconds. Default: 45,000. */
+  /**
+   * Milliseconds without a byte after which a connection counts as lost. The services send one every 15 seconds.
+   * Default: 45,000.
+   */
   silenceLimitMs?: number
 }
 
@@ -25,8 +28,9 @@ const defaultRestoreMs = 60_000
 const defaultSilenceLimitMs = 45_000
 
 /**
- * Yields the events of a stream. A lost or ended connection is restored after the last event that was received, until
- * the loop is left or the signal aborts. Throws `RemoteProblem` if the service refuses the stream.
+ * Yields the events of a stream. After a lost or ended connection, connects again and continues after the last received
+ * event. Stops when the caller leaves the loop or the signal aborts. Throws `RemoteProblem` if the service rejects the
+ * request.
  */
 export async function* events<Path extends string, Query, Body, Data>(
   client: ServiceClient,
@@ -57,7 +61,7 @@ export async function* events<Path extends string, Query, Body, Data>(
   }
 }
 
-/** Yields the text of a response as it arrives, until it ends or is silent for too long. */
+/** Yields the text of a response as it arrives, until it ends or sends nothing for too long. */
 export async function* textsOf(
   { body }: Response,
   silenceLimitMs: number,
@@ -89,7 +93,10 @@ interface StreamState {
   reconnectDelayMs: number
 }
 
-/** Parses the text of a stream, by the rules of the HTML Standard. An event that is not complete at the end is dropped. */
+/**
+ * Parses the text of an event stream by the rules of the HTML Standard. Discards an event that is incomplete at the
+ * end.
+ */
 export async function* parseEvents(
   texts: AsyncIterable<string>,
   state: StreamState,
@@ -99,7 +106,7 @@ export async function* parseEvents(
   let event = ''
   let data: string[] = []
   for await (const text of texts) {
-    // A carriage return at the end may be the first half of a line break.
+    // A carriage return at the end may be the first half of a CRLF.
     const lines = (incompleteLine + text).split(/\r\n|\n|\r(?!$)/)
     incompleteLine = lines.pop() ?? ''
     for (const line of lines) {
@@ -127,12 +134,12 @@ function parseData({ path }: Operation, text: string): unknown {
   }
 }
 
-/** A line of the log, or the run after its last progress. */
+/** A line of the run's log, or the run with its latest progress. */
 export type RunEvent = { event: 'log'; data: LogEntry } | { event: 'run'; data: Run }
 
 /**
- * Yields the log lines and the progress of a run of a data pipeline, from its start to its end. The last event is the
- * run with `finished`.
+ * Yields the log lines and the progress of a data pipeline's run, from its start to its end. The last event is the run
+ * with `finished`.
  */
 export async function* followRun(
   client: ServiceClient,

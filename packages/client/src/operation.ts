@@ -1,24 +1,24 @@
-/** Carries a type and no value. */
+/** A type without a value. It carries the type parameter for inference. */
 interface TypeCarrier<T> {
   readonly '~typeOf'?: T
 }
 
-/** An operation of a service: how it is requested, and the types of what it takes and returns. */
+/** An operation of a service: how it is requested, and the types of its input and result. */
 export interface Operation<Path extends string = string, Query = any, Body = any, Result = any, Form = any> {
-  /** The HTTP method, in small letters. */
+  /** The HTTP method in lower case. */
   method: string
-  /** Path below `/api/v1`, with `:name` for parameters. */
+  /** The path below `/api/v1`, with `:name` for parameters. */
   path: Path
-  /** Whether the operation changes something. Default: `read` for GET, otherwise `write`. */
+  /** `write` if the operation changes something. Default: `read` for GET, otherwise `write`. */
   effect?: 'read' | 'write'
-  /** Whether the response is a stream of server-sent events. */
+  /** True if the response is a stream of server-sent events. */
   events?: boolean
-  /** The media type of a body that is a file. */
+  /** The media type, if the body is a file. */
   upload?: string
   query?: TypeCarrier<Query>
   body?: TypeCarrier<Body>
   response?: TypeCarrier<Result>
-  /** The fields before the file of a `multipart/form-data` upload. */
+  /** The fields before the file in a `multipart/form-data` upload. */
   form?: TypeCarrier<Form>
 }
 
@@ -29,7 +29,7 @@ type PathParameters<Path extends string> = Path extends `${string}:${infer Name}
     ? { [K in Name]: string }
     : {}
 
-/** A field that is required if its type is, and absent if it is undefined. */
+/** A field that is required unless its type allows undefined. */
 type InputField<Name extends string, T> = undefined extends T
   ? { [K in Name]?: undefined }
   : {} extends T
@@ -37,9 +37,9 @@ type InputField<Name extends string, T> = undefined extends T
     : { [K in Name]: T }
 
 export interface CallOptions {
-  /** Ends the call, which then rejects with the reason of the signal. */
+  /** Aborts the call, which then rejects with the signal's reason. */
   signal?: AbortSignal | undefined
-  /** Further headers, such as `if-match` with the ETag of the version that was read. */
+  /** Additional headers, such as `if-match` with the ETag of the version that was read. */
   headers?: Record<string, string>
 }
 
@@ -54,7 +54,7 @@ export type CallInput<Path extends string, Query, Body> = PathAndQuery<Path, Que
   (undefined extends Body ? { body?: undefined } : { body: Body }) &
   CallOptions
 
-/** The input may be omitted if all of its fields may. */
+/** The input parameter, which is optional if all its fields are optional. */
 export type OptionalInput<Input> = {} extends Input ? [input?: Input] : [input: Input]
 
 export type UploadInput<Path extends string, Query, Form> = PathAndQuery<Path, Query> &

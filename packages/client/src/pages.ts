@@ -3,7 +3,7 @@ import type { ServiceClient } from './service-client.ts'
 
 export interface ListPage<Item> {
   items: Item[]
-  /** Items on all pages, if the service counted them. */
+  /** The number of items on all pages, if the service counted them. */
   total: number | undefined
 }
 
@@ -13,12 +13,12 @@ type PagedInput<Path extends string, Query, Body> =
     ? [input?: CallInput<Path, Query, Body>]
     : [input: CallInput<Path, Query, Body>]
 
-/** Items of one page, unless the input says otherwise. The services return at most 1,000. */
+/** The number of items per page, unless the input specifies another. The services return at most 1,000. */
 const defaultPageSize = 200
 
 /**
- * Yields the pages of a list or search, from the first or the one that the input names. Each page is requested when it
- * is needed.
+ * Yields the pages of a list or search, from the first page or from the one in the input. Requests each page when it is
+ * needed.
  */
 export async function* pages<Path extends string, Query, Body, Result extends readonly unknown[]>(
   client: ServiceClient,
@@ -45,7 +45,7 @@ export async function* items<Path extends string, Query, Body, Result extends re
   for await (const page of pages(client, operation, ...input)) yield* page.items
 }
 
-/** Returns the input for the page at a position. A search has its position in the body, a list in the query. */
+/** Returns the input for the page at a position. A search contains its position in the body, a list in the query. */
 function atPosition({ method }: Operation, { query, body, ...input }: UntypedInput, position: object): UntypedInput {
   const size = { pageSize: defaultPageSize }
   if (method === 'get') return { ...input, query: { ...size, ...(query as object), ...position } }

@@ -2,7 +2,10 @@ import { type DetailedError, Upload, type UploadOptions } from 'tus-js-client'
 import type { RequestTransport } from './service-client.ts'
 import { FetchStack } from './tus-fetch-stack.ts'
 
-/** Keeps the address of an unfinished upload, such as `localStorage`. The address is useless without a token of its user. */
+/**
+ * Stores the address of an unfinished upload, as `localStorage` does. The address is useless without a token of its
+ * user.
+ */
 export interface ResumeStorage {
   getItem(key: string): string | null | Promise<string | null>
   setItem(key: string, value: string): unknown
@@ -10,28 +13,32 @@ export interface ResumeStorage {
 }
 
 export interface ResumableOptions {
-  /** Called with the number of bytes that were sent, and the size. It restarts where the service continues. */
+  /**
+   * Called with the number of bytes sent and the total size. After an interruption, the number continues from where the
+   * service continues.
+   */
   onProgress?: (sent: number, size: number) => void
-  /** Lets another page or process continue the upload of the same file. */
+  /** A store that lets another page or process continue the upload of the same file. */
   storage?: ResumeStorage
   /**
-   * Names the content of the file in the storage, such as by its path and its time of change. The default for a `File` consists of its name,
-   * size and time of change; any other Blob is stored only with this option.
+   * Identifies the content of the file in the storage, for example by path and modification time. Default for a `File`:
+   * its name, size and modification time. Any other Blob is stored only with this option.
    */
   key?: string
-  /** Milliseconds before each new attempt. They start again whenever bytes were stored. */
+  /** Milliseconds before each new attempt. The list starts again whenever bytes were stored. */
   retryDelays?: number[]
 }
 
-/** Half a minute in all, and longer than a restart of the service. */
+/** Half a minute in total, which is longer than a restart of the service. */
 const defaultRetryDelays = [500, 1_000, 2_000, 5_000, 10_000, 15_000]
 
-/** Statuses after which the service does not have the upload any more, or would refuse it again. */
+/** Statuses after which the service no longer has the upload, or would reject it again. */
 const endStatuses: readonly number[] = [404, 410, 413, 422]
 
 /**
- * Returns a transport for `upload` that continues a broken upload to a data pipeline where it ended, by tus 1.0. It needs the
- * package tus-js-client. Use it for one file; `upload` repeats it after an outage and with a renewed token.
+ * Returns a transport for `upload` that uploads by tus 1.0 and continues a broken upload to a data pipeline where it
+ * stopped. Requires the package tus-js-client. Use it for one file; `upload` repeats it after an outage and with a
+ * renewed token.
  */
 export function resumableTransport(file: Blob, options: ResumableOptions = {}): RequestTransport {
   /** The address of the upload, once it is known. */
@@ -63,7 +70,7 @@ export function resumableTransport(file: Blob, options: ResumableOptions = {}): 
         headers: headersOf(init, 'application/json, application/problem+json'),
       })
     if (refusal) {
-      // The response to HEAD has no body, so GET returns the reason.
+      // The response to HEAD has no body, so GET is sent to get the reason.
       const hasNoReason = address !== undefined && (await refusal.clone().text()) === ''
       const explained = hasNoReason ? await readUpload() : refusal
       if (endStatuses.includes(refusal.status)) await forget()
@@ -87,8 +94,8 @@ interface UploadDestination {
 }
 
 /**
- * Sends what the service does not have. Returns its refusal, or undefined when it has everything. Rejects if the
- * connection is lost for longer than all delays together.
+ * Sends the part of the file that the service does not have. Returns the service's rejection, or undefined when it has
+ * everything. Rejects if the connection is lost for longer than all delays together.
  */
 function sendFile(
   file: Blob,
@@ -106,7 +113,8 @@ function sendFile(
       finish()
     }
     const tusOptions: UploadOptions = {
-      // Given an endpoint, tus-js-client starts again after any error of the address, such as an overload.
+      // If tus-js-client had an endpoint, it would start a new upload after any error of the address, such as an
+      // overload.
       endpoint: address ? null : uploads,
       uploadUrl: address ?? null,
       headers: headersOf(init),
@@ -127,7 +135,7 @@ function sendFile(
           if (refusal) resolve(refusal)
           else reject((error as DetailedError).causingError ?? error)
         }),
-      // Browsers report progress only to XMLHttpRequest, which is the default there.
+      // Browsers report upload progress only to XMLHttpRequest, which tus-js-client uses there by default.
       ...('XMLHttpRequest' in globalThis ? {} : { httpStack: new FetchStack() }),
       fileReader: { openFile: async (blob: Blob) => blobSource(blob) },
     }
@@ -144,7 +152,7 @@ const blobSource = (blob: Blob) => ({
   close() {},
 })
 
-/** Returns the response that ended an upload; undefined if no response arrived. */
+/** Returns the response that ended an upload, or undefined if no response arrived. */
 function toResponse({ originalResponse }: DetailedError): Response | undefined {
   if (!originalResponse) return undefined
   const headers = new Headers()
@@ -155,7 +163,7 @@ function toResponse({ originalResponse }: DetailedError): Response | undefined {
   return new Response(originalResponse.getBody(), { status: originalResponse.getStatus(), headers })
 }
 
-/** Returns the address for uploads by tus that corresponds to that of the plain upload. */
+/** Returns the address for tus uploads that corresponds to the address for plain uploads. */
 function uploadsAddress({ origin, pathname }: URL): string {
   const match = /^(.*\/data-pipelines\/[^/]+)\/file$/.exec(pathname)
   if (!match) throw new TypeError('Only uploads to data pipelines can be continued: use dataPipelines.upload.')
@@ -168,14 +176,16 @@ function headersOf({ headers }: RequestInit, accept?: string): Record<string, st
   return { ...others, ...(accept && { accept }) }
 }
 
-/** Returns the key of the file in the storage; undefined if the upload is not stored. */
+/** Returns the key of the file in the storage, or undefined if the upload must not be stored. */
 function storageEntry(uploads: string, file: Blob, { storage, key }: ResumableOptions): string | undefined {
   const { name, lastModified } = file as Blob & { name?: string; lastModified?: number }
   const content = key ?? (name === undefined ? undefined : `${name} ${lastModified}`)
   return storage && content !== undefined ? `sluice-upload ${uploads} ${content} ${file.size}` : undefined
 }
 
-/** Returns the stored address of an upload. Ignores addresses of other places, to which the token must not be sent. */
+/**
+ * Returns the stored address of an upload. Ignores addresses of other services, to which the token must not be sent.
+ */
 async function findStoredAddress(storage: ResumeStorage, entry: string, uploads: string): Promise<string | undefined> {
   const stored = await storage.getItem(entry)
   const isUploadAddress = stored?.startsWith(uploads) && /^\/[\w-]+$/.test(stored.slice(uploads.length))

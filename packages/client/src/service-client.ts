@@ -1,23 +1,23 @@
 import { BodySourceError, type ProblemDocument, RemoteProblem, ServiceUnavailable } from './errors.ts'
 import type { CallInput, Operation, OptionalInput, UntypedInput } from './operation.ts'
 
-/** Sends a request and returns its response, as the global `fetch` does. */
+/** Sends a request and returns its response, like the global `fetch`. */
 export type RequestTransport = (url: URL, init: RequestInit) => Promise<Response>
 
 /**
- * Returns the access token of a request, or undefined to send none. After a service has rejected a token, it is called
- * with that token and may return another one, with which the request is repeated.
+ * Returns the access token for a request, or undefined to send none. After a service has rejected a token, the function
+ * is called with that token and may return another one, with which the request is repeated.
  */
 export type TokenSource = (rejected?: string) => string | undefined | Promise<string | undefined>
 
 interface ServiceClientOptions {
-  /** Address of the service without `/api/v1`, such as `https://data.example.org`. */
+  /** The address of the service without `/api/v1`, such as `https://data.example.org`. */
   baseUrl: string
-  /** An API token, or the `token` of a session. Without it, the client is anonymous. */
+  /** An API token, or the `token` function of a session. Without it, the client is anonymous. */
   token?: string | TokenSource
-  /** Headers of every request. */
+  /** Returns headers for every request. */
   headers?: () => Record<string, string>
-  /** Milliseconds for each attempt, to the last byte of the response. Uploads have no limit. Default: 30,000. */
+  /** Milliseconds for each attempt, until the last byte of the response. Uploads have no limit. Default: 30,000. */
   timeout?: number
 }
 
@@ -30,27 +30,27 @@ export interface ServiceResponse<Result> {
 
 interface SendOptions {
   transport?: RequestTransport
-  /** Whether the request can be sent again with another token. Default: true. */
+  /** True if the request can be sent again with another token. Default: true. */
   replay?: boolean
 }
 
 /**
- * A client of one service. Every method throws `RemoteProblem` if the service refuses the request, `ServiceUnavailable`
- * without a usable response, and the signal's reason if the signal aborted the request. A read is repeated once if the
- * service is unreachable or overloaded.
+ * A client of one service. Every method throws `RemoteProblem` if the service rejects the request, `ServiceUnavailable`
+ * if no usable response arrives, and the signal's reason on abort. A read is repeated once if the service is
+ * unreachable or overloaded.
  */
 export interface ServiceClient {
-  /** Returns the body of the response; undefined for an operation without one. */
+  /** Returns the body of the response, or undefined for an operation without one. */
   call<Path extends string, Query, Body, Result>(
     operation: Operation<Path, Query, Body, Result>,
     ...input: OptionalInput<CallInput<Path, Query, Body>>
   ): Promise<Result>
-  /** Returns the body with status and headers. */
+  /** Returns the body of the response with its status and headers. */
   request<Path extends string, Query, Body, Result>(
     operation: Operation<Path, Query, Body, Result>,
     ...input: OptionalInput<CallInput<Path, Query, Body>>
   ): Promise<ServiceResponse<Result>>
-  /** Returns the response as soon as its headers have arrived, for files and streams. */
+  /** Returns the response as soon as its headers have arrived. Use it for files and streams. */
   fetch<Path extends string, Query, Body>(
     operation: Operation<Path, Query, Body>,
     ...input: OptionalInput<CallInput<Path, Query, Body>>
@@ -63,14 +63,17 @@ export const formType = 'multipart/form-data'
 const defaultTimeoutMs = 30_000
 const retryDelayMs = 200
 
-/** Creates a client. Its first request connects to the service. Throws `TypeError` for an invalid address. */
+/** Creates a client. Connects at the first request. Throws `TypeError` for an invalid address. */
 export function serviceClient(options: ServiceClientOptions): ServiceClient {
   const { baseUrl, token, timeout = defaultTimeoutMs } = options
   if (!URL.canParse(baseUrl, page?.href) || !/^https?:$/.test(new URL(baseUrl, page?.href).protocol))
     throw new TypeError(`baseUrl must be an address such as https://data.example.org, not "${baseUrl}".`)
   const findToken: TokenSource = typeof token === 'function' ? token : () => token
 
-  /** Sends a request, and reads its response. Repeats it once with a renewed token, or if a read fails because of an outage. */
+  /**
+   * Sends a request and reads its response. Repeats it once with a renewed token, or if a read fails because of an
+   * outage.
+   */
   async function exchange<T>(
     operation: Operation,
     input: UntypedInput,
@@ -108,7 +111,10 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
   }
 }
 
-/** Whether the service was not reachable, or did nothing because of overload. A slow service would only become slower. */
+/**
+ * True if the service was not reachable, or did nothing because of overload. A time-out does not count, because a retry
+ * would slow the service down further.
+ */
 export const isOutage = (error: unknown): boolean =>
   error instanceof ServiceUnavailable && (error.reason === 'unreachable' || error.reason === 'overloaded')
 
@@ -121,7 +127,7 @@ const operationName = ({ method, path }: Operation): string => `${method.toUpper
 
 const fetchWith: RequestTransport = (url, init) => fetch(url, init)
 
-/** Resolves after the time. Rejects with the reason of the signal if it aborts first. */
+/** Resolves after this time. Rejects with the signal's reason if it aborts first. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
@@ -142,7 +148,7 @@ interface AttemptLimits {
   signal: AbortSignal | undefined
 }
 
-/** Sends the request once, and reads its response within the timeout. */
+/** Sends the request once and reads its response within the time limit. */
 async function attemptExchange<T>(
   name: () => string,
   url: URL,
@@ -171,17 +177,20 @@ async function attemptExchange<T>(
   }
 }
 
-/** The address of the page in a browser. */
+/** The address of the current page in a browser. */
 const page = (globalThis as { location?: { href: string; origin: string } }).location
 
-/** Browsers hide the reason from pages, and the most frequent one is a missing permission for the page. */
+/**
+ * Returns the message for an unreachable service. Browsers hide the reason from pages; the most frequent one is that
+ * the service does not allow the page's origin.
+ */
 function unreachableMessage({ origin }: URL, error: unknown): string {
   const isCrossOrigin = page !== undefined && page.origin !== origin
   const advice = isCrossOrigin ? ` If the service runs, add ${page.origin} to its setting CORS_ORIGINS.` : ''
   return `${origin} cannot be reached: ${innermostMessage(error)}.${advice}`
 }
 
-/** Returns the innermost cause, because Node's fetch only reports "fetch failed". */
+/** Returns the message of the innermost cause, because Node's fetch only reports "fetch failed". */
 function innermostMessage(error: unknown): string {
   let inner = error as Error & { code?: string; errors?: (Error & { code?: string })[] }
   while (inner.cause) inner = inner.cause as typeof inner
@@ -189,7 +198,7 @@ function innermostMessage(error: unknown): string {
   return message || code || String(error)
 }
 
-/** Returns the error for a response that is not a success. */
+/** Returns the error for a response with an error status. */
 async function refusalOf(name: string, response: Response): Promise<Error> {
   const { status, headers } = response
   if (status < 400) {
@@ -214,7 +223,10 @@ function parseProblem(headers: Headers, text: string): ProblemDocument | undefin
   }
 }
 
-/** Returns the problem for a response that is not a problem of the service, usually because a proxy rejected the request. */
+/**
+ * Returns the problem for an error response that is not a problem document, usually because a proxy rejected the
+ * request.
+ */
 const undocumentedProblem = (name: string, status: number): ProblemDocument => ({
   type: `urn:problem:http-${status}`,
   title: `${name} was refused.`,
@@ -255,7 +267,7 @@ function requestInit(
   { body, headers }: UntypedInput,
   common: Record<string, string>,
 ): RequestInit {
-  // The runtime sets the media type of a form, which contains the separator of its parts.
+  // For a form, the runtime sets the media type, because it contains the separator of the form's parts.
   const type = upload ?? (body === undefined ? '' : 'application/json')
   const allHeaders = new Headers({
     accept: `${events ? 'text/event-stream' : 'application/json'}, application/problem+json`,
@@ -265,13 +277,15 @@ function requestInit(
   return {
     method: method.toUpperCase(),
     headers: allHeaders,
-    // A service never redirects, and following a redirect would send the token to an unknown host.
+    // The services never redirect these requests, and following a redirect would send the token to an unknown host.
     redirect: 'manual',
     ...(body !== undefined && { body: JSON.stringify(body) }),
   }
 }
 
-/** Returns the address of an operation. Throws `TypeError` for a path parameter that is missing or would change the path. */
+/**
+ * Returns the URL of an operation. Throws `TypeError` for a path parameter that is missing or would change the path.
+ */
 function addressOf(baseUrl: string, operation: Operation, { params = {}, query = {} }: UntypedInput): URL {
   const path = operation.path.replaceAll(/:(\w+)/g, (_match, name: string) =>
     encodePathSegment(operation, name, (params as Record<string, string>)[name]),
@@ -285,7 +299,10 @@ function addressOf(baseUrl: string, operation: Operation, { params = {}, query =
   return url
 }
 
-/** Returns a value as a percent-encoded path segment. Throws for `.` and `..`, because URLs resolve them even if they are encoded as `%2e%2e`. */
+/**
+ * Returns a value as a percent-encoded path segment. Throws for `.` and `..`, because URLs resolve them even if they
+ * are encoded as `%2e%2e`.
+ */
 function encodePathSegment(operation: Operation, name: string, value: string | undefined): string {
   if (typeof value !== 'string' || /^$|^\.\.?$/.test(value))
     throw new TypeError(

@@ -2,27 +2,30 @@ import { ServiceUnavailable, RemoteProblem } from './errors.ts'
 import { auth, type SecondFactorDemand, type Tokens } from './generated/identity.ts'
 import { serviceClient } from './service-client.ts'
 
-/** A signed-in user. The tokens are only in memory. */
+/** A user after sign-in. The tokens are only in memory. */
 export interface UserSession {
-  /** For `serviceClient({ baseUrl, token })`: returns an access token, and renews it before it expires. */
+  /** For `serviceClient({ baseUrl, token })`. Returns an access token, and renews it before it expires. */
   token: (rejected?: string) => Promise<string>
-  /** Ends the session, for all who have its tokens. */
+  /** Ends the session for all programs that have its tokens. */
   signOut(): Promise<void>
 }
 
 export interface PasswordSignIn {
-  /** Address of the identity service, such as `https://id.example.org`. */
+  /** The address of the identity service, such as `https://id.example.org`. */
   identityUrl: string
   username: string
   password: string
 }
 
-/** The password was correct, and the user has a second factor. */
+/** The password was correct, and the user must also enter a second factor. */
 export class SecondFactorRequired extends Error {
   override readonly name = 'SecondFactorRequired'
-  /** What the user can enter: `TOTP`, the code of an authenticator app, or `RECOVERY_CODE`. */
+  /** The accepted factors: `TOTP`, the code of an authenticator app, or `RECOVERY_CODE`. */
   readonly methods: readonly string[]
-  /** Completes the sign-in within five minutes. Throws `RemoteProblem` for a wrong code; call it again with another one. */
+  /**
+   * Completes the sign-in within five minutes. Throws `RemoteProblem` for a wrong code; it can then be called again
+   * with another code.
+   */
   readonly confirm: (code: string) => Promise<UserSession>
 
   constructor({ methods }: SecondFactorDemand['secondFactor'], confirm: (code: string) => Promise<UserSession>) {
@@ -43,9 +46,9 @@ export async function signIn({ identityUrl, username, password }: PasswordSignIn
   )
 }
 
-/** Returns the session of tokens that the identity service issued. Only one session may use a refresh token. */
+/** Returns a session for tokens that the identity service issued. Only one session may use a refresh token. */
 export function sessionFromTokens(identityUrl: string, tokens: Tokens): UserSession {
-  /** Undefined after the sign-out. */
+  /** Undefined after sign-out. */
   let currentTokens: Tokens | undefined = tokens
   const anonymous = serviceClient({ baseUrl: identityUrl })
   const renewed = renewedToken(async () => {
@@ -73,19 +76,22 @@ export function sessionFromTokens(identityUrl: string, tokens: Tokens): UserSess
   }
 }
 
-/** An access token and the seconds for which it is valid. */
+/** An access token and the number of seconds for which it is valid. */
 interface AccessToken {
   accessToken: string
   expiresIn: number
 }
 
-/** Seconds before its end in which a token is renewed: longer than any request needs until its token is checked. */
+/**
+ * A token is renewed this many seconds before it expires. That is longer than any request needs until its token is
+ * checked.
+ */
 const marginSeconds = 60
 
 /**
- * Returns a token source that calls `renew` when no token is held, shortly before the token expires, and after a
- * service has rejected it. Concurrent requests share one renewal, because a refresh token is valid once. While the
- * renewal fails for lack of a connection, the held token is used until it expires.
+ * Returns a token source that calls `renew` if it has no token, shortly before the token expires, and after a service
+ * has rejected it. Concurrent requests share one renewal, because a refresh token can be used only once. If renewal
+ * fails because of the connection, the current token is used until it expires.
  */
 export function renewedToken(renew: () => Promise<AccessToken>, first?: AccessToken): UserSession['token'] {
   let current = first && computeValidity(first)
@@ -110,7 +116,7 @@ export function renewedToken(renew: () => Promise<AccessToken>, first?: AccessTo
   }
 }
 
-/** Returns a token with the times at which it is renewed and expires, in milliseconds. */
+/** Returns a token with the times at which it must be renewed and expires, as Unix milliseconds. */
 function computeValidity({ accessToken: token, expiresIn }: AccessToken) {
   const end = Date.now() + expiresIn * 1000
   return { token, end, renewal: end - Math.min(marginSeconds, expiresIn / 2) * 1000 }

@@ -1,7 +1,9 @@
 import type { HttpRequest, HttpResponse, HttpStack } from 'tus-js-client'
 import { readAhead, readBlob, streamTransport } from './upload.ts'
 
-/** Sends the requests of tus-js-client with `fetch`, which streams a Blob without holding it in memory. For Node.js. */
+/**
+ * Sends the requests of tus-js-client with `fetch`, which streams a Blob without loading it into memory. For Node.js.
+ */
 export class FetchStack implements HttpStack {
   createRequest(method: string, url: string): HttpRequest {
     return new FetchRequest(method, url)

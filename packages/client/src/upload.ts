@@ -3,22 +3,28 @@ import type { Operation, UntypedInput, UploadInput } from './operation.ts'
 import { formType, isOutage, pause, type ServiceClient, type RequestTransport } from './service-client.ts'
 
 /**
- * The bytes of a file. In browsers, a `File` or another `Blob`. In Node.js, also a readable stream, or what
- * `fs.openAsBlob` returns. Only a Blob can be sent again after a broken connection.
+ * The bytes of a file. In browsers: a `File` or another `Blob`. In Node.js also: a readable stream, or the result of
+ * `fs.openAsBlob`. Only a Blob can be sent again after a broken connection.
  */
 export type UploadBody = Blob | AsyncIterable<Uint8Array>
 
 export interface UploadOptions {
   body: UploadBody
-  /** Bytes. The default for a Blob is its size. With it, a service can reject a file that is too large at once. */
+  /**
+   * The size in bytes. Default for a Blob: its size. If it is sent, a service can immediately reject a file that is too
+   * large.
+   */
   size?: number
-  /** Called with the number of bytes that were sent, and the size if it is known. After a broken connection, it restarts at 0. */
+  /**
+   * Called with the number of bytes sent, and the total size if it is known. After a broken connection, the number
+   * restarts at 0.
+   */
   onProgress?: (sent: number, size: number | undefined) => void
-  /** How often a Blob is sent until the connection holds. Default: 3. */
+  /** The maximum number of attempts to send a Blob if the connection breaks. Default: 3. */
   attempts?: number
   /**
-   * Sends the request in another way, such as `resumableTransport` of `@sluice/client/resumable`. It adds the body
-   * itself, and its response is the response of the operation.
+   * Sends the request in another way, such as `resumableTransport` of `@sluice/client/resumable`. It must add the body
+   * itself, and its response becomes the response of the operation.
    */
   transport?: RequestTransport
 }
@@ -26,8 +32,8 @@ export interface UploadOptions {
 const retryDelayMs = 2_000
 
 /**
- * Uploads a file. A complete upload replaces the previous file at once, so a broken one changes nothing. Throws as the
- * client does, and the error of the body's source unchanged.
+ * Uploads a file. A complete upload replaces the previous file at once, so a broken one changes nothing. Throws the
+ * client's errors, and errors of the body's source unchanged.
  */
 export async function upload<Path extends string, Query, Result, Form>(
   client: ServiceClient,
@@ -62,7 +68,7 @@ interface BlobUpload {
   onProgress?: UploadOptions['onProgress']
 }
 
-/** Sends a Blob. Browsers report progress only to XMLHttpRequest. */
+/** Sends a Blob with progress. Browsers report progress only to XMLHttpRequest. */
 function blobTransport(
   file: Blob,
   { upload: type }: Operation,
@@ -88,7 +94,7 @@ function blobTransport(
   }
 }
 
-/** Returns a form with these fields before the file, as services require. */
+/** Returns a form with these fields before the file, as the services require. */
 function formWith(fields: object, file: Blob): FormData {
   const form = new FormData()
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.append(name, String(value))
@@ -101,7 +107,7 @@ interface ProgressRequest {
   upload: { addEventListener(type: 'progress', listener: (event: { loaded: number }) => void): void }
   addEventListener(type: 'load' | 'error' | 'abort', listener: () => void): void
   status: number
-  /** The address of the response without fragment: another one after a redirect. */
+  /** The address of the response without a fragment. After a redirect, it differs from the request's address. */
   responseURL: string
   responseText: string
   open(method: string, url: string): void
@@ -127,7 +133,8 @@ function sendWithProgress(
     request.open(method, url.href)
     ;(headers as Headers).forEach((value, name) => request.setRequestHeader(name, value))
     request.upload.addEventListener('progress', ({ loaded }) => report(loaded))
-    // XMLHttpRequest follows redirects, and no option prevents that. The response of another address is refused as fetch refuses it.
+    // XMLHttpRequest follows redirects, and no option prevents that. So the response of another address is rejected
+    // here, as fetch would do.
     const isRedirected = () => request.responseURL !== '' && request.responseURL !== url.href.split('#')[0]
     request.addEventListener('load', () =>
       finish(() => resolve(isRedirected() ? Response.error() : responseOf(request))),
@@ -156,8 +163,8 @@ interface ByteSource {
 }
 
 /**
- * Starts to read a source at once, so that it is closed even if the request is never sent. A stream of Node.js that
- * cannot be opened would otherwise end the process.
+ * Starts reading a source at once, so that it is closed even if the request is never sent. Otherwise a Node.js stream
+ * that cannot be opened would end the process.
  */
 export function readAhead(source: AsyncIterable<Uint8Array>): ByteSource {
   const iterator = source[Symbol.asyncIterator]()
@@ -184,7 +191,7 @@ export async function* readBlob(file: Blob): AsyncGenerator<Uint8Array, void, vo
   }
 }
 
-/** Sends a stream, and counts what was taken from it. */
+/** Sends a stream, and counts the bytes taken from it. */
 export function streamTransport(source: ByteSource, { size, onProgress }: BlobUpload): RequestTransport {
   return async (url, init) => {
     let sent = 0

@@ -6,17 +6,17 @@ import type { ReadReporter, RememberedFeed, RowStream } from '@sluice/row-stream
 /** Passwords and tokens of a source, by the name of the secret field. */
 export type SourceSecrets = Readonly<Record<string, string>>
 
-/** The settings that a process provides to all its connectors. */
+/** Settings of the process that apply to all its connectors. */
 export interface ConnectorContext {
-  /** The directory of uploaded files, and of the spool for downloads that are not loaded yet. */
+  /** The directory for uploaded files and for the spool (temporary files of downloads that are not loaded yet). */
   filesDirectory: string
-  /** Addresses in the private network that the operator allows users to reach. */
+  /** Addresses in private networks that the operator allows users to reach. */
   allowed: OutgoingAllowList
   /** Replaces the default retry policy. */
   retryPolicy?: RetryPolicy
 }
 
-/** The source to read, and what to read from it. */
+/** The source to read, and which part of it. */
 export interface ReadRequest {
   type: string
   settings: unknown
@@ -24,28 +24,34 @@ export interface ReadRequest {
   secrets: SourceSecrets
   /** The input of the run, such as a reference to its uploaded file. */
   input: unknown
-  /** INCREMENTAL requests only the changes; FULL requests everything and is the default. */
+  /** INCREMENTAL requests only changes since the last read. FULL (default) requests everything. */
   mode?: 'FULL' | 'INCREMENTAL'
   /**
-   * The mode in which the rows will be written; REPLACE is the default. A source that recognises its files or objects returns only those for APPEND and
-   * MERGE that no earlier read has returned in this version.
+   * The mode in which the rows will be written. Default: REPLACE. For APPEND and MERGE, a source that recognises its
+   * files or objects returns only those that no earlier read has returned in their current version.
    */
   writeMode?: WriteMode
-  /** The name of the pipeline's own table. If a pipeline fills more tables, their names start with this one. */
+  /** The name of the pipeline's own table. If a pipeline fills further tables, their names start with this name. */
   table?: string
-  /** The cursor that the previous read stored with its rows. */
+  /** The cursor (position in the source) that the previous read stored with its rows. */
   cursor?: unknown
   /** Set if a user reset the cursor. The source then reads everything, or the changes since `from`. */
   reset?: { from?: string | undefined } | undefined
-  /** Column types and formats that the last load of the table used. Absent if the load must detect them again. */
+  /** The column types and formats that the table's last load used. Absent if the load must detect them again. */
   remembered?: RememberedFeed
-  /** For `listOptions`: a part of the option's name. The caller filters the result too, because not every source can search. */
+  /**
+   * For `listOptions`: a part of the option's name to search for. The caller filters the result too, because not every
+   * source can search.
+   */
   query?: string | undefined
-  /** For `listOptions`: the id of the parent of the options, such as a project. The default is the parent in the settings. */
+  /** For `listOptions`: the id of the options' parent, such as a project. Default: the parent in the settings. */
   within?: string | undefined
 }
 
-/** A value that a user can select for a setting. If the option is a table, `code` is its schema. */
+/**
+ * A value that a user can select for a setting. If the option is a table, `code` is its schema; if it is a column,
+ * `code` is its type.
+ */
 export interface SourceOption {
   id: string
   code: string
@@ -53,23 +59,32 @@ export interface SourceOption {
 }
 
 /**
- * A kind of source. It does not depend on warehouses, runs or schedules. All operations throw `SourceProblem` for problems that
- * a user can fix, and the reason of the signal after an abort.
+ * Reads one kind of source. Does not depend on warehouses, runs or schedules. All operations throw `SourceProblem` for
+ * problems that a user can fix, and the signal's reason after an abort.
  */
 export interface Connector {
-  /** Yields each table once. Reading starts when the caller requests the first table. */
+  /** Yields the row stream of each table once. Reading starts when the caller requests the first table. */
   read(request: ReadRequest, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream>
   /**
-   * Returns whether the source can continue from the request's cursor. If so, the caller merges the rows by primary key. The
-   * method is absent for a source that always reads everything.
+   * Returns true if the source can continue from the request's cursor. The caller then merges the rows by primary key.
+   * Absent for a source that always reads everything.
    */
   canReadIncrement?(request: ReadRequest): Promise<boolean>
-  /** Returns whether cursors are timestamps or opaque values. NONE, or an absent method, means that the source has no cursors. */
+  /**
+   * Returns the kind of cursors: MOMENT for timestamps, OPAQUE for other values, NONE if the source has no cursors.
+   * Absence also means NONE.
+   */
   getCursorKind?(settings: unknown): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
-  /** Sends a small request that needs the credentials. The method is absent if the source has no connection to test. */
+  /**
+   * Tests the connection with a small request that needs the credentials. Absent if the source has no connection to
+   * test.
+   */
   testConnection?(request: ReadRequest, signal: AbortSignal): Promise<void>
-  /** Lists the options of a setting in display order. Returns undefined for an unknown kind. The method is absent if no setting has options. */
+  /**
+   * Lists the options of a setting in display order. Returns undefined for an unknown kind of option. Absent if no
+   * setting has options.
+   */
   listOptions?(kind: string, request: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
-  /** Returns the first rows. If the method is absent, a preview calls `read` and stops after these rows. */
+  /** Returns the first rows. If absent, a preview calls `read` and stops after these rows. */
   preview?(request: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }

@@ -3,21 +3,24 @@ import { toUniqueIdentifiers } from '@sluice/row-stream'
 
 const maxNameBytes = 63
 const pathHashDigits = 8
-/** Bytes of the suffix of `addPathHash`: an underscore and the digits. */
+/** The bytes of the suffix that `addPathHash` adds: an underscore and the digits. */
 const pathHashSuffixBytes = 1 + pathHashDigits
 /**
- * A name of a long path counts as truncated if it is at most this many bytes shorter than the maximum, because truncation also
- * removes the rest of a split character and trailing underscores.
+ * The name of a long path counts as truncated if it is at most this many bytes below the maximum, because truncation
+ * also removes parts of a split character and trailing underscores.
  */
 const truncationToleranceBytes = 8
 
-/** Columns that identify the rows of a group and link them to their parents. */
+/**
+ * Columns that identify the rows of a group table and link them to their parent rows. A group is a list of objects
+ * inside a record.
+ */
 export const groupColumns = ['_row_id', '_parent_row_id', '_root_row_id', '_index'] as const
 
 /**
- * Returns the column names of paths in snake_case. The parts of a path are joined by `_`, and a leading `_` stays. A truncated name
- * ends in eight digits of the path's hash. A name that several paths would share does too, unless the path equals the name. The hash
- * makes a name independent of the order of the paths.
+ * Returns column names in snake_case for paths. The parts of a path are joined by `_`, and a leading `_` stays. A
+ * truncated name ends with eight digits of the path's hash. So does a name that several paths would share, unless the
+ * path equals the name. The hash makes each name independent of the order of the paths.
  */
 export function columnNames(paths: readonly string[]): string[] {
   const identifierNames = paths.map(toIdentifier)
@@ -49,7 +52,7 @@ const isTruncated = (path: string): boolean =>
 const addPathHash = (name: string, path: string): string =>
   `${truncateBytes(name, maxNameBytes - pathHashSuffixBytes)}_${hash('sha256', path).slice(0, pathHashDigits)}`
 
-/** Truncates a name to this many bytes in UTF-8, without splitting a character. */
+/** Truncates a name to this many UTF-8 bytes without splitting a character. */
 function truncateBytes(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   let truncated = ''

@@ -2,11 +2,13 @@ import { Ajv2020, type Options } from 'ajv/dist/2020.js'
 import type { DataValidateFunction } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 
-/** Creates a strict ajv validator that ignores inherited properties, checks formats, and finds duplicates in linear time. */
+/**
+ * Creates a strict ajv validator. It ignores inherited properties, checks formats, and finds duplicates in linear time.
+ */
 export function ajvWith(options: Options): Ajv2020 {
   const ajv = new Ajv2020({ strict: true, strictRequired: false, ownProperties: true, discriminator: true, ...options })
   addFormats.default(ajv)
-  // The `uniqueItems` of ajv compares every pair of objects, which takes seconds for 20,000 objects.
+  // ajv's `uniqueItems` compares every pair of objects, which takes seconds for 20,000 objects, so it is replaced.
   ajv.removeKeyword('uniqueItems')
   ajv.addKeyword({
     keyword: 'uniqueItems',
@@ -26,10 +28,10 @@ export function ajvWith(options: Options): Ajv2020 {
     validate: (names: string[], items: unknown[]) =>
       new Set(items.map((item) => keyOf(item, names))).size === items.length,
   })
-  // The keyword states why a field is required. The violation for a missing field shows the text.
+  // This keyword contains the reason why a field is required. The violation for a missing field shows it.
   ajv.addKeyword({ keyword: 'whyRequired', schemaType: 'string' })
   const dateTime = addFormats.default.get('date-time') as { validate(text: string): boolean }
-  // ajv-formats accepts leap seconds and zones such as +01, which `Date` cannot parse.
+  // ajv-formats accepts leap seconds and UTC offsets such as +01, which JavaScript's `Date` cannot parse.
   ajv.addFormat('date-time', (text: string) => dateTime.validate(text) && !Number.isNaN(Date.parse(text)))
   ajv.addFormat('idn-email', isEmail)
   ajv.addFormat(
@@ -41,8 +43,8 @@ export function ajvWith(options: Options): Ajv2020 {
 }
 
 /**
- * Returns a key that is equal for items with the same values of these properties. It ignores case, and treats `-` and
- * `_` as equal.
+ * Returns a key that is equal for items with the same values of these properties. Ignores case, and treats `-` and `_`
+ * as equal.
  */
 const keyOf = (item: unknown, names: string[]): string =>
   JSON.stringify(
@@ -55,7 +57,9 @@ const keyOf = (item: unknown, names: string[]): string =>
 
 const localPartPattern = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
 
-/** Returns whether a text is an email address. Accepts international domains; rejects quoted local parts and address literals. */
+/**
+ * True if a text is an email address. Accepts international domains. Rejects quoted local parts and address literals.
+ */
 function isEmail(text: string): boolean {
   const atSign = text.lastIndexOf('@')
   const localPart = text.slice(0, atSign)
@@ -72,13 +76,13 @@ interface DiscriminatedUnion {
   oneOf: { properties: Record<string, { const: unknown }>; required?: string[] }[]
 }
 
-/** Returns the names of the fields that every variant requires. */
+/** Returns the names of the fields that all variants require. */
 const requiredByAll = ({ oneOf: [first, ...others] }: DiscriminatedUnion): string[] =>
   (first?.required ?? []).filter((name) => others.every(({ required }) => required?.includes(name)))
 
 /**
- * Replaces the `discriminator` of ajv, which compiles all variants at once and takes a second for twenty large ones.
- * This keyword compiles a variant when a value first uses it.
+ * Replaces ajv's keyword `discriminator`, which compiles all variants at once and takes a second for twenty large ones.
+ * This one compiles a variant when a value first uses it.
  */
 function addDiscriminatorKeyword(ajv: Ajv2020): void {
   ajv.removeKeyword('discriminator')
@@ -127,7 +131,7 @@ function addDiscriminatorKeyword(ajv: Ajv2020): void {
   })
 }
 
-/** Returns JSON with sorted keys, which is the same for equal values. */
+/** Returns JSON with sorted keys, so that equal values give equal texts. */
 function toCanonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) => {
     const isObject = part !== null && typeof part === 'object' && !Array.isArray(part)

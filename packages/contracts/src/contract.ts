@@ -1,6 +1,9 @@
 import type { Static, TSchema } from 'typebox'
 
-/** A JSON Schema with the TypeScript type of its valid values. No value has the property `~typeOf`. */
+/**
+ * A JSON Schema together with the TypeScript type of its valid values. `~typeOf` exists only for the type; no value has
+ * it.
+ */
 export type Contract<T> = object & { readonly '~typeOf'?: T }
 
 export type TypeOf<C> = C extends Contract<infer T> ? T : never
@@ -19,9 +22,9 @@ export function listOf<T>(item: Contract<T>): Contract<T[]> {
 export const noUnknownFields = { additionalProperties: false } as const
 
 /**
- * Returns a union. The field `type` selects the variant; only this variant's violations are reported. If the
- * variants do not require `type`, an object without it is only checked for the fields that all variants require. Its
- * handler then selects the variant.
+ * Returns the contract of a union. The field `type` selects the variant, and only that variant's violations are
+ * reported. If the variants do not require `type`, an object without it is only checked for the fields that all
+ * variants require; its handler then selects the variant.
  */
 export function discriminatedUnion<const V extends readonly Contract<any>[]>(
   title: string,

@@ -7,9 +7,9 @@ import type { Role } from './roles.ts'
 import { ListQuery, SearchRequest } from './search.ts'
 
 interface ResourceDefinition<Path extends string, R, B> {
-  /** Singular noun in summaries, such as `data pipeline`. */
+  /** The singular noun in summaries, such as `data pipeline`. */
   noun: string
-  /** Plural noun in operation ids, such as `dataPipelines`. */
+  /** The plural noun in operation ids, such as `dataPipelines`. */
   plural: string
   path: Path
   see: readonly Role[]
@@ -18,7 +18,7 @@ interface ResourceDefinition<Path extends string, R, B> {
   body: Contract<B>
 }
 
-/** Returns the six operations that every resource has: list, search, create, read, update and delete. */
+/** Returns the six operations of a resource: list, search, create, read, update and delete. */
 export function recordSignatures<const Path extends string, R, B>({
   noun,
   plural,
@@ -134,8 +134,9 @@ interface BulkResource<Plural extends string, Path extends string, B> {
 }
 
 /**
- * Returns the operation that saves several objects of a kind by name. Body and response have one list, called `plural`. `more`
- * are further fields of each object in the response, and `note` is added to the description.
+ * Returns the operation that saves several objects of a kind, identified by name. Body and response contain one list,
+ * named `plural`. `more` are additional fields of each object in the response. `note` is appended to the operation's
+ * description.
  */
 export function bulkSignature<const Plural extends string, const Path extends string, B, More extends TProperties = {}>(
   { noun, plural, path, manage, body }: BulkResource<Plural, Path, B>,
@@ -143,7 +144,7 @@ export function bulkSignature<const Plural extends string, const Path extends st
 ) {
   const title = plural[0]!.toUpperCase() + plural.slice(1)
   const saved = Type.Object({ ...savedFields, ...more }, { ...noUnknownFields, title: `Saved${title.slice(0, -1)}` })
-  /** Returns the contract of an object with one list, in the field `plural`. */
+  /** Returns the contract of an object with a single list, in the field `name`. */
   const listIn = (name: string, items: object, minItems: number) =>
     defineContract(
       name,

@@ -1,4 +1,4 @@
-/** Column types in requests and responses. They are the same for every source and warehouse. */
+/** Column types in requests and responses. They are the same for all sources and warehouses. */
 export const dataTypes = [
   'SMALLINT',
   'INTEGER',

@@ -1,10 +1,13 @@
 import type { Role } from './roles.ts'
 
-/** A role, field or setting that identity and pipeline only store and return. Other services give it its effect. */
+/** A role, field or setting that identity and pipeline only store and return. Other services use it. */
 interface FeatureOfOtherService {
   name: string
   kind: 'role' | 'client' | 'user' | 'setting'
-  /** What the feature does in the services that read it. Also names its effect in identity and pipeline, if it has any. */
+  /**
+   * A description of the feature in the services that use it. Also names its effect in identity and pipeline, if it has
+   * any.
+   */
   meaning: string
 }
 

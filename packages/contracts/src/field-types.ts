@@ -2,7 +2,10 @@ import { type Static, type TProperties, type TSchema, type TString, type TUnsafe
 
 export const Timestamp = Type.String({ format: 'date-time', maxLength: 40 })
 
-/** A time in a query or body that is compared with stored times, in years that the database and `Date` can represent. */
+/**
+ * A time in a query or body that is compared with stored times. The database and JavaScript's `Date` can represent its
+ * years.
+ */
 export const ComparedTime = Type.String({
   ...Timestamp,
   pattern: '^(?!0|1[0-8]|19[0-6]|[3-9])',
@@ -12,26 +15,29 @@ export const ComparedTime = Type.String({
 /** The id of an object in requests and responses. */
 export const Uid = Type.String({ format: 'uuid', maxLength: 36 })
 
-/** Excludes control characters, so that the text stays on one line in logs, emails and terminals. */
+/** Matches text without control characters, which stays on one line in logs, emails and terminals. */
 const oneLine = '^\\P{Cc}*$'
 
 /**
- * Returns a schema of names and codes: one line that is not blank. It has two patterns that take linear time, because a single
- * pattern takes quadratic time for a long line that ends with a control character.
+ * Returns the schema of a name or code: one line that is not blank. It has two patterns that take linear time. A single
+ * pattern would take quadratic time for a long line that ends with a control character.
  */
 export const lineOf = (options: { minLength?: number; maxLength: number; examples: string[]; description?: string }) =>
   Type.String({ ...options, pattern: '\\S', allOf: [{ pattern: oneLine }] })
 
-/** Adds the reason why a field is required, which the violation for a missing field shows. */
+/** Adds the reason why a field is required. The violation for a missing field shows it. */
 export const requiredBecause = <S extends TSchema>(schema: S, whyRequired: string): S => ({ ...schema, whyRequired })
 
 /** One line of text, for names and the like. */
 export const SingleLineText = Type.String({ maxLength: 255, pattern: oneLine, examples: ['A line of text'] })
 
-/** The name of a schema, table or view in the warehouse. The warehouse's naming rules are checked when the object is saved. */
+/**
+ * The name of a schema, table or view in the warehouse. The warehouse's naming rules are checked when the object is
+ * saved.
+ */
 export const WarehouseName = Type.String({ minLength: 1, maxLength: 63, pattern: oneLine, examples: ['cases'] })
 
-/** One e-mail address. The domain may be an international one. */
+/** One email address. Its domain may be international. */
 export const EmailAddress = Type.String({ format: 'idn-email', maxLength: 254, examples: ['ida@example.org'] })
 
 export const LongText = Type.String({ maxLength: 10_000 })
@@ -51,14 +57,17 @@ export const TagList = Type.Array(
   },
 )
 
-/** Translations of these properties. A property is written as in the object (`name`) or in capitals, as in DHIS2 (`NAME`). */
+/**
+ * Returns the schema of translations of these properties. A property is written as in the object (`name`) or in
+ * capitals, as in DHIS2 (`NAME`).
+ */
 const translationsOf = (...properties: string[]) =>
   translationsWith(
     Type.Unsafe<string>(Type.Enum(properties.flatMap((name) => [name, name.toUpperCase()]))),
     properties.length > 1 ? 'Translation' : 'NameTranslation',
   )
 
-/** Translations of the properties that the schema `property` accepts. */
+/** Returns the schema of translations of the properties that the schema `property` accepts. */
 export const translationsWith = (property: TString | TUnsafe<string>, title: string) =>
   Type.Optional(
     Type.Array(
@@ -102,11 +111,11 @@ export const authorFields = {
   lastUpdatedBy: Type.Optional(SingleLineText),
 }
 
-/** What a caller may do with a record. Some records cannot be run or shared. */
+/** The actions that a caller may perform on a record. Some records cannot be run or shared. */
 export const recordActions = ['read', 'write', 'run', 'share', 'delete'] as const
 export type RecordAction = (typeof recordActions)[number]
 
-/** Response field of every record of the pipeline service. */
+/** The response field of every record of the pipeline service with the actions that the caller may perform. */
 export const permittedFields = {
   may: Type.Array(Type.Enum([...recordActions]), {
     uniqueItems: true,
@@ -117,8 +126,8 @@ export const permittedFields = {
 }
 
 /**
- * Fields that the pipeline service assigns to every object. A body may contain them and they are ignored. Older clients send
- * `createdByLastUpdatedBy`.
+ * Fields that the pipeline service assigns to every object. A body may contain them, and they are ignored. Older
+ * clients send `createdByLastUpdatedBy`.
  */
 const assignedFields = {
   ...recordFields,
@@ -131,8 +140,8 @@ const assignedFields = {
 export const ignoredField = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })
 
 /**
- * Converts response fields to optional body fields that are ignored. Types and enums are still checked, but not the contents of
- * objects and lists.
+ * Converts response fields to optional body fields that are ignored. Types and enums are still checked, but not the
+ * content of objects and lists.
  */
 function ignoredFields(responseFields: TProperties): TProperties {
   const fields = Object.entries(responseFields).map(([name, schema]): [string, TSchema] => [
@@ -142,7 +151,7 @@ function ignoredFields(responseFields: TProperties): TProperties {
   return Object.fromEntries(fields)
 }
 
-/** Returns the schema of a body field that is ignored, for a response field. */
+/** Returns the schema of the ignored body field for a response field. */
 function toIgnoredField(schema: TSchema): TSchema {
   const { type, items: _items, properties: _properties, title: _title, ...rest } = schema as JsonSchema
   const ignoredNote = { readOnly: true, description: 'Accepted and ignored.' }
@@ -154,8 +163,8 @@ function toIgnoredField(schema: TSchema): TSchema {
 type JsonSchema = Record<string, any>
 
 /**
- * Returns the schema of a request body. The service reads `fields`. It accepts and ignores the response fields in `answered`, so
- * that clients can send the response of a GET with PUT. It rejects all other fields.
+ * Returns the schema of a request body. The service reads `fields`. It accepts and ignores the response fields in
+ * `answered`, so that clients can send the response of a GET with PUT. It rejects all other fields.
  */
 export function bodyOf<Fields extends TProperties>(fields: Fields, answered: TProperties) {
   return Type.Object(fields, {
@@ -164,7 +173,7 @@ export function bodyOf<Fields extends TProperties>(fields: Fields, answered: TPr
   })
 }
 
-/** Types of additional response fields of the pipeline service. A field has the same type in every response. */
+/** Schemas of further response fields of the pipeline service. A field has the same type in every response. */
 const answeredTypes: TProperties = {
   client: SingleLineText,
   ...Object.fromEntries(['displayDescription', 'displayShortName', 'tagString'].map((name) => [name, LongText])),
@@ -189,8 +198,8 @@ const answeredTypes: TProperties = {
 }
 
 /**
- * Returns the schema of a request body of the pipeline service. `answered` names additional response fields, which the body may
- * contain and which are ignored.
+ * Returns the schema of a request body of the pipeline service. `answered` names further response fields, which the
+ * body may contain and which are ignored.
  */
 export const defineRequestBody = <Fields extends TProperties>(fields: Fields, answered: readonly string[] = []) =>
   bodyOf(fields, {
@@ -218,14 +227,17 @@ const SecretStatus = Type.Object(
 
 export type SecretStatus = Static<typeof SecretStatus>
 
-/** The response field `secretStatus` beside the secrets with these names, which the response omits. */
+/**
+ * The response field `secretStatus`, which says whether the secrets with these names are stored. The response leaves
+ * out the secrets themselves.
+ */
 export const secretStatusField = <Name extends string>(names: readonly Name[]) =>
   Type.Object(Object.fromEntries(names.map((name) => [name, SecretStatus])) as Record<Name, typeof SecretStatus>, {
     additionalProperties: false,
     description: 'Which secrets are stored.',
   })
 
-/** The same field in a body, which ignores it. */
+/** The field `secretStatus` in a body, where it is ignored. */
 export const ignoredSecretStatus = { secretStatus: Type.Object({}) }
 
 /** An integer in the range that every JSON parser represents exactly. */

@@ -34,14 +34,16 @@ const publicAccessField = {
 
 const computedFields = { accessLevel: Type.Enum([...sharingLevels]), hasPublicAccess: Type.Boolean() }
 
-/** The request body of the operations that share an object. It requires both lists, because they replace the stored ones. */
+/**
+ * The request body of operations that share an object. It requires both lists, because they replace the stored ones.
+ */
 export const AccessBody = defineContract(
   'AccessBody',
   bodyOf({ ...publicAccessField, userAccess: grantsBody, userGroupAccess: grantsBody }, computedFields),
 )
 export type AccessBody = TypeOf<typeof AccessBody>
 
-/** The access settings in the body of an object. Absent fields keep their stored values. */
+/** The access settings in an object's body. Absent fields keep their stored values. */
 export const AccessPart = defineContract(
   'AccessPart',
   bodyOf(

@@ -36,7 +36,7 @@ export const scheduledBody = { ...scheduleFields, continuouslyUpdated: Type.Opti
 export const scheduledResponse = {
   ...scheduleFields,
   continuouslyUpdated: Type.Boolean(),
-  /** The schedule, with the chosen minute of a random trigger. Absent if the object runs only on request. */
+  /** The cron expression, with the chosen minute of a random trigger. Absent if the object only runs on request. */
   triggerExpression: Type.Optional(Type.String({ maxLength: 200 })),
   scheduleable: Type.Boolean(),
 }

@@ -52,13 +52,13 @@ export type SearchRequest = TypeOf<typeof SearchRequest>
 
 const LocaleTag = Type.String({ maxLength: 35, examples: ['fr'] })
 
-/** The query of an operation that only takes the language of display names. */
+/** The query of an operation without parameters other than the language of display names. */
 export const PlainQuery = defineContract(
   'PlainQuery',
   Type.Object({ locale: Type.Optional(LocaleTag) }, noUnknownFields),
 )
 
-/** The body of an operation that takes no fields. */
+/** The body of an operation that accepts no fields. */
 export const NoFields = defineContract('NoFields', Type.Object({}, noUnknownFields))
 
 export const ListQuery = defineContract(
@@ -79,7 +79,7 @@ export const ListQuery = defineContract(
 
 export type ListQuery = TypeOf<typeof ListQuery>
 
-/** Returns the query of a list in the form of a search, which has the paging parameters in one object. */
+/** Converts the query of a list to the form of a search, which has the paging parameters in one object. */
 export function searchOf({
   page,
   pageSize,
@@ -92,7 +92,7 @@ export function searchOf({
   return { ...filters, paging: { page, pageSize, after, paging, total } }
 }
 
-/** Short guide to searching lists, in Markdown, for the API reference. docs/search.md is the full guide. */
+/** A short guide to searching lists, in Markdown, for the API reference. docs/search.md is the full guide. */
 export const searchGuide = `**Lists** take the same search as query parameters and, if the operation exists, as the body of \`…/search\`:
 
 - \`filter=property:operator:value\`, repeatable; all must hold, or one with \`rootJunction=OR\`. \`eq\`, \`ne\`, \`in:[a,b]\`, \`!in:[a,b]\`, \`null\`, \`!null\`

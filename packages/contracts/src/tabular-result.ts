@@ -3,7 +3,7 @@ import { noUnknownFields, defineContract, type TypeOf } from './contract.ts'
 import { dataTypes } from './data-type.ts'
 import { SingleLineText, AnyNumber } from './field-types.ts'
 
-/** A column of a report: its label, its field name and the type of its cells. */
+/** A column of a report: its label, its field name and the type of its values. */
 export const ReportHeader = defineContract(
   'Header',
   Type.Object(
@@ -11,9 +11,12 @@ export const ReportHeader = defineContract(
       name: SingleLineText,
       column: SingleLineText,
       valueType: Type.Enum([...dataTypes]),
-      /** Whether the column is hidden. `rows` and `headers` contain hidden columns; `visibleRows` and `visibleHeaders` do not. */
+      /**
+       * True if the column is hidden. `rows` and `headers` contain hidden columns; `visibleRows` and `visibleHeaders`
+       * do not.
+       */
       hidden: Type.Boolean(),
-      /** Whether the column identifies the subject of a row. Other columns describe the subject. */
+      /** True if the column identifies the subject of a row. Other columns describe the subject. */
       meta: Type.Boolean(),
     },
     noUnknownFields,
@@ -35,7 +38,7 @@ const ReportRows = Type.Array(Type.Array(ReportCell, { maxItems: 100 }), { maxIt
 const ReportCount = Type.Integer({ minimum: 0, maximum: 1000 })
 
 /**
- * A page of a report. Cells are JSON values in the order of the headers: strings, numbers, booleans, null, and objects or
+ * A page of a report. Values are JSON in the order of the headers: strings, numbers, booleans, null, and objects or
  * arrays if the header is JSONB; times are ISO 8601. `metaData.pager` contains the paging totals.
  */
 export const TabularResult = defineContract(
@@ -52,12 +55,12 @@ export const TabularResult = defineContract(
       ),
       rows: ReportRows,
       visibleRows: ReportRows,
-      /** The positions, from 0, of those `headers` that have `meta` true. */
+      /** The indexes, from 0, of the `headers` with `meta` true. */
       metaColumnIndexes: Type.Array(ReportCount, { uniqueItems: true, maxItems: 100 }),
       headers: Type.Array(ReportHeader, { maxItems: 100 }),
       visibleHeaders: Type.Array(ReportHeader, { maxItems: 100 }),
       height: ReportCount,
-      /** Number of columns, including hidden ones. */
+      /** The number of columns, including hidden ones. */
       width: ReportCount,
       visibleWidth: ReportCount,
     },

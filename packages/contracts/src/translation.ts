@@ -1,14 +1,20 @@
 type TranslationList = readonly { locale: string; property: string; value: string }[]
 
-/** The languages of the translations that each request has used. The key is the request's list of preferred languages. */
+/**
+ * The languages of the translations that each request has used. The key is the request's list of preferred languages.
+ */
 const usedLanguages = new WeakMap<readonly string[], Set<string>>()
 
-/** Returns the languages, as BCP 47 tags, of the translations that `translateProperty` has returned for this list. */
+/**
+ * Returns the languages (BCP 47 tags) of the translations that `translateProperty` has returned for this list of
+ * languages.
+ */
 export const languagesFound = (locales: readonly string[]): string[] => [...(usedLanguages.get(locales) ?? [])]
 
 /**
- * Returns the translation of `property` in the first of `locales` that has one, else `plain`. `de-AT` also matches `de`. Names
- * are compared regardless of case, and `-` equals `_`. Records the language of a translation for `languagesFound`.
+ * Returns the translation of `property` in the first of `locales` that has one, otherwise `plain`. `de-AT` also matches
+ * `de`. Compares names regardless of case, with `-` equal to `_`. Records the language of the translation for
+ * `languagesFound`.
  */
 export function translateProperty(
   plain: string,

@@ -4,25 +4,27 @@ import type { Contract } from './contract.ts'
 import type { FieldViolation } from './problem.ts'
 import { isOnlyTooLarge, violationsOf } from './violations.ts'
 
-/** A valid value with converted types, or the violations. */
+/** A valid value after type conversion, or the violations. */
 export type ContractCheckResult<T> =
   | { value: T }
   | {
       violations: FieldViolation[]
-      /** True if the body is well-formed and only exceeds maximums. */
+      /** Set if the body is well-formed and only exceeds maximums. */
       onlyTooLarge?: true
     }
 
-// Verbose errors contain the schema, and its `whyRequired` says why a field is required.
+// Verbose errors contain the schema, with its `whyRequired` text.
 const ajvInstances = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
 
-/** Maximum number of values in a request for which all violations are listed. Valid requests are rarely larger. */
+/**
+ * The maximum number of values in a request for which all violations are listed. Valid requests rarely contain more.
+ */
 const maxListedSize = 5_000
 
 /**
- * Returns a function that checks values against the contract. Its first call compiles the contract. Null in a body means that an
- * optional field is absent. Texts of a query are first converted to numbers, booleans and lists. For large values only the first
- * violation is reported, because a hostile megabyte can contain a hundred thousand.
+ * Returns a function that checks values against the contract. The contract is compiled at the first call. In a body,
+ * null means that an optional field is absent. Query parameters are first converted to numbers, booleans and lists. For
+ * large values only the first violation is reported, because a hostile megabyte can contain 100,000.
  */
 export function createContractChecker<T>(
   contract: Contract<T>,
@@ -48,7 +50,7 @@ export function createContractChecker<T>(
   }
 }
 
-/** Returns the number of values, where 64 characters of text count as one. Stops counting at `limit`. */
+/** Returns the number of values; 64 characters of text count as one. Stops counting at `limit`. */
 function countValues(value: unknown, limit: number): number {
   if (typeof value === 'string') return 1 + (value.length >> 6)
   if (value === null || typeof value !== 'object') return 1
@@ -62,15 +64,15 @@ function countValues(value: unknown, limit: number): number {
 
 type ValueReader = (text: string) => unknown
 
-/** Converts decimal numbers only; JavaScript's `Number` also accepts 0x10, 1e3 and Infinity. */
+/** Converts only decimal numbers, because JavaScript's `Number` also accepts 0x10, 1e3 and Infinity. */
 const readNumber: ValueReader = (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text)
 const readBoolean: ValueReader = (text) => (text === 'true' || text === 'false' ? text === 'true' : text)
 
 const valueReaders: Record<string, ValueReader> = { integer: readNumber, number: readNumber, boolean: readBoolean }
 
 /**
- * Converts query parameters to the types of the contract: numbers, booleans, and lists with one item. Texts that cannot be
- * converted stay unchanged, so that the contract rejects them.
+ * Converts query parameters to the types of the contract: numbers, booleans, and lists with one item. Text that cannot
+ * be converted stays unchanged, so that the contract rejects it.
  */
 function convertQueryValues(contract: Contract<unknown>, query: Record<string, unknown>): Record<string, unknown> {
   const properties =
@@ -104,8 +106,8 @@ interface JsonSchema {
 }
 
 /**
- * Removes null values of optional fields from a body, because null means absent. Replaces the empty text of a stored secret by
- * null, so that handlers delete the secret. Returns the same object if nothing changes.
+ * Removes null values of optional fields from a body, because null means absent. Replaces the empty text of a stored
+ * secret by null, upon which handlers delete the secret. Returns the same object if nothing changes.
  */
 function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   if (schema === undefined || value === null || typeof value !== 'object') return value
@@ -130,7 +132,7 @@ function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   return changed ? Object.fromEntries(entries) : value
 }
 
-/** Returns the branch of a union that applies to an object or a list, or the schema itself if it is not a union. */
+/** Returns the branch of a union that applies to an object or list, or the schema itself if it is not a union. */
 function matchingBranch(schema: JsonSchema, value: object): JsonSchema | undefined {
   const { oneOf, anyOf, discriminator } = schema
   if (oneOf && discriminator) {
@@ -142,6 +144,6 @@ function matchingBranch(schema: JsonSchema, value: object): JsonSchema | undefin
   return schema
 }
 
-/** Whether a field is a secret that stays stored if it is absent, and that an empty text deletes. */
+/** True if a field is a stored secret: it stays stored if it is absent, and an empty text deletes it. */
 export const isStoredSecret = ({ writeOnly, anyOf = [] }: JsonSchema): boolean =>
   writeOnly === true && anyOf.some(({ type }) => type === 'null')

@@ -2,10 +2,13 @@ import type { ErrorObject } from 'ajv/dist/2020.js'
 import { patternDescriptions } from './pattern-descriptions.ts'
 import type { FieldViolation } from './problem.ts'
 
-/** Characters. A longer text, such as the list of all roles, is included only once in a response. */
+/**
+ * The maximum characters of a detail text that may be repeated. A longer text, such as the list of all roles, is
+ * included only once in a response.
+ */
 const maxRepeatedLength = 200
 
-/** Converts ajv's errors to at most a hundred violations with readable messages. */
+/** Converts ajv's errors to at most 100 violations with readable messages. */
 export function violationsOf(errors: ErrorObject[]): FieldViolation[] {
   const listedDetails = new Set<string>()
   const reported = new Set<string>()
@@ -24,7 +27,7 @@ export function violationsOf(errors: ErrorObject[]): FieldViolation[] {
   })
 }
 
-/** Removes the errors of `null` branches: for a nullable field, only the errors of the other branch help the caller. */
+/** Removes the errors of `null` branches. For a nullable field, only the errors of the other branch help the caller. */
 function relevantErrors(errors: ErrorObject[]): ErrorObject[] {
   const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ instancePath }) => instancePath))
   const isNoise = ({ keyword, instancePath, params }: ErrorObject) =>
@@ -35,7 +38,7 @@ function relevantErrors(errors: ErrorObject[]): ErrorObject[] {
 
 const upperBounds = new Set(['maxLength', 'maxItems', 'maximum'])
 
-/** Returns whether all errors are exceeded maximums. */
+/** True if all errors are exceeded maximums. */
 export const isOnlyTooLarge = (errors: ErrorObject[]): boolean =>
   relevantErrors(errors).every(({ keyword }) => upperBounds.has(keyword))
 
@@ -104,7 +107,7 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
   }
 }
 
-/** Returns the text for a missing field, with the reason in its schema, if there is one. */
+/** Returns the text for a missing field, including the reason from its schema, if there is one. */
 function requiredDetail(parent: ErrorObject['parentSchema'], name: string): string {
   const { properties } = (parent ?? {}) as { properties?: Record<string, { whyRequired?: string }> }
   const reason = properties?.[name]?.whyRequired

@@ -4,19 +4,19 @@ import { prepared } from './prepared-statements.ts'
 /** An entry of the audit log. `details` contains the values before and after the operation, without secrets. */
 export interface AuditEntry {
   operation: string
-  /** The caller's uid, or null without a sign-in. */
+  /** The caller's uid, or null for a request without a token. */
   actor: string | null
-  /** The name of the actor. The identity service omits it, because its database adds it. */
+  /** The actor's name at that time. The identity service leaves it out, because its database adds it. */
   actorName?: string | null
   client: string | null
-  /** The uid of the object concerned. */
+  /** The uid of the object that the operation concerns. */
   object: string | null
   requestId: string
   address: string
   details?: object
 }
 
-/** Appends one row to the service's `audit` table. Runs in the transaction of the audited write. */
+/** Appends one row to the service's `audit` table. Call it in the transaction of the audited write. */
 export async function recordAudit(db: Kysely<any>, entry: AuditEntry): Promise<void> {
   await sql`
     ${prepared('record-audit')}
@@ -25,10 +25,10 @@ export async function recordAudit(db: Kysely<any>, entry: AuditEntry): Promise<v
   `.execute(db)
 }
 
-/** Rows in one statement, well below the protocol's limit of parameters. */
+/** The number of rows per statement, well below the protocol's limit of parameters. */
 const insertBatchSize = 1_000
 
-/** Appends several rows in their order, in batches. */
+/** Appends several audit rows in their order, in batches. */
 export async function recordAudits(db: Kysely<any>, entries: readonly AuditEntry[]): Promise<void> {
   if (entries.length === 1) return recordAudit(db, entries[0]!)
   for (let position = 0; position < entries.length; position += insertBatchSize) {
@@ -48,12 +48,12 @@ export async function recordAudits(db: Kysely<any>, entries: readonly AuditEntry
   }
 }
 
-/** The request data of an audit row. */
+/** The request data for an audit row. */
 export type AuditContext = Pick<AuditEntry, 'operation' | 'requestId' | 'address'>
 
 /**
- * Returns the audit insert of a statement that writes data and audit rows together, as a part of its WITH. `noted` selects actor,
- * client, object and details from the written rows.
+ * Returns the audit insert as a part of the WITH clause of a statement that writes data and audit rows together.
+ * `noted` selects actor, client (organisation), object and details from the written rows.
  */
 export const auditInsert = ({ operation, requestId, address }: AuditContext, noted: RawBuilder<unknown>) => sql`
   insert into audit (operation, actor, client, object, request_id, address, details)

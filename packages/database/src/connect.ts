@@ -8,16 +8,19 @@ export interface DatabaseConnection<DB> extends AsyncDisposable {
 }
 
 interface ConnectOptions {
-  /** Shown in pg_stat_activity. */
+  /** The application name, shown in pg_stat_activity. */
   name: string
   max?: number
-  /** Milliseconds. */
+  /** The time limit of a statement, in milliseconds. */
   statementTimeout?: number
-  /** Called for connections that break while idle; without a handler they would end the process. */
+  /** Called if an idle connection breaks. Without a handler, this would end the process. */
   onError?(error: Error): void
 }
 
-/** Returns a connection pool with timeouts. bigint values become numbers, because keys and counts stay below 2^53. */
+/**
+ * Creates a connection pool with time limits. bigint values become JavaScript numbers, because keys and counts stay
+ * below 2^53.
+ */
 export function connect<DB>(
   connectionString: string,
   { name, max = 10, statementTimeout = 15_000, onError = () => {} }: ConnectOptions,
@@ -33,13 +36,14 @@ export function connect<DB>(
     statement_timeout: statementTimeout,
     lock_timeout: 10_000,
     idle_in_transaction_session_timeout: 30_000,
-    // JIT compilation takes longer than these statements. PostgreSQL enables it when it overestimates the rows, which would
-    // add hundreds of milliseconds.
+    // JIT compilation takes longer than these statements. If PostgreSQL overestimates the row count, it enables JIT,
+    // which would add hundreds of milliseconds.
     options: '-c jit=off',
     types: { getTypeParser },
   })
   pool.on('error', onError)
-  // A connection can break between two statements of a transaction. The next statement reports it; an unhandled event would end the process.
+  // A connection can break between two statements of a transaction. The next statement reports it; an unhandled error
+  // event would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
   return { db, pool, [Symbol.asyncDispose]: () => db.destroy() }
@@ -50,7 +54,7 @@ const bigintOid = 20
 const getTypeParser = ((oid: number, format: 'text') =>
   oid === bigintOid ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
 
-/** Runs `callback` in a transaction, or in the current one if `db` is a transaction already. */
+/** Runs `callback` in a transaction. If `db` already is a transaction, uses that one. */
 export function transaction<DB, T>(db: Kysely<DB>, callback: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
   return db.isTransaction ? callback(db as Transaction<DB>) : db.transaction().execute(callback)
 }

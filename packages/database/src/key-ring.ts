@@ -6,24 +6,24 @@ export class SealProblem extends Error {
 }
 
 /**
- * Seals secrets for storage with AES-256-GCM. The text is `<key id>.<nonce>.<ciphertext and tag>`, base64url.
- * `purpose` is authenticated with it, so a value copied to another column or row cannot be decrypted.
+ * Seals (encrypts) secrets for storage with AES-256-GCM. The result is `<key id>.<nonce>.<ciphertext and tag>` in
+ * base64url. `purpose` is authenticated too, so a value that is copied to another column or row cannot be decrypted.
  */
 export interface KeyRing {
-  /** The id of the key that seals. */
+  /** The id of the key with which new values are sealed. */
   newest: string
   /** The ids of all keys. */
   ids: readonly string[]
   seal(plain: string, purpose: string): string
   open(sealed: string, purpose: string): string
   /**
-   * Returns an HMAC-SHA-256 of the text with the newest key, in hex. It reveals nothing about the text to readers without the key, and
-   * changes when the newest key does.
+   * Returns an HMAC-SHA-256 of the text with the newest key, in hexadecimal. It reveals nothing about the text to
+   * readers without the key. It changes when the newest key does.
    */
   mac(text: string, purpose: string): string
 }
 
-/** Parses `id:base64,id:base64…`, newest key first, 32 bytes each. Throws an error with the reason. */
+/** Parses `id:base64,id:base64…`: the newest key first, 32 bytes each. Throws an error that contains the reason. */
 export function keyRing(text: string): KeyRing {
   const entries = text.split(',').map((entry) => parseKey(entry.trim()))
   const keys = new Map(entries)
@@ -54,7 +54,7 @@ export function keyRing(text: string): KeyRing {
         )
       const bytes = Buffer.from(body, 'base64url')
       try {
-        // If no length is given, Node accepts tags of four bytes, which can be guessed.
+        // If no length is given, Node accepts authentication tags of four bytes, which can be guessed.
         const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), { authTagLength: 16 })
         decipher.setAAD(Buffer.from(purpose))
         decipher.setAuthTag(bytes.subarray(-16))

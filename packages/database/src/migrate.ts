@@ -11,19 +11,20 @@ export class MigrationProblem extends StartProblem {
   override readonly name: string = 'MigrationProblem'
 }
 
-/** Key of the advisory lock; no other lock uses this number. */
+/** The key of the advisory lock, a number that no other lock uses. */
 const migrationLock = 7_314_501
 
 /**
- * The first line of a migration that runs without a transaction, such as `create index concurrently`, which does not block writers. Its
- * statements run one after the other, each ending a line with a semicolon. They must be repeatable, because a process that is killed
- * between two of them repeats them all.
+ * The first line of a migration that runs without a transaction. This is needed for `create index concurrently`, which
+ * does not block writers. The statements run one after the other; each must end a line with a semicolon. They must be
+ * repeatable, because after a kill between two of them, all are run again.
  */
 const withoutTransaction = '-- without a transaction\n'
 
 /**
- * Applies the folder's `NNNN_name.sql` files that the database has not seen, in order, each in its own transaction unless its first line
- * says otherwise. Forward only. A second process waits for the first. Returns the names of the applied files.
+ * Applies those `NNNN_name.sql` files of the folder that are not applied yet, in order. Each runs in its own
+ * transaction, unless its first line says otherwise. Down migrations do not exist. A second process waits for the
+ * first. Returns the names of the applied files.
  */
 export async function migrate(connectionString: string, folder: string): Promise<string[]> {
   const client = new pg.Client({ connectionString, application_name: 'migrate', connectionTimeoutMillis: 10_000 })
@@ -44,7 +45,10 @@ export async function migrate(connectionString: string, folder: string): Promise
 
 const lockPollMs = 200
 
-/** Polls, because a statement that waits for the lock has a snapshot, for which `create index concurrently` of the other process waits. */
+/**
+ * Takes the lock by polling. A statement that waits for the lock would hold a snapshot, and `create index concurrently`
+ * in the other process would wait for that snapshot.
+ */
 async function waitForLock(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
@@ -55,7 +59,10 @@ async function waitForLock(client: pg.Client): Promise<void> {
   }
 }
 
-/** Throws if the database lacks a migration of the folder. `url` is the name of the setting with the database's address. */
+/**
+ * Throws if the database lacks a migration of the folder. `url` is the name of the setting that contains the database's
+ * address, for the message.
+ */
 export async function assertMigrated(db: Kysely<any>, folder: string, url: string): Promise<void> {
   const table = await sql<{ name: string | null }>`select to_regclass('migrations')::text as name`.execute(db)
   const applied = table.rows[0]?.name

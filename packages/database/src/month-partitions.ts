@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** A table that is partitioned by months of a timestamp, with a partition `<table>_default` for all others. */
+/** A table that is partitioned by month of a timestamp, with a partition `<table>_default` for all other rows. */
 export interface MonthlyTable {
   table: string
   /** The timestamp column that determines a row's month. */
@@ -8,8 +8,8 @@ export interface MonthlyTable {
 }
 
 /**
- * Adds partitions for this month and the next two (UTC) and returns their number. A month with rows in the default partition is
- * skipped, because rows are never moved.
+ * Adds the partitions for the current month and the next two (UTC). Returns the number of added partitions. Skips a
+ * month with rows in the default partition, because rows are never moved.
  */
 export async function addMonthPartitions(db: Kysely<any>, table: MonthlyTable, now: Date): Promise<number> {
   let added = 0
@@ -17,7 +17,7 @@ export async function addMonthPartitions(db: Kysely<any>, table: MonthlyTable, n
   return added
 }
 
-/** Drops the partitions of months that ended before `before` and returns their number. */
+/** Drops the partitions of months that ended before `before`. Returns the number of dropped partitions. */
 export async function dropMonthPartitions(db: Kysely<any>, { table }: MonthlyTable, before: Date): Promise<number> {
   const { rows } = await sql<{ name: string }>`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid

@@ -2,15 +2,15 @@ import { sql, type RawBuilder } from 'kysely'
 import pg from 'pg'
 
 /**
- * Marks a statement that PostgreSQL parses and plans once per connection, for statements that run with every request. Each
- * name must have exactly one text. The statement must list its columns or return JSON: with `select *` it would fail after a
- * migration adds a column, until the connection ends.
+ * Marks a statement as prepared, so that PostgreSQL parses and plans it once per connection. Use it for statements that
+ * run with every request. Each name must have exactly one SQL text. The statement must list its columns or return JSON:
+ * with `select *` it would fail, until the connection ends, after a migration adds a column.
  */
 export const prepared = (name: string): RawBuilder<unknown> => sql.raw(`/*prepared ${name}*/`)
 
 /**
- * Converts a row from JSON to the types that `select *` returns: columns named `…_at` or `…_after` become Dates. For
- * statements that return rows of several tables.
+ * Converts a row from JSON to the types that `select *` would return: columns named `…_at` or `…_after` become Dates.
+ * For statements that return rows of several tables.
  */
 // The caller knows what the statement selects.
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
@@ -23,7 +23,7 @@ export function rowOf<Row>(json: unknown): Row {
 
 const preparedMarkPattern = /^\s*\/\*prepared ([\w-]+)\*\//
 
-/** A connection that runs marked statements as named prepared statements. */
+/** A pg client that runs marked statements as named prepared statements. */
 export class PreparingClient extends pg.Client {
   override query = ((text: unknown, values?: unknown, callback?: unknown) => {
     const query = super.query.bind(this) as (...args: unknown[]) => unknown

@@ -1,6 +1,9 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
 
-/** The size of the read buffer. Reading a chunk of tuples takes two system calls, instead of eight with Node's default size. */
+/**
+ * The size of the read buffer. With it, reading a chunk of rows takes two system calls instead of eight with Node's
+ * default size.
+ */
 const readBytes = 256 * 1024
 
 type BytesHandler = (bytes: Buffer) => void
@@ -8,9 +11,9 @@ type BytesHandler = (bytes: Buffer) => void
 const bytesHandlers = new WeakMap<Socket, { handle: BytesHandler | undefined }>()
 
 /**
- * Returns a socket, not connected yet, that always reads into the same memory. Node's default allocates a buffer for each 64 KB, which
- * takes 30 MB more memory and more garbage collection. `data` listeners receive a copy of the bytes; the handler of `setBytesHandler`
- * does not. Not for TLS, which reads from the socket's handle.
+ * Creates an unconnected socket that always reads into the same memory. By default, Node allocates a buffer per 64 KB,
+ * which takes 30 MB more memory and more garbage collection. `data` listeners receive a copy of the bytes; the handler
+ * of `setBytesHandler` receives the bytes themselves. Do not use it for TLS, which reads from the socket's handle.
  */
 export function createReusedBufferSocket(options: SocketConstructorOpts = {}): Socket {
   const receiver: { handle: BytesHandler | undefined } = { handle: undefined }
@@ -31,8 +34,8 @@ export function createReusedBufferSocket(options: SocketConstructorOpts = {}): S
 }
 
 /**
- * Passes all received bytes to `handler`, which must not keep them after it returns. Without a handler, the `data` listeners
- * receive the bytes again. Returns false if `createReusedBufferSocket` did not create the socket.
+ * Passes all received bytes to `handler`, which must not keep them after it returns. Without a handler, `data`
+ * listeners receive the bytes again. Returns false if the socket was not created by `createReusedBufferSocket`.
  */
 export function setBytesHandler(socket: Socket, handler: BytesHandler | undefined): boolean {
   const receiver = bytesHandlers.get(socket)

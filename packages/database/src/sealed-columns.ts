@@ -2,30 +2,36 @@ import { type Kysely, sql } from 'kysely'
 import { type KeyRing, SealProblem } from './key-ring.ts'
 import { isUnavailable } from './problems.ts'
 
-/** A column of sealed text. Each value was sealed for the purpose `table.column:<key>`, where key is its row's. */
+/**
+ * A column with sealed (encrypted) texts. Each value was sealed for the purpose `table.column:<key>`; the key is that
+ * of its row.
+ */
 export interface SealedColumn {
   table: string
-  /** Unique and never null. */
+  /** The key column, which is unique and not null. */
   key: string
   column: string
 }
 
 export interface ResealResult {
-  /** `table.column`. */
+  /** The column as `table.column`. */
   column: string
-  /** Values that were resealed with the newest key. */
+  /** The number of values that were resealed with the newest key. */
   resealed: number
-  /** One sentence for each value that could not be opened. These values stay unchanged. */
+  /** One sentence per value that could not be decrypted. These values stay unchanged. */
   unreadable: string[]
-  /** Values that still need an older key: unreadable values, and values that other processes wrote with an older ring. */
+  /**
+   * The number of values that still need an older key: values that cannot be decrypted, and values that other processes
+   * wrote with an older key.
+   */
   left: number
 }
 
 const batchSize = 500
 
 /**
- * Reseals every value of a column that does not use the newest key. Services may run at the same time: a value that
- * they change in between is not overwritten. It can be stopped and run again.
+ * Decrypts and reseals every value of a column that does not use the newest key. Services may run at the same time: a
+ * value that they have changed is not overwritten. Can be stopped and run again.
  */
 export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<ResealResult> {
   const { table, key, column } = sealed
@@ -61,7 +67,7 @@ function resealValue(ring: KeyRing, value: string, purpose: string): string | Se
   }
 }
 
-/** Replaces the value unless it was changed in between. Returns whether it was replaced. */
+/** Replaces the value, unless it was changed since it was read. Returns true if it was replaced. */
 async function replaceValue(
   db: Kysely<any>,
   { table, key, column }: SealedColumn,
@@ -96,12 +102,12 @@ export async function resealAll(
   return remaining === 0
 }
 
-/** Milliseconds that a result is cached, because probes run every few seconds. */
+/** Milliseconds for which a result is cached, because probes run every few seconds. */
 const resultTtlMs = 30_000
 
 /**
- * Returns a check that throws `SealProblem` if a stored secret needs a key that is not in the ring. It passes while the database is
- * unavailable.
+ * Returns a health check that throws `SealProblem` if a stored secret needs a key that is not configured. It passes
+ * while the database is unavailable.
  */
 export function missingKeysCheck(
   db: Kysely<any>,

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 
-/** The first byte of the packet that contains the username and password. */
+/** The first byte of the packet with username and password. */
 const loginPacketType = 0x10
 
 /**
- * Closes a connection on which the driver would send the password unencrypted. The driver signs in without TLS if the server does not
- * offer it, whatever its settings are, which allows a downgrade attack. The first packet is the pre-login; the second one is the
- * sign-in or the start of TLS, after which the socket needs no more checks.
+ * Closes a connection on which the driver would send the password unencrypted. Whatever its settings are, the driver
+ * logs in without TLS if the server does not offer TLS, which allows a downgrade attack. The first packet is the
+ * pre-login. The second one is either the login or the start of TLS, after which the socket needs no more checks.
  */
 export function encryptedOnly(socket: Socket): Socket {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean

@@ -1,6 +1,6 @@
 import { COLUMN_BYTES, COLUMNS } from './memory-layout'
 
-/** Kinds of the observed values of a column, as bits. */
+/** Bits for the kinds of values observed in a column. */
 export const BOOLEAN: u8 = 1
 export const INTEGER: u8 = 2
 export const DECIMAL: u8 = 4
@@ -13,7 +13,7 @@ export const TEXT: u8 = 128
 export const NUMBERS: u8 = INTEGER | DECIMAL | DOUBLE
 export const TIMES: u8 = DATE | TIMESTAMP | TIMESTAMPTZ
 
-/** Stored types of a column; src/delimited/column-state.ts has the same list. */
+/** Codes of a column's stored types. src/delimited/column-state.ts has the same list. */
 export const AS_TEXT: u8 = 0
 export const AS_BOOLEAN: u8 = 1
 export const AS_SMALLINT: u8 = 2
@@ -27,12 +27,13 @@ export const AS_TIMESTAMPTZ: u8 = 9
 export const AS_REAL: u8 = 10
 export const AS_VARCHAR: u8 = 11
 export const AS_JSON: u8 = 12
-/** An inferred type only: the column had no value, so any value disproves it. */
+/** Only as an inferred type: the column had no value, so any value needs a wider type. */
 export const AS_NOTHING: u8 = 13
 
 /**
- * The check of a column's values, as bits. PROVEN: the type is inferred, and writing every value proves it; otherwise the type is given,
- * and a row that does not fit is rejected. APART: the stored type is wider. VALID_JSON: the source has checked the JSON.
+ * Bits for how a column's values are checked. PROVEN: the type is inferred, and writing every value proves it; without
+ * this bit, the type is given, and a row with another value is rejected. APART: the stored type is wider than the
+ * inferred or given one. VALID_JSON: the source has already validated the JSON.
  */
 export const PROVEN: u8 = 1
 export const APART: u8 = 2
@@ -64,7 +65,7 @@ export const VALID_JSON: u8 = 4
 @inline export function storedScaleAt(state: usize): u8 { return load<u8>(state, 12) }
 @inline export function mostCharactersAt(state: usize): u16 { return load<u16>(state, 14) }
 
-/** Widens the observed digits of a column by those of a number. */
+/** Widens the observed digit counts of a column by those of a number. */
 @inline export function widenDigits(state: usize, integerDigits: i32, scale: i32): void {
   if (integerDigits > <i32>load<u8>(state, 2)) store<u8>(state, <u8>integerDigits, 2)
   if (scale > <i32>load<u8>(state, 3)) store<u8>(state, <u8>scale, 3)

@@ -5,10 +5,10 @@ import {
 } from './column-state'
 import { BIG, HUGE, MAX_PRECISION, MIDDLE } from './parse-number'
 
-/** The number of digits before the point that a double always keeps. */
+/** The maximum number of integer digits that a double represents exactly. */
 export const DOUBLE_DIGITS: i32 = 15
 
-/** Whether a column with these kinds is TEXT, whatever values follow. */
+/** True if a column with these kinds of values is TEXT, whatever values follow. */
 @inline export function isText(state: usize): bool {
   const kinds = kindsAt(state)
   if ((kinds & ~BOOLEAN) == 0 || (kinds & ~NUMBERS) == 0) return false
@@ -16,13 +16,16 @@ export const DOUBLE_DIGITS: i32 = 15
   return true
 }
 
-/** Returns the narrowest type for all observed values, one of AS_…; the state has the digits of a DECIMAL. */
+/**
+ * Returns the narrowest type for all observed values, one of AS_…. For a DECIMAL, the state contains the numbers of
+ * digits.
+ */
 export function typeOf(state: usize): u8 {
   const kinds = kindsAt(state)
   if (kinds == 0 || isText(state)) return AS_TEXT
   if (kinds & BOOLEAN) return AS_BOOLEAN
   if (kinds & TIMES) {
-    // 02/03 may still be in February or in March.
+    // The order of day and month is still undecided: 02/03 may be in February or March.
     if (popcnt<u32>(spellingsAt(state)) != 1) return AS_TEXT
     return kinds & TIMESTAMPTZ ? AS_TIMESTAMPTZ : kinds & TIMESTAMP ? AS_TIMESTAMP : AS_DATE
   }
@@ -30,8 +33,8 @@ export function typeOf(state: usize): u8 {
 }
 
 /**
- * Returns the narrowest number type for the observed numbers; TEXT if some need a double and others have more digits than a
- * double keeps.
+ * Returns the narrowest number type for the observed numbers. TEXT if some of them need a double and others have more
+ * digits than a double represents exactly.
  */
 function numberType(state: usize, kinds: u8): u8 {
   const room = roomAt(state)
@@ -41,12 +44,14 @@ function numberType(state: usize, kinds: u8): u8 {
   return digits <= DOUBLE_DIGITS && kinds != INTEGER ? AS_DOUBLE : AS_TEXT
 }
 
-/** Returns `typeOf` of a column, for the host. */
+/** Exports `typeOf` to the host (the JavaScript that runs this WebAssembly module). */
 export function columnType(column: i32): i32 {
   return typeOf(stateOf(column))
 }
 
-/** Whether a value has needed the inferred type of the column in full, so that fitting values cannot change it. */
+/**
+ * True once a value has needed the inferred type fully, so that further fitting values cannot make the type narrower.
+ */
 export function isSettled(state: usize): bool {
   const guess = typeAt(state)
   const kinds = kindsAt(state)

@@ -1,4 +1,4 @@
-/** Date spellings as bits, because a value may have two; src/delimited/column-state.ts has the same list. */
+/** Bits for date spellings, because a value may fit two of them. src/delimited/column-state.ts has the same list. */
 export const YEAR_DASHES: u8 = 1
 export const YEAR_SLASHES: u8 = 2
 export const DAY_POINTS: u8 = 4
@@ -6,20 +6,20 @@ export const DAY_SLASHES: u8 = 8
 export const MONTH_SLASHES: u8 = 16
 export const DAY_DASHES: u8 = 32
 export const MONTH_DASHES: u8 = 64
-/** `yyyymmdd` is a number unless the options say that it is a date. */
+/** `yyyymmdd` counts as a number unless the options declare it as a date. */
 export const DIGITS_ONLY: u8 = 128
 
 const DASH: u8 = 45
 const POINT: u8 = 46
 const SLASH: u8 = 47
 
-/** Larger than every field of a date or time, so that range checks reject it. */
+/** A result that is larger than every field of a date or time, so range checks reject it. */
 export const NOT_DIGITS: i32 = 10_000
 
-/** The last date as days since 2000-01-01, and its possible spellings. */
+/** Results of the last read date: days since 2000-01-01, and its possible spellings. */
 export let days: i32 = 0
 export let spelled: u8 = 0
-/** The length of the last date in bytes. */
+/** The length in bytes of the last read date. */
 export let dateBytes: usize = 10
 
 @inline export function twoDigits(at: usize): i32 {
@@ -32,7 +32,7 @@ export let dateBytes: usize = 10
   return twoDigits(at) * 100 + twoDigits(at + 2)
 }
 
-/** Whether there are separators in the places of a date. No number has them there. */
+/** True if there are separators where a date has them. No number has separators there. */
 @inline export function looksTimed(from: usize, to: usize): bool {
   if (to - from < 10) return false
   const fifth = load<u8>(from, 4)
@@ -42,8 +42,8 @@ export let dateBytes: usize = 10
 }
 
 /**
- * Reads a date of the Gregorian calendar at the start of a value, in one of the allowed spellings. Returns whether there is one:
- * only then, `days`, `spelled` and `dateBytes` describe it.
+ * Reads a date of the Gregorian calendar at the start of a value, in one of the allowed spellings. Returns true if it
+ * finds one; only then are `days`, `spelled` and `dateBytes` valid.
  */
 export function readDate(from: usize, to: usize, allowed: u8): bool {
   if (allowed == DIGITS_ONLY) {
@@ -89,8 +89,8 @@ export function readDate(from: usize, to: usize, allowed: u8): bool {
 }
 
 /**
- * Returns the days since 2000-01-01. Its years begin in March, so that the leap day is the last day; month m then starts after
- * (153 m + 2) / 5 days.
+ * Returns the days since 2000-01-01. Counts years from March, so that the leap day is the last day of the year; month m
+ * then starts after (153 m + 2) / 5 days.
  */
 @inline function daysSince2000(year: i32, month: i32, day: i32): i32 {
   const years = month > 2 ? year : year - 1

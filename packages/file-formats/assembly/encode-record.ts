@@ -4,22 +4,25 @@ import { SUFFIX } from './memory-layout'
 import { REFUSED, UNFIT } from './value-result-codes'
 import { writeField } from './write-value'
 
-/** Maximum bytes of a field besides its text: the length, and the header and first digits of a decimal. */
+/**
+ * The maximum bytes of an encoded field in addition to its text: its length, and the header and first digits of a
+ * decimal.
+ */
 export const FIELD_OVERHEAD: usize = 20
 
-/** The column with the value that prevented the last record from being written. */
+/** The column with the value because of which the last record was not written. */
 export let blamed: i32 = -1
-/** Whether this value, and so the record, is rejected. Otherwise the value shows that the inferred type of the column is wrong. */
+/** True if that value rejects its record. False if it shows that the column's inferred type is too narrow. */
 export let refused: bool = false
 
-/** The bytes of the fields in SUFFIX, which every row has after those of its record. */
+/** The size in bytes of SUFFIX: constant fields that follow the fields of every record. */
 export let suffixBytes: usize = 0
 let suffixFields: i32 = 0
-/** The position in the suffix of the number of the row, as i64, and the number of the last row. */
+/** The position in SUFFIX of the row number (i64), and the number of the last row. */
 let rowNumberAt: usize = 0
 let rowNumber: u64 = 0
 
-/** Sets the suffix of the next rows, which are numbered from 1. */
+/** Sets the suffix fields of the following rows. Their row numbers start at 1. */
 export function setSuffix(fields: i32, bytes: usize, numberAt: usize): void {
   suffixFields = fields
   suffixBytes = bytes
@@ -27,7 +30,10 @@ export function setSuffix(fields: i32, bytes: usize, numberAt: usize): void {
   rowNumber = 0
 }
 
-/** Writes the current record as a row of binary COPY. Returns the position after it, or 0 if a value does not fit its column. */
+/**
+ * Writes the current record as a row in binary COPY format. Returns the position after the row, or 0 if a value does
+ * not fit its column.
+ */
 export function encodeRecord(width: i32, out: usize): usize {
   store<u16>(out, bswap<u16>(<u16>(width + suffixFields)))
   let at = out + 2
@@ -51,14 +57,17 @@ function writeSuffix(at: usize): usize {
   return at + suffixBytes
 }
 
-/** Whether no value of a column rejects its row. */
+/** True if no value of the column can reject its row. */
 @inline function acceptsAny(state: usize): bool {
   const check = checkAt(state)
   if ((check & PROVEN) != 0) return true
   return storedAt(state) == AS_TEXT ? check == 0 : check == VALID_JSON && storedAt(state) == AS_JSON
 }
 
-/** Whether a value of the current record does not fit the given type of its column, which `blamed` then holds. Overwrites `scratch`. */
+/**
+ * True if a value of the current record does not fit the given type of its column; `blamed` is then that column.
+ * Overwrites the memory at `scratch`.
+ */
 export function isRefused(width: i32, scratch: usize): bool {
   for (let column = 0; column < width; column++) {
     const state = stateOf(column)

@@ -1,12 +1,15 @@
 import { FIELD_BYTES, FIELDS } from './memory-layout'
 
-/* A field, as the host writes it too: start i32 @0, end i32 @4 (addresses, inside the quotes where there are some), marks i32 @8. */
+/*
+ * A field in memory, which the host writes too: start i32 @0, end i32 @4, marks i32 @8. Start and end are addresses; for a
+ * quoted field, they are inside the quotes.
+ */
 
-/** The field was in quotes: an empty one is not null. */
+/** The field was quoted: if it is empty, it is an empty text instead of null. */
 export const QUOTED: i32 = 1
-/** The field still has doubled quotes. */
+/** The field still contains doubled quotes. */
 export const DOUBLED: i32 = 2
-/** The field was written with escapes, so its value is not a null spelling. */
+/** The field was written with escapes, so its value never means null. */
 export const LITERAL: i32 = 4
 
 @inline export function fieldOf(column: i32): usize {
@@ -32,7 +35,7 @@ export const LITERAL: i32 = 4
   store<i32>(field, marks, 8)
 }
 
-/** Records a field in quotes. It is marked DOUBLED in any case, because copying the field finds its doubled quotes. */
+/** Records a quoted field. Always marks it as DOUBLED; copying the field then finds any doubled quotes. */
 @inline export function setQuoted(column: i32, start: usize, end: usize): void {
   put(column, start, end, QUOTED | DOUBLED)
 }

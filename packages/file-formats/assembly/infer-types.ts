@@ -5,7 +5,7 @@ import { integerDigits, numberKind, room, scale } from './parse-number'
 import { ALL_SPELLINGS, looksTimed, spelled, timeKind } from './times'
 import { isText } from './column-type'
 
-/** Widens the types of all columns by the current record. Nulls, quoted or not, do not affect a type. */
+/** Widens the types of all columns by the current record. Nulls, quoted or not, do not affect types. */
 export function observeRecord(width: i32): void {
   for (let column = 0; column < width; column++) observe(column)
 }
@@ -20,7 +20,7 @@ export function observeRecord(width: i32): void {
 }
 
 function observeValue(state: usize, from: usize, to: usize): void {
-  // Digits, minus and point come before the letters.
+  // In ASCII, digits, minus and point come before the letters.
   if (load<u8>(from) >= 58) return widen(state, isBoolean(from, to) ? BOOLEAN : TEXT)
   if (looksTimed(from, to)) {
     const kind = timeKind(from, to, ALL_SPELLINGS)
@@ -34,7 +34,7 @@ function observeValue(state: usize, from: usize, to: usize): void {
   widenDigits(state, <i32>integerDigits, <i32>scale)
 }
 
-/** `true` or `false`, in any case. */
+/** True for `true` or `false`, in any case. */
 @inline function isBoolean(from: usize, to: usize): bool {
   const length = to - from
   if (length == 4) return (load<u32>(from) | 0x20202020) == 0x65757274

@@ -1,31 +1,31 @@
 /**
- * The areas of this module's memory. Their sizes are fixed. A page that no record needs is never touched, so it takes addresses
- * but no memory.
+ * The memory areas of this module. Their sizes are fixed. The operating system provides memory only for pages that are
+ * used, so large areas cost nothing until a record needs them.
  */
 
-/** PostgreSQL's limit of columns per table. */
+/** PostgreSQL's maximum number of columns per table. */
 export const MAX_COLUMNS: i32 = 1600
 
-/** The end of the program's constants. */
+/** The end of the compiler's constants. */
 const FIRST: usize = 0x10000
 
-/** The state of each column; column-state.ts has the offsets. */
+/** The state of each column. column-state.ts describes the layout. */
 export const COLUMNS: usize = FIRST
 export const COLUMN_BYTES: usize = 32
 
-/** The fields of the current record; fields.ts has the offsets. */
+/** The fields of the current record. fields.ts describes the layout. */
 export const FIELDS: usize = COLUMNS + <usize>MAX_COLUMNS * COLUMN_BYTES
 export const FIELD_BYTES: usize = 16
 
-/** The columns with an inferred type that no value has needed yet: unproven-columns.ts. */
+/** Indexes of columns with an inferred type that no value has needed fully yet; see unproven-columns.ts. */
 export const OPEN: usize = FIELDS + <usize>MAX_COLUMNS * FIELD_BYTES
 const OPEN_BYTES: usize = <usize>MAX_COLUMNS * 4
 
-/** Consecutive spellings of null, each after a byte with its length: null-spellings.ts. */
+/** The spellings of null, each after a byte with its length; see null-spellings.ts. */
 export const NULLS: usize = OPEN + OPEN_BYTES
 export const NULLS_BYTES: usize = 4096
 
-/** A number without its exponent: write-numeric.ts. */
+/** A number rewritten without its exponent; see write-numeric.ts. */
 export const EXPANDED: usize = NULLS + NULLS_BYTES
 export const EXPANDED_BYTES: usize = 1024
 
@@ -33,14 +33,14 @@ export const EXPANDED_BYTES: usize = 1024
 export const POWERS: usize = EXPANDED + EXPANDED_BYTES
 const POWERS_BYTES: usize = 651 * 16
 
-/** The fields at the end of every row: encode-record.ts. */
+/** Constant fields that follow the fields of every record; see encode-record.ts. */
 export const SUFFIX: usize = POWERS + POWERS_BYTES
 export const SUFFIX_BYTES: usize = 64 << 10
 
-/** Rows in PostgreSQL's binary COPY format. */
+/** The output: rows in PostgreSQL's binary COPY format. */
 export const OUT: usize = (SUFFIX + SUFFIX_BYTES + 63) & ~63
 export const OUT_BYTES: usize = 18 << 20
 
-/** The text. Up to 64 bytes after its end are read and ignored. */
+/** The input: delimited text. Up to 64 bytes after its end may be read; their values are ignored. */
 export const IN: usize = OUT + OUT_BYTES
 export const IN_BYTES: usize = 33 << 20

@@ -1,10 +1,13 @@
 import { NULLS } from './memory-layout'
 
 let count: i32 = 0
-/** Bit n: a spelling has n bytes; the last bit stands for 63 or more. */
+/** A mask of spelling lengths. Bit n is set if a spelling has n bytes; the last bit stands for 63 or more. */
 let lengths: u64 = 0
 
-/** Applies the spellings that the host wrote to NULLS: for each, a byte with its length and its bytes. */
+/**
+ * Applies the spellings of null that the host (the calling JavaScript) wrote to NULLS, each as a byte with its length
+ * and then its bytes.
+ */
 export function setNulls(spellings: i32): void {
   count = spellings
   lengths = 0
@@ -16,14 +19,14 @@ export function setNulls(spellings: i32): void {
   }
 }
 
-/** Whether this is an empty field or one of the spellings of null. */
+/** True if the field is empty or a spelling of null. */
 @inline export function isNull(from: usize, to: usize): bool {
   return from == to || isSpelledNull(from, to)
 }
 
 /**
- * Returns whether the text is a spelling of null. The host calls it before it unescapes a field, because spellings are compared
- * with the written text.
+ * Returns true if the text is a spelling of null. The host calls it before it unescapes a field, because spellings are
+ * compared with the text as written.
  */
 export function spellsNull(from: usize, to: usize): bool {
   return isSpelledNull(from, to)

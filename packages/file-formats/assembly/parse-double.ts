@@ -6,13 +6,13 @@ const GREATEST_POWER: i32 = 308
 const UNSURE: u64 = ~(<u64>0)
 
 /**
- * The host parses numbers that 128 bits cannot decide, and numbers with more than 19 digits. The result NaN means that the text
- * is not a number.
+ * Calls the host (the calling JavaScript) for numbers that 128 bits cannot decide, and for numbers with more than 19
+ * digits. Returns NaN if the text is not a number.
  */
 @external('host', 'parseDouble')
 declare function parseDouble(from: usize, length: i32): f64
 
-/** The bits of the last number, and its digits before the point, 0 with an exponent. */
+/** Results of the last read number: its IEEE 754 bits, and its integer digits (0 if it has an exponent). */
 export let bits: u64 = 0
 export let plainDigits: i32 = 0
 
@@ -20,7 +20,10 @@ export let plainDigits: i32 = 0
   return <u32>byte - 48 <= 9
 }
 
-/** Reads `[+-]digits[.digits][e[+-]digits]` as the nearest double. Returns false if it is not a number or is out of range. */
+/**
+ * Reads `[+-]digits[.digits][e[+-]digits]` as the nearest double. Returns false if the text is not a number or out of
+ * range.
+ */
 export function readDouble(from: usize, to: usize): bool {
   let at = from
   const sign = load<u8>(at)
@@ -75,8 +78,9 @@ export function readDouble(from: usize, to: usize): bool {
 }
 
 /**
- * Returns the bits of the double nearest to mantissa × 10^power, without its sign, by the method of Eisel and Lemire ("Number parsing at a
- * gigabyte per second", 2021): the product with a truncated power of five, which nearly always decides. UNSURE otherwise.
+ * Returns the IEEE 754 bits, without the sign, of the double nearest to mantissa × 10^power, or UNSURE. Uses the method
+ * of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021): multiplies by a truncated power of five, which
+ * nearly always suffices.
  */
 function nearest(mantissa: u64, power: i32): u64 {
   if (mantissa == 0) return 0
@@ -96,9 +100,9 @@ function nearest(mantissa: u64, power: i32): u64 {
   const shift = upper + 9
   let fraction = high >>> shift
   let exponent = <i64>((217706 * power) >> 16) + 63 + <i64>upper - <i64>zeros + 1023
-  // Subnormal or out of range: rare, so the host parses it.
+  // Subnormal or out of range. This is rare, so the host parses the number.
   if (exponent <= 0 || exponent >= 0x7fe) return UNSURE
-  // Exactly between two doubles: rounds to even, so the bit that rounding would add is removed.
+  // Exactly between two doubles. IEEE 754 rounds to even, so the bit that would round up is removed.
   if (low <= 1 && power >= -4 && power <= 23 && (fraction & 3) == 1 && fraction << shift == high) fraction &= ~(<u64>1)
   fraction = (fraction + (fraction & 1)) >>> 1
   if (fraction >= (<u64>1) << 53) {
@@ -108,7 +112,7 @@ function nearest(mantissa: u64, power: i32): u64 {
   return (fraction & ~((<u64>1) << 52)) | (<u64>exponent << 52)
 }
 
-/** Returns the upper half of a product of 128 bits. */
+/** Returns the upper 64 bits of a 128-bit product. */
 @inline function highProduct(a: u64, b: u64): u64 {
   const aLow = a & 0xffffffff
   const aHigh = a >>> 32

@@ -3,19 +3,19 @@ import { observeRecord } from './infer-types'
 import { OUT } from './memory-layout'
 import { observeOpen, openCount } from './unproven-columns'
 
-/** Results for a record. */
+/** Results for one record. */
 export const TAKEN: i32 = 3
-/** The record is irregular: the host must read it. */
+/** The record is irregular, for example because of broken quotes, so the host (the calling JavaScript) must read it. */
 export const ODD_RECORD: i32 = 1
 export const OUT_IS_FULL: i32 = 2
 export const IS_REFUSED: i32 = 4
-/** A value disproves an inferred type. */
+/** A value does not fit an inferred type. */
 export const IS_UNFIT: i32 = 5
 
-/** Purposes: widen the types by the record, or write it. */
+/** The processing of a record: widen the types by it, or write it. */
 const OBSERVE: i32 = 0
 
-/** The position after the last written row. */
+/** The position after the last written row in OUT. */
 export let outEnd: usize = OUT
 
 let width: i32 = 0
@@ -23,8 +23,8 @@ let outLimit: usize = 0
 let anyGiven: bool = false
 
 /**
- * Sets the number of columns; the first fields of a record are their values. `outBytes` is the size of a full chunk; a longer record
- * gets its own chunk. `given`: whether some types are given, so that rows may be rejected.
+ * Sets the number of columns. `outBytes` is the size of a full chunk; a longer record gets a chunk of its own. `given`
+ * is true if some types are given, so that rows may be rejected.
  */
 export function setUse(columns: i32, outBytes: i32, given: bool): void {
   width = columns
@@ -32,19 +32,19 @@ export function setUse(columns: i32, outBytes: i32, given: bool): void {
   anyGiven = given
 }
 
-/** Empties OUT after the host has copied its rows. */
+/** Empties OUT. The host calls it after it has copied the rows. */
 export function emptyOut(): void {
   outEnd = OUT
 }
 
-/** Whether a record of so many bytes fits after the rows in OUT. The first record always fits. */
+/** True if a record of `bytes` bytes fits into OUT after its rows. The first record always fits. */
 export function hasRoom(bytes: usize): bool {
   return outEnd == OUT || outEnd + 2 + <usize>width * FIELD_OVERHEAD + bytes + suffixBytes + 16 <= outLimit
 }
 
 /**
- * Observes or writes the current record, which has so many bytes. A rejected row does not affect any type, so given types are checked
- * before inferred ones.
+ * Observes or writes the current record, which has `bytes` bytes. A rejected row must not affect any type, so given
+ * types are checked before inferred ones.
  */
 export function take(bytes: usize, use: i32): i32 {
   if (use == OBSERVE) {

@@ -6,13 +6,13 @@ const LF: u8 = 10
 const CR: u8 = 13
 const QUOTE: u8 = 34
 
-/** The scan reached the end of the available text. */
+/** The scan reached the end of the available text, so the host (the calling JavaScript) must provide more. */
 export const NEEDS_MORE: i32 = 0
 
 /** The number of scanned records, and of line ends in and between them. */
 export let rows: i32 = 0
 export let lines: i32 = 0
-/** The first byte of the first record that was not scanned. */
+/** The position of the first record that was not scanned. */
 export let stoppedAt: usize = 0
 
 let delimiter: u8 = 44
@@ -20,7 +20,10 @@ let width: i32 = 0
 let trailing: i32 = 0
 let longestRecord: usize = 0
 
-/** Sets the delimiter, the number of fields, the number of empty fields at the end, and the maximum bytes of a record. */
+/**
+ * Sets the delimiter, the number of fields, the number of additional empty fields at the end, and the maximum bytes of
+ * a record.
+ */
 export function setShape(delimiterByte: u8, fields: i32, empty: i32, recordBytes: i32): void {
   trailing = empty
   longestRecord = <usize>recordBytes
@@ -29,8 +32,8 @@ export function setShape(delimiterByte: u8, fields: i32, empty: i32, recordBytes
 }
 
 /**
- * Scans the records from `from` up to `end` while they are regular: quotes only around whole fields and doubled inside, and the right
- * number of fields. For `use`, see process-record.ts. Returns the reason for the stop.
+ * Scans the records from `from` to `end` while they are regular: quotes only around whole fields, doubled inside, and
+ * the expected number of fields. `use` is described in process-record.ts. Returns the reason for stopping.
  */
 export function scan(from: usize, end: usize, use: i32): i32 {
   const quotes = i8x16.splat(QUOTE)
@@ -39,12 +42,15 @@ export function scan(from: usize, end: usize, use: i32): i32 {
   const returns = i8x16.splat(CR)
   rows = 0
   lines = 0
-  /** Line ends inside quotes: the number in earlier blocks of this record, and the bits of this block. */
+  /** Line ends inside quotes: their number in earlier blocks of this record, and their bits in this block. */
   let passed = 0
   let inner: u64 = 0
-  /** All ones while a quote from an earlier block is open. */
+  /** All bits are set while a quote from an earlier block is open. */
   let open: u64 = 0
-  /** Whether the previous block ends with a separator or a closing quote, and whether it ends with a closing quote. */
+  /**
+   * 1 if the previous block ends with a separator or a closing quote (`mayOpen`), and 1 if it ends with a closing quote
+   * (`closed`).
+   */
   let mayOpen: u64 = 1
   let closed: u64 = 0
   let record = from
@@ -57,7 +63,7 @@ export function scan(from: usize, end: usize, use: i32): i32 {
     const quote = equal(block, quotes) & valid
     const separator = (equal(block, delimiters) | equal(block, lineFeeds) | equal(block, returns)) & valid
     let outside = separator & ~open
-    /** The first position in this block with an invalid quote; 64 if there is none. */
+    /** The first position in this block with an invalid quote, or 64 without invalid quotes. */
     let sense: u64 = ~(<u64>0)
     if ((quote | open | closed) != 0) {
       const inside = parity(quote) ^ open
@@ -79,7 +85,7 @@ export function scan(from: usize, end: usize, use: i32): i32 {
     while (outside != 0) {
       const at = block + <usize>ctz(outside)
       outside &= outside - 1
-      // The LF of a CRLF that was already handled.
+      // Skips the LF of a CRLF that was already handled.
       if (at < field) continue
       if (column == width) return stop(record, ODD_RECORD)
       const byte = load<u8>(at)
@@ -117,7 +123,7 @@ export function scan(from: usize, end: usize, use: i32): i32 {
   return stop(record, NEEDS_MORE)
 }
 
-/** Whether these fields are empty and not in quotes. */
+/** True if these fields are empty and unquoted. */
 function isTrailing(from: i32, to: i32): bool {
   for (let column = from; column < to; column++) {
     const field = fieldOf(column)

@@ -18,7 +18,7 @@ export function copyDoubled(out: usize, from: usize, to: usize): i32 {
     const block = v128.load(from)
     v128.store(at, block)
     const mask = i8x16.bitmask(i8x16.eq(block, quotes))
-    // Copies up to the first of two quotes, inclusive; the second is left out.
+    // Copies up to and including the first of two quotes, and leaves out the second.
     const taken: usize = mask == 0 ? 16 : <usize>ctz(mask) + 1
     const left = to - from
     if (taken >= left) return <i32>(at + left - out)
@@ -28,14 +28,16 @@ export function copyDoubled(out: usize, from: usize, to: usize): i32 {
   return <i32>(at - out)
 }
 
-/** Counts characters of UTF-8: bytes that are not continuation bytes. */
+/** Counts UTF-8 characters: all bytes except continuation bytes. */
 export function characters(from: usize, bytes: i32): i32 {
   let count = 0
   for (let at = from; at < from + <usize>bytes; at++) if ((load<u8>(at) & 0xc0) != 0x80) count++
   return count
 }
 
-/** Returns REFUSED if a text is longer than its column; `most` 0 allows any length. */
+/**
+ * Returns REFUSED if a text is longer than its column allows. `most` is the maximum in characters; 0 means no limit.
+ */
 @inline export function withinCharacters(out: usize, bytes: i32, most: i32): i32 {
   return bytes <= most || characters(out, bytes) <= most ? bytes : REFUSED
 }

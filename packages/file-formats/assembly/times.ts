@@ -16,15 +16,21 @@ const MICROSECONDS_OF_DAY: i64 = 86_400_000_000
 
 export const ALL_SPELLINGS: u8 = 0x7f
 
-/** Microseconds since midnight of the last time, in UTC; they may be outside of the day. */
+/**
+ * Microseconds since midnight of the last read time, in UTC. After applying the offset, they may be outside the day.
+ */
 let microseconds: i64 = 0
 /** The position of the zone of the last time; its end if it has none. */
 let zoneFrom: usize = 0
 
 /**
- * Returns DATE for `yyyy-mm-dd` or another allowed spelling, TIMESTAMP with `T` or a space and `hh:mm[:ss[.f{1,6}]]`, TIMESTAMPTZ with
- * `Z`, `±hh`, `±hhmm` or `±hh:mm` after it, and TEXT for everything else: days that do not exist, years outside of 0001–9999, 24:00,
- * leap seconds, and fractions finer than a microsecond, which would be rounded.
+ * Returns the kind of a date or time.
+ *
+ * - DATE: `yyyy-mm-dd` or another allowed spelling.
+ * - TIMESTAMP: a date, `T` or a space, and `hh:mm[:ss[.f{1,6}]]`.
+ * - TIMESTAMPTZ: a timestamp, and `Z`, `±hh`, `±hhmm` or `±hh:mm`.
+ * - TEXT: everything else, including days that do not exist, years outside 0001–9999, 24:00, leap seconds, and
+ *   fractions finer than a microsecond, which would be rounded.
  */
 export function timeKind(from: usize, to: usize, allowed: u8): u8 {
   if (!readDate(from, to, allowed)) return TEXT
@@ -75,7 +81,10 @@ export function timeKind(from: usize, to: usize, allowed: u8): u8 {
   return <i64>days * MICROSECONDS_OF_DAY + microseconds
 }
 
-/** Reads a time zone and applies its offset to the last time. Returns false if it is not valid; PostgreSQL accepts offsets up to 15:59. */
+/**
+ * Reads a time zone and applies its offset to the last read time. Returns false if it is invalid. PostgreSQL accepts
+ * offsets up to 15:59.
+ */
 function readZone(at: usize, to: usize): bool {
   const length = <i32>(to - at)
   const sign = load<u8>(at)

@@ -3,10 +3,12 @@ import { observe } from './infer-types'
 import { OPEN } from './memory-layout'
 import { isSettled } from './column-type'
 
-/** The number of columns with an inferred type that no value has needed yet. OPEN holds their indexes as i32. */
+/**
+ * The number of columns with an inferred type that no value has needed fully yet. OPEN contains their indexes as i32.
+ */
 export let openCount: i32 = 0
 
-/** Opens every column with an inferred type. */
+/** Lists all columns with an inferred type as unproven. */
 export function openColumns(width: i32): void {
   openCount = 0
   for (let column = 0; column < width; column++) {
@@ -16,7 +18,10 @@ export function openColumns(width: i32): void {
   }
 }
 
-/** Observes the current record, which fits the inferred types, until every column has had a value that needs its type. */
+/**
+ * Observes the current record, which fits the inferred types, in the unproven columns. Removes a column once a value
+ * needs its type fully.
+ */
 export function observeOpen(): void {
   for (let place = openCount - 1; place >= 0; place--) {
     const entry = OPEN + <usize>place * 4

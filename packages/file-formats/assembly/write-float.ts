@@ -8,8 +8,8 @@ const MINUS: u8 = 45
 const ZERO: u8 = 48
 
 /**
- * Writes a number as the nearest double. In an inferred column, a value does not fit if a double may not keep its digits before the
- * point, or if parse-number.ts does not infer a number from its spelling.
+ * Writes a number as the nearest double. In a column with an inferred type, a value does not fit if a double may lose
+ * some of its integer digits, or if parse-number.ts does not infer a number from its spelling.
  */
 export function writeDouble(out: usize, from: usize, to: usize, inferred: bool): i32 {
   if (!readDouble(from, to) || (inferred && !isInferableNumber(from, to))) return UNFIT
@@ -17,7 +17,7 @@ export function writeDouble(out: usize, from: usize, to: usize, inferred: bool):
   return 8
 }
 
-/** Writes a number as the single-precision number nearest to its double. */
+/** Writes a number as a single-precision float, rounded from the nearest double. */
 export function writeReal(out: usize, from: usize, to: usize): i32 {
   if (!readDouble(from, to)) return UNFIT
   const value = reinterpret<f64>(bits)

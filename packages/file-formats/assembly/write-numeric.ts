@@ -4,9 +4,9 @@ import { decimal } from './parse-number'
 import { recordDecimal } from './printed-forms'
 import { UNFIT } from './value-result-codes'
 
-/** Maximum characters of a number without an exponent. A DECIMAL column of a load has at most 38 digits; a double needs fewer than 700. */
+/** The maximum characters of a number without an exponent. A DECIMAL column has at most 38 digits. */
 const LONGEST: usize = 400
-/** The column has no limit of digits. */
+/** The number of digits of a column without a limit. */
 const ANY: i32 = 255
 
 @inline function isDigit(at: usize): bool {
@@ -18,10 +18,11 @@ const ANY: i32 = 255
 }
 
 /**
- * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric: the number of digits of base 10,000, the weight of the first, the sign,
- * the scale, the digits. Returns the length, or UNFIT, also for more digits than the column allows before or after the point. In an
- * inferred column it is spelled as parse-number.ts describes, and the column's state records the number of digits. With `exponents` the
- * number may have an exponent: a column of doubles is numeric in a table whose column was numeric before.
+ * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric: the count of base-10,000 digits, the weight of the
+ * first, the sign, the scale, the digits. Returns the length, or UNFIT, also if the number has more integer or decimal
+ * digits than the column allows. In a column with an inferred type, the spelling must be as described in
+ * parse-number.ts, and the column's state records the numbers of digits. With `exponents`, the number may have an
+ * exponent: this is for doubles in a table with a column that was numeric before.
  */
 export function writeNumeric(out: usize, from: usize, to: usize, most: i32, mostScale: i32, inferred: bool, exponents: bool, state: usize): i32 {
   if (to - from > LONGEST) return UNFIT
@@ -31,15 +32,15 @@ export function writeNumeric(out: usize, from: usize, to: usize, most: i32, most
   return end == 0 ? UNFIT : writePlain(out, EXPANDED, end, most, mostScale, false, state)
 }
 
-/** Returns the position of the letter of an exponent, or 0. */
+/** Returns the position of the exponent's `e` or `E`, or 0. */
 function exponentAt(from: usize, to: usize): usize {
   for (let at = from + 1; at < to; at++) if ((load<u8>(at) | 32) == 101) return at
   return 0
 }
 
 /**
- * Writes the number without its exponent, as `digits.digits`, to EXPANDED and returns the position after it. Returns 0 if the value is
- * not `[+-]digits[.digits]` with an exponent, or is too long.
+ * Rewrites a number without its exponent as `digits.digits` in EXPANDED. Returns the position after it, or 0 if the
+ * value is not `[+-]digits[.digits]` with an exponent, or is too long.
  */
 function expand(from: usize, exponent: usize, to: usize): usize {
   let power = 0
@@ -62,7 +63,7 @@ function expand(from: usize, exponent: usize, to: usize): usize {
   const before = <i32>(point - whole)
   const count = before + <i32>(exponent - fraction)
   if (count == 0) return 0
-  // Digits before the point after the exponent is applied; zeros fill missing places.
+  // The number of integer digits after applying the exponent. Missing digits are zeros.
   const wanted = before + power
   const first = wanted < 1 ? wanted - 1 : 0
   const last = wanted > count ? wanted : count
@@ -104,7 +105,7 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
 
   let at = out + 8
   let weight = (<i32>(point - whole) + 3) / 4 - 1
-  // Groups of four digits, counted from the point; the first may be shorter.
+  // Groups of four digits, counted from the decimal point. The first group may have fewer.
   let size = <i32>(point - whole) % 4
   for (let group = whole; group < point; ) {
     const end = group + <usize>(size == 0 ? 4 : size)
@@ -115,7 +116,7 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
   }
   for (let group = fraction; group < to; group += 4) {
     const value = digits(group, group + 4, to)
-    // Leading zeros only change the weight.
+    // Leading zeros are not written; they only change the weight.
     if (value == 0 && at == out + 8) weight--
     else {
       put(at, value)
@@ -131,13 +132,13 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
   return 8 + count * 2
 }
 
-/** Whether a number has no plus and no leading zero and is not `-0`, which would lose its sign. */
+/** True if a number has no plus and no leading zero, and is not `-0`, which would lose its sign. */
 @inline function isInferableNumber(sign: u8, whole: usize, point: usize, to: usize): bool {
   if (sign == 43) return false
   return point == whole || load<u8>(whole) != 48 || (point - whole == 1 && (point < to || sign != 45))
 }
 
-/** Reads four decimal digits; positions after `last` count as zeros. */
+/** Reads four decimal digits. Positions from `last` on count as zeros. */
 @inline function digits(from: usize, to: usize, last: usize): i32 {
   let value = 0
   for (let at = from; at < to; at++) value = value * 10 + (at < last ? <i32>load<u8>(at) - 48 : 0)

@@ -15,8 +15,9 @@ import { copyDoubled, copyPlain, withinCharacters } from './texts'
 import { days, recordTimeForm, timeKind, timestamp } from './times'
 
 /**
- * Writes a field's value in the stored type of its column. Returns its length, NULL_LENGTH, UNFIT if the value disproves the inferred
- * type, or REFUSED if it rejects the row. An empty field in quotes is the empty text in a column of text, else null.
+ * Writes a field's value in its column's stored type. Returns its length, NULL_LENGTH, UNFIT if the value needs a wider
+ * inferred type, or REFUSED if it rejects the row. A quoted empty field is an empty text in a text column and null in
+ * other columns.
  */
 @inline export function writeField(out: usize, field: usize, state: usize): i32 {
   const from = startOf(field)
@@ -66,7 +67,7 @@ function writeTyped(out: usize, field: usize, state: usize): i32 {
   }
 }
 
-/** Writes a value of an inferred type. Returns UNFIT if the value needs a wider type. */
+/** Writes a value to a column with an inferred type. Returns UNFIT if the value needs a wider type. */
 function writeGuessed(out: usize, from: usize, to: usize, type: u8, state: usize): i32 {
   switch (type) {
     case AS_SMALLINT:
@@ -88,7 +89,7 @@ function writeGuessed(out: usize, from: usize, to: usize, type: u8, state: usize
   }
 }
 
-/** Writes a value of a given type, if that type keeps it unchanged. */
+/** Writes a value to a column with a given type. Returns UNFIT if the type would change the value. */
 function writeGiven(out: usize, from: usize, to: usize, type: u8, digits: i32, scale: i32, state: usize): i32 {
   switch (type) {
     case AS_SMALLINT:

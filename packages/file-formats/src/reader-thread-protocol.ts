@@ -1,6 +1,6 @@
 import type { ChunkSink, ProblemMessage, RejectedRow, StoredType } from '@sluice/row-stream'
 
-/** A reader thread does jobs of one kind, and loads the code of no other kind. */
+/** The kinds of jobs. A reader thread does jobs of one kind, and loads only the code for that kind. */
 export type JobKind = 'normalise' | 'csv' | 'parquet' | 'preview'
 
 /** The `workerData` of a thread, and the message with its next job. A thread without a job waits for one. */
@@ -9,25 +9,25 @@ export interface ThreadJob {
   job?: object
 }
 
-/** Commands to a thread that has opened a file: write all rows from the start, or reuse the memory of a chunk. */
+/** Commands to a thread that has opened a file: encode all rows from the start, or reuse the memory of a chunk. */
 export type RowsCommand =
   | { kind: 'encode'; types: readonly StoredType[] }
   | { kind: 'release'; memory: ArrayBuffer; pass: number }
 
-/** Counts since the start of the pass. */
+/** Totals since the start of the pass. */
 export interface ReadTotals {
   bytesRead: number
   bytesTotal?: number
   rowsRead?: number
 }
 
-/** Messages of a thread. A chunk message transfers the memory of the chunk; `pass` counts the passes over all files. */
+/** Messages from a thread. A chunk message transfers the chunk's memory. `pass` numbers the passes over all files. */
 export type ReaderMessage<Result, Opened = never, Widened = never> =
   | { kind: 'progress'; totals: ReadTotals }
-  /** Sent before any row. */
+  /** Describes the opened file. Sent before any row. */
   | { kind: 'opened'; opened: Opened }
   | { kind: 'chunk'; memory: ArrayBuffer; length: number; rejected: RejectedRow[]; pass: number }
-  /** The rows need other types than the opened file said, and must be requested again. */
+  /** The rows need other types than the opened file reported. The consumer must request the rows again. */
   | { kind: 'widened'; widened: Widened }
   | { kind: 'done'; result: Result }
   | ProblemMessage
@@ -36,7 +36,7 @@ type PostMessage = (message: ReaderMessage<object, object, object>, transfer?: A
 
 const progressIntervalMs = 250
 
-/** A thread's connection to the main thread. It outlives its jobs. */
+/** A reader thread's connection to the main thread. It is reused for all jobs of the thread. */
 export class JobPort {
   readonly #post: PostMessage
   #types: ((types: readonly StoredType[]) => void) | undefined
@@ -50,23 +50,23 @@ export class JobPort {
 
   handle(command: RowsCommand): void {
     if (command.kind === 'encode') this.#types?.(command.types)
-    // The consumer may still return chunks of an abandoned pass, or of an earlier file.
+    // Ignores chunks of an abandoned pass or an earlier file, which the consumer may still return.
     else if (command.pass === this.#pass) this.#pool?.giveBack(command.memory)
   }
 
-  /** Describes the opened file. Resolves to the stored types when the consumer requests the rows. */
+  /** Reports the opened file. Resolves to the stored types once the consumer requests the rows. */
   open(opened: object): Promise<readonly StoredType[]> {
     this.#post({ kind: 'opened', opened })
     return this.#nextTypes()
   }
 
-  /** Asks the consumer to read the rows again with wider types. Resolves to the stored types when it does. */
+  /** Requests the consumer to read the rows again with wider types. Resolves to the stored types once it does. */
   widen(widened: object): Promise<readonly StoredType[]> {
     this.#post({ kind: 'widened', widened })
     return this.#nextTypes()
   }
 
-  /** Returns the memory for the chunks of one pass over the rows. */
+  /** Starts a pass over the rows. Returns the memory for its chunks. */
   startPass(limits: ChunkLimits): ChunkPool {
     const pass = ++this.#pass
     this.#pool = new ChunkPool(limits, (memory, length, rejected) =>
@@ -75,7 +75,7 @@ export class JobPort {
     return this.#pool
   }
 
-  /** Reports progress, at most four times a second unless it is the last report. */
+  /** Reports progress, at most four times per second unless it is the last report. */
   progress(totals: ReadTotals, isLast = false): void {
     const now = performance.now()
     if (now - this.#reportedAt < progressIntervalMs && !isLast) return
@@ -83,7 +83,7 @@ export class JobPort {
     this.#post({ kind: 'progress', totals })
   }
 
-  /** Frees the memory of the chunks. */
+  /** Frees the memory of the chunks at the end of a job. */
   endJob(): void {
     this.#pool = undefined
     this.#types = undefined
@@ -97,13 +97,16 @@ export class JobPort {
 }
 
 export interface ChunkLimits {
-  /** Bytes of tuples per chunk; a single longer row gets a chunk of its own. */
+  /** The bytes of encoded rows per chunk. A longer row gets a chunk of its own. */
   chunkBytes: number
-  /** Chunks that may wait for the consumer before the thread pauses. */
+  /** The number of chunks that may wait for the consumer before the thread pauses. */
   chunksInFlight: number
 }
 
-/** Reusable memory for a limited number of chunks: it goes to the consumer with a chunk, and returns after use. */
+/**
+ * Reusable memory for a limited number of chunks. A chunk's memory is transferred to the consumer, which returns it
+ * after use.
+ */
 export class ChunkPool implements ChunkSink {
   readonly #limits: ChunkLimits
   readonly #send: (memory: ArrayBuffer, length: number, rejected: RejectedRow[]) => void
@@ -136,7 +139,7 @@ export class ChunkPool implements ChunkSink {
     this.#send(buffer, length, rejected)
   }
 
-  /** Sends rejected rows without a chunk, when there is room for one. */
+  /** Sends rejected rows without a chunk, once another message may be sent. */
   async reject(rows: RejectedRow[]): Promise<void> {
     await this.waitForRoom()
     this.close(new Uint8Array(0), 0, rows)

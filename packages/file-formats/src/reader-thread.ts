@@ -8,7 +8,7 @@ const jobPort = new JobPort((message, transfer = []) => mainThreadPort.postMessa
 
 type JobHandler = (job: never, port: JobPort) => Promise<object>
 
-/** Loads the code for one kind of job: a thread that reads CSV has no memory for Parquet. */
+/** Loads the code for one kind of job. A thread that reads CSV, for example, needs no memory for the Parquet code. */
 const handlerLoaders: Record<JobKind, () => Promise<JobHandler>> = {
   csv: async () => (await import('./csv/run-csv-job.ts')).runCsvJob,
   normalise: async () => (await import('./upload/convert-upload.ts')).normaliseUpload,

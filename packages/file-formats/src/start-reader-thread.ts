@@ -14,9 +14,11 @@ import { defaultUploadLimits } from './spool/upload-limits.ts'
 
 const threadProgram = new URL('./reader-thread.ts', import.meta.url)
 
-/** Limits of the heap, which has few objects: rows, pages and chunks are bytes in buffers, outside of the heap. */
+/**
+ * Heap limits of the threads. The heap has few objects, because rows, pages and chunks are in buffers outside the heap.
+ */
 const resourceLimits: Record<JobKind, ResourceLimits> = {
-  // A small young generation keeps garbage from accumulating.
+  // A small young generation prevents garbage from accumulating.
   csv: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 4 },
   normalise: { maxOldGenerationSizeMb: defaultUploadLimits.heapMegabytes },
   parquet: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 2 },
@@ -32,13 +34,19 @@ const createSpareThread = (kind: JobKind, startEarly: boolean): SpareThread =>
     startEarly,
   })
 
-/** The threads that are kept between jobs. The thread for normalising starts with its first job, because many loads need none. */
+/**
+ * Threads that are kept between jobs. The thread for conversions starts only with its first job, because many loads
+ * need no conversion.
+ */
 const keptThreads = { csv: createSpareThread('csv', true), normalise: createSpareThread('normalise', false) }
 
-/** Keeps a thread for the next job of its kind until the returned object is disposed of. Reuse halves the time to read a file of 10 MB. */
+/**
+ * Keeps a thread for the next job of its kind, until the returned object is disposed. Reuse halves the time to read a
+ * file of 10 MB.
+ */
 export const keepReaderThread = (kind: keyof typeof keptThreads): Disposable => keptThreads[kind].keep()
 
-/** Keeps the threads that read files for reuse, until the returned object is disposed of. Workers call this at their start. */
+/** Keeps reader threads for reuse, until the returned object is disposed. Workers call it when they start. */
 export function keepReaderThreads(): Disposable {
   const threads = new DisposableStack()
   threads.use(keepReaderThread('csv'))
@@ -52,13 +60,13 @@ export type ReaderThread<Result, Opened = never, Widened = never> = ReadingThrea
 >
 
 interface ThreadOptions extends Pick<ThreadReader, 'tooDense' | 'silence'> {
-  /** The name of the file for messages. */
+  /** The file's name in messages. */
   reading: string
-  /** The heap limit in megabytes, if it is not the default one. */
+  /** The heap limit in megabytes. Default: `resourceLimits`. */
   heapMegabytes?: number
 }
 
-/** Gives a job to an idle thread of its kind, or to a new one. A thread does one job at a time. */
+/** Passes a job to an idle thread of its kind, or to a new thread. A thread does one job at a time. */
 export function startReaderThread<Result, Opened = never, Widened = never>(
   kind: JobKind,
   job: object,
@@ -67,7 +75,7 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
 ): ReaderThread<Result, Opened, Widened> {
   const limits = resourceLimits[kind]
   const maxOldGenerationSizeMb = heapMegabytes ?? limits.maxOldGenerationSizeMb
-  // An idle thread has the default limit.
+  // An idle thread has the default heap limit, so a job with another limit needs a new thread.
   const isPooled = (kind === 'csv' || kind === 'normalise') && maxOldGenerationSizeMb === limits.maxOldGenerationSizeMb
   const idle = isPooled && keptThreads[kind].isKept ? keptThreads[kind] : undefined
   const thread: ReaderThread<Result, Opened, Widened> = new ReadingThread(
@@ -87,8 +95,8 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
 }
 
 /**
- * Requests all rows of the file that a thread has opened, and yields them. Returns the result of the job, which ends it;
- * or the widened columns: the caller may then request the rows again.
+ * Requests all rows of the file that a thread has opened, and yields them. Returns either the result of the job, which
+ * ends the job, or the widened columns; the caller may then request the rows again.
  */
 export async function* receiveRows<Result, Widened>(
   thread: ReaderThread<Result, unknown, Widened>,

@@ -3,19 +3,21 @@ import { listSetting, type Setting } from '@sluice/process'
 
 type ParsedAddress = ReturnType<typeof ipaddr.parse>
 
-/** Non-public hosts and addresses that the operator allows for outgoing requests. */
+/** Hosts and addresses in private networks that the operator allows for outgoing requests. */
 export interface OutgoingAllowList {
   /** The entries as the operator wrote them. A thread receives these, because functions cannot be sent to it. */
   readonly entries: readonly string[]
   /** Returns whether the list names this host, with this port or without a port. Such a host may have any address and use plain http. */
   names(host: string, port: number): boolean
-  /** Returns whether the address is in a listed range. */
+  /** True if the address is in a listed range. */
   holds(address: string): boolean
 }
 
-/** Azure's WireServer is a public address that belongs to the cloud's own infrastructure. */
+/**
+ * Azure's WireServer. Its address is public, but belongs to the cloud's internal infrastructure, so it is not allowed.
+ */
 const azureWireServer = ipaddr.parseCIDR('168.63.129.16/32')
-/** The global unicast range. The rest of IPv6 is special or unassigned. */
+/** The global unicast range. All other IPv6 addresses are special or unassigned. */
 const globalUnicast = ipaddr.parseCIDR('2000::/3')
 const nat64 = ipaddr.parseCIDR('64:ff9b::/96')
 const documentationRange = ipaddr.parseCIDR('3fff::/20')
@@ -29,8 +31,8 @@ const rangeReasons: Record<string, string> = {
 }
 
 /**
- * Returns why an address must not be connected to, as the words after "an address that"; undefined for public addresses. IPv4 inside
- * IPv6 (mapped, NAT64) counts as the IPv4 address; 6to4 and Teredo are always refused.
+ * Returns why connecting to an address is forbidden, as the words after "an address that", or undefined for a public
+ * address. An IPv4 address inside IPv6 (mapped, NAT64) counts as the IPv4 address. 6to4 and Teredo are always rejected.
  */
 export function nonPublicReason(text: string): string | undefined {
   if (!ipaddr.isValid(text)) return 'cannot be read'
@@ -42,7 +44,7 @@ export function nonPublicReason(text: string): string | undefined {
   return rangeReasons[range] ?? 'is private or reserved'
 }
 
-/** Returns the IPv4 address inside a mapped or NAT64 address, else the address itself. */
+/** Returns the IPv4 address inside a mapped or NAT64 address, otherwise the address itself. */
 function unwrapIPv4(address: ParsedAddress): ParsedAddress {
   if (!(address instanceof ipaddr.IPv6)) return address
   if (address.isIPv4MappedAddress()) return address.toIPv4Address()
@@ -53,9 +55,10 @@ const inRange = (address: ParsedAddress, [range, bits]: [ParsedAddress, number])
   address.kind() === range.kind() && address.match(range, bits)
 
 /**
- * Returns a setting: a comma-separated list of hosts (`idp.internal`, `idp.internal:8443`), addresses (`10.20.0.7`) and ranges
- * (`10.20.0.0/16`, `fd00::/8`). Outgoing requests may reach them although they are not public, also by http. With a port
- * (`10.20.0.7:8443`), only that port is allowed.
+ * Returns the definition of an environment setting: a comma-separated list of hosts (`idp.internal`,
+ * `idp.internal:8443`), addresses (`10.20.0.7`) and ranges (`10.20.0.0/16`, `fd00::/8`). Outgoing requests may reach
+ * them, also by plain http, although they are not public. An entry with a port (`10.20.0.7:8443`) allows only that
+ * port.
  */
 export const outgoingAllowed = (): Setting<OutgoingAllowList> => ({
   fallback: parseAllowList([]),
@@ -83,7 +86,10 @@ function rangeOf(entry: string): [ParsedAddress, number] | undefined {
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }
 
-/** Returns the normalized host. An address with a port, such as `127.0.0.1:5201` or `[::1]:5201`, counts as a host. */
+/**
+ * Returns the normalised host of an entry. An address with a port, such as `127.0.0.1:5201` or `[::1]:5201`, counts as
+ * a host.
+ */
 function hostOf(entry: string): string {
   const [, bracketed, plain, port] = /^(?:\[(.+)\]|([\d.]+)):(\d{1,5})$/.exec(entry) ?? []
   if (plain && ipaddr.IPv4.isValidFourPartDecimal(plain)) return `${plain}:${port}`

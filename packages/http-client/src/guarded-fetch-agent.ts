@@ -20,7 +20,10 @@ interface RawResponse {
 /** Returns the addresses to connect to. Throws if one of them is not allowed. */
 export type AddressResolver = (protocol: string, hostname: string, port: number) => Promise<ResolvedAddress[]>
 
-/** Timeouts in milliseconds: `timeLimitMs` for the response headers and for each pause in the body, `connectLimit` for connecting. */
+/**
+ * Time limits in milliseconds. `timeLimitMs`: for the response headers, and for each pause in the body. `connectLimit`:
+ * for connecting.
+ */
 interface AgentTimeouts {
   timeLimitMs: number
   connectLimit: number
@@ -76,7 +79,7 @@ export function guardedAgent(
   }
 }
 
-/** Returns a connector that connects to these addresses only. */
+/** Returns a connector that only connects to these addresses. */
 const connectTo = (addresses: readonly ResolvedAddress[], timeout: number) =>
   buildConnector({
     timeout,

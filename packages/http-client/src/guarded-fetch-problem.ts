@@ -23,10 +23,10 @@ interface OutgoingProblemDetails {
   code?: OutgoingCode
 }
 
-/** A request to a user-supplied address was refused or failed. The message is for the user. */
+/** A request to an address that a user supplied was rejected or failed. The message is for the user. */
 export class OutgoingProblem extends Error {
   override readonly name = 'OutgoingProblem'
-  /** Whether no request was sent because the address is not allowed. */
+  /** True if no request was sent, because the address is not allowed. */
   readonly refused: boolean
   readonly code: OutgoingCode
 
@@ -36,7 +36,7 @@ export class OutgoingProblem extends Error {
     this.code = code ?? (refused ? 'ADDRESS_NOT_ALLOWED' : 'CONNECTION_LOST')
   }
 
-  /** Whether a retry may succeed. An unknown host counts as transient, because DNS records may be changing. */
+  /** True if a retry may succeed. An unknown host counts as transient, because DNS records may be changing. */
   get isTransient(): boolean {
     return transientCodes.has(this.code)
   }
@@ -44,7 +44,10 @@ export class OutgoingProblem extends Error {
 
 export const addressRefused = (message: string): OutgoingProblem => new OutgoingProblem(message, { refused: true })
 
-/** Returns the problem of a failed request to `host`. An `OutgoingProblem` among the causes is returned unchanged. */
+/**
+ * Returns the problem for a failed request to `host`. If a cause of the error is an `OutgoingProblem`, returns that
+ * unchanged.
+ */
 export function outgoingProblem(error: unknown, host: string, seconds: number): OutgoingProblem {
   const causes = causesOf(error)
   const outgoing = causes.find((cause) => cause instanceof OutgoingProblem)

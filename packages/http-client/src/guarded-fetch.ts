@@ -5,17 +5,20 @@ import { OutgoingProblem, outgoingProblem, addressRefused } from './guarded-fetc
 
 export interface GuardedFetchOptions {
   allowed: OutgoingAllowList
-  /** Milliseconds for the whole exchange, the body included. */
+  /** The time limit in milliseconds for the whole request and response, including the body. */
   timeLimitMs?: number
-  /** Bytes of a body, after decompression. */
+  /** The maximum bytes of a body, after decompression. */
   maxBytes?: number
-  /** Milliseconds for connecting. Default: `timeLimitMs`. */
+  /** The time limit for connecting, in milliseconds. Default: `timeLimitMs`. */
   connectLimit?: number
-  /** Follow redirects, each checked like the first address. Without it a redirect is a problem. */
+  /** True to follow redirects, checking each like the first address. Default: a redirect is a problem. */
   follow?: boolean
-  /** Return redirect responses to the caller unchanged. Overrides `follow`. */
+  /** True to return redirect responses to the caller unchanged. Takes precedence over `follow`. */
   returnRedirects?: boolean
-  /** Returns all addresses of a name. Default: the operating system for names that the operator allows, `limitedDnsLookup` for all others. */
+  /**
+   * Returns all addresses of a host name. Default: the operating system's lookup for names that the operator allows,
+   * `limitedDnsLookup` for all others.
+   */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 
@@ -39,8 +42,8 @@ export interface GuardedFetch {
 }
 
 /**
- * Returns a fetch for addresses that users typed: public addresses by https, and those on the operator's allow-list. Every new
- * connection checks the addresses that it connects to, which prevents DNS rebinding.
+ * Returns a fetch function for addresses that users entered. It allows public addresses by https, and those on the
+ * operator's allow-list. Every new connection checks the addresses to which it connects, which prevents DNS rebinding.
  */
 export function guardedFetch({
   allowed,
@@ -58,7 +61,7 @@ export function guardedFetch({
     ...(lookup && { lookup }),
   })
 
-  /** Returns the addresses to connect to. Throws if one of them is not allowed. */
+  /** Resolves a host to the addresses to connect to. Throws if one of them is not allowed. */
   async function resolveAllowed(protocol: string, hostname: string, port: number): Promise<ResolvedAddress[]> {
     const { addresses, isInternalName } = await resolveHost(hostname, port)
     if (protocol !== 'https:' && !isInternalName)
@@ -67,7 +70,7 @@ export function guardedFetch({
   }
 
   let agent: Promise<GuardedAgent> | undefined
-  /** Loads the agent with the first request, because many processes never send one. */
+  /** Imports the agent with the first request, because many processes never send one. */
   const getAgent = (): Promise<GuardedAgent> => {
     agent ??= import('./guarded-fetch-agent.ts').then(({ guardedAgent }) =>
       guardedAgent(resolveAllowed, { timeLimitMs, connectLimit }),
@@ -163,11 +166,11 @@ async function* readBody(
 interface BodyLimit {
   maxBytes: number
   host: string
-  /** Maps an error of the stream to a problem. */
+  /** Converts an error of the stream to a problem. */
   toProblem(error: unknown): OutgoingProblem
 }
 
-/** Returns the same response with a body that fails with a problem after `maxBytes`. */
+/** Returns the same response, with a body that fails with a problem after `maxBytes`. */
 async function limitBodySize(response: Response, { maxBytes, host, toProblem }: BodyLimit): Promise<Response> {
   const { status, statusText, headers, body } = response
   const tooLarge = () =>
@@ -182,7 +185,7 @@ async function limitBodySize(response: Response, { maxBytes, host, toProblem }: 
   return new Response(limited, { status, statusText, headers: [...headers] })
 }
 
-/** Returns a stream of the same bytes that fails with `tooLarge` after `maxBytes`. */
+/** Returns a stream of the same bytes that fails with the error `tooLarge` after `maxBytes`. */
 function limitStream(
   body: ReadableStream<Uint8Array>,
   maxBytes: number,

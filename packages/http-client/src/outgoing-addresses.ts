@@ -8,23 +8,26 @@ import { limitConcurrency, SemaphoreBusy } from '@sluice/process'
 
 export interface OutgoingAddressesOptions {
   allowed: OutgoingAllowList
-  /** Milliseconds for one name. */
+  /** The time limit for resolving a name, in milliseconds. */
   timeLimitMs?: number
-  /** Returns all addresses of a name. Default: the operating system for names that the operator allows, `limitedDnsLookup` for all others. */
+  /**
+   * Returns all addresses of a host name. Default: the operating system's lookup for names that the operator allows,
+   * `limitedDnsLookup` for all others.
+   */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 
-/** The resolved addresses of a host that a user typed. */
+/** The resolved addresses of a host that a user entered. */
 export interface OutgoingAddresses {
-  /** Connect to these addresses only: a second lookup may return others. */
+  /** Connect only to these addresses, because a second lookup may return others. */
   addresses: ResolvedAddress[]
-  /** The operator allows all of them by name or range. */
+  /** True if the operator allows all of them by name or range. */
   isInternalName: boolean
 }
 
 /**
- * Returns a function that resolves a user-supplied host, and accepts only public or allowed addresses.
- * It throws `OutgoingProblem` for other addresses, and the system's errors (`ENOTFOUND` …) for unknown names.
+ * Returns a function that resolves a host that a user entered, and accepts only public and allowed addresses. It throws
+ * `OutgoingProblem` for other addresses, and the system's errors (such as `ENOTFOUND`) for unknown names.
  */
 export function outgoingAddresses({ allowed, timeLimitMs = 5_000, lookup }: OutgoingAddressesOptions) {
   const lookUpOperatorHost = lookup ?? ((host: string) => systemLookup(host, { all: true }))
@@ -48,7 +51,10 @@ export function outgoingAddresses({ allowed, timeLimitMs = 5_000, lookup }: Outg
   }
 }
 
-/** Returns the address of a literal IP or of localhost (RFC 6761), which need no lookup; undefined for other names. */
+/**
+ * Returns the address of an IP literal or of localhost (RFC 6761), which need no lookup. Returns undefined for other
+ * names.
+ */
 function literalAddress(host: string): ResolvedAddress[] | undefined {
   const family = isIP(host)
   if (family) return [{ address: host, family }]
@@ -61,20 +67,21 @@ export interface ResolvedAddress {
 }
 
 interface DnsLookupOptions {
-  /** `address:port` of the DNS servers. Default: the servers of the system. */
+  /** The DNS servers as `address:port`. Default: the system's servers. */
   servers?: readonly string[]
-  /** Milliseconds for one name. */
+  /** The time limit for resolving a name, in milliseconds. */
   timeLimitMs?: number
-  /** Concurrent lookups. Eight times as many may wait. */
+  /** The maximum number of concurrent lookups. Eight times as many may wait. */
   maxConcurrent?: number
 }
 
-/** The system's file of host names that are resolved without DNS. */
+/** The system's hosts file, which resolves names without DNS. */
 const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts'
 
 /**
- * Returns a DNS lookup for host names that users typed. The system's lookup would block a thread of the pool that hashes passwords
- * until the name servers respond; this one has a timeout and a concurrency limit. Throws errors with the codes of the system's lookup.
+ * Returns a DNS lookup for host names that users entered, with a time limit and a concurrency limit. The system's
+ * lookup would block a thread of the pool that also hashes passwords until name servers respond. Throws errors with the
+ * codes of the system's lookup.
  */
 export function limitedDnsLookup({ servers, timeLimitMs = 5_000, maxConcurrent = 16 }: DnsLookupOptions = {}) {
   const limited = limitConcurrency({
@@ -115,7 +122,7 @@ export function limitedDnsLookup({ servers, timeLimitMs = 5_000, maxConcurrent =
   }
 }
 
-/** Returns the addresses of a host in the system's hosts file, or an empty list. */
+/** Returns the addresses of a host from the system's hosts file, or an empty list. */
 async function readHostsFile(host: string): Promise<ResolvedAddress[]> {
   const hostName = host.toLowerCase().replace(/\.$/, '')
   const text = await readFile(hostsFile, 'utf8').catch(() => '')

@@ -1,25 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Limits the attempts of an operation and the delays between them, which are in seconds. */
+/** Limits the attempts of an operation and the delays between them. Delays are in seconds. */
 export interface RetryPolicy {
   attempts: number
-  /** Before the second attempt. Doubled before each further one, up to `maxDelay`. */
+  /** The delay before the second attempt. It is doubled before each further attempt, up to `maxDelay`. */
   firstDelay: number
   maxDelay: number
-  /** The operation fails if a server requests a longer pause. Default: 900. */
+  /** The longest pause that a server may request. If it requests a longer one, the operation fails. Default: 900. */
   maxRetryAfter?: number
 }
 
-/** The policy of runs, which no user waits for. */
+/** The retry policy of runs, for which no user waits. */
 export const backgroundRetry: RetryPolicy = { attempts: 6, firstDelay: 1, maxDelay: 60 }
-/** The policy of previews, look-ups and connection tests, which a user waits for. */
+/** The retry policy of previews, option lists and connection tests, for which a user waits. */
 export const interactiveRetry: RetryPolicy = { attempts: 2, firstDelay: 0.3, maxDelay: 5, maxRetryAfter: 5 }
 
 /** Thrown by an operation that may succeed if it is repeated. `error` is thrown after the last attempt. */
 export class TransientError extends Error {
   override readonly name = 'TransientError'
   readonly error: Error
-  /** Seconds that the server requests as a pause. */
+  /** The pause in seconds that the server requests. */
   readonly retryAfter: number | undefined
 
   constructor(error: Error, retryAfter?: number) {
@@ -34,13 +34,13 @@ export interface RetryOptions {
   signal: AbortSignal
   /** Called before each wait. */
   onRetry?(error: Error, seconds: number): void
-  /** Called at least every ten seconds during a wait, so that the caller is not considered idle. */
+  /** Called at least every ten seconds during a wait, so that the run does not count as stalled. */
   onAlive?(): void
 }
 
 /**
- * Repeats an operation while it throws `TransientError`. Throws other errors unchanged, the error of the last attempt, or
- * the signal's reason.
+ * Repeats an operation while it throws `TransientError`. Throws other errors unchanged, the error of the last attempt,
+ * or the signal's reason.
  */
 export async function retry<T>(operation: () => Promise<T>, options: RetryOptions): Promise<T> {
   const attempts = countAttempts(options)
@@ -54,16 +54,16 @@ export async function retry<T>(operation: () => Promise<T>, options: RetryOption
   }
 }
 
-/** Counts the attempts of an operation that continues where the last one failed, such as a download. */
+/** Counts the failed attempts of an operation that continues at the point of failure, such as a download. */
 export function countAttempts({ policy, signal, onRetry, onAlive }: RetryOptions) {
   const { attempts, maxRetryAfter = 900 } = policy
   let failed = 0
   return {
-    /** Resets the count after progress. */
+    /** Resets the count. Call it after progress. */
     reset(): void {
       failed = 0
     },
-    /** Waits until the next attempt. Throws like `retry`. */
+    /** Waits until the next attempt, or throws the same errors as `retry`. */
     async waitAfter(thrown: unknown): Promise<void> {
       signal.throwIfAborted()
       if (!(thrown instanceof TransientError)) throw thrown
@@ -83,12 +83,12 @@ export function countAttempts({ policy, signal, onRetry, onAlive }: RetryOptions
 
 const aliveSeconds = 10
 
-/** Returns seconds, with a random jitter of 20 %, so that clients do not retry at the same time. */
+/** Returns the delay in seconds, with a random jitter of 20 %, so that clients do not retry at the same time. */
 function backoff({ firstDelay, maxDelay }: RetryPolicy, failed: number): number {
   return Math.min(maxDelay, firstDelay * 2 ** (failed - 1)) * (0.8 + Math.random() * 0.4)
 }
 
-/** Returns the seconds of a Retry-After header, which contains a number, also a fractional one, or a date. */
+/** Parses a Retry-After header to seconds. It contains a date or a number, which may be fractional. */
 export function parseRetryAfter(headers: Headers, now = Date.now()): number | undefined {
   const header = headers.get('retry-after')
   if (!header) return undefined

@@ -4,7 +4,10 @@ import { problems } from './problem.ts'
 
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
-/** Returns a setting: the hosts that a service accepts in addition to its public address and loopback. Ports are ignored. */
+/**
+ * Returns the definition of an environment setting: hosts that a service accepts in addition to its public address and
+ * loopback. Ports are ignored.
+ */
 export const hostNames = (): Setting<string[]> => ({
   ...listSetting(),
   parse: (text) => listSetting().parse(text).map(assertHost),
@@ -18,8 +21,8 @@ function assertHost(text: string): string {
 }
 
 /**
- * Rejects requests for other hosts with 421, which prevents DNS rebinding through a browser inside the network. Ports are
- * ignored, because proxies and containers map them.
+ * Rejects requests with other Host headers with 421. This prevents DNS rebinding attacks through a browser inside the
+ * network. Ports are ignored, because proxies and containers map them.
  */
 export function rejectUnknownHosts(publicUrl: string, allowedHosts: readonly string[]): RequestHandler {
   const allowed = new Set([...loopbackNames, new URL(publicUrl).hostname, ...allowedHosts.map(hostOf)])
@@ -30,7 +33,7 @@ export function rejectUnknownHosts(publicUrl: string, allowedHosts: readonly str
   }
 }
 
-/** Returns the host of `host:port` in lower case, IPv6 in brackets; undefined if the text is not a host. */
+/** Returns the host of `host:port` in lower case, with IPv6 in brackets, or undefined if the text is not a host. */
 function hostOf(text: string): string | undefined {
   const bracketed = /^[\da-f:]*:[\da-f:]*:[\da-f:]*$/i.test(text) ? `[${text}]` : text
   if (!/^(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?$/i.test(bracketed)) return undefined

@@ -15,19 +15,22 @@ import type { TokenVerifier, VerifiedToken } from './token-verifier.ts'
 
 interface AuthenticatorOptions {
   verify: TokenVerifier
-  /** Returns the principal of a credential, at most ten seconds old; undefined if the user, session, application or token does not exist. */
+  /**
+   * Returns the principal (user or application) of a credential. The result is at most ten seconds old. Returns
+   * undefined if the user, session, application or token does not exist.
+   */
   findPrincipal(credential: Credential): Promise<PrincipalState | undefined>
-  /** Shared secret that authenticates one service to the other. */
+  /** The shared secret with which one service authenticates to the other. */
   serviceSecret: string
 }
 
-/** Prefix of every API token, so that people and secret scanners recognise a leaked one. */
+/** The prefix of every API token. It lets people and secret scanners recognise a leaked token. */
 export const apiTokenPrefix = 'sluice_'
 
-/** Returns the hash that identifies an API token. The token itself is never stored. */
+/** Returns the hash by which an API token is looked up. The token itself is never stored. */
 export const apiTokenHash = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
-/** Returns a function that identifies the caller of a request by its bearer token. Throws 401 and 403. */
+/** Returns a function that identifies the caller of a request by its bearer token. Throws 401 and 403 problems. */
 export function createAuthenticator({ verify, findPrincipal, serviceSecret }: AuthenticatorOptions) {
   return async (request: Request, guard: OperationGuard): Promise<Caller> => {
     const token = bearerOf(request)
@@ -43,7 +46,10 @@ export function createAuthenticator({ verify, findPrincipal, serviceSecret }: Au
   }
 }
 
-/** Returns the caller with the roles that the token allows, or undefined if the principal is missing or inactive, or the token was revoked. */
+/**
+ * Returns the caller with the roles that the token allows. Returns undefined if the principal is missing or inactive,
+ * or the token was revoked.
+ */
 export function toCaller(principal: PrincipalState | undefined, presented: PresentedCredential): Caller | undefined {
   const { credential, issued, scope } = presented
   if (!principal || !isPrincipalActive(principal, issued)) return undefined
@@ -62,7 +68,7 @@ export function toCaller(principal: PrincipalState | undefined, presented: Prese
   }
 }
 
-/** Returns whether a caller still exists with the same client and has kept all roles. */
+/** True if a caller still exists in the same organisation and has kept all its roles. */
 export function isCallerUnchanged(caller: Caller, principal: PrincipalState | undefined): boolean {
   const current = caller.presented && toCaller(principal, caller.presented)
   return (
@@ -76,7 +82,7 @@ export function isCallerUnchanged(caller: Caller, principal: PrincipalState | un
 async function readCredential(token: string, verify: TokenVerifier): Promise<PresentedCredential> {
   if (token.startsWith(apiTokenPrefix)) return { credential: { kind: 'api-token', id: apiTokenHash(token) } }
   const credential = toPresentedCredential(await verify(token))
-  // An application without a role may not read the user here either: the ID token and userinfo serve that purpose.
+  // An application without a scope may not read the user here either; the ID token and userinfo serve that purpose.
   if (credential.credential.application !== undefined && credential.scope === '')
     throw problems.forbidden(
       'The application has no role for this service. Request a role in the scope of the sign-in.',
@@ -85,9 +91,9 @@ async function readCredential(token: string, verify: TokenVerifier): Promise<Pre
 }
 
 /**
- * Returns what a verified access token presents. Only tokens of the sign-in itself and of the console have no scope, so
- * only these act in person. A token of the console never has one: a scope means that an earlier version issued the token
- * to a registered application with that id.
+ * Returns the credential that a verified access token contains. Only tokens without a scope act in person; these are
+ * issued by the sign-in itself and to the console. A console token with a scope was issued by an earlier version to a
+ * registered application with the same id, so it does not act in person.
  */
 export function toPresentedCredential({
   sub,
@@ -105,7 +111,10 @@ export function toPresentedCredential({
   return { credential, issued, scope: scope ?? '' }
 }
 
-/** Tokens carry whole seconds, so a token that was issued in the second of a change stays valid. */
+/**
+ * True if the principal is active and the token was issued after the last revocation. Tokens contain whole seconds, so
+ * a token issued in the second of a change stays valid.
+ */
 function isPrincipalActive(
   { status, open, client, tokenValidAfter }: PrincipalState,
   issued: Date | undefined,

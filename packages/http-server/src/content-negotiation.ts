@@ -3,9 +3,9 @@ import { problems } from './problem.ts'
 const maxHeaderLength = 4_000
 
 /**
- * Returns the type that the Accept header prefers, the first one if several are equal. For each type its most specific entry decides
- * (RFC 9110); parameters such as charset are ignored. Throws 406 if the header excludes all types, unless the query chooses the
- * type (`isOverridden`). Problem documents are sent regardless of the header.
+ * Returns the type that the Accept header prefers; among equal ones, the first. For each type its most specific entry
+ * counts (RFC 9110); parameters such as charset are ignored. Throws 406 if the header excludes all types, unless the
+ * query chooses the type (`isOverridden`). Problem documents are sent regardless of the header.
  */
 export function chooseType(
   header: string | undefined,
@@ -23,8 +23,8 @@ export function chooseType(
 }
 
 /**
- * Returns the quality of the most specific entry for a type, 0 without one. Ignores an entry with parameters and the quality 0,
- * because it excludes only some documents of the type.
+ * Returns the quality value of the most specific entry for a type, or 0 if no entry matches. Ignores an entry with
+ * parameters and quality 0, because it excludes only some documents of the type.
  */
 function findQuality(entries: readonly AcceptEntry[], type: string): number {
   const [mainType] = type.split('/')
@@ -35,10 +35,10 @@ function findQuality(entries: readonly AcceptEntry[], type: string): number {
   return 0
 }
 
-/** Returns whether an Accept header prefers HTML to JSON, as those of browsers do. */
+/** True if an Accept header prefers HTML to JSON, as browsers do. */
 export function prefersHtml(header: string | undefined): boolean {
   const entries = (header ?? '').slice(0, maxHeaderLength).split(',').map(parseAcceptEntry)
-  /** Returns the quality of the first of these ranges that the header has. */
+  /** Returns the quality value of the first of these ranges that the header contains. */
   const qualityOf = (...ranges: string[]) =>
     ranges
       .map((range) => entries.find((entry) => entry.range === range)?.quality)
@@ -49,7 +49,7 @@ export function prefersHtml(header: string | undefined): boolean {
 interface AcceptEntry {
   range: string
   quality: number
-  /** Whether the entry has parameters, and so means only some documents of the type. */
+  /** True if the entry has parameters and so covers only some documents of the type. */
   narrowed: boolean
 }
 
@@ -57,14 +57,14 @@ function parseAcceptEntry(text: string): AcceptEntry {
   const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
   const quality = parameters.map((parameter) => /^q\s*=\s*([\d.]+)$/.exec(parameter)?.[1]).find(Boolean)
   return {
-    // Old Java clients send `*` alone.
+    // Old Java HTTP clients send only `*`.
     range: range === '*' ? '*/*' : range,
     quality: quality === undefined ? 1 : Number(quality) || 0,
     narrowed: parameters.length > (quality === undefined ? 0 : 1),
   }
 }
 
-/** Returns the language tags of `?locale=` and Accept-Language by preference, at most ten. */
+/** Returns the language tags of `?locale=` and Accept-Language in order of preference, at most ten. */
 export function requestedLocales(wanted: string | undefined, header: string | undefined): string[] {
   const accepted = (header ?? '')
     .slice(0, 500)

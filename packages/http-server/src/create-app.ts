@@ -22,25 +22,28 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   isStopping(): boolean
   /** The public base URL of this service. */
   publicUrl: string
-  /** Additional hosts that the Host header may contain, for calls of other services. */
+  /** Additional hosts that the Host header may contain, for requests from other services. */
   allowedHosts: readonly string[]
-  /** The origins of pages that may read responses. */
+  /** The origins of web pages that may read responses (CORS). */
   corsOrigins: readonly string[]
-  /** Number of trusted proxies in front of the service. */
+  /** The number of trusted proxies in front of the service. */
   trustedProxies: number
-  /** Maps the service's own errors to problems. */
+  /** Converts the service's own errors to problems. */
   translate(error: unknown): Problem | undefined
-  /** Milliseconds that a JSON body may take to arrive. Default: 30,000. */
+  /** The milliseconds within which a JSON body must arrive. Default: 30,000. */
   bodyTimeoutMs?: number
-  /** Shows errors in a browser as a page. Passes other errors on to the problem documents. */
+  /** Shows errors as a page in a browser. Passes other errors on to the problem documents. */
   problemPages?: ErrorRequestHandler
-  /** Routes for OPTIONS requests. They come before the handling of cross-origin requests, which answers every OPTIONS request. */
+  /** Routes for OPTIONS requests. They precede the CORS handler, which responds to every OPTIONS request. */
   optionsRoutes?: Router
-  /** Further Express routes below the root, such as published keys. */
+  /** Additional Express routes below the root, such as published keys. */
   extraRoutes?: Router
 }
 
-/** A content security policy for API responses. A browser that opens a response as a page runs no scripts and loads nothing. */
+/**
+ * The content security policy of API responses. A browser that opens a response as a page runs no scripts and loads
+ * nothing.
+ */
 const apiContentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Returns the Express app of a service: middleware, health, metrics, docs and all operations below `/api/v1`. */
@@ -87,7 +90,7 @@ export function createApp<Context>(service: HttpService<Context>): Express {
   app.get('/metrics', async (_request, response) => {
     response.type(service.metrics.contentType).send(await service.metrics.metrics())
   })
-  // Health probes and scrapers call by IP address, so their routes come before the host check.
+  // The routes above precede the host check, because health probes and metrics scrapers send requests to IP addresses.
   app.use(rejectUnknownHosts(service.publicUrl, service.allowedHosts))
   app.get('/openapi.json', (_request, response) => {
     document ??= JSON.stringify(openapi(service.operations, service.info))
@@ -115,7 +118,10 @@ export function createApp<Context>(service: HttpService<Context>): Express {
   return app
 }
 
-/** Uses the caller's request id if it is well formed, else creates one, and binds it to the async context of the request. */
+/**
+ * Takes the request id from the caller's header if it is well formed, or creates one. Binds it to the request's async
+ * context.
+ */
 const identifyRequest: RequestHandler = (request, response, next) => {
   const headerValue = request.get('x-request-id')
   const requestId = headerValue && /^[\w.:-]{1,100}$/.test(headerValue) ? headerValue : randomUUID()
@@ -142,11 +148,11 @@ function measureDuration(registry: Registry): RequestHandler {
   }
 }
 
-/** Logs one line for each request, except health checks and metrics. */
+/** Logs one line per request, except health checks and metrics. */
 function logRequests(logger: Logger): RequestHandler {
   return (request, response, next) => {
     const start = process.hrtime.bigint()
-    // The address is unknown after the connection has closed.
+    // Reads the address now, because it is unknown after the connection has closed.
     const address = request.ip
     response.once('close', () => {
       const path = request.originalUrl.split('?')[0] ?? ''
@@ -174,8 +180,8 @@ function logRequests(logger: Logger): RequestHandler {
 }
 
 /**
- * Returns the health routes. `/health/live`: the process responds. `/health/ready`: the status of each dependency, 503
- * if a required one is down.
+ * Returns the health routes. `/health/live`: the process responds. `/health/ready`: the status of each dependency, with
+ * 503 if a required one is down.
  */
 export function healthRoutes(checks: readonly HealthCheck[], isStopping: () => boolean): Router {
   const routes = Router()

@@ -2,14 +2,17 @@ import type { ErrorRequestHandler, Request } from 'express'
 import { SemaphoreBusy, type Logger } from '@sluice/process'
 import { Problem, problems } from './problem.ts'
 
-/** Errors of express and its parsers carry a `type`. */
+/** An error of Express or its body parsers, which has a `type`. */
 interface ParserError extends Error {
   type?: string
   status?: number
   limit?: number
 }
 
-/** Returns the error handler that turns every failure into a problem document. `translate` maps the service's own errors to problems. */
+/**
+ * Returns the error handler that converts every failure to a problem document. `translate` converts the service's own
+ * errors to problems.
+ */
 export function createErrorHandler(
   logger: Logger,
   translate: (error: unknown) => Problem | undefined,
@@ -19,7 +22,7 @@ export function createErrorHandler(
     const requestId = String(response.locals.requestId ?? '')
     const problem = toProblem(error, translate)
     if (problem.status >= 500) {
-      // The cause says more than the problem that a handler made of it.
+      // Logs the cause, because it says more than the problem that a handler made of it.
       const err = problem === error ? (problem.cause ?? problem) : error
       logger.error({ err, requestId, operation: response.locals.operation, code: problem.code }, problem.title)
     }
@@ -39,12 +42,12 @@ function toProblem(error: unknown, translate: (error: unknown) => Problem | unde
   return translate(error) ?? parserProblem(error) ?? problems.internal()
 }
 
-/** The milliseconds in which a peer can notice the response that was sent before the end of its body. */
+/** The milliseconds within which a client can notice a response that was sent before its request body ended. */
 const drainTimeoutMs = 10_000
 
 /**
- * Reads and drops the rest of a body. An unread body blocks later requests on the connection, and closing the connection
- * at once often loses the response.
+ * Reads and discards the rest of a body. An unread body blocks later requests on the connection, and closing the
+ * connection immediately often loses the response.
  */
 function drainRequest(request: Request): void {
   if (request.complete || request.destroyed) return
@@ -53,7 +56,7 @@ function drainRequest(request: Request): void {
   request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
 }
 
-/** Returns the problem of an error of the body parser or of the router; undefined for other errors. */
+/** Returns the problem for an error of the body parser or router, or undefined for other errors. */
 function parserProblem(error: unknown): Problem | undefined {
   const { type, limit, status, message } = error as ParserError
   switch (type) {

@@ -4,13 +4,15 @@ import type { Logger } from '@sluice/process'
 
 /** One server-sent event, as defined in the HTML Standard. */
 export interface ServerSentEvent {
-  /** A client that reconnects sends it in Last-Event-ID. */
+  /** The event's id. A client that reconnects sends it in Last-Event-ID. */
   id?: string
   event: string
   data: unknown
 }
 
-/** A stream of server-sent events that a handler returns. It ends with the iterable, the connection or the service. */
+/**
+ * A stream of server-sent events, as the result of a handler. It ends with the iterable, the connection or the service.
+ */
 export class EventStream {
   readonly events: (signal: AbortSignal) => AsyncIterable<ServerSentEvent>
 
@@ -21,7 +23,7 @@ export class EventStream {
 
 /** Milliseconds after which a disconnected client reconnects. */
 const reconnectDelayMs = 3_000
-/** Milliseconds. Proxies close connections that are idle for a minute. */
+/** Milliseconds between keep-alive messages. Proxies close connections that are idle for a minute. */
 const keepAliveIntervalMs = 15_000
 const checkIntervalMs = 1_000
 
@@ -30,7 +32,7 @@ interface StreamContext {
   logger: Pick<Logger, 'warn'>
 }
 
-/** Sends a stream to its end. A slow client slows the stream down and uses no memory here. */
+/** Sends a stream until it ends. A slow client slows the stream down instead of filling this process's memory. */
 export async function sendEvents(
   response: Response,
   { events }: EventStream,
@@ -39,11 +41,11 @@ export async function sendEvents(
   const streamEnded = new AbortController()
   const end = () => streamEnded.abort()
   response.once('close', end)
-  // The client may have disconnected already. The stream still starts, so that it releases its resources when it ends.
+  // The client may already have disconnected. The stream still starts, so that it releases its resources when it ends.
   if (response.destroyed) end()
   response.status(200).set({
     'Content-Type': 'text/event-stream; charset=utf-8',
-    // Proxies must not buffer events.
+    // Forbids proxies to buffer events.
     'X-Accel-Buffering': 'no',
   })
   response.write(`retry: ${reconnectDelayMs}\n\n`)
@@ -63,7 +65,7 @@ export async function sendEvents(
       if (streamEnded.signal.aborted) break
     }
   } catch (error) {
-    // The status is already sent. The client reconnects and then gets the error.
+    // The status has already been sent. The client will reconnect and then get the error.
     if (!streamEnded.signal.aborted) logger.warn({ err: error }, 'a stream of events broke off')
   } finally {
     clearInterval(timer)
@@ -71,7 +73,7 @@ export async function sendEvents(
   }
 }
 
-/** Returns the text of an event. Its data is one line, because JSON contains no raw line breaks. */
+/** Formats an event as text. Its data is one line, because JSON contains no raw line breaks. */
 const serializeEvent = ({ id, event, data }: ServerSentEvent): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 

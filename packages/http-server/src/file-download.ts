@@ -3,35 +3,41 @@ import type { Logger } from '@sluice/process'
 
 /** The bytes of a download, which may still be arriving while a client reads them. */
 export interface DownloadBytes {
-  /** Differs for different bytes. */
+  /** An id that differs for different bytes. Used as the ETag. */
   id: string
-  /** Resolves to the size of the file when the file is complete. Rejects if it cannot be completed. */
+  /** Resolves to the file size when the file is complete. Rejects if it cannot be completed. */
   size(): Promise<number>
   /**
-   * Yields the bytes from a position on, and waits for those that are still arriving. Each chunk is valid until the next one is
-   * requested. Throws if the bytes never arrive.
+   * Yields the bytes from a position on, and waits for those that are still arriving. A chunk is valid until the next
+   * one is requested. Throws if the bytes will never arrive.
    */
   read(from: number, signal: AbortSignal): AsyncIterable<Uint8Array>
 }
 
-/** Milliseconds without any data until the connection of a download is closed. */
+/** A download's connection is closed after this many milliseconds without data. */
 const silenceTimeoutMs = 120_000
 
 interface DownloadOptions {
-  /** Undefined for a HEAD request, because its response has headers only. */
+  /** Undefined for a HEAD request, because its response has only headers. */
   bytes: DownloadBytes | undefined
   mediaType: string
-  /** The name under which a browser saves the file. */
+  /** The file name that browsers use for saving. */
   fileName: string
-  /** The value of Content-Encoding; the ranges of a client then count encoded bytes. */
+  /** The value of Content-Encoding. A client's Range header then counts encoded bytes. */
   encoding?: 'gzip' | undefined
-  /** Whether the bytes are those of an earlier response, so that a Range header counts. Other responses start at the first byte. */
+  /**
+   * True if the bytes are the same as in an earlier response, so that a Range header applies. Other responses start at
+   * the first byte.
+   */
   isContinued: boolean
-  /** Called once when the response has ended or the client has disconnected. */
+  /** Called once, when the response has ended or the client has disconnected. */
   onClose(): void
 }
 
-/** A file that a handler returns. A client that lost the connection of a GET can continue it with `Range` and `If-Range` (RFC 9110). */
+/**
+ * A file download, as the result of a handler. A client that lost the connection of a GET request can continue it with
+ * `Range` and `If-Range` (RFC 9110).
+ */
 export class FileDownload {
   readonly options: DownloadOptions
 
@@ -40,7 +46,10 @@ export class FileDownload {
   }
 }
 
-/** Sends a download at the speed of the client. If it fails, closes the connection, so that no client treats the file as complete. */
+/**
+ * Sends a download at the client's speed. If it fails, closes the connection, so that no client treats the file as
+ * complete.
+ */
 export async function sendDownload(
   request: Request,
   response: Response,
@@ -57,7 +66,8 @@ export async function sendDownload(
     disconnected.abort()
     onClose()
   }
-  // A response that waits behind another one of the same connection has no event of its own.
+  // A response that waits for another one on the same connection has no close event of its own, so the socket's event
+  // is used too.
   request.socket.once('close', close)
   response.once('close', close)
   if (response.closed || request.socket.destroyed) close()
@@ -72,7 +82,7 @@ export async function sendDownload(
     await sendBytes(response, bytes.read(0, disconnected.signal), disconnected.signal)
   } catch (error) {
     if (!disconnected.signal.aborted) logger.warn({ err: error }, 'a download broke off')
-    // Before the first byte, the error can still be answered with a problem.
+    // Before the first byte is sent, the API can still respond with a problem.
     if (!response.headersSent && !disconnected.signal.aborted) {
       for (const name of ['Content-Disposition', 'Content-Encoding', 'ETag', 'Accept-Ranges'])
         response.removeHeader(name)
@@ -91,20 +101,20 @@ const downloadHeaders = (
   'Content-Disposition': contentDisposition(fileName),
   ...(bytes && { ETag: etagOfBytes(bytes) }),
   'Accept-Ranges': encoding || method === 'POST' ? 'none' : 'bytes',
-  // Proxies must not store the whole file before they send it.
+  // Forbids proxies to store the whole file before they send it.
   'X-Accel-Buffering': 'no',
   'Cache-Control': 'private, no-cache',
   Vary: 'Accept, Accept-Encoding',
   ...(encoding && { 'Content-Encoding': encoding }),
 })
 
-/** Positions of bytes, both included. */
+/** The first and last position of a byte range, both inclusive. */
 interface ByteRange {
   first: number
   last: number
 }
 
-/** Sends a part of the bytes with status 206, or 416 if the range begins after the last byte. */
+/** Sends a range of bytes with status 206, or 416 if the range starts after the last byte. */
 async function sendRange(
   response: Response,
   bytes: DownloadBytes,
@@ -143,7 +153,7 @@ async function sendBytes(
   response.end()
 }
 
-/** Resolves when the operating system has the bytes, so that their memory can be reused. */
+/** Writes bytes to a response. Resolves when the operating system has the bytes, so that their memory can be reused. */
 function writeAll(response: Response, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)
@@ -156,7 +166,10 @@ function writeAll(response: Response, bytes: Uint8Array, signal: AbortSignal): P
   })
 }
 
-/** Parses a single range such as `bytes=100-`. Undefined for any other Range header, which a server may ignore (RFC 9110). */
+/**
+ * Parses a Range header with a single range, such as `bytes=100-`. Returns undefined for any other Range header, which
+ * a server may ignore (RFC 9110).
+ */
 function parseRange(header: string | undefined, ifRange: string | undefined, etag: string): ByteRange | undefined {
   const [, first, last = ''] = /^\s*bytes\s*=\s*(\d{1,15})\s*-\s*(\d{0,15})\s*$/i.exec(header ?? '') ?? []
   const isOfOtherBytes = ifRange !== undefined && ifRange.trim() !== etag
@@ -164,7 +177,7 @@ function parseRange(header: string | undefined, ifRange: string | undefined, eta
   return { first: Number(first), last: last === '' ? Number.POSITIVE_INFINITY : Number(last) }
 }
 
-/** Returns the header with the name for every client and, if it is not ASCII, as UTF-8 too (RFC 6266). */
+/** Returns the header value with the file name in ASCII and, if that is not exact, also as UTF-8 (RFC 6266). */
 function contentDisposition(fileName: string): string {
   const ascii = fileName.replace(/[^\x20-\x7e]|["\\%]/g, '_')
   const encoded = encodeURIComponent(fileName).replace(

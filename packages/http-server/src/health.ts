@@ -1,7 +1,7 @@
 /** A dependency of the service, such as a database. */
 export interface HealthCheck {
   name: string
-  /** Whether the service is also ready without the dependency. The response contains its status in any case. */
+  /** True if the service is ready even without the dependency. The response contains its status in any case. */
   optional?: boolean
   /** Throws if the dependency is down. */
   check(): Promise<unknown>
@@ -17,7 +17,10 @@ export interface ReadinessResponse {
   body: object
 }
 
-/** Checks all dependencies, each for at most two seconds. Returns 503 if a required one is down or the service is stopping. */
+/**
+ * Checks all dependencies, each for at most two seconds. Returns status 503 if a required one is down or the service is
+ * stopping.
+ */
 export async function checkReadiness(
   dependencies: readonly HealthCheck[],
   isStopping: () => boolean,

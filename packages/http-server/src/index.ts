@@ -14,7 +14,7 @@ export * from './problem.ts'
 export * from './problem-catalogue.ts'
 export { publishedKeys } from './published-keys.ts'
 export * from './router.ts'
-// The error handler maps SemaphoreBusy to 503.
+// Exported here, because the error handler converts SemaphoreBusy to 503.
 export { limitConcurrency, Semaphore } from '@sluice/process'
 export * from './listen.ts'
 export * from './token-verifier.ts'

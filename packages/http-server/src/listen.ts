@@ -3,11 +3,11 @@ import type { Socket } from 'node:net'
 
 export interface ListeningServer {
   server: Server
-  /** Accepts no new connections, waits for running requests, and closes idle connections. */
+  /** Stops accepting connections, waits for running requests, and closes idle connections. */
   close(): Promise<void>
 }
 
-/** Starts an HTTP server with timeouts for slow and silent peers. Rejects if the port is not available. */
+/** Starts an HTTP server with time limits for slow and silent clients. Rejects if the port is not available. */
 export async function listen(
   app: RequestListener,
   { port, host }: { port: number; host: string },
@@ -30,7 +30,7 @@ export async function listen(
     socket.once('close', () => unusedSockets.delete(socket))
   })
   server.on('request', ({ socket }) => unusedSockets.delete(socket))
-  // Milliseconds without data in the middle of a request before the connection is closed.
+  // Closes a connection after this many milliseconds without data in the middle of a request.
   server.timeout = 120_000
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -39,14 +39,17 @@ export async function listen(
   return { server, close: () => closeServer(server, unusedSockets) }
 }
 
-/** Closes connections as they become idle: otherwise the server would wait for kept-alive connections without requests. */
+/**
+ * Closes connections as they become idle. Otherwise the server would wait for kept-alive connections without requests.
+ */
 async function closeServer(server: Server, unusedSockets: Iterable<Socket>): Promise<void> {
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   try {
     await new Promise<void>((resolve, reject) => {
       server.close((error) => (error ? reject(error) : resolve()))
       server.closeIdleConnections()
-      // Browsers open connections in advance. Node counts a connection without a request as active, so these are closed here.
+      // Browsers open connections in advance. Node counts a connection without a request as active, so these are closed
+      // here.
       for (const socket of unusedSockets) socket.destroy()
     })
   } finally {

@@ -4,23 +4,23 @@ import { Busboy, type BusboyHeaders } from '@fastify/busboy'
 import { createContractChecker, type Contract, type FieldViolation } from '@sluice/contracts'
 import { problems } from './problem.ts'
 
-/** A multipart form whose fields are read and whose file has started to arrive. */
+/** A multipart form. Its fields have been read, and its file has started to arrive. */
 export interface MultipartForm<Fields> {
   fields: Fields
   file: {
-    /** File name without folders; undefined if the client sends none. */
+    /** The file name without folders, or undefined if the client sends none. */
     name: string | undefined
-    /** The caller must read it to its end. Its errors are problems. */
+    /** The file's bytes. The caller must read them to the end. Errors of the stream are problems. */
     stream: Readable
   }
 
   /** Waits for the end of the form after the file was read. Throws a problem if anything follows the file. */
   ended(): Promise<void>
-  /** Stops reading the request. The unread bytes stay in the connection. */
+  /** Stops reading the request. Its unread bytes stay in the connection. */
   leave(): void
 }
 
-/** Sizes are in bytes. */
+/** Limits for the form. Sizes are in bytes. */
 const formLimits = {
   fieldSize: 64 * 1024,
   fieldNameSize: 100,
@@ -33,8 +33,8 @@ const formLimits = {
 const fieldsTimeoutMs = 30_000
 
 /**
- * Reads the fields of a `multipart/form-data` body and stops at the start of the part `file`, which must follow all fields.
- * Only the fields are held in memory. Throws problems: 415 for another media type, 400 for a malformed form.
+ * Reads the fields of a `multipart/form-data` body and stops at the start of the part `file`, which must follow all
+ * fields. Only the fields are in memory. Throws problems: 415 for another media type, 400 for a malformed form.
  */
 export async function readForm<Fields>(
   request: IncomingMessage,
@@ -45,7 +45,7 @@ export async function readForm<Fields>(
   const violations: FieldViolation[] = []
   const fileStarted = Promise.withResolvers<{ name: string | undefined; stream: Readable } | undefined>()
   const formEnded = Promise.withResolvers<void>()
-  // A promise that the handler stopped awaiting must not cause an unhandled rejection.
+  // Prevents unhandled rejections if the handler no longer awaits these promises.
   formEnded.promise.catch(() => {})
   fileStarted.promise.catch(() => {})
   let file: Readable | undefined
@@ -70,7 +70,7 @@ export async function readForm<Fields>(
     else fieldTexts.set(name, value)
   })
   parser.on('file', (name, stream, fileName) => {
-    // The reader of the stream handles its errors; without a reader they must not end the process.
+    // The stream's reader handles its errors. Without a reader, an error must not end the process.
     stream.on('error', () => {})
     if (name !== 'file') return refuse(`/${name}`, 'is not known here: send the file in the part called file')
     file = stream
@@ -107,7 +107,10 @@ export async function readForm<Fields>(
   }
 }
 
-/** Returns the fields of a form. Throws one problem with all violations, including those that the parser found. */
+/**
+ * Returns the validated fields of a form. Throws one problem with all violations, including those that the parser
+ * found.
+ */
 function assertFields<Fields>(
   contract: Contract<Fields>,
   fieldTexts: ReadonlyMap<string, string>,
@@ -131,8 +134,8 @@ function assertFields<Fields>(
 }
 
 /**
- * Changes the text for a missing field: it must precede the file. Only the fields before the file have been read, so
- * the field may follow the file.
+ * Changes the message about a missing field: it says that the field must precede the file. Only fields before the file
+ * have been read, so the field may follow the file.
  */
 const requireBeforeFile = ({ pointer, detail }: FieldViolation): FieldViolation => ({
   pointer,

@@ -17,16 +17,19 @@ const pagedHeaders = {
 
 const requestId = { 'X-Request-Id': { description: 'Names this request in the logs.', schema: { type: 'string' } } }
 
-/** Title and description of a service in its OpenAPI document. */
+/** The title and description of a service in its OpenAPI document. */
 export interface ServiceInfo {
   title: string
   version: string
   description: string
-  /** Display name and description of each OpenAPI tag, by the first word of the operation ids. */
+  /** The display name and description of each OpenAPI tag, by the first word of the operation ids. */
   nouns?: Readonly<Record<string, { name: string; description: string }>>
 }
 
-/** Returns the OpenAPI document of the operations. OpenAPI 3.1 contains JSON Schema 2020-12, so it contains the contracts almost unchanged. */
+/**
+ * Returns the OpenAPI document of the operations. OpenAPI 3.1 is based on JSON Schema 2020-12, so the contracts'
+ * schemas are included almost unchanged.
+ */
 export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
   const registry = new SchemaRegistry()
   const ref = (contract: OpenApiValue): OpenApiValue => registry.toReferences(contract)
@@ -137,7 +140,10 @@ const problemStatuses = {
   422: 'The request is well formed, but violates a rule.',
 } as const
 
-/** Returns the problem responses of an operation. Statuses that any request may get (405, 421, 429, 5xx) are in `default`. */
+/**
+ * Returns the problem responses of an operation. Statuses that any request may get (405, 421, 429, 5xx) are in
+ * `default`.
+ */
 function problemsOf(signature: OperationSignature): Record<string, OpenApiValue> {
   const { guard, path, effect, body, upload } = signature
   const hasBody = Boolean(body ?? upload)
@@ -222,7 +228,7 @@ function queryParameters(query: OpenApiValue, ref: (contract: OpenApiValue) => O
   }))
 }
 
-/** Returns whether no field is required. A missing body is then read as `{}`. */
+/** True if no field is required. A missing body is then read as `{}`. */
 const isBodyOptional = ({ type, oneOf, required = [], minProperties = 0 }: OpenApiValue): boolean =>
   type === 'object' && !oneOf && required.length === 0 && minProperties === 0
 
@@ -236,7 +242,7 @@ function uploadOf({ form }: OperationSignature, ref: (contract: OpenApiValue) =>
 
 /**
  * Adds the mapping of a union's discriminator. If the discriminator is an optional field, which OpenAPI does not
- * support, makes the union an `anyOf` without a discriminator.
+ * support, converts the union to an `anyOf` without a discriminator.
  */
 function describeVariants(schema: OpenApiValue, openApiSchema: OpenApiValue): void {
   const { propertyName } = schema.discriminator
@@ -249,7 +255,9 @@ function describeVariants(schema: OpenApiValue, openApiSchema: OpenApiValue): vo
   delete openApiSchema.discriminator
 }
 
-/** Maps each value of the discriminator to its variant: without a mapping, OpenAPI takes the values for schema names. */
+/**
+ * Maps each value of the discriminator to its variant. Without this mapping, OpenAPI takes the values for schema names.
+ */
 function mappingOf(schema: OpenApiValue, openApiSchema: OpenApiValue): Record<string, string> {
   const values = schema.oneOf.map(
     (variant: OpenApiValue) => variant.properties[schema.discriminator.propertyName].const,
@@ -257,15 +265,21 @@ function mappingOf(schema: OpenApiValue, openApiSchema: OpenApiValue): Record<st
   return Object.fromEntries(values.map((value: string, index: number) => [value, openApiSchema.oneOf[index].$ref]))
 }
 
-/** Returns whether a schema becomes a component: titled objects and unions. The titles of fields stay with the fields. */
+/**
+ * True if a schema becomes a component of the document: titled objects and unions. Titles of simple fields stay with
+ * the fields.
+ */
 const isNamed = ({ title, type, oneOf, anyOf }: OpenApiValue): boolean =>
   typeof title === 'string' && Boolean(type === 'object' || (oneOf ?? anyOf?.some((one: OpenApiValue) => one.title)))
 
-/** Collects the components of the document. */
+/** Collects the components (named schemas) of the document. */
 class SchemaRegistry {
   readonly schemas: Record<string, OpenApiValue> = {}
   readonly #converted = new Map<object, OpenApiValue>()
-  /** Returns the schema with references to components, and registers every titled object as one. Visits each shared object once. */
+  /**
+   * Replaces titled objects in the schema by references to components, and registers these components. Visits each
+   * shared object once.
+   */
   toReferences(schema: OpenApiValue): OpenApiValue {
     if (Array.isArray(schema)) return schema.map((item) => this.toReferences(item))
     if (schema === null || typeof schema !== 'object') return schema
@@ -276,7 +290,7 @@ class SchemaRegistry {
     return converted
   }
   #convert(schema: OpenApiValue): OpenApiValue {
-    // These keywords are specific to this project; the descriptions contain the same information.
+    // These keywords are specific to this project. The descriptions contain the same information.
     const { title, uniqueBy: _uniqueBy, whyRequired: _whyRequired, ...rest } = schema
     if (rest.format === 'email-list') delete rest.format
     const openApiSchema = Object.fromEntries(
@@ -299,8 +313,9 @@ function titlesIn(schema: OpenApiValue, seen = new Set<object>()): string[] {
 }
 
 /**
- * Returns a function that converts a body contract for the reference: an optional field may be null, which equals its absence, and
- * a stored secret may be an empty text, which clears it. An object whose title a response also uses gets a title with the suffix `Body`.
+ * Returns a function that converts a request body's contract for the API reference: an optional field may be null,
+ * which means the same as absence, and a stored secret may be an empty text, which clears it. A title that a response
+ * object also has gets the suffix `Body`.
  */
 function nullableFields(titlesOfResponses: ReadonlySet<string>) {
   const converted = new Map<object, OpenApiValue>()
@@ -327,7 +342,7 @@ function nullableFields(titlesOfResponses: ReadonlySet<string>) {
   return convert
 }
 
-/** Returns the field with null as an allowed value. A stored secret allows the empty text too. */
+/** Returns the field with null as an additional allowed value. A stored secret also allows the empty text. */
 function allowNull(field: OpenApiValue): OpenApiValue {
   const { type, enum: values, anyOf, oneOf, title, properties } = field
   if (anyOf) {
@@ -340,13 +355,13 @@ function allowNull(field: OpenApiValue): OpenApiValue {
   return typeof type === 'string' ? { ...field, type: [type, 'null'] } : field
 }
 
-/** A field becomes a component if it occurs this often, and if its JSON has at least this many characters. */
+/** A field becomes a component if it occurs at least this often and its JSON has at least this many characters. */
 const minOccurrences = 10
 const minCharacters = 120
 
 /**
- * Moves fields that many components repeat, with the same name and schema, into components of their own, and refers to them. The
- * document describes the same values and is a fifth shorter.
+ * Moves fields that many components repeat, with the same name and schema, to components of their own, and refers to
+ * these. The document describes the same values and is a fifth shorter.
  */
 export function shareFields(schemas: Record<string, OpenApiValue>): Record<string, OpenApiValue> {
   const occurrences = new Map<string, { name: string; count: number; schema: OpenApiValue }>()
@@ -374,7 +389,9 @@ export function shareFields(schemas: Record<string, OpenApiValue>): Record<strin
   return Object.fromEntries([...rewritten, ...Object.entries(shared)])
 }
 
-/** Returns a name that is not taken, such as `RunTriggerField`, or `RunTriggerFieldOrNull` for a field that may be null. */
+/**
+ * Returns an unused component name, such as `RunTriggerField`, or `RunTriggerFieldOrNull` for a field that may be null.
+ */
 function nameOf(field: string, { type }: OpenApiValue, isTaken: (name: string) => boolean): string {
   const orNull = Array.isArray(type) && type.includes('null') ? 'OrNull' : ''
   const name = `${field[0]!.toUpperCase()}${field.slice(1)}Field${orNull}`
@@ -384,7 +401,7 @@ function nameOf(field: string, { type }: OpenApiValue, isTaken: (name: string) =
   }
 }
 
-/** Calls `visit` for the fields of an object schema, and of the objects inside it. */
+/** Calls `visit` for the fields of an object schema and of its nested objects. */
 function visitFields(schema: OpenApiValue, visit: (name: string, field: OpenApiValue) => void): void {
   mapFields(schema, (field, name) => {
     visit(name, field)
@@ -392,7 +409,7 @@ function visitFields(schema: OpenApiValue, visit: (name: string, field: OpenApiV
   })
 }
 
-/** Returns the schema with other fields. Fields inside of a changed field stay as they are. */
+/** Returns the schema with fields converted by `change`. Nested fields of a changed field stay as they are. */
 function mapFields(schema: OpenApiValue, change: (field: OpenApiValue, name: string) => OpenApiValue): OpenApiValue {
   if (Array.isArray(schema)) return schema.map((item) => mapFields(item, change))
   if (schema === null || typeof schema !== 'object') return schema

@@ -4,37 +4,40 @@ import type { JsonResponse, RedirectResponse } from './responses.ts'
 import type { EventStream } from './event-stream.ts'
 import type { FileDownload } from './file-download.ts'
 
-/** The credential, issue time and scope that a token carries. */
+/** The credential, issue time and scope that a token contains. */
 export interface PresentedCredential {
   credential: Credential
-  /** Undefined for API tokens, which are looked up and not signed. */
+  /** Undefined for API tokens, which are looked up in the database instead of signed. */
   issued?: Date
-  /** Undefined: all roles of the user. */
+  /** Undefined means all roles of the user. */
   scope?: string
 }
 
 /** The authenticated sender of a request. */
 export interface Caller {
-  /** A user in a session, an application for itself, or a user's API token. */
+  /** A user in a session, an application acting for itself, or a user's API token. */
   kind: PrincipalState['kind'] | 'nobody'
-  /** A user who signed in directly, not through an API token or an application. */
+  /** True for a user who signed in directly, not through an API token or an application. */
   inPerson: boolean
-  /** The uid of the user or of the application. */
+  /** The uid of the user or application. */
   uid: string
   username: string
-  /** The uid of the client (organisation) that the session acts for. */
+  /** The uid of the client (organisation) for which the caller acts. */
   client: string
   roles: readonly Role[]
-  /** Roles that are switched off in this client: they grant nothing, but count when the power of two users is compared. */
+  /**
+   * Roles that are switched off in this client (organisation). They grant nothing, but count when the rights of two
+   * users are compared.
+   */
   dormantRoles: readonly Role[]
   userGroups: readonly string[]
-  /** Empty without a session. */
+  /** The session id. Empty for callers without a session. */
   session: string
-  /** Used to check later whether the credential is still valid. Absent for anonymous callers. */
+  /** Used to check later that the credential is still valid. Absent for anonymous callers. */
   presented?: PresentedCredential
 }
 
-/** The caller of public operations. */
+/** The caller of operations that require no token. */
 export const anonymousCaller: Caller = {
   kind: 'nobody',
   inPerson: false,
@@ -47,29 +50,29 @@ export const anonymousCaller: Caller = {
   session: '',
 }
 
-/** The actor of an audit row for a request without a token, such as a sign-in. Both values are uids. */
+/** The actor in the audit row of a request without a token, such as a sign-in. Both values are uids. */
 export interface AuditActor {
   /** Absent if no user was identified. */
   user?: string
   client: string
 }
 
-/** Request data that handlers get in addition to the validated input. */
+/** Request data that handlers receive in addition to the validated input. */
 export interface RequestFacts {
   id: string
-  /** The peer's address, with trusted proxies taken into account. */
+  /** The IP address of the sender. Takes trusted proxies into account. */
   address: string
-  /** BCP 47 tags, in order of preference. */
+  /** Language tags (BCP 47) in order of preference. */
   locales: readonly string[]
-  /** The version in If-Match; undefined if any version is accepted. */
+  /** The version in the If-Match header. Undefined if any version is accepted. */
   ifMatch: number | undefined
-  /** The media type that the Accept header prefers, of those that the operation can return. */
+  /** The media type, of those that the operation can return, that the Accept header prefers. */
   acceptedType: string
-  /** Path and query of the request. */
+  /** The path and query of the request. */
   url: string
   /** The body of an upload, not yet read. */
   stream: IncomingMessage
-  /** Adds to the audit row of this write: before and after, without secrets. */
+  /** Adds to the audit row of this write: the object, and its values before and after, without secrets. */
   audit(object: string | null, details?: object, actor?: AuditActor): void
 }
 
@@ -81,13 +84,13 @@ export type OperationInput<Context, Path extends string, Query, Body> = Context 
   request: RequestFacts
 }
 
-/** A signature with its handler. */
+/** An operation: its signature (method, path, contracts) and its handler. */
 export interface Operation<Context = any> {
   signature: OperationSignature
   handle(input: OperationInput<Context, string, any, any>): Promise<unknown>
 }
 
-/** Returns the function that defines operations. Each app calls it once with the context type of its handlers. */
+/** Returns the function that defines operations. Each app calls it once, with the context type of its handlers. */
 export function operationsWith<Context>() {
   return function operation<Path extends string, Query, Body, Response>(
     signature: OperationSignature<Path, Query, Body, Response>,

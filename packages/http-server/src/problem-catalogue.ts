@@ -3,11 +3,14 @@ export interface KnownProblem {
   code: string
   status: number
   title: string
-  /** When the problem occurs and how to resolve it. */
+  /** The situation in which the problem occurs, and how to resolve it. */
   when: string
 }
 
-/** Problems that both services use. docs/problems.md is generated from this list and the `problem-catalogue.ts` of each service. */
+/**
+ * Problems of both services. docs/problems.md is generated from this list and from each service's
+ * `problem-catalogue.ts`.
+ */
 export const sharedProblems: readonly KnownProblem[] = [
   {
     code: 'malformed',

@@ -3,12 +3,12 @@ import type { ProblemDocument, FieldViolation } from '@sluice/contracts'
 interface ProblemDetails {
   detail?: string
   errors?: FieldViolation[]
-  /** Response headers, such as Retry-After. */
+  /** Additional response headers, such as Retry-After. */
   headers?: Record<string, string>
   cause?: unknown
 }
 
-/** A failure that the caller sees with its reason. Any other error is a bug and becomes 500. */
+/** A failure that is reported to the caller with its reason. Any other error is a bug and becomes status 500. */
 export class Problem extends Error {
   override readonly name = 'Problem'
   readonly status: number
@@ -48,7 +48,7 @@ export class Problem extends Error {
 
 const retryAfter = (seconds: number) => ({ 'Retry-After': String(seconds) })
 
-/** Problems that both services use. Each service defines its own with the same class. */
+/** Problems of both services. Each service defines its own problems with the same class. */
 export const problems = {
   malformed: (errors: FieldViolation[]) =>
     new Problem(400, 'malformed', 'The request does not match its contract.', {
@@ -56,7 +56,7 @@ export const problems = {
       errors,
     }),
   /**
-   * Returns the problem of a value that violates its contract: 422 if the value only exceeds upper bounds, otherwise
+   * Returns the problem for a value that violates its contract: 422 if the value only exceeds upper bounds, otherwise
    * 400.
    */
   violated: ({ violations, onlyTooLarge }: { violations: FieldViolation[]; onlyTooLarge?: true }) =>

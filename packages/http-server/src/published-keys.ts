@@ -5,9 +5,9 @@ import type { TokenKeys } from './token-verifier.ts'
 interface KeyCacheOptions {
   /** Milliseconds after which the keys are fetched again. */
   refreshMs?: number
-  /** Milliseconds that keys stay usable while the identity service is down: the lifetime of a token. */
+  /** Milliseconds for which keys stay usable while the identity service is down: the lifetime of a token. */
   usableWhileDownMs?: number
-  /** Minimum milliseconds between two fetches for an unknown key id, and after a failure. */
+  /** Minimum milliseconds between two fetches because of an unknown key id, and after a failed fetch. */
   retryMs?: number
 }
 
@@ -19,9 +19,9 @@ interface FetchedKeySet {
 const timeoutMs = 3_000
 
 /**
- * Returns a cache of the identity service's published keys. Keys younger than `refreshMs` are used directly; keys up to twice as old
- * are used while the next set is fetched; older keys are used only while the identity service is down. A withdrawn key is
- * therefore accepted for at most twice `refreshMs`. Throws 503 if no keys are available.
+ * Returns a cache of the identity service's published keys. Keys younger than `refreshMs` are used directly. Keys up to
+ * twice as old are used while the next set is fetched. Older keys are used only while the identity service is down. So
+ * a withdrawn key is accepted for at most twice `refreshMs`. Throws 503 if no keys are available.
  */
 export function publishedKeys(
   identityUrl: string,
@@ -78,7 +78,7 @@ export function publishedKeys(
       try {
         return await keySet.find(header, token)
       } catch (error) {
-        // The key may be new. Tokens with invented key ids must not cause a fetch each time.
+        // An unknown key may be new. But tokens with invented key ids must not cause a fetch each time.
         const isUnknownKey = error instanceof errors.JWKSNoMatchingKey
         const mayRetry = performance.now() - lastAttempt >= retryMs
         if (!isUnknownKey || !mayRetry) throw error
@@ -89,7 +89,7 @@ export function publishedKeys(
   }
 }
 
-/** Returns the previous object if the keys are unchanged. */
+/** Fetches the keys. Returns the previous object if they are unchanged. */
 async function fetchKeySet(address: string, before: FetchedKeySet | undefined): Promise<FetchedKeySet> {
   const response = await fetch(address, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' })
   const text = await response.text()

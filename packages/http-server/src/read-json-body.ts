@@ -2,17 +2,18 @@ import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { problems } from './problem.ts'
 
-/** Bytes of a JSON body. A caller without a token sends only small bodies, such as a password. */
+/** The maximum bytes of a JSON body. A caller without a token sends only small bodies, such as a password. */
 const bodyLimits = { known: 1_048_576, anonymous: 16_384 }
 
-/** Bodies are not decompressed: one compressed kilobyte could cost as much time as a megabyte. */
+/** Bodies are not decompressed, because one compressed kilobyte could cost as much CPU time as a megabyte. */
 const createJsonParser = (limit: number) =>
   express.json({ limit, inflate: false, strict: false, type: 'application/json', verify: assertPlainJson })
 const jsonParsers = new Map<number, RequestHandler>()
 
 /**
  * Reads and parses a JSON body into `request.body`. Runs after authorization, so that rejected callers cost no parsing.
- * `limit` in bytes replaces the one of the sender. Throws problems: 400, 413, and 415 for a compressed body.
+ * `limit`, in bytes, replaces the default for the kind of caller. Throws problems: 400, 413, and 415 for a compressed
+ * body.
  */
 export async function readJsonBody(
   request: Request,
@@ -26,7 +27,7 @@ export async function readJsonBody(
   })
 }
 
-/** Checks the raw bytes, so the encoding must be UTF-8. */
+/** Rejects an encoding other than UTF-8, because the checks below inspect the raw bytes. */
 function assertPlainJson(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
   if (charset !== 'utf-8') throw problems.unsupportedMediaType('application/json in UTF-8')
   if (!isUtf8(body)) throw problems.unreadableBody('The body is not valid UTF-8.')
@@ -36,23 +37,29 @@ function assertPlainJson(_request: unknown, _response: unknown, body: Buffer, ch
     throw problems.unreadableBody('The body contains half a surrogate pair (\\ud800 to \\udfff alone).')
 }
 
-/** Returns whether JSON text contains a NUL character, plain or escaped. PostgreSQL can store neither. Runs before the text is parsed. */
+/**
+ * True if JSON text contains a NUL character, raw or escaped, which PostgreSQL cannot store. Checked before the text is
+ * parsed.
+ */
 export function containsNul(json: Buffer): boolean {
   if (json.includes(0)) return true
-  // An escaped backslash before `u0000` is plain text, not NUL.
+  // If the backslash before `u0000` is itself escaped, the text is not NUL.
   return json.includes(String.raw`\u0000`) && /(?<!\\)(?:\\\\)*\\u0000/.test(json.toString('latin1'))
 }
 
 const escapePattern = /\\(?:u([\da-f]{4})|.)/gi
 
 /**
- * Returns whether JSON text in valid UTF-8 contains a lone surrogate. Only an escape can produce one, and PostgreSQL cannot store it.
- * Runs before the text is parsed, because checking every parsed value takes a hundred times as long.
+ * True if JSON text in valid UTF-8 contains a lone surrogate, which PostgreSQL cannot store. Only an escape can produce
+ * one. Checked before the text is parsed, because checking every parsed value takes a hundred times as long.
  */
 export function hasLoneSurrogate(json: Buffer): boolean {
   if (!json.includes(String.raw`\ud`) && !json.includes(String.raw`\uD`)) return false
   const text = json.toString('latin1')
-  /** The position after a high surrogate, where its low surrogate must begin; -1 if no high surrogate came last. */
+  /**
+   * The position after a high surrogate, where its low surrogate must start. -1 if the last escape was not a high
+   * surrogate.
+   */
   let expectedLow = -1
   for (const { 0: escape, 1: hex, index } of text.matchAll(escapePattern)) {
     const unit = hex === undefined ? 0 : Number.parseInt(hex, 16)
@@ -67,7 +74,10 @@ export function hasLoneSurrogate(json: Buffer): boolean {
   return expectedLow >= 0
 }
 
-/** No contract nests deeper, and validators do not exhaust the stack at this depth. */
+/**
+ * The maximum nesting depth of a JSON body. No contract nests deeper, and validators do not exhaust the stack at this
+ * depth.
+ */
 const maxDepth = 32
 
 const quote = 0x22
@@ -76,14 +86,14 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 const openBracket = 0x5b
 const closeBracket = 0x5d
-/** Returns whether JSON text nests deeper than `maxDepth`. Runs before the text is parsed. */
+/** True if JSON text is nested deeper than `maxDepth`. Checked before the text is parsed. */
 export function isTooDeep(json: Uint8Array): boolean {
   let depth = 0
   let inString = false
   for (let position = 0; position < json.length; position++) {
     const byte = json[position]
     if (inString) {
-      // The character after a backslash cannot end the string.
+      // Skips the character after a backslash, which cannot end the string.
       if (byte === backslash) position += 1
       else if (byte === quote) inString = false
     } else if (byte === quote) inString = true
@@ -96,8 +106,9 @@ export function isTooDeep(json: Uint8Array): boolean {
 }
 
 /**
- * Closes the connection of a JSON body that does not arrive in time. Otherwise a peer without a token could hold a connection
- * for days by sending single bytes. Uploads are not JSON; the server's own timeout ends uploads that stall.
+ * Closes the connection if a JSON body does not arrive in time. Otherwise a client without a token could hold a
+ * connection for days by sending single bytes. Uploads are not JSON; the server's own time limit ends uploads that
+ * stall.
  */
 export function bodyDeadline(milliseconds: number): RequestHandler {
   return (request, _response, next) => {

@@ -1,4 +1,4 @@
-/** A response body with headers. A handler returns it instead of the plain body. */
+/** A response body with headers. A handler returns it instead of a body alone. */
 export class JsonResponse<T> {
   readonly body: T
   readonly headers: Record<string, string>
@@ -9,7 +9,10 @@ export class JsonResponse<T> {
   }
 }
 
-/** An HTML page with status 200. A handler returns it if its signature has `hasHtmlPage` and `prefersPage` holds for the request. */
+/**
+ * An HTML page with status 200. A handler may return it if its signature has `hasHtmlPage` and `prefersPage` is true
+ * for the request.
+ */
 export class HtmlPage {
   readonly html: string
   readonly headers: Record<string, string>
@@ -20,7 +23,7 @@ export class HtmlPage {
   }
 }
 
-/** A 302 response without a body. A handler returns it to send the browser to another address. */
+/** A 302 response without a body. A handler returns it to redirect the browser. */
 export class RedirectResponse {
   readonly headers: Record<string, string>
 
@@ -32,10 +35,13 @@ export class RedirectResponse {
 /** A redirect to a page that shows a problem. A write operation may return it without having written anything. */
 export class ProblemPageRedirect extends RedirectResponse {}
 
-/** Returns the ETag of an object's version, in the format of If-Match. */
+/** Returns the ETag for an object's version, in the format of If-Match. */
 export const etagOf = (version: number): string => `"${version}"`
 
-/** Returns the version in an If-Match header: undefined without a header or for `*`, NaN for an ETag that this service never issues. */
+/**
+ * Parses the version in an If-Match header. Returns undefined if the header is absent or `*`, and NaN for an ETag that
+ * this service never issues.
+ */
 export function parseIfMatch(header: string | undefined): number | undefined {
   if (header === undefined || header.trim() === '*') return undefined
   const [, version] = /^\s*"(\d+)"\s*$/.exec(header) ?? []

@@ -20,9 +20,9 @@ import { readJsonBody } from './read-json-body.ts'
 export interface RequestPipeline<Context> {
   logger: Logger
   isStopping(): boolean
-  /** Throws 401 if the caller cannot be identified. Not called for the guard `anyone`. */
+  /** Identifies the caller. Throws 401 if that fails. Not called if the guard of the operation is `anyone`. */
   authenticate(request: Request, guard: OperationGuard): Promise<Caller>
-  /** Runs a handler with its context: the pool for a read, one audited transaction for a write. */
+  /** Runs a handler with its context: the connection pool for a read, or one audited transaction for a write. */
   run<T>(
     operation: Operation<Context>,
     caller: Caller,
@@ -37,7 +37,10 @@ export interface AuditNote {
   actor: AuditActor | undefined
 }
 
-/** Returns the routes of all operations: authentication, authorization, validation, handler and response. */
+/**
+ * Returns the routes of all operations. Each performs authentication, authorization, validation, the handler and the
+ * response.
+ */
 export function createRouter<Context>(
   operations: readonly Operation<Context>[],
   pipeline: RequestPipeline<Context>,
@@ -46,7 +49,7 @@ export function createRouter<Context>(
   for (const [index, operation] of operations.entries()) {
     const { method, path } = operation.signature
     routes[method](path, requestHandler(operation, pipeline))
-    // This handler must precede later paths with parameters, which would match `me` of `/users/me` as an id.
+    // This handler must precede later paths with parameters. Otherwise these would match `me` in `/users/me` as an id.
     const isLast = operations.slice(index + 1).every(({ signature }) => signature.path !== path)
     if (isLast && !path.includes(':')) refuseOtherMethods(routes, operations, path)
   }
@@ -55,13 +58,19 @@ export function createRouter<Context>(
   return routes
 }
 
-/** Operations without query parameters reject unknown parameters instead of ignoring them, such as `?mode=INCREMENTAL` of a run. */
+/**
+ * Operations without query parameters reject unknown ones, such as `?mode=INCREMENTAL` when starting a run, instead of
+ * ignoring them.
+ */
 const checkPlainQuery = createContractChecker(PlainQuery, 'query')
 
-/** Rejects fields in the body of operations without body fields. A restore that ignored `dryRun` would restore. */
+/**
+ * Rejects fields in the body of operations without body fields. Otherwise a restore that ignored an unknown `dryRun`
+ * would really restore.
+ */
 const checkNoFields = createContractChecker(NoFields)
 
-/** Requests with bodies of more than 1 MB. Each holds several times its body in memory. */
+/** Limits concurrent requests with bodies of more than 1 MB, because each takes several times its body in memory. */
 const largeRequests = new Semaphore({
   total: 4,
   each: 1,
@@ -81,7 +90,7 @@ function requestHandler<Context>(operation: Operation<Context>, pipeline: Reques
     const caller = signature.guard === 'anyone' ? anonymousCaller : await authenticate(request, signature.guard)
     response.locals.caller = caller
     authorize(signature, caller)
-    // A redirect has no body.
+    // A redirect has no body, so the Accept header does not matter.
     const hasBody = signature.response && !signature.mayRedirect
     const isOverridden = request.query['format'] !== undefined
     const acceptedType = hasBody ? chooseType(request.headers.accept, responseTypesOf(signature), { isOverridden }) : ''
@@ -112,7 +121,7 @@ function requestHandler<Context>(operation: Operation<Context>, pipeline: Reques
   }
 }
 
-/** Sends what a handler returned as JSON, or a response without a body if the operation has none. */
+/** Sends the result of a handler as JSON, or a response without a body if the operation has none. */
 function sendJson(
   response: Response,
   signature: OperationSignature,
@@ -137,7 +146,7 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 
 /** Throws if a query parameter contains NUL, which PostgreSQL cannot store. `readJsonBody` checks bodies. */
 function rejectNulCharacters(query: Request['query']): Request['query'] {
-  // A repeated parameter has a list of values, with pointers such as `/filter/0`.
+  // A repeated parameter has a list of values, so its pointers are such as `/filter/0`.
   const texts = Object.entries(query).flatMap(([name, value]) =>
     Array.isArray(value) ? value.map((item, index) => [`${name}/${index}`, item] as const) : [[name, value] as const],
   )
@@ -153,7 +162,7 @@ function rejectNulCharacters(query: Request['query']): Request['query'] {
   )
 }
 
-/** Returns the parsed body, or `{}` for a request without one. */
+/** Returns the parsed body, or `{}` for a request without a body. */
 function readBodyOrEmpty(request: Request): unknown {
   if (request.body !== undefined) return request.body
   const type = request.headers['content-type']
@@ -198,7 +207,7 @@ function readRequestFacts(
   }
 }
 
-/** Returns 405 with the allowed methods for a path that exists, but not for this method. */
+/** Responds with 405 and the allowed methods to other methods of an existing path. */
 function refuseOtherMethods(routes: Router, operations: readonly Operation[], path: string): void {
   const signatures = operations.filter(({ signature }) => signature.path === path).map(({ signature }) => signature)
   const allowed = [...new Set(signatures.map(({ method }) => method.toUpperCase()))]
@@ -208,7 +217,7 @@ function refuseOtherMethods(routes: Router, operations: readonly Operation[], pa
   })
 }
 
-/** Rejects a body with the id of another object than the one in the path, because it would overwrite the object in the path. */
+/** Rejects a body with another object's id than the path, because it would overwrite the object in the path. */
 function assertOwnId({ method, path }: OperationSignature, { uid }: Record<string, string>, body: unknown): void {
   if (method !== 'put' || uid === undefined || !/\/:uid(\/profile)?$/.test(path)) return
   const { id } = (body ?? {}) as { id?: unknown }

@@ -7,7 +7,7 @@ export interface VerifiedToken extends Pick<AccessTokenClaims, 'sub' | 'client_i
   sid: string | undefined
   scope: string | undefined
   grant: string | undefined
-  /** The issue time. */
+  /** The time at which the token was issued. */
   issued: Date
 }
 
@@ -15,30 +15,31 @@ export type TokenVerifier = (token: string) => Promise<VerifiedToken>
 
 export interface TokenKeys {
   find: JWTVerifyGetKey
-  /** Returns the same object as long as the keys are the same. */
+  /** Returns the current key set. It is the same object as long as the keys are the same. */
   ring(): Promise<object>
 }
 
-/** Seconds. */
+/** Tolerated difference between clocks, in seconds. */
 const clockTolerance = 5
-/** Milliseconds that a verified signature is cached while the keys are unchanged. */
+/** Milliseconds for which a verified signature is cached while the keys are unchanged. */
 const verificationTtlMs = 60_000
-/** About 5 MB. */
+/** The maximum number of cached tokens, which take about 5 MB. */
 const maxCachedTokens = 10_000
 
 interface CachedToken {
   claims: VerifiedToken
-  /** Expiry in milliseconds since 1970; not after the token's own expiry. */
+  /** The entry's expiry as Unix milliseconds, which is never after the token's own expiry. */
   until: number
   ring: object
 }
 
 /**
- * Checks an access token: ES256 only, typ at+jwt, issuer, audience, times and required claims. Throws 401. The signature check is the
- * most expensive step, so its result is cached for a minute. The caller checks the principal's status for every request.
+ * Verifies an access token: ES256 only, typ at+jwt, issuer, audience, times and required claims. Throws 401. The
+ * signature check is the most expensive step, so its result is cached for a minute. The caller must check the
+ * principal's status for every request.
  */
 export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
-  // Insertion order, valid tokens only. The key is a hash, so that no token is stored.
+  // Valid tokens in insertion order. The key is a hash, so that no token is stored.
   const cache = new Map<string, CachedToken>()
 
   return async (token) => {

@@ -2,9 +2,9 @@
 export interface EmailContent {
   subject: string
   paragraphs: string[]
-  /** The link for the step that the email requests. */
+  /** The link to the next step, such as setting a password. */
   link?: { label: string; url: string }
-  /** A command to paste into a shell. */
+  /** A command for the recipient to paste into a shell. */
   command?: { label: string; line: string }
   /** Paragraphs in small text below the link. */
   notes: string[]
@@ -15,7 +15,7 @@ export interface RenderedEmail {
   html: string
 }
 
-/** Renders an email as plain text and as self-contained HTML without images, external styles and scripts. */
+/** Renders an email as plain text and as self-contained HTML, without images, external styles and scripts. */
 export function renderEmail({ paragraphs, link, command, notes }: EmailContent): RenderedEmail {
   return {
     text: `${[...paragraphs, ...(link ? [link.url] : []), ...(command ? [`${command.label}\n${command.line}`] : []), ...notes].join('\n\n')}\n`,
@@ -45,7 +45,7 @@ const renderEmailDocument = (parts: string[]) =>
 
 const htmlEntities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 
-/** Escapes a text for HTML content and attributes. Control characters and lone surrogates are replaced. */
+/** Escapes a text for HTML content and attributes. Replaces control characters and lone surrogates. */
 export const htmlText = (text: string): string =>
   text
     .toWellFormed()

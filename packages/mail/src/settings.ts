@@ -5,7 +5,7 @@ import type { Setting } from '@sluice/process'
 export interface SmtpServer {
   host: string
   port: number
-  /** TLS from the first byte; otherwise by STARTTLS. */
+  /** True for TLS from the first byte, false for STARTTLS. */
   secure: boolean
   user: string | undefined
   password: string | undefined
@@ -18,7 +18,10 @@ export interface SenderAddress {
 
 const smtpUrlForm = 'must be smtp://[user:password@]host[:port], or smtps://… for TLS from the start'
 
-/** Returns a setting: `smtp://user:password@host:port`, or undefined. Characters such as @ in the password are percent-encoded. */
+/**
+ * Returns the definition of an environment setting: `smtp://user:password@host:port`, or undefined. Characters such as
+ * @ in the password must be percent-encoded.
+ */
 export const smtpUrl = (): Setting<SmtpServer | undefined> => ({
   secret: true,
   fallback: undefined,
@@ -46,7 +49,10 @@ function decodeUrlPart(part: string): string | undefined {
   }
 }
 
-/** Returns a setting: the From address, `no-reply@example.org` or `Example Data <no-reply@example.org>`. */
+/**
+ * Returns the definition of an environment setting: the From address, such as `no-reply@example.org` or `Example Data
+ * <no-reply@example.org>`.
+ */
 export const senderAddress = (): Setting<SenderAddress | undefined> => ({
   fallback: undefined,
   parse(text) {
@@ -59,17 +65,18 @@ export const senderAddress = (): Setting<SenderAddress | undefined> => ({
 })
 
 /**
- * Returns whether a text is one plain address that no mail server can misread as two addresses, a route or a header. Quoted
- * local parts are not accepted.
+ * True if a text is a single plain address that no mail server can misread as two addresses, a route or a header.
+ * Quoted local parts are not accepted.
  */
 export const isMailable = (address: string): boolean =>
   address.length <= 254 && /^[\w!#$%&'*+/=?^`{|}~.-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(address)
 
-/** Returns the address with its domain in ASCII (punycode), or undefined if mail cannot be sent to it. */
+/** Returns the address with its domain in ASCII (Punycode), or undefined if mail cannot be sent to it. */
 export function mailableAddress(address: string): string | undefined {
   const atSign = address.lastIndexOf('@')
   const domain = address.slice(atSign + 1)
-  // domainToASCII parses ASCII domains as URL hosts: it turns 127.1 into 127.0.0.1 and stops at a slash.
+  // domainToASCII parses ASCII domains as URL hosts: it turns 127.1 into 127.0.0.1 and stops at a slash. So it is only
+  // called for international domains.
   const isInternational = /\P{ASCII}/u.test(domain) && /^[\p{L}\p{M}\p{N}.-]+$/u.test(domain)
   const ascii = isInternational ? `${address.slice(0, atSign)}@${domainToASCII(domain)}` : address
   return isMailable(ascii) ? ascii : undefined

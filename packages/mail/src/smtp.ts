@@ -12,7 +12,10 @@ export interface OutgoingEmail {
   html: string
 }
 
-/** The server rejected an email. `permanent`: a retry will fail too. `message` is the server's reply as one line without secrets. */
+/**
+ * The mail server rejected an email. `permanent` is true if a retry will fail too. `message` is the server's response
+ * as one line without secrets.
+ */
 export class MailRefused extends Error {
   override readonly name = 'MailRefused'
   readonly permanent: boolean
@@ -28,9 +31,9 @@ export type SendMail = (mail: OutgoingEmail, signal: AbortSignal) => Promise<voi
 interface SmtpOptions {
   server: SmtpServer
   from: SenderAddress
-  /** Additional trusted certificates, PEM. Programs use NODE_EXTRA_CA_CERTS instead. */
+  /** Additional trusted certificates (PEM), for tests. Programs use NODE_EXTRA_CA_CERTS instead. */
   ca?: string
-  /** Milliseconds without a response before a delivery attempt fails. Default: 15,000. */
+  /** Milliseconds without a response after which a delivery attempt fails. Default: 15,000. */
   timeoutMs?: number
 }
 
@@ -39,18 +42,19 @@ interface MailSettings {
   MAIL_FROM: SenderAddress | undefined
 }
 
-/** Returns the mail sender for these settings, or undefined if mail is not configured. */
+/** Returns a function that sends emails with these settings, or undefined if mail is not configured. */
 export const mailSenderFrom = ({ SMTP_URL, MAIL_FROM }: MailSettings): SendMail | undefined =>
   SMTP_URL && MAIL_FROM && createSmtpSender({ server: SMTP_URL, from: MAIL_FROM })
 
-/** Returns a function that sends each email over its own SMTP connection. Throws `MailRefused`. */
+/** Returns a function that sends each email over its own SMTP connection. It throws `MailRefused`. */
 export function createSmtpSender({ server, from, ca, timeoutMs = 15_000 }: SmtpOptions): SendMail {
   const { host, port, secure, user, password } = server
   const settings = {
     host,
     port,
     secure,
-    // If `requireTLS` were missing, an attacker on the network could remove STARTTLS from the replies, and read the password and links.
+    // If `requireTLS` were missing, an attacker on the network could remove STARTTLS from the server's responses, and
+    // read the password and the links.
     requireTLS: !secure && user !== undefined && !isLoopback(host),
     ...(user !== undefined && password !== undefined && { auth: { user, pass: password } }),
     tls: { minVersion: 'TLSv1.2' as const, ...(ca !== undefined && { ca }) },
@@ -61,7 +65,7 @@ export function createSmtpSender({ server, from, ca, timeoutMs = 15_000 }: SmtpO
     disableFileAccess: true,
     disableUrlAccess: true,
   }
-  // Loaded with the first email: many processes never send one.
+  // Imported with the first email, because many processes never send one.
   let transport: Promise<Transporter> | undefined
   const openTransport = () =>
     (transport ??= import('nodemailer').then(({ createTransport }) => createTransport(settings)))
@@ -75,7 +79,7 @@ export function createSmtpSender({ server, from, ca, timeoutMs = 15_000 }: SmtpO
         from,
         to: { name: '', address },
         envelope: { from: from.address, to: [address] },
-        // Stable over retries, so that duplicates can be recognised.
+        // Stable across retries, so that duplicates can be recognised.
         messageId: `<${uid}@${domain}>`,
         date: created,
         headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
@@ -97,8 +101,8 @@ interface SmtpError extends Error {
 }
 
 /**
- * Converts an SMTP error to MailRefused. Only a 5xx reply to the recipient or to the content of the email is permanent. The
- * operator can correct the cause of any other 5xx reply, such as a wrong password or sender address.
+ * Converts an SMTP error to MailRefused. Only a 5xx response to the recipient or to the email's content is permanent.
+ * The operator can correct the cause of any other 5xx response, such as a wrong password or sender address.
  */
 function toMailRefused(error: unknown): MailRefused {
   const { message, command, responseCode = 0 } = error as SmtpError
@@ -106,7 +110,7 @@ function toMailRefused(error: unknown): MailRefused {
   return new MailRefused(oneLine(message), permanent, error)
 }
 
-/** Returns the server's reply as one line, without links, because servers may quote the email in it. */
+/** Returns the server's response as one line, without links, because servers may quote the email in it. */
 const oneLine = (text: string): string =>
   text
     .replace(/\bsll_[\w-]+|token=\S+/g, '[link]')

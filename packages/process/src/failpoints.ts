@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** The points at which tests can interrupt a worker, in the order in which a run passes them. */
+/** The points at which tests can interrupt a worker, in the order in which a run reaches them. */
 export const failpointNames = [
   'schedule-planned',
   'schedule-locked',
@@ -30,26 +30,29 @@ export type Failpoint = (typeof failpointNames)[number]
 
 const trapActions = ['exit', 'stop', 'hang', 'throw', 'sleep'] as const
 
-/** An action at a failpoint. */
+/** A test's action at a failpoint. */
 export interface Trap {
   point: Failpoint
   /** exit: like kill -9. stop: like SIGSTOP, until SIGCONT. hang: the run stops there, but the process lives. */
   action: (typeof trapActions)[number]
-  /** The passage of the point at which the action happens, from 1. Without it, the action happens at every passage. */
+  /**
+   * The number of times, from 1, that the point must be reached before the action happens. Default: it happens every
+   * time.
+   */
   passage?: number
-  /** Duration of `sleep`. */
+  /** The duration for `sleep`, in milliseconds. */
   milliseconds?: number
 }
 
 const trapsByFailpoint = new Map<Failpoint, Trap[]>()
 const passageCounts = new Map<Failpoint, number>()
 
-/** Sets the actions of failpoints. Only the worker's program calls this, with its setting FAILPOINTS. */
+/** Sets the actions of failpoints. Only the worker calls it, with its setting FAILPOINTS. */
 export function armFailpoints(armed: readonly Trap[]): void {
   for (const trap of armed) trapsByFailpoint.set(trap.point, [...(trapsByFailpoint.get(trap.point) ?? []), trap])
 }
 
-/** Executes the actions of a failpoint, if there are any. Without actions it costs one lookup in an empty map. */
+/** Executes the actions of a failpoint. If none are set, as in production, the cost is one lookup in an empty map. */
 export function failpoint(point: Failpoint): Promise<void> | undefined {
   const traps = trapsByFailpoint.get(point)
   return traps && executeTraps(point, traps)
@@ -64,7 +67,7 @@ async function executeTraps(point: Failpoint, traps: readonly Trap[]): Promise<v
       await sleep(trap.milliseconds)
       continue
     }
-    // Write synchronously without the logger, because the process may end before the next turn of its event loop.
+    // Writes synchronously without the logger, because the process may end before the next turn of its event loop.
     writeSync(1, `failpoint ${point}: ${trap.action}\n`)
     if (trap.action === 'exit') process.kill(process.pid, 'SIGKILL')
     if (trap.action === 'stop') process.kill(process.pid, 'SIGSTOP')
@@ -74,8 +77,8 @@ async function executeTraps(point: Failpoint, traps: readonly Trap[]): Promise<v
 }
 
 /**
- * Parses a setting such as `in-copy:exit@3, before-swap:sleep:500`: point, action, the milliseconds of sleep, and the passage
- * after @. Throws an error with the rest of a sentence.
+ * Parses a setting such as `in-copy:exit@3, before-swap:sleep:500`: the point, the action, the milliseconds for
+ * `sleep`, and after @ the count. Throws an error with a clause that completes a sentence.
  */
 export function parseFailpoints(text: string): Trap[] {
   return text.split(',').map((entry) => {
@@ -84,7 +87,7 @@ export function parseFailpoints(text: string): Trap[] {
       point: failpointNames.find((name) => name === point),
       action: trapActions.find((name) => name === action),
     }
-    // Only `sleep` takes milliseconds, and it needs them.
+    // Only `sleep` accepts milliseconds, and it requires them.
     const hasRightDuration = (trap.action === 'sleep') === (milliseconds !== undefined)
     if (!trap.point || !trap.action || !hasRightDuration)
       throw new Error(`has "${entry.trim()}", which is not a failpoint`)

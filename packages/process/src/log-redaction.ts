@@ -1,14 +1,14 @@
 const redactedText = '[redacted]'
 
 /**
- * Patterns of secrets: signed tokens, refresh, link and API tokens, bearer headers, password hashes. The upper bounds keep matching
- * linear for hostile lines.
+ * Matches secrets: signed tokens; refresh, link and API tokens; bearer headers; password hashes. The upper bounds keep
+ * matching linear for hostile log lines.
  */
 const secretPatterns =
   /\beyJ[\w-]{5,2000}\.[\w-]{5,8000}\.[\w-]{5,}|\bsl[a-z]_[\w-]{20,}|\bsluice_[\w-]{30,}|(?<=\bBearer )[\w.~+/=-]{8,}|\$argon2\w*\$[^\s"]+|(?<=\bpostgres(?:ql)?:\/\/[^:@\s"]{1,64}:)[^@\s"]{1,500}(?=@)/g
 
 /**
- * Redacts secrets in log lines by value. Registered values are redacted in their plain, JSON-escaped, percent-encoded and
+ * Redacts secret values in log lines. Registered values are redacted in their plain, JSON-escaped, percent-encoded and
  * hexadecimal forms.
  */
 export class Redaction {

@@ -14,7 +14,7 @@ interface LoggerOptions {
   destination?: DestinationStream
 }
 
-/** Returns a logger of JSON lines with ISO times. It redacts every line and adds the request id. */
+/** Returns a logger that writes JSON lines with ISO 8601 times. It redacts every line and adds the request id. */
 export function createLogger({ name, level, redaction, destination }: LoggerOptions): Logger {
   const options = {
     name,
@@ -29,14 +29,14 @@ export function createLogger({ name, level, redaction, destination }: LoggerOpti
 
 interface RequestScope {
   requestId: string
-  /** W3C trace context, unchanged. */
+  /** The W3C trace context header, unchanged. */
   traceparent?: string | undefined
 }
 
-/** The current request, for log lines and for headers of requests to other services. */
+/** The current request's id and trace context, for log lines and for the headers of requests to other services. */
 export const requestScope = new AsyncLocalStorage<RequestScope>()
 
-/** Returns the headers that send the log scope to another service. */
+/** Returns the headers that pass the current request id and trace context on to another service. */
 export function scopeHeaders(): Record<string, string> {
   const { requestId, traceparent } = requestScope.getStore() ?? {}
   return { ...(requestId && { 'X-Request-Id': requestId }), ...(traceparent && { traceparent }) }

@@ -1,13 +1,13 @@
 import { SettingsProblem } from './settings.ts'
 
-/** A start error. The message says what went wrong and what to do. */
+/** An error at the start of a process. The message says what is wrong and what to do. */
 export class StartProblem extends Error {
   override readonly name: string = 'StartProblem'
 }
 
-/** Runs a process's main function. Errors that a user can fix are printed as a sentence, others with their stack. */
+/** Runs a process's main function. Prints errors that a user can fix as a sentence, and others with their stack. */
 export async function main(callback: () => Promise<void>): Promise<void> {
-  // A reader such as `head` may close the output early; the work still continues.
+  // A program that reads the output, such as `head`, may close it early. The process continues.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
   })

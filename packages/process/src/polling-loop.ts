@@ -1,17 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 interface PollingOptions {
-  /** Milliseconds before the next round if the last one found no more work. */
+  /** Milliseconds before the next round if the last one reported no more work. */
   pauseMs: number
-  /** Milliseconds after a failed round. Default: `pauseMs`. */
+  /** Milliseconds before the next round after a failed one. Default: `pauseMs`. */
   pauseAfterFailureMs?: number
-  /** Milliseconds for the running round to end after `stop`; then its signal is aborted. */
+  /** Milliseconds after `stop` within which the running round may end. Then its signal is aborted. */
   stopTimeoutMs: number
   /** Called with the error of a failed round. The loop continues. */
   failed(error: unknown): void
 }
 
-/** Runs rounds one after another until stopped. The next round starts without a pause while a round returns that more work may exist. */
+/**
+ * Runs rounds one after another until stopped. If a round returns true, more work may exist, and the next round starts
+ * without a pause.
+ */
 export function startPollingLoop(
   round: (signal: AbortSignal) => Promise<boolean>,
   { pauseMs, pauseAfterFailureMs = pauseMs, stopTimeoutMs, failed }: PollingOptions,
@@ -43,7 +46,8 @@ export function startPollingLoop(
 }
 
 /**
- * Waits for all promises, then throws the error of the first that failed. Unlike `Promise.all`, it leaves no work running after a failure.
+ * Waits for all promises, then throws the error of the first that failed. Unlike `Promise.all`, it leaves no work
+ * running after a failure.
  */
 export async function waitForAll(works: readonly Promise<unknown>[]): Promise<void> {
   const results = await Promise.allSettled(works)

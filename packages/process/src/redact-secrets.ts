@@ -1,6 +1,7 @@
 /**
- * Returns a function that makes a server's text one line of at most 500 characters without the secrets, because servers repeat
- * what they receive. It replaces whole words only: a replaced part of another word would reveal the secret.
+ * Returns a function that converts a server's text to one line of at most 500 characters without the secrets, because
+ * servers repeat what they receive. Replaces only whole words: replacing a part of another word would reveal the
+ * secret.
  */
 export function secretRedactor(secrets: readonly string[]): (text: string) => string {
   const spellings = [...new Set(secrets.filter((secret) => secret.length > 2).flatMap(spellingsOf))]
@@ -13,7 +14,7 @@ export function secretRedactor(secrets: readonly string[]): (text: string) => st
       .slice(0, 500)
 }
 
-/** Returns a pattern that matches a text only if no letter or digit precedes or follows it. */
+/** Returns a regular expression for a text that matches only if the adjacent characters are not word characters. */
 export function wholeWords(text: string): string {
   const isWord = (sign: string | undefined) => sign !== undefined && /[\p{L}\p{N}_]/u.test(sign)
   const [first, last] = [[...text][0], [...text].at(-1)]
@@ -28,7 +29,9 @@ const spellingsOf = (secret: string): string[] => [
   Buffer.from(secret).toString('base64'),
 ]
 
-/** Returns the name and message of an error's cause without `secrets`; an empty object if it has no cause. */
+/**
+ * Returns the name and message of an error's cause without the `secrets`, or an empty object if the error has no cause.
+ */
 export function causeOf({ cause }: Error, secrets: readonly string[]): { cause?: string } {
   return cause instanceof Error ? { cause: secretRedactor(secrets)(`${cause.name}: ${cause.message}`) } : {}
 }

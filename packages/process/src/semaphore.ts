@@ -1,20 +1,23 @@
 interface SemaphoreLimits {
-  /** Total number of slots. */
+  /** The total number of slots. */
   total: number
-  /** Maximum slots of one key. If it equals `total`, one key may hold all slots. Default: `total - 1`. */
+  /** The maximum number of slots of one key. If it equals `total`, one key may hold all slots. Default: `total - 1`. */
   each?: number
-  /** Callers of one key that may wait for a slot. */
+  /** The maximum number of waiting callers of one key. */
   waiting: number
-  /** Milliseconds that a caller waits. Default: unlimited. */
+  /** The maximum milliseconds that a caller waits. Default: unlimited. */
   waitMs?: number
-  /** A sentence for users that names the work that is limited. */
+  /** A sentence for users about the work that is limited. */
   title: string
 }
 
 interface SlotRequest {
-  /** Ends the waiting with the signal's reason. */
+  /** Stops waiting, with the signal's reason, on abort. */
   signal?: AbortSignal | undefined
-  /** Slots that stay free for other callers, so that callers such as anonymous readers get a smaller share. Default: 0. */
+  /**
+   * The number of slots that must stay free for other callers. It gives callers such as anonymous readers a smaller
+   * share. Default: 0.
+   */
   leave?: number
 }
 
@@ -29,15 +32,15 @@ interface KeyQueue {
   waiting: WaitingCaller[]
 }
 
-/** All slots of the key are taken, and too many callers of it wait or have waited too long. */
+/** All slots of the key are taken, and too many of its callers are waiting or this one has waited too long. */
 export class SemaphoreBusy extends Error {
   override readonly name = 'SemaphoreBusy'
 }
 
 /**
- * A fair counting semaphore, shared by keys such as organisations. No key holds more than its share, and a key that holds a slot never
- * gets the last free one, so that another key can start at once. A free slot goes to the key with the fewest slots, then to the caller
- * that has waited longest.
+ * A fair counting semaphore with keys, such as organisations. No key holds more slots than its share, and a key that
+ * holds a slot never gets the last free one, so that another key can start at once. A free slot goes to the key with
+ * the fewest slots, then to the caller that has waited longest.
  */
 export class Semaphore {
   readonly #limits: SemaphoreLimits
@@ -56,12 +59,12 @@ export class Semaphore {
     return queues.reduce((sum, queue) => sum + (queue?.waiting.length ?? 0), 0)
   }
 
-  /** Whether another key holds a slot or waits for one. */
+  /** True if another key holds a slot or waits for one. */
   isShared(key: string): boolean {
     return this.#queues.size > (this.#queues.has(key) ? 1 : 0)
   }
 
-  /** Returns a slot if one is free. Dispose of it to release it. */
+  /** Returns a slot if one is free. Dispose it to release the slot. */
   tryAcquire(key: string, share: SlotRequest = {}): Disposable | undefined {
     const queue = this.#findOrAddQueue(key)
     if (!this.#mayStart(queue, share)) {
@@ -71,7 +74,7 @@ export class Semaphore {
     return this.#take(key, queue)
   }
 
-  /** Waits for a slot. Dispose of it to release it. Throws `SemaphoreBusy`, or the signal's reason. */
+  /** Waits for a slot. Dispose it to release the slot. Throws `SemaphoreBusy`, or the signal's reason. */
   async acquire(key: string, share: SlotRequest = {}): Promise<Disposable> {
     const { signal } = share
     signal?.throwIfAborted()
@@ -85,7 +88,10 @@ export class Semaphore {
     return this.#waitForSlot(key, queue, share)
   }
 
-  /** Adds a caller to the queue. It leaves the queue when it gets a slot, when its time is over, or when the signal aborts. */
+  /**
+   * Adds a caller to the queue. It leaves the queue when it gets a slot, when its waiting time is over, or when the
+   * signal aborts.
+   */
   #waitForSlot(key: string, queue: KeyQueue, share: SlotRequest): Promise<Disposable> {
     const { signal } = share
     const { waitMs } = this.#limits
@@ -115,13 +121,13 @@ export class Semaphore {
     })
   }
 
-  /** Runs `callback` in a slot. Throws what `acquire` and `callback` throw. */
+  /** Runs `callback` while holding a slot. Throws the errors of `acquire` and `callback`. */
   async run<T>(key: string, callback: () => Promise<T>, share: SlotRequest = {}): Promise<T> {
     using _slot = await this.acquire(key, share)
     return await callback()
   }
 
-  /** Returns `run` bound to one key. The signal ends the waiting. */
+  /** Returns `run` bound to one key. The signal stops waiting. */
   queueOf(key: string, share: Omit<SlotRequest, 'signal'> = {}) {
     return <T>(callback: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
       this.run(key, callback, { ...share, signal })
@@ -129,7 +135,7 @@ export class Semaphore {
 
   #mayStart({ heldSlots }: KeyQueue, { leave = 0 }: SlotRequest): boolean {
     const { total, each = Math.max(1, total - 1) } = this.#limits
-    // A key that holds a slot leaves the last free one to other keys.
+    // A key that already holds a slot leaves the last free one to other keys.
     const reserved = heldSlots > 0 && each < total ? 1 : 0
     return heldSlots < each && this.#free > Math.max(leave, reserved)
   }
@@ -173,7 +179,7 @@ export class Semaphore {
     return queue
   }
 
-  /** Removes the queue of a key without slots and callers. */
+  /** Removes the queue of a key that has neither slots nor waiting callers. */
   #forgetIfEmpty(key: string, queue: KeyQueue): void {
     if (queue.heldSlots === 0 && queue.waiting.length === 0 && this.#queues.get(key) === queue) this.#queues.delete(key)
   }
@@ -184,8 +190,8 @@ export class Semaphore {
 }
 
 /**
- * Returns a function that runs at most `maxRunning` callbacks at a time. `maxWaiting` more callbacks may wait; any further call
- * throws `SemaphoreBusy`, which the HTTP services answer with 503 and `title`.
+ * Returns a function that runs at most `maxRunning` callbacks at a time. `maxWaiting` further callbacks may wait; any
+ * further call throws `SemaphoreBusy`, to which the HTTP services respond with 503 and `title`.
  */
 export function limitConcurrency({
   maxRunning,
@@ -198,7 +204,7 @@ export function limitConcurrency({
 }) {
   const semaphore = new Semaphore({ total: maxRunning, each: maxRunning, waiting: maxWaiting, title })
   return Object.assign(semaphore.queueOf(''), {
-    /** Returns the number of callbacks that wait. */
+    /** Returns the number of waiting callbacks. */
     waiting: () => semaphore.waiting(),
   })
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Parses one environment variable. The name of the variable precedes the message of an error that `parse` throws. */
+/** Parses one environment variable. If `parse` throws, the variable's name is put before the error's message. */
 export interface Setting<T> {
   parse(text: string): T
   fallback?: T
@@ -11,7 +11,7 @@ export interface Setting<T> {
 
 type SettingValues<Shape> = { [Name in keyof Shape]: Shape[Name] extends Setting<infer T> ? T : never }
 
-/** All mistakes in the environment, one line each. */
+/** All mistakes in the environment variables, one per line. */
 export class SettingsProblem extends Error {
   override readonly name = 'SettingsProblem'
   readonly mistakes: string[]
@@ -23,8 +23,8 @@ export class SettingsProblem extends Error {
 }
 
 /**
- * Reads every variable of `shape` at once. `X_FILE` names a file; its trimmed content is the value of `X`.
- * Throws `SettingsProblem` with all mistakes. Returns the values and the texts of the secret ones.
+ * Reads all variables of `shape`. `X_FILE` may name a file with the value of `X`; its content is trimmed. Throws
+ * `SettingsProblem` with all mistakes. Returns the values, and the texts of the secret ones for log redaction.
  */
 export function readSettings<Shape extends Record<string, Setting<unknown>>>(
   environment: Environment,
@@ -126,10 +126,10 @@ export const urlSetting = (protocols: readonly string[], fallback?: string): Set
     fallback,
   )
 
-/** Returns the setting of a database URL. The whole URL is secret, because it contains a password. */
+/** Returns the definition of a setting with a database URL. The whole URL is secret, because it contains a password. */
 export const databaseUrl = (): Setting<string> => ({ ...urlSetting(['postgres:', 'postgresql:']), secret: true })
 
-/** Returns the setting of an optional URL that may contain a password. */
+/** Returns the definition of a setting with an optional URL that may contain a password. */
 export const secretUrl = (protocols: readonly string[]): Setting<string | undefined> => ({
   parse: urlSetting(protocols).parse,
   secret: true,

@@ -6,8 +6,8 @@ interface ShutdownStep {
 }
 
 /**
- * Runs the steps in order on SIGTERM or SIGINT and lets the process end. A failed step is logged and the next one runs. After
- * `deadline` milliseconds, or at a second signal, the process exits at once.
+ * Runs the steps in order on SIGTERM or SIGINT, and then lets the process end. A failed step is logged, and the next
+ * one runs. After `deadline` milliseconds, or at a second signal, the process exits immediately.
  */
 export function stopOnSignal(
   logger: Logger,

@@ -11,12 +11,12 @@ import {
   problems,
 } from '@sluice/http-server'
 
-/** Runs the writes of an operation in one transaction together with their audit rows. */
+/** Runs the writes of an operation and their audit rows in one transaction. */
 export interface AuditedWrite<DB> {
   <T>(callback: (trx: Transaction<DB>) => Promise<T>): Promise<T>
   /**
-   * Runs one statement that contains its own audit row (see `auditing`), which saves the round trips of a transaction. If it
-   * returns undefined, it wrote nothing and the caller must use `write`.
+   * Runs a single statement that contains its own audit row (see `auditing`), which saves the network round trips of a
+   * transaction. If it returns undefined, it wrote nothing, and the caller must use `write`.
    */
   inOneStatement<T>(
     statement: (db: Kysely<DB>, auditContext: AuditContext) => Promise<T | undefined>,
@@ -25,7 +25,7 @@ export interface AuditedWrite<DB> {
 
 type TransactionRunner<DB> = <T>(callback: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
 
-/** Database access of every handler. */
+/** The database access that every handler receives. */
 export interface DatabaseContext<DB> {
   db: Kysely<DB>
   write: AuditedWrite<DB>
@@ -33,8 +33,8 @@ export interface DatabaseContext<DB> {
 
 export interface AuditedWriteOptions<DB> {
   /**
-   * Locks the principal of the caller until the transaction ends, and throws a problem if their roles have changed since the
-   * request arrived. Changes of roles therefore wait for running writes or prevent them.
+   * Locks the caller's principal (user or application) until the transaction ends, and throws a problem if their roles
+   * have changed since the request arrived. So a change of roles waits for running writes, or prevents them.
    */
   assertCallerUnchanged?(trx: Transaction<DB>, caller: Caller): Promise<void>
   /** Separate connections for searches, so that slow searches do not block sign-ins. */
@@ -42,8 +42,8 @@ export interface AuditedWriteOptions<DB> {
 }
 
 /**
- * Concurrent searches, shared by clients: fewer than the connections, so that other work always finds one. The statement timeout
- * of the connections limits their duration.
+ * Limits concurrent searches, shared fairly among organisations. They are fewer than the connections, so that other
+ * work always finds one. The connections' statement time-out limits their duration.
  */
 const searchLimits = {
   total: 6,
@@ -56,8 +56,8 @@ const deadlockCode = '40P01'
 const queryCanceledCode = '57014'
 
 /**
- * Returns the function that runs an operation with its database access. Requests to other services must stay outside `write`, so
- * that no transaction waits for a network. Throws if a write operation returns without having written.
+ * Returns the function that runs an operation with its database access. Requests to other services must stay outside
+ * `write`, so that no transaction waits for a network. Throws if a write operation returns without having written.
  */
 export function auditedWrites<DB>(
   db: Kysely<DB>,
@@ -83,7 +83,8 @@ export function auditedWrites<DB>(
           return result
         })
       }).catch((error: unknown) => {
-        // A later write of the operation must not record what this one undid.
+        // Discards the audit notes of the write that was rolled back, so that a later write of the operation does not
+        // record them.
         requestFacts.audited.length = before
         throw error
       })
@@ -112,7 +113,9 @@ export function auditedWrites<DB>(
   }
 }
 
-/** Returns the audit rows of a write: one for each note of its handler, or one without details if the handler made no note. */
+/**
+ * Returns the audit rows of a write: one per note of its handler, or one without details if the handler made no note.
+ */
 function toAuditEntries(
   { id, address, audited }: RequestFacts & { audited: AuditNote[] },
   operation: string,
@@ -131,7 +134,7 @@ function toAuditEntries(
   }))
 }
 
-/** Returns whether the query or body has a `filter`, or the query a cursor: lists and reports. */
+/** True if the query or body has a `filter`, or the query a cursor, as lists and reports do. */
 function takesFilters({ query, body }: OperationSignature): boolean {
   const has = (contract: unknown, name: string) =>
     name in ((contract as { properties?: object } | undefined)?.properties ?? {})
@@ -147,7 +150,7 @@ async function reportTimeout<T>(search: Promise<T>): Promise<T> {
   }
 }
 
-/** Attempts of a transaction that deadlocks. */
+/** The maximum attempts of a transaction that deadlocks. */
 const maxDeadlockAttempts = 4
 
 /** Repeats work that PostgreSQL aborted because of a deadlock. */
@@ -160,7 +163,7 @@ async function retryAfterDeadlock<T>(callback: () => Promise<T>): Promise<T> {
     }
 }
 
-/** Returns a copy of a body or row for the audit log in which every field with a secret's name is redacted. */
+/** Returns a copy of a body or row for the audit log, in which all fields named like secrets are redacted. */
 export function redactSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(redactSecrets)
   if (value === null || typeof value !== 'object' || value instanceof Date) return value
@@ -169,6 +172,9 @@ export function redactSecrets(value: unknown): unknown {
   )
 }
 
-/** Returns whether a field is redacted. Booleans, null and undefined are not, because they only show whether a secret exists. */
+/**
+ * True if a field must be redacted. Booleans, null and undefined are not redacted, because they only show whether a
+ * secret exists.
+ */
 const isSecret = (name: string, value: unknown): boolean =>
   value !== null && value !== undefined && typeof value !== 'boolean' && secretName.test(name)

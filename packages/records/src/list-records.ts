@@ -10,15 +10,21 @@ import { InvalidSearch } from './search/violations.ts'
 
 interface RecordPage<Row> {
   rows: Row[]
-  /** Undefined if the rows were not counted. */
+  /** The number of rows on all pages. Undefined if the rows were not counted. */
   total: number | undefined
-  /** The version at which the total was counted (see `createTotalsCache`); undefined if the total is not cached. */
+  /**
+   * The version of the data for which the total was counted (see `createTotalsCache`). Undefined if the total is not
+   * cached.
+   */
   version: number | undefined
-  /** Sort keys of the last row if more rows follow. */
+  /** The sort keys of the last row, if more rows follow. */
   lastKeys: (string | null)[] | undefined
 }
 
-/** Returns the search function of a record kind: a page of the records that the caller may see, with totals in headers. */
+/**
+ * Returns the search function for a kind of record. It returns one page of the records that the caller may see, with
+ * totals in headers.
+ */
 export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   kind: RecordKind<Row, Resource, Context>,
   present: (rows: Row[], context: Context) => Promise<Resource[]>,
@@ -83,13 +89,15 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     }
   }
 
-  /** Returns SQL for the version of the caller's records; undefined if the kind does not count changes. */
+  /**
+   * Returns SQL for the version of the caller's records, or undefined if this kind of record does not count changes.
+   */
   function versionFor({ client }: Caller, scope: RawBuilder<SqlBool>): RawBuilder<number> | undefined {
     if (kind.totalsTable) return totalsVersion(kind.totalsTable, scope)
     return kind.changes && clientVersion(kind.changes, client)
   }
 
-  /** Returns the page with its total, both from one snapshot. A cached total is used while the version is unchanged. */
+  /** Returns the page and its total, both from one snapshot. Uses a cached total while the version is unchanged. */
   async function pageWithTotal(
     db: Kysely<any>,
     plan: SearchPlan,
@@ -107,7 +115,8 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     const key = totals.keyOf(condition.compile(db))
     const cached = totals.find(key)
     if (cached) {
-      // Counting is slow, so the page is first read without a count. It is read again if the records have changed since.
+      // Counting is slow, so the page is first read without it. The page is read again, with a count, if the records
+      // have changed since the cached count.
       const page = await readPage(db, plan, condition, { total: noValue, version })
       if (page.version === cached.version) return { ...page, total: cached.total }
     }
@@ -116,7 +125,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     return page
   }
 
-  /** Returns the expression of the total. A page that is not full needs no separate count. */
+  /** Returns the SQL expression of the total. A page that is not full needs no separate count. */
   function countOf({ limit, offset, after }: SearchPlan, condition: RawBuilder<SqlBool>): RawBuilder<number> {
     const count = sql<number>`(select count(*) from ${from} where ${condition})`
     if (after) return count
@@ -125,7 +134,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     return sql`case when ${rowsOnPage} between ${first} and ${limit}::bigint then ${offset}::bigint + ${rowsOnPage} else ${count} end`
   }
 
-  /** Reads one row more than the page size to detect whether more rows follow. */
+  /** Reads one row more than the page size, to detect whether more rows follow. */
   async function readPage(
     db: Kysely<any>,
     plan: SearchPlan,
@@ -141,7 +150,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
       select page.*, facts.* from (select ${total} as page_total, ${version} as page_version) as facts left join page on true`.execute(
       db,
     )
-    // For an empty page, the left join returns one row with the facts only.
+    // For an empty page, the left join returns one row that contains only total and version.
     const rowsWithKeys = pageRows.rows.filter(({ page_keys }) => page_keys !== null)
     const rows = rowsWithKeys.slice(0, plan.limit)
     const { page_total, page_version } = pageRows.rows[0]!
@@ -155,8 +164,8 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
 }
 
 /**
- * Maps an `InvalidSearch` to a 400 problem and returns any other error unchanged. `byQuery`: the search came as query
- * parameters, which have no `paging` object.
+ * Converts an `InvalidSearch` to a 400 problem. Returns any other error unchanged. `byQuery` is true if the search came
+ * as query parameters, which have no `paging` object.
  */
 export function refusedSearch(error: unknown, byQuery: boolean): unknown {
   if (!(error instanceof InvalidSearch)) return error

@@ -6,28 +6,37 @@ import type { AccessLevel } from './sharing.ts'
 import type { ChangeCounter, ListCondition, TotalsTable } from './record-counts.ts'
 import type { RecordSignatures, WithoutMay } from './record-permissions.ts'
 
-/** Describes one kind of record. Every expression refers to its table by the alias `r`. */
+/** Describes one kind of record. In every SQL expression, `r` is the alias of its table. */
 export interface RecordKind<Row, Resource, Context> {
   noun: string
   table: string
-  /** Path of the records below `/api/v1`. */
+  /** The path of the records below `/api/v1`. */
   path: string
   properties: Properties
-  /** Overrides of `properties` that depend on the caller, with the same names and types. */
+  /** Properties that depend on the caller, with the same names and types. They replace those in `properties`. */
   propertiesOf?(caller: Caller): Properties
-  /** The totals of this table. Set for tables that may grow so large that counting takes long. */
+  /** The totals table. Set for kinds with tables that may grow so large that counting takes long. */
   totalsTable?: TotalsTable
   /** Counts changes of shared records, for kinds without a totals table. */
   changes?: ChangeCounter
-  /** Restricts lists and searches, not reads by id. */
+  /** A condition that restricts lists and searches, but not reads by id. */
   only?: ListCondition
-  /** Condition for the free-text `query`. `like` is the text as a contains-pattern. */
+  /** Returns the condition for the free-text `query`. `like` is the text as a LIKE pattern with `%` on both sides. */
   matches(like: string): Expression<SqlBool>
   scope(caller: Caller, level: AccessLevel): RawBuilder<SqlBool>
-  /** The operations on a record, from which the repository computes the field `may` of its resource. Absent for resources without it. */
+  /**
+   * The operations on a record, from which the repository computes the field `may` (permitted actions) of its resource.
+   * Absent for resources without this field.
+   */
   signatures?: RecordSignatures
-  /** Whether the caller may do an action that writes, if that depends on more than its guard and the record. */
+  /**
+   * Returns true if the caller may perform a writing action. Defined if that depends on more than the action's guard
+   * and the record.
+   */
   mayWrite?(context: Context, action: RecordAction): Promise<boolean>
-  /** Converts rows to resources without `may`, in the same order. It can call other services, so it never runs inside a transaction. */
+  /**
+   * Converts rows to resources without the field `may`, in the same order. It may call other services, so it never runs
+   * inside a transaction.
+   */
   present(rows: Row[], context: Context): Promise<WithoutMay<Resource>[]>
 }

@@ -9,21 +9,21 @@ type WriteContext = DatabaseContext<any>
 type CallerAndRequest = { caller: Caller; request: RequestFacts }
 
 /**
- * Converts bodies to rows. `current` is the locked row to replace, absent for a new row. `Linked` is the data that
- * `beforeDelete` reads for `afterDelete`, such as the files of the deleted row.
+ * Converts request bodies to rows. `current` is the locked row that is replaced, or undefined for a new row. `Linked`
+ * is data that `beforeDelete` reads for `afterDelete`, such as the files of the deleted row.
  */
 export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Linked = void> {
   /**
-   * Converts the sent body before it is checked. Without it, the sent body is used unchanged. `current` reads the row to
-   * replace, and is absent for a new row. Throws a problem.
+   * Completes the sent body before it is checked. Default: the sent body is used unchanged. `current` reads the row
+   * that is replaced, and is absent for a new row. Throws a problem.
    */
   complete?(sent: Sent, current?: () => Promise<Row>): Promise<Body>
-  /** Makes the checks that need other services, before the transaction. Throws a problem. */
+  /** Performs the checks that need other services, before the transaction. Throws a problem. */
   check(body: Body, input: C & CallerAndRequest): Promise<void>
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & CallerAndRequest): Promise<object>
   /**
-   * Writes the parts of the saved row that are in other tables, such as the steps of a workflow. Returns what the audit log
-   * shows of them.
+   * Writes the parts of the saved row that are stored in other tables, such as the steps of a workflow. Returns how the
+   * audit log shows them.
    */
   writeParts?(
     trx: Transaction<any>,
@@ -32,9 +32,12 @@ export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Li
     current: Row | undefined,
     input: C & CallerAndRequest,
   ): Promise<object>
-  /** Throws a problem if the locked row is in use. Returns what `afterDelete` needs. */
+  /** Throws a problem if the locked row is in use. Returns the data that `afterDelete` needs. */
   beforeDelete(trx: Transaction<any>, row: Row, input: C & CallerAndRequest): Promise<Linked>
-  /** Removes the row's data outside the database, such as files, after the deletion is committed. `linked` comes from `beforeDelete`. Must not throw. */
+  /**
+   * Removes the row's data outside the database, such as files, after the deletion is committed. `linked` is the result
+   * of `beforeDelete`. Must not throw.
+   */
   afterDelete(row: Row, input: C & CallerAndRequest, linked: Linked): Promise<void>
 }
 
@@ -43,7 +46,7 @@ interface RecordOperationsOptions<C extends WriteContext, Row extends { uid: str
   records: Records<Row, Resource, C & CallerAndRequest>
 }
 
-/** Returns the list, search, create, read, update and delete operations of a record kind. */
+/** Returns the list, search, create, read, update and delete operations for a kind of record. */
 export function recordOperations<
   C extends WriteContext,
   Row extends { uid: string; version: number },
@@ -112,14 +115,14 @@ export function recordOperations<
   }
 }
 
-/** A saved row. `before` is the replaced row, absent for a new one, and `parts` what `writeParts` returned. */
+/** A saved row. `before` is the replaced row, or undefined for a new one. `parts` is the result of `writeParts`. */
 export interface SavedRow<Row> {
   before?: Row | undefined
   after: Row
   parts: object
 }
 
-/** Creates a row, or replaces the locked row `before`, with its parts in other tables. */
+/** Creates a row or replaces the locked row `before`, including its parts in other tables. */
 export async function saveRow<C extends WriteContext, Row extends { uid: string; version: number }, Resource, Body>(
   trx: Transaction<any>,
   {
@@ -148,7 +151,7 @@ export function auditSaved(
   request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: saved })
 }
 
-/** Returns the operation that changes who may see or edit a record. */
+/** Returns the operation that changes which users may see or edit a record. */
 export function sharingOperations<C extends WriteContext, Row extends { uid: string; version: number }, Resource, Body>(
   signatures: ReturnType<typeof sharingSignatures<string, Resource, Body>>,
   { operation, records }: RecordOperationsOptions<C, Row, Resource>,

@@ -14,21 +14,24 @@ export interface RecordSignatures {
   share?: Guarded
 }
 
-/** A resource before `may` is added. */
+/** A resource before the field `may` is added. */
 export type WithoutMay<Resource> = Resource extends { may: unknown } ? Omit<Resource, 'may'> : Resource
 
 interface PermittedKind<Context> {
   table: string
   scope(caller: Caller, level: AccessLevel): RawBuilder<SqlBool>
   signatures: RecordSignatures
-  /** Whether the caller may do an action that writes, if that depends on more than its guard and the record. Default: yes. */
+  /**
+   * Returns true if the caller may perform a writing action. Defined if that depends on more than the action's guard
+   * and the record. Default: true.
+   */
   mayWrite?(context: Context, action: RecordAction): Promise<boolean>
 }
 
 /**
- * Returns the actions that the operations of a kind allow a caller, by uid of the record. One statement reads the access levels of
- * all records. An action needs the role that guards its operation, and the level of access that the operation checks: write access
- * if the operation writes, otherwise read access.
+ * Returns, by record uid, the actions that the caller may perform. One statement reads the access levels of all
+ * records. An action requires a role of its operation's guard, and write access if the operation writes, otherwise read
+ * access.
  */
 export async function findPermittedActions<Context extends { caller: Caller; db: Kysely<any> }>(
   { table, scope, signatures, mayWrite }: PermittedKind<Context>,
@@ -65,6 +68,6 @@ export async function findPermittedActions<Context extends { caller: Caller; db:
   }
 }
 
-/** A guard without roles lets every caller pass who could read the record. */
+/** True if the caller passes the guard. A guard without roles lets every caller pass who can read the record. */
 const isGuardPassed = (guard: OperationGuard, { roles }: Caller): boolean =>
   typeof guard === 'string' || guard.some((role) => hasRole(roles, role))

@@ -5,7 +5,7 @@ import { findPermittedActions } from './record-permissions.ts'
 import type { RecordKind } from './record-kind.ts'
 import { isUid } from './search/values.ts'
 
-/** Rows in one INSERT. Their parameters stay well below the limit of the protocol. */
+/** The number of rows per INSERT, so that the parameters stay well below the protocol's limit. */
 const insertBatchSize = 250
 
 interface VersionedRow {
@@ -18,7 +18,7 @@ interface RecordContext {
   db: Kysely<any>
 }
 
-/** Returns the shared statements of a record kind. Every read and lock applies the caller's scope. */
+/** Returns the SQL statements that all kinds of records share. Every read and lock applies the caller's scope. */
 export function createRecordRepository<Row extends VersionedRow, Resource, Context extends RecordContext>(
   kind: RecordKind<Row, Resource, Context>,
 ) {
@@ -31,17 +31,23 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
     return row
   }
 
-  /** Returns the row locked until the transaction ends. Throws 404, 403 for a read-only row, and 412 for a stale If-Match. */
+  /**
+   * Returns the row, locked until the transaction ends. Throws 404, 403 for a row that the caller may only read, and
+   * 412 for an outdated If-Match.
+   */
   function lock(trx: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
     return readWritable(trx, caller, uid, { ifMatch, locking: sql`for update of r` })
   }
 
-  /** Checks like `lock` but does not lock, for early rejection. */
+  /** Performs the checks of `lock` without locking, for early rejection. */
   function readToWrite(db: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
     return readWritable(db, caller, uid, { ifMatch, locking: sql`` })
   }
 
-  /** Returns those rows that the caller may write, locked, by uid. Rows are locked in id order, which prevents deadlocks. */
+  /**
+   * Returns the rows that the caller may write, by uid, and locks them. Locks in the order of ids, which prevents
+   * deadlocks.
+   */
   async function lockAll(trx: Kysely<any>, caller: Caller, uids: readonly string[]): Promise<Map<string, Row>> {
     const { rows } = await sql<Row>`
       select r.* from ${from} where r.uid = any(${uids.filter(isUid)}::uuid[]) and ${kind.scope(caller, 'READ')}
@@ -79,7 +85,7 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
     return (await trx.insertInto(kind.table).values(values).returningAll().executeTakeFirstOrThrow()) as Row
   }
 
-  /** Inserts many rows in batches and returns them in their order. All rows have the same columns. */
+  /** Inserts many rows in batches and returns them in their order. All rows must have the same columns. */
   async function insertAll(trx: Kysely<any>, caller: Caller, many: readonly object[]): Promise<Row[]> {
     const rows: Row[] = []
     for (let position = 0; position < many.length; position += insertBatchSize) {
@@ -106,7 +112,7 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
     await trx.deleteFrom(kind.table).where('uid', '=', row.uid).execute()
   }
 
-  /** Converts rows to resources in the same order, and adds what the caller may do with each. */
+  /** Converts rows to resources in the same order, and adds the actions that the caller may perform on each. */
   async function present(rows: Row[], context: Context): Promise<Resource[]> {
     const { signatures } = kind
     if (!signatures) return (await kind.present(rows, context)) as Resource[]
@@ -118,13 +124,13 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
     return resources.map((resource, index) => ({ ...resource, may: actionsOf(uids[index]!) })) as Resource[]
   }
 
-  /** Returns the response for one row, with its ETag. */
+  /** Returns the response for one row, with its ETag header. */
   async function response(row: Row, context: Context): Promise<JsonResponse<Resource>> {
     const [resource] = await present([row], context)
     return new JsonResponse(resource!, { ETag: etagOf(row.version) })
   }
 
-  /** Returns the response for a new row, with its Location. */
+  /** Returns the response for a new row, with its Location header. */
   async function created(row: Row, context: Context): Promise<JsonResponse<Resource>> {
     const { body, headers } = await response(row, context)
     return new JsonResponse(body, { ...headers, Location: `/api/v1${kind.path}/${row.uid}` })

@@ -12,7 +12,7 @@ import type { Caller } from '@sluice/http-server'
 /** A row type with more precise column types than the generated ones. */
 export type RefinedRow<Row, Known> = Omit<Row, keyof Known> & Known
 
-/** Columns of every record that users can share inside their client. */
+/** Columns of every record that users can share within their organisation. */
 export interface SharedColumns {
   translations: { locale: string; property: string; value: string }[]
   public_access: ObjectAccess['publicAccess']
@@ -20,7 +20,7 @@ export interface SharedColumns {
   user_group_access: AccessObject[]
 }
 
-/** Returns a text property in the reader's language (see `translated`). Undefined stays undefined. */
+/** Returns a text property in the reader's language (see `translated`). undefined stays undefined. */
 export function translatedProperty<T extends string | null | undefined>(
   row: Pick<SharedColumns, 'translations'>,
   property: string,
@@ -32,7 +32,7 @@ export function translatedProperty<T extends string | null | undefined>(
   return text as T extends string ? string : string | undefined
 }
 
-/** Returns the access fields of a response. */
+/** Returns the access fields of a response from the columns of a row. */
 export function accessOf({
   public_access,
   user_access,
@@ -50,7 +50,7 @@ export function accessOf({
   }
 }
 
-/** Returns the columns for the access fields of a body. Absent fields keep their values. */
+/** Returns the columns for the access fields of a request body. Absent fields keep their values. */
 export function accessColumns(access: AccessBody | AccessPart | undefined): Record<string, unknown> {
   return {
     ...(access?.publicAccess && { public_access: access.publicAccess }),
@@ -59,7 +59,7 @@ export function accessColumns(access: AccessBody | AccessPart | undefined): Reco
   }
 }
 
-/** Returns the grants as JSON with lower-case ids. The higher level wins if an id appears twice. */
+/** Returns the grants as JSON with lower-case ids. If an id occurs twice, the higher level counts. */
 function grantsOf(grants: readonly { id: string; access?: AccessObject['access'] }[]): string {
   const levels = new Map<string, AccessObject['access']>()
   for (const { id, access = 'READ' } of grants) {
@@ -77,9 +77,9 @@ const sufficientLevels: Record<AccessLevel, AccessLevel[]> = {
 }
 
 /**
- * Returns the condition for the shared records that a caller may see or change: records of their client that they own, that are
- * public, or that are shared with them or one of their groups. A super admin reaches every record of the client, so that no
- * record is orphaned. The record's table has the alias `r`.
+ * Returns the condition for the shared records that a caller may see or change: records of their organisation that they
+ * own, that are public, or that are shared with them or one of their groups. A super admin reaches every record of the
+ * organisation, so that no record is orphaned. `r` is the alias of the record's table.
  */
 export function visibleTo(caller: Caller, level: AccessLevel): RawBuilder<SqlBool> {
   const ofClient = sql<SqlBool>`r.client = ${caller.client}`

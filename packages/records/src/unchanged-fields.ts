@@ -1,9 +1,9 @@
 import { problems } from '@sluice/http-server'
 
 interface ImmutableField {
-  /** JSON pointer of the field. */
+  /** The JSON pointer of the field. */
   pointer: string
-  /** The value in the body; undefined if the body does not have the field. */
+  /** The value in the request body, or undefined if the body does not contain the field. */
   sent: unknown
   stored: unknown
   /** A sentence about the operation that changes the field. */
@@ -11,8 +11,8 @@ interface ImmutableField {
 }
 
 /**
- * Throws 422 if a body would change a field that only another operation may change. A body with an old `lastUpdated` repeats old
- * values unintentionally, so these are ignored.
+ * Throws 422 if a body would change a field that only another operation may change. A body with an outdated
+ * `lastUpdated` repeats old values unintentionally, so these are ignored.
  */
 export function assertUnchanged(
   lastUpdated: string | undefined,

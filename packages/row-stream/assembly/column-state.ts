@@ -1,6 +1,6 @@
 import { STATE_BYTES, STATES } from './memory-layout'
 
-/** Stored types of a column; src/profile/stored-kinds.ts has the same list. */
+/** Codes of a column's stored types. src/profile/stored-kinds.ts has the same list. */
 export const AS_TEXT: u8 = 0
 export const AS_BOOLEAN: u8 = 1
 export const AS_SMALLINT: u8 = 2
@@ -51,7 +51,7 @@ export const NOT_A_NUMBER: usize = 64
   store<u64>(state + counter, load<u64>(state + counter) + 1)
 }
 
-/** Widens minimum and maximum by a key. */
+/** Widens minimum and maximum by a sort key. */
 @inline export function widenRange(state: usize, key: i64): void {
   if (!hasValueAt(state)) {
     store<u8>(state, 1, 1)
@@ -63,7 +63,7 @@ export const NOT_A_NUMBER: usize = 64
   if (key > load<i64>(state, MAX_KEY)) store<i64>(state, key, MAX_KEY)
 }
 
-/** The least number of characters of a column without texts. */
+/** The initial minimum number of characters, before any text was measured. */
 export const NO_LENGTH: i32 = 0x1fffffff
 
 @inline export function widenLengths(state: usize, characters: i32): void {

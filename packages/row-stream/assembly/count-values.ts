@@ -2,20 +2,21 @@ import { countedAt, isUncountedAt } from './column-state'
 import { KEPT_BYTES, MAX_COUNTED, REGISTER_COUNT, registers, SLOT_BYTES, SLOT_COUNT, slots, VALUE_BYTES, values } from './memory-layout'
 
 /*
- * The values of a column are counted exactly while there are few distinct ones. A slot of the hash table: the value's hash u64 @0,
- * and u64 @8 its count, with the number of the kept value in the upper 8 bits. A column with more distinct values uses HyperLogLog
- * (Flajolet and others, 2007) with 1,024 registers: a standard error of 3.3 %. The host makes the estimate.
+ * Counts the distinct values of a column: exactly while they are few, in a hash table. A slot of the table contains the
+ * value's hash (u64 @0) and its count (u64 @8), with the number of the stored value in the upper 8 bits. A column with
+ * more distinct values uses HyperLogLog (Flajolet and others, 2007) with 1,024 registers, which has a standard error of
+ * 3.3 %. The host computes the estimate from the registers.
  */
 
 const COUNT_BITS: u64 = 56
 
-/** Results of `countValue` besides an address. */
+/** Results of `countValue` instead of an address. */
 export const SEEN: usize = 0
 export const NOT_KEPT: usize = 1
 
 /**
- * Counts a value. Returns SEEN if an equal value was counted before, so that it changes neither minimum nor maximum; otherwise the
- * address for a copy of the value, or NOT_KEPT if the column has too many distinct values.
+ * Counts a value. Returns SEEN if an equal value was counted before, so that minimum and maximum do not change.
+ * Otherwise returns the address for storing the value, or NOT_KEPT if the column has too many distinct values.
  */
 @inline export function countValue(column: i32, state: usize, hash: u64): usize {
   if (isUncountedAt(state)) {
@@ -62,14 +63,14 @@ function stopCounting(column: i32, state: usize, table: usize): void {
   }
 }
 
-/** Keeps the maximum number of leading zeros in the hashes of a register's values. */
+/** HyperLogLog: keeps, per register, the maximum number of leading zeros in the hashes. */
 @inline function observe(column: i32, hash: u64): void {
   const register = registers + <usize>column * REGISTER_COUNT + <usize>(hash >>> 54)
   const rank = <u8>clz((hash << 10) | 512) + 1
   if (rank > load<u8>(register)) store<u8>(register, rank)
 }
 
-/** Copies a value to the address that `countValue` returned. */
+/** Stores a value at the address that `countValue` returned. */
 @inline export function keepKey(kept: usize, key: i64): void {
   if (kept == NOT_KEPT) return
   store<u32>(kept, 8)

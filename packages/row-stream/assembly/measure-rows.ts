@@ -21,7 +21,7 @@ export function setKind(column: i32, kind: u8): void {
   store<i32>(state, -1, 44)
 }
 
-/** Returns how many bytes the measuring of a value reads at least. */
+/** Returns the minimum number of bytes that measuring a value of this type reads. */
 function leastBytesOf(kind: u8): i32 {
   switch (kind) {
     case AS_BOOLEAN:
@@ -42,8 +42,9 @@ function leastBytesOf(kind: u8): i32 {
 }
 
 /**
- * Measures the complete tuples of binary COPY in the first `length` bytes of IN. Stops and returns false at the first malformed tuple: its
- * field count is not the column count, a value is too short for its type, or a value ends after `length`.
+ * Measures the complete rows in binary COPY format in the first `length` bytes of IN. Returns false at the first
+ * malformed row: its field count is not the column count, a value is too short for its type, or a value ends after
+ * `length`.
  */
 export function measureRows(length: i32): bool {
   let at = IN
@@ -102,17 +103,17 @@ export function measureNull(column: i32): void {
   }
 }
 
-/** Measures a text of which at least the first 64 bytes, or all of its bytes if they are fewer, are at `at`. */
+/** Measures a text. The memory at `at` contains its first 64 bytes, or all its bytes if it is shorter. */
 @inline export function measureText(column: i32, state: usize, at: usize, length: i32, hash: u64): void {
   const kept = countValue(column, state, hash)
   if (kept == SEEN) return
-  // A character has at most four bytes, so other texts change neither length.
+  // A character has at most four bytes, so any other text changes neither the minimum nor the maximum length.
   if (length > longestAt(state) || length <= (shortestAt(state) - 1) * 4) widenLengths(state, characters(at, length))
   keepText(state, at, length)
   keepBytes(kept, at, length)
 }
 
-/** Measures a text of which the characters were counted piece by piece. */
+/** Measures a text with characters that were counted piece by piece. */
 export function measureCountedText(column: i32, state: usize, at: usize, length: i32, hash: u64, count: i32): void {
   const kept = countValue(column, state, hash)
   if (kept == SEEN) return
@@ -132,7 +133,10 @@ export function measureCountedText(column: i32, state: usize, at: usize, length:
   keepKey(kept, key)
 }
 
-/** Measures a number or time. The keys `least` and `greatest` mean -Infinity and Infinity, and a greater key NaN. */
+/**
+ * Measures a number or time by its sort key. The keys `least` and `greatest` mean -Infinity and Infinity, and a greater
+ * key NaN.
+ */
 @inline function measureBounded(column: i32, state: usize, key: i64, least: i64, greatest: i64): void {
   const kept = countValue(column, state, hashNumber(key))
   if (key == least) addTo(state, NEGATIVE_INFINITY)

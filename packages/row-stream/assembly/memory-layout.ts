@@ -1,41 +1,44 @@
 /**
- * The areas of this module's memory. The areas after IN depend on the number of columns, and `layOut` computes them. A page that
- * nothing was written to takes addresses but no memory.
+ * The memory areas of this module. `layOut` computes the areas after IN, which depend on the number of columns. The
+ * operating system provides memory only for pages that are written to.
  */
 
-/** Tuples of binary COPY. Up to 16 bytes after their end are read and ignored. */
+/** The input: rows in binary COPY format. Up to 16 bytes after their end may be read; their values are ignored. */
 export const IN: usize = 0x1000
 export const IN_BYTES: i32 = 1 << 20
 
-/** The first bytes of a text that is longer than IN; then its hash. */
+/** The first bytes of a text that is longer than IN, then its hash. */
 export const LONG_TEXT: usize = IN + <usize>IN_BYTES + 64
 const LONG_TEXT_BYTES: usize = 128
 
-/** The state of each column; column-state.ts has the offsets. */
+/** The state of each column. column-state.ts describes the layout. */
 export const STATES: usize = LONG_TEXT + LONG_TEXT_BYTES
 export const STATE_BYTES: i32 = 208
 
-/** Bytes of a value that are kept. */
+/** The number of bytes of a value that are kept. */
 export const KEPT_BYTES: i32 = 64
 
-/** The distinct values of each column that are counted exactly: at most half as many as slots. count-values.ts has the offsets. */
+/**
+ * The maximum number of distinct values of a column that are counted exactly, and the number of slots of the hash
+ * table, twice as many. count-values.ts describes the layout.
+ */
 export const MAX_COUNTED: i32 = 64
 export const SLOT_COUNT: i32 = 128
 export const SLOT_BYTES: i32 = 16
-/** A counted value: its length u32, then its first bytes. */
+/** The bytes of a counted value: its length u32, then its first bytes. */
 export const VALUE_BYTES: i32 = 4 + KEPT_BYTES
-/** HyperLogLog registers of each column. */
+/** The number of HyperLogLog registers of each column. */
 export const REGISTER_COUNT: i32 = 1024
 
 export let columnCount: i32 = 0
 export let slots: usize = 0
 export let values: usize = 0
 export let registers: usize = 0
-/** The sample of rows; sample-rows.ts has its format. */
+/** The area for the sample of rows. sample-rows.ts describes its format. */
 export let sample: usize = 0
 export let sampleLimit: usize = 0
 
-/** Computes the areas and clears all of them, so that nothing is left of the rows of another table. */
+/** Computes the areas and clears them, so that nothing remains of another table's rows. */
 export function layOut(columns: i32, sampleBytes: i32): void {
   columnCount = columns
   const count = <usize>columns
@@ -47,7 +50,7 @@ export function layOut(columns: i32, sampleBytes: i32): void {
   const pages = memory.size()
   const missing = <i32>((sampleLimit + 0xffff) >>> 16) - pages
   if (missing > 0) memory.grow(missing)
-  // New pages are zero, and writing to them would take their memory.
+  // Clears only used pages. New pages are zero, and writing to them would allocate their memory.
   const usedEnd = min(sampleLimit, <usize>pages << 16)
   if (usedEnd > IN) memory.fill(IN, 0, usedEnd - IN)
 }

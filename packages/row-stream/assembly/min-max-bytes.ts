@@ -1,13 +1,15 @@
 import { hasValueAt, MAX_KEY, MIN_KEY } from './column-state'
 import { KEPT_BYTES } from './memory-layout'
 
-/** Returns the first eight bytes of a text as a number with the order of the texts. Shorter texts are padded with zeros. */
+/**
+ * Returns the first eight bytes of a text as a number that sorts like the text. Shorter texts are padded with zeros.
+ */
 @inline function textKey(at: usize, length: i32): u64 {
   const first = bswap<u64>(load<u64>(at))
   return length >= 8 ? first : length == 0 ? 0 : first & (~(<u64>0) << <u64>(64 - length * 8))
 }
 
-/** Keeps the minimum and maximum text by their first 64 bytes. */
+/** Updates the minimum and maximum text. Compares only the first 64 bytes. */
 @inline export function keepText(state: usize, at: usize, length: i32): void {
   const key = textKey(at, length)
   if (!hasValueAt(state)) {
@@ -22,7 +24,7 @@ import { KEPT_BYTES } from './memory-layout'
   if (key > greatest || (key == greatest && compareTexts(state, 1, at, length) > 0)) put(state, 1, key, at, length)
 }
 
-/** Stores a text as the minimum (`which` 0) or the maximum (`which` 1). */
+/** Stores a text as the minimum (`which` 0) or maximum (`which` 1). */
 function put(state: usize, which: usize, key: u64, at: usize, length: i32): void {
   store<u64>(state + which * 8, key, MIN_KEY)
   store<i32>(state + which * 4, length, 32)
@@ -36,7 +38,7 @@ function compareTexts(state: usize, which: usize, at: usize, length: i32): i32 {
   return order != 0 ? order : mine - kept
 }
 
-/** Compares bytes, eight at a time. Reads up to 7 bytes after the end of both and ignores them. */
+/** Compares bytes, eight at a time. May read up to 7 bytes after the end of both. */
 function compareBytes(one: usize, other: usize, length: i32): i32 {
   for (let left = length; left > 0; left -= 8) {
     let mine = bswap<u64>(load<u64>(one))
@@ -54,8 +56,8 @@ function compareBytes(one: usize, other: usize, length: i32): i32 {
 }
 
 /**
- * Returns a key with the order of numerics: weight, then 47 bits of the digits of base 10,000, of which the first two are whole; inverted
- * for negative numbers. The key of zero is between both.
+ * Returns a key that sorts like PostgreSQL's numeric: the weight, then 47 bits of the base-10,000 digits; inverted for
+ * negative numbers. The key of zero is between negative and positive keys.
  */
 @inline function numericKey(at: usize): i64 {
   const digits = <i32>bswap<u16>(load<u16>(at))
@@ -67,7 +69,7 @@ function compareBytes(one: usize, other: usize, length: i32): i32 {
   return load<u16>(at, 4) == 0 ? key : -key
 }
 
-/** Keeps the minimum and maximum numeric in binary form. Numerics with equal keys are compared digit by digit. */
+/** Updates the minimum and maximum numeric, in binary form. Numerics with equal keys are compared digit by digit. */
 @inline export function keepNumeric(state: usize, at: usize, length: i32): void {
   const key = numericKey(at)
   if (!hasValueAt(state)) {
@@ -92,7 +94,7 @@ function compareNumerics(state: usize, which: usize, at: usize, length: i32): i3
   return load<u16>(at, 4) == 0 ? order : -order
 }
 
-/** Counts characters of UTF-8: bytes that are not continuation bytes. Reads up to 15 bytes after the text and ignores them. */
+/** Counts UTF-8 characters: all bytes except continuation bytes. May read up to 15 bytes after the text. */
 @inline export function characters(from: usize, bytes: i32): i32 {
   const continuation = i8x16.splat(-65)
   let count = 0

@@ -13,13 +13,13 @@ export { measureRows, setKind } from './measure-rows'
 export { rows, sampledRows, sampleEnd } from './sample-rows'
 export { PIECE } from './value-hashes'
 
-/** Starts measuring a table with so many columns; `setKind` sets the type of each. */
+/** Starts measuring a table with `columns` columns. Call `setKind` afterwards for each column. */
 export function start(columns: i32, sampleBytes: i32): void {
   layOut(columns, sampleBytes)
   clearSample()
 }
 
-/* Rows that are longer than IN come value by value, and texts that are longer than IN in pieces. */
+/* A row that is longer than IN is added value by value, and a text that is longer than IN piece by piece. */
 
 let isSampling: bool = false
 let pieces: u64 = 0
@@ -38,7 +38,9 @@ export function addNull(column: i32): void {
   if (isSampling) sampleNull()
 }
 
-/** Adds the value in the first `length` bytes of IN. Returns false, and adds nothing, if it is too short for its type. */
+/**
+ * Adds the value in the first `length` bytes of IN. If it is too short for its type, adds nothing and returns false.
+ */
 export function addValue(column: i32, length: i32): bool {
   if (length < leastBytesAt(stateOf(column))) return false
   measureValue(column, stateOf(column), IN, length)
@@ -46,20 +48,20 @@ export function addValue(column: i32, length: i32): bool {
   return true
 }
 
-/** Starts a text with its first bytes, which are in IN. */
+/** Starts a long text. Its first bytes are in IN. */
 export function startText(): void {
   memory.copy(LONG_TEXT, IN, <usize>KEPT_BYTES)
   pieces = 0
   counted = 0
 }
 
-/** Adds the next PIECE bytes of a text, or all that are left. They are in IN. */
+/** Adds the next PIECE bytes of a long text, or all remaining ones. They are in IN. */
 export function addPiece(length: i32): void {
   pieces = chainHashes(pieces, hashBytes(IN, length))
   counted += characters(IN, length)
 }
 
-/** Ends a text with `length` bytes in all. */
+/** Ends a long text of `length` bytes in total. */
 export function endText(column: i32, length: i32): void {
   const state = stateOf(column)
   const isJson = kindAt(state) == AS_JSON

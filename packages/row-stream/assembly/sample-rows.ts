@@ -7,25 +7,25 @@ import { hashNumber, hashNumeric, hashText } from './value-hashes'
 import { doubleAt, integerAt, longAt, realAt, shortAt } from './value-keys'
 
 /*
- * A random sample of the rows, within a fixed number of bytes. Each row has a pseudo-random key, and rows with a key up to the
- * threshold are in the sample. Whenever the sample is full, the threshold is halved. So the sample depends neither on the values nor
- * on how the rows are split into chunks.
+ * Draws a random sample of the rows, within a fixed number of bytes. Each row has a pseudo-random key, and rows with a
+ * key up to a threshold are in the sample. Whenever the sample is full, the threshold is halved and rows above it are
+ * removed. So the sample depends neither on the values nor on how the rows are split into chunks.
  *
- * A row: its bytes u32, its key u64, then each value: a tag u8; after KEY an i64; after BYTES the length u32, the hash u64, the
- * number of kept bytes u8, and those bytes.
+ * A row in the sample: its size in bytes u32, its key u64, then each value: a tag u8; after the tag KEY an i64; after the
+ * tag BYTES the length u32, the hash u64, the number of stored bytes u8, and those bytes.
  */
 
 const NOTHING: u8 = 0
 const KEY: u8 = 1
 const BYTES: u8 = 2
 const ROW_HEAD: usize = 12
-/** Maximum bytes of a value. */
+/** The maximum bytes of a value in the sample. */
 const MOST_BYTES: usize = 14 + KEPT_BYTES
 
-/** The end of the sample. */
+/** The end of the sample's used memory. */
 export let sampleEnd: usize = 0
 export let sampledRows: i32 = 0
-/** The number of rows so far. */
+/** The number of rows until now. */
 export let rows: i64 = 0
 
 let threshold: u64 = u64.MAX_VALUE
@@ -41,13 +41,13 @@ export function clearSample(): void {
   threshold = u64.MAX_VALUE
 }
 
-/** Counts a row. Returns whether it belongs to the sample. */
+/** Counts a row. Returns true if it belongs to the random sample. */
 @inline export function isDrawn(): bool {
   drawnKey = hashNumber(rows++)
   return drawnKey <= threshold
 }
 
-/** Adds the row of binary COPY for which `isDrawn` returned true. */
+/** Adds the row for which `isDrawn` returned true. `row` is its position in IN. */
 export function sampleRow(row: usize, width: i32): void {
   if (!startSampledRow(width)) return
   let at = row + 2
@@ -63,7 +63,7 @@ export function sampleRow(row: usize, width: i32): void {
   endSampledRow()
 }
 
-/** Makes the sample smaller until the drawn row fits. Returns false if the row does not belong to the smaller sample. */
+/** Shrinks the sample until the drawn row fits. Returns false if the row does not belong to the smaller sample. */
 export function startSampledRow(width: i32): bool {
   const most = ROW_HEAD + <usize>width * MOST_BYTES
   while (sampleEnd + most > sampleLimit) {
@@ -118,7 +118,10 @@ function sampleKey(key: i64): void {
   valueAt += 9
 }
 
-/** Adds a value of which at least the first 64 bytes, or all of its bytes if they are fewer, are at `at`. */
+/**
+ * Adds a value to the sample's current row. The memory at `at` contains its first 64 bytes, or all its bytes if it is
+ * shorter.
+ */
 export function sampleBytes(at: usize, length: i32, hash: u64): void {
   const kept = min(length, KEPT_BYTES)
   store<u8>(valueAt, BYTES)

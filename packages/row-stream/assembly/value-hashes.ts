@@ -8,12 +8,12 @@ const ODDER: u64 = 0xd6e8feb86659fd93
   return hash ^ (hash >>> 32)
 }
 
-/** Reads up to 8 bytes after the value and ignores them. */
+/** Hashes a value's bytes. May read up to 8 bytes after the value. */
 @inline export function hashBytes(at: usize, length: i32): u64 {
   let hash: u64 = <u64>length * ODDER
   let left = length
   if (left > 16) {
-    // Two independent sums take as long as one.
+    // Two independent sums take no longer than one, because the processor computes them in parallel.
     let other: u64 = ODD
     for (; left > 16; left -= 16) {
       hash = (hash ^ load<u64>(at)) * ODD
@@ -36,10 +36,13 @@ const ODDER: u64 = 0xd6e8feb86659fd93
   return hash ^ (hash >>> 32)
 }
 
-/** Longer texts are hashed in pieces of this size, so that a text has the same hash if its pieces are read one by one. */
+/**
+ * The bytes of a piece. Longer texts are hashed piece by piece, so that a text has the same hash if its pieces arrive
+ * one by one.
+ */
 export const PIECE: i32 = 0x10000
 
-/** Adds the hash of a piece to the hash of the pieces before it. */
+/** Combines the hash of a piece with the hash of the preceding pieces. */
 @inline export function chainHashes(before: u64, piece: u64): u64 {
   return hashNumber(<i64>(before ^ (piece + ODD + (before << 6) + (before >>> 2))))
 }
@@ -55,7 +58,7 @@ function hashPieces(at: usize, length: i32): u64 {
   return hash
 }
 
-/** Hashes a numeric without the scale at offset 6, because 1.5 and 1.50 are the same number. */
+/** Hashes a numeric without its scale (at offset 6), because 1.5 and 1.50 are the same number. */
 @inline export function hashNumeric(at: usize, length: i32): u64 {
   const head = load<u32>(at) ^ (<u32>load<u16>(at, 4) << 7)
   return hashBytes(at + 8, length - 8) ^ hashNumber(<i64>head)

@@ -1,4 +1,7 @@
-/** Returns the bits of a double as a key with the order of the numbers. Both zeros, and all NaN, are equal, as in PostgreSQL. */
+/**
+ * Converts the bits of a double to a key that sorts like the number. Both zeros are equal, and all NaN are equal, as in
+ * PostgreSQL.
+ */
 @inline export function floatKey(bits: i64): i64 {
   const magnitude = bits & i64.MAX_VALUE
   if (magnitude == 0) return 0
@@ -30,7 +33,7 @@ export const NEGATIVE_INFINITY_KEY: i64 = -0x7ff0000000000001
   return <i64>bswap<u64>(load<u64>(at))
 }
 
-/** The signs of NaN, Infinity and -Infinity in a numeric, as `load<u16>` reads them. */
+/** The sign fields of NaN, Infinity and -Infinity in PostgreSQL's numeric, as `load<u16>` reads them. */
 export const NUMERIC_NAN: u16 = 0x00c0
 export const NUMERIC_INFINITY: u16 = 0x00d0
 export const NUMERIC_NEGATIVE_INFINITY: u16 = 0x00f0

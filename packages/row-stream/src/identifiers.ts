@@ -1,9 +1,12 @@
 const maxBytes = 63
 
-/** UTF-16 units of a label that are used for its name. Unicode normalization of an endless run of marks would take hours, and cannot be interrupted. */
+/**
+ * The number of UTF-16 code units of a label that are used for its name. Normalising a label with very many combining
+ * marks would take hours and cannot be interrupted.
+ */
 const longestLabel = 1_000
 
-/** Latin letters that Unicode does not decompose into a base letter and an accent. */
+/** Transliterations of Latin characters that Unicode does not decompose into a base character and an accent. */
 const latinTransliterations: Record<string, string> = {
   ß: 'ss',
   æ: 'ae',
@@ -17,19 +20,19 @@ const latinTransliterations: Record<string, string> = {
   ı: 'i',
 }
 
-/** Columns that every PostgreSQL table already has; not even quoting makes the names available. */
+/** System columns of every PostgreSQL table. Their names are not available, even if quoted. */
 const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'])
 
 /**
- * Converts labels to identifiers in the same order: snake_case, lower case, unique, at most 63 bytes of UTF-8. Latin letters lose their
- * accents; letters and digits of other scripts stay. A label without letters and digits becomes `column_` and its position. If several
- * labels result in the same name, the first keeps the name and the others get `_2`, `_3` …; such a suffix never takes the name of another
- * label. Reserved words of SQL are possible, so SQL must quote the identifiers.
+ * Converts labels to identifiers: snake_case, lower case, unique, at most 63 bytes of UTF-8. Latin characters lose
+ * their accents; characters and digits of other scripts stay. A label without any becomes `column_` and its position.
+ * If several labels result in the same name, the first keeps it and the others get `_2`, `_3`, …; such a suffix never
+ * takes the name of another label. The result may be a reserved word of SQL, so SQL must quote identifiers.
  */
 export function toUniqueIdentifiers(labels: readonly string[]): string[] {
   const bases = labels.map(baseName)
   const taken = new Set(bases)
-  /** The next free number of each base: all lower numbers are taken. */
+  /** The next free number for each base name. All lower numbers are taken. */
   const numbers = new Map<string, number>()
   return bases.map((base, index) => {
     if (base === '') return createPositionName(index, taken)
@@ -43,7 +46,7 @@ export function toUniqueIdentifiers(labels: readonly string[]): string[] {
   })
 }
 
-/** Returns `column_` and the position, or a numbered variant if a label has that name. */
+/** Returns `column_` and the position, or a numbered variant if another label has that name. */
 function createPositionName(index: number, taken: Set<string>): string {
   const base = `column_${index + 1}`
   const name = taken.has(base) ? firstFree(base, taken, 2).name : base
@@ -60,7 +63,7 @@ function baseName(label: string): string {
     .replace(/(?<=\p{Script=Latin})\p{Mn}+/gu, '')
     .replace(/[ßæœøđðłþħı]/g, (letter) => latinTransliterations[letter]!)
     .normalize('NFC')
-    // NFKD turns compatibility forms such as the Kelvin sign into capitals, which are lower-cased here.
+    // NFKD converts compatibility forms such as the Kelvin sign to capitals, so they are lower-cased here.
     .toLowerCase()
   const words = letters.replace(/[^\p{L}\p{M}\p{N}]+/gu, '_').replace(/^_+|_+$/g, '')
   const name = /^\p{N}/u.test(words) ? `_${words}` : words
@@ -75,7 +78,7 @@ function firstFree(base: string, taken: ReadonlySet<string>, from: number): { na
   }
 }
 
-/** Cuts a name to at most this many bytes, never inside a character. */
+/** Truncates a name to at most this many bytes, without splitting a character. */
 function truncateToBytes(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   let kept = ''
@@ -88,12 +91,12 @@ function truncateToBytes(name: string, bytes: number): string {
   return kept.replace(/_+$/, '')
 }
 
-/** Describes why a name cannot be that of a schema or table in the warehouse; undefined for a valid name. */
+/** Returns why a name cannot be the name of a schema or table in the warehouse, or undefined if it can. */
 export function identifierProblem(name: string): string | undefined {
   if (!/^[\p{L}_][\p{L}\p{M}\p{N}_]*$/u.test(name))
     return `"${name}" is not usable in the warehouse: start with a letter, then letters, digits and _ only.`
   if (name !== name.toLowerCase()) return `"${name}" has capital letters: names in the warehouse are lower case.`
-  if (Buffer.byteLength(name) > 63) return `"${name}" is longer than 63 bytes.`
+  if (Buffer.byteLength(name) > 63) return `"${name}" is longer than 63 bytes: choose a shorter name.`
   if (/^pg_|^(sluice|public|information_schema)$/.test(name))
     return `"${name}" is reserved by the warehouse: choose another name.`
   return undefined

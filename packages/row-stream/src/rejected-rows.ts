@@ -1,13 +1,15 @@
-/** Maximum number of rejected rows that an attempt stores; further ones are only counted. */
+/** The maximum number of rejected rows that an attempt stores. Further ones are only counted. */
 export const mostKeptRejects = 10_000
 
-/** One row in a hundred may be rejected. With fewer than a hundred rows, at least one row must fit. */
+/** At most 1 % of the rows may be rejected. With fewer than 100 rows, at least one row must fit. */
 const rejectTolerance = { share: 0.01, fromRows: 100 }
 
-/** A load probably fails if this share of the first rows of a file is rejected. */
+/** A load will probably fail if this share of a file's first rows is rejected. */
 const likelyShare = 0.9
 
-/** Returns a warning if nearly all of the first rows of a file do not fit. `first` is the place of the first rejected row. */
+/**
+ * Returns a warning if nearly all of a file's first rows do not fit. `first` is the location of the first rejected row.
+ */
 export function likelyRejected(
   rows: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
@@ -17,7 +19,10 @@ export function likelyRejected(
   return `Of the first ${all} rows, ${some} do not fit, so a run would probably fail.${first ? ` The first is in ${first}.` : ''}`
 }
 
-/** Returns why a load with so many rejected rows is not published; undefined if it is. `first` is the first rejected row. */
+/**
+ * Returns why a load with this many rejected rows is not published, or undefined if it is. `first` is the first
+ * rejected row.
+ */
 export function tooManyRejected(
   fitting: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
@@ -33,10 +38,13 @@ export function tooManyRejected(
   )
 }
 
-/** Maximum bytes of a rejected record that are stored. */
+/** The maximum bytes of a rejected record that are stored. */
 export const maxRawBytes = 4096
 
-/** Returns a rejected record as text: without its line end, cut to 4 KB, and with visible NULs, because the text must be storable. */
+/**
+ * Converts a rejected record to a text that databases can store: without its line end, truncated to 4 KB, and with NULs
+ * made visible.
+ */
 export function rawText(record: Uint8Array): string {
   let end = record.length
   while (end > 0 && (record[end - 1] === 10 || record[end - 1] === 13)) end--

@@ -1,19 +1,19 @@
 import type { DataType } from '@sluice/contracts'
 import type { ReaderAdvice } from './source-problem.ts'
 
-/** PostgreSQL's limit of columns per table; applied to every kind of file before it is read. */
+/** PostgreSQL's maximum number of columns per table. Checked for every kind of file before it is read. */
 export const maxColumns = 1600
 
-/** The types that contain a date. */
+/** The data types that contain a date. */
 export const temporalTypes: readonly DataType[] = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
 
-/** One column, as a source describes it and a warehouse creates it. */
+/** A column, as a source describes it and a warehouse creates it. */
 export interface Column {
-  /** Identifier in the warehouse: lower case, unique in its table, at most 63 bytes. */
+  /** The name in the warehouse: lower case, unique within the table, at most 63 bytes. */
   name: string
   label: string
   dataType: DataType
-  /** Total digits and digits after the point; DECIMAL only. */
+  /** Total digits and digits after the point. Only for DECIMAL. */
   precision?: number
   scale?: number
   primaryKey?: boolean
@@ -21,105 +21,119 @@ export interface Column {
 }
 
 /**
- * Evidence for the type of a column. Absent: the values or the source decide the type. NOTHING: the column had no value.
- * AMBIGUOUS: day and month could be swapped. REQUESTED: the settings give the type.
+ * Why a column has its type. Absent: the values or the source determine it. NOTHING: the column had no value.
+ * AMBIGUOUS: day and month could be swapped. REQUESTED: the settings specify it.
  */
 export type TypeEvidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 
-/** Facts about a column, known after all rows were read. */
+/** Statistics of a column's values, known after all rows were read. */
 export interface ColumnFacts {
   column: string
   evidence?: TypeEvidence
-  /** Whether days come before months in the values; set if a value proved it. */
+  /** True if days come before months in the values, false for the reverse. Absent until a value proves it. */
   dayFirst?: boolean
   /** The form in which the source prints all values, such as `DD.MM.YYYY` or `0,00`. Absent if they have several forms. */
   printedForm?: string
 }
 
-/** The stored type of a column. It can be wider than the type of the feed if the table was wider before. */
+/** The stored type of a column. It is wider than the source's type if the table already had a wider type. */
 export type StoredType = Pick<Column, 'dataType' | 'precision' | 'scale'>
 
-/** A chunk of rows: whole tuples of PostgreSQL's binary COPY format, without its header and trailer. */
+/** A chunk of complete rows in PostgreSQL's binary COPY format, without its header and trailer. */
 export interface TupleChunk {
   bytes: Uint8Array
-  /** Called once when the bytes are no longer needed; their memory can then be reused. */
+  /** Call it once after the last use of the bytes, so that their memory can be reused. */
   release?(): void
 }
 
-/** A frequent value of a column. `value` is cut to 64 bytes if it has more; `bytes` is then its whole length. */
+/** A frequent value of a column. A longer value is truncated to 64 bytes; `bytes` is then its full length. */
 export interface FrequentValue {
   value: string
   bytes?: number
-  /** The number of rows with the value: an estimate if `atLeast`, a lower bound, is there; otherwise exact. */
+  /**
+   * The number of rows with the value. It is an estimate if `atLeast`, a lower bound, is set; otherwise it is exact.
+   */
   rows: number
   atLeast?: number
 }
 
 /**
- * Profile of one column. Nulls, minimum, maximum and lengths are exact. `min`, `max` and frequent values are written as PostgreSQL
- * prints them, cut to 64 bytes. Texts are compared by their bytes. Fields that the type does not have are absent: JSONB has only nulls
- * and distinct values, and only numbers and times have a histogram.
+ * The profile (statistics) of one column. Nulls, minimum, maximum and lengths are exact. `min`, `max` and frequent
+ * values are formatted as PostgreSQL prints them, truncated to 64 bytes. Texts are compared by their bytes. Fields that
+ * do not apply to the type are absent: JSONB has only nulls and distinct values, and only numbers and times have a
+ * histogram.
  */
 export interface ColumnProfile {
   column: string
   nulls: number
   distinct: number
-  /** Whether `distinct` is an estimate, with a standard error of 3.3 %. */
+  /** Set if `distinct` is an estimate, with a standard error of 3.3 %. */
   isEstimate?: true
   min?: string
   max?: string
-  /** Bytes of the minimum and maximum if they are cut. */
+  /** The full lengths in bytes of the minimum and maximum, if these are truncated. */
   minBytes?: number
   maxBytes?: number
-  /** Characters of the shortest and the longest text. */
+  /** The number of characters in the shortest and the longest text. */
   minLength?: number
   maxLength?: number
-  /** The number of values that are infinite or NaN. The histogram omits them. */
+  /** The number of values that are infinite or NaN. The histogram leaves them out. */
   notFinite?: number
-  /** At most ten, the most frequent first. */
+  /** At most ten values, the most frequent first. */
   frequentValues?: FrequentValue[]
-  /** Buckets of equal width: bucket `i` has the values from `bounds[i]` to `bounds[i + 1]`, the last bucket both of them. */
+  /**
+   * Buckets of equal width. Bucket `i` contains the values from `bounds[i]` to below `bounds[i + 1]`; the last bucket
+   * includes both bounds.
+   */
   histogram?: { bounds: string[]; rows: number[] }
-  /** The rows of the random sample from which frequent values and histogram are estimated. Absent if both are exact. */
+  /**
+   * The number of rows in the random sample from which frequent values and histogram are estimated. Absent if both are
+   * exact.
+   */
   sampledRows?: number
 }
 
 /**
- * Rows as tuples of binary COPY, the interchange format that every warehouse accepts. Each chunk holds whole rows, so
- * chunks may go to several connections. `rows` receives the stored type of each column, in the order of the columns. The
- * consumer may call `rows` again after `TypesWidened`; the rows then start again from the first one.
+ * Rows in binary COPY format, the interchange format that every warehouse accepts. Each chunk contains complete rows,
+ * so chunks may be sent over several connections. `rows` receives the stored type of each column, in the order of the
+ * columns. The consumer may call `rows` again after `TypesWidened`; the rows then start again from the first one.
  */
 export interface RowContent {
   format: 'copy-binary'
   rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
-  /** Bytes of the source, if known or estimated. */
+  /** The size of the source in bytes, if known or estimated. */
   size?: number
-  /** Returns facts about the values of each column; call it after `rows` has ended. Undefined if the source knows its types. */
+  /**
+   * Returns statistics of each column's values. Call it after `rows` has ended. Absent if the source knows its types.
+   */
   facts?(): ColumnFacts[]
-  /** Returns state (JSON) that is passed to the source at the next load; call it after `rows` has ended. */
+  /** Returns JSON state that the source receives at the next load. Call it after `rows` has ended. */
   reading?(): unknown
 }
 
 /** One table of a source: its columns, then its rows as bytes that a warehouse can load. */
 export interface RowStream {
-  /** Empty for a source that has a single table; the pipeline's own target table is then used. */
+  /** The table's name. Empty for a source with a single table, which fills the pipeline's own target table. */
   table: string
   columns: Column[]
-  /** Whether the source leaves out columns without a value in any record. */
+  /** True if the source leaves out columns without a value in any record. */
   sparse?: boolean
   /** A sentence about parts of the source with rows that were not read although no setting excludes them. */
   unread?: string
   content: RowContent
-  /** Returns the cursor of the next increment, as JSON; call it after all rows. It is stored in the transaction of the rows. */
+  /**
+   * Returns the cursor for the next increment, as JSON. Call it after all rows. It is stored in the same transaction as
+   * the rows.
+   */
   cursor?(): unknown
   /**
-   * Set if each row is a part of a record of another feed. `column` holds the id of the record: the values of its `keys`,
-   * joined by `/`. An increment has all parts of each of its records.
+   * Set if each row belongs to a record of another row stream. `column` contains the id of the record: the values of
+   * its `keys`, joined by `/`. An increment contains all parts of each of its records.
    */
   partOf?: { table: string; keys: readonly string[]; column: string }
   /**
-   * The column that identifies the part of the source, such as an object, that a row is from. Rows that are appended replace the rows of the
-   * same part.
+   * The column that identifies the part of the source, such as a file, from which a row comes. Appended rows replace
+   * the existing rows of the same part.
    */
   replaces?: string
   /**
@@ -134,20 +148,23 @@ export interface RowStream {
    * number other than 0, or a date.
    */
   deletedColumn?: string
-  /** Called for an increment after all rows. Returns true if the rows are the complete table, so that they replace it. */
+  /** Called for an increment after all rows. Returns true if the rows are the complete table and must replace it. */
   whole?(): boolean
 }
 
-/** The facts of the last load that a source uses. Same structure as the warehouse's type, so that neither module imports the other. */
+/**
+ * The part of the last load's record that a source uses. It has the same structure as the warehouse's type, so that
+ * neither module imports the other.
+ */
 export interface RememberedFeed {
   columns: readonly { name: string; label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
-  /** The JSON that `RowContent.reading` returned in the last load. */
+  /** The JSON that `RowContent.reading` returned at the last load. */
   reading?: unknown
 }
 
 /**
- * Thrown by `rows` if values do not fit the guessed types of the feed's columns. `columns` fit every row, with the same
- * names in the same order. The consumer discards the rows loaded so far and calls `rows` again.
+ * Thrown by `rows` if values do not fit the inferred column types. `columns` have types that fit every row, with the
+ * same names in the same order. The consumer discards the loaded rows and calls `rows` again.
  */
 export class TypesWidened extends Error {
   override readonly name = 'TypesWidened'
@@ -161,41 +178,44 @@ export class TypesWidened extends Error {
 
 /** A rejected row, stored for users to examine. */
 export interface RejectedRow {
-  /** 1-based physical line of the record's first byte, as an editor counts it. */
+  /** The physical line number of the record's start, from 1, as an editor counts lines. */
   line: number
-  /** The label of the column at fault, if it is a single column. */
+  /** The label of the faulty column, if it is a single column. */
   column?: string
   reason: string
-  /** The record as written in the source, cut to 4 KB. */
+  /** The record as written in the source, truncated to 4 KB. */
   raw: string
 }
 
-/** Receives the progress of a source. Counts are totals since the start, so a lost call does no harm. */
+/** Receives the progress of reading a source. Counts are totals since the start, so a lost call does no harm. */
 export interface ReadReporter {
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   reject(row: RejectedRow): void
-  /** Counts further rejected rows, after `mostKeptRejects` rows have been passed on. */
+  /** Counts further rejected rows, after `mostKeptRejects` rows were passed on. */
   rejectMore(count: number): void
-  /** An increment was requested, but everything is read; `why` is the reason as a sentence for users. */
+  /** Called if an increment was requested but everything is read. `why` is the reason as a sentence for users. */
   readsEverything?(why: string): void
-  /** The source has nothing that the table does not have; `why` is the reason as a sentence for users. Gives the run the status WARNING. */
+  /**
+   * Called if the source has nothing that the table does not have. `why` is the reason as a sentence for users. The run
+   * gets the status WARNING.
+   */
   nothingNew?(why: string): void
-  /** Adds a sentence, with advice, to the log and to the final message of the run. It does not change the status of the run. */
+  /** Adds a sentence, with advice, to the log and to the final message of the run. Does not change the run's status. */
   hint?(sentence: string, advice: ReaderAdvice): void
-  /** Resets counts and rejected rows: the source is read again from the start. */
+  /** Resets counts and rejected rows, because the source is read again from the start. */
   startOver(): Promise<void>
   log(level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
 }
 
 /**
- * A source of data. It does not depend on warehouses, runs or schedules. Throws `SourceProblem` for problems that a user
+ * A source of data. Does not depend on warehouses, runs or schedules. Throws `SourceProblem` for problems that a user
  * can fix; any other error is a bug.
  */
 export interface DataSource<Config> {
   read(config: Config, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream>
 }
 
-/** Returns the columns of the last load, without values. */
+/** Returns the columns of the last load, as columns without values. */
 export const columnsBefore = (remembered: RememberedFeed | undefined): Column[] =>
   (remembered?.columns ?? [])
     .filter(({ vanished }) => !vanished)

@@ -1,4 +1,7 @@
-/** The source cannot be read. The message explains to the user who configured it what happened, where, and what to do. */
+/**
+ * The source cannot be read. The message explains to the user who configured the source what happened, where, and what
+ * to do.
+ */
 export class SourceProblem extends Error {
   override readonly name = 'SourceProblem'
   readonly code: string
@@ -15,25 +18,26 @@ export class SourceProblem extends Error {
 }
 
 /**
- * The advice for the reader of a message. A public dataset has no settings and no run operation, so its publisher needs different advice.
+ * Advice at the end of a message. There are two variants, because a public dataset has no settings and no run
+ * operation, so its publisher needs other advice than the owner of a pipeline.
  */
 export interface ReaderAdvice {
-  /** A sentence for owners of a pipeline. */
+  /** A sentence for the owner of a pipeline. */
   pipeline: string
-  /** A sentence for publishers of a public dataset. */
+  /** A sentence for the publisher of a public dataset. */
   dataset?: string
 }
 
 /**
- * Returns the advice to load once with only the columns and types of the source. `purpose` begins the sentence: `To take the new
- * columns`.
+ * Returns the advice to load once with only the columns and types of the source. `purpose` starts the sentence: `To
+ * take the new columns`.
  */
 export const rebuildAdvice = (purpose: string): ReaderAdvice => ({
   pipeline: `${purpose}, run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).`,
   dataset: `${purpose}, send the file again with ?rebuild=true, which replaces all rows of the table.`,
 })
 
-/** Appends the advice for the reader of a message, if there is any. */
+/** Appends the advice for this kind of user to a message, if there is any. */
 export function withAdvice(sentence: string, advice: ReaderAdvice | undefined, { isDataset = false } = {}): string {
   const text = isDataset ? advice?.dataset : advice?.pipeline
   return text ? `${sentence} ${text}` : sentence

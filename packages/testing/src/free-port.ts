@@ -2,14 +2,17 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** The first port. All ports are below 32768, because the system assigns higher ones to outgoing connections. */
+/**
+ * The first port, and the number of ports. All are below 32768, because the system assigns higher ports to outgoing
+ * connections.
+ */
 const first = 20_000
 const count = 6_000
 
 /**
- * Returns a free TCP port of the loopback address, and reserves it against other test processes until this process ends, because a
- * program may take seconds until it listens. A reservation is a listener at a second port, `count` above, which the system closes
- * together with the process.
+ * Returns a free TCP port of the loopback address. Reserves it against other test processes until this process ends,
+ * because a program may take seconds until it listens. The reservation is a listener at a second port, `count` above,
+ * which the system closes when this process ends.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -12,19 +12,19 @@ import { AwsV4Signer } from 'aws4fetch'
 
 const proxy = '/usr/bin/swift-proxy-server'
 
-/** Returns why OpenStack Swift cannot start here, or undefined if it can. */
+/** Returns why OpenStack Swift cannot be started on this machine, or undefined if it can. */
 export const swiftMissing = (): string | undefined =>
   existsSync(proxy) && existsSync('/usr/bin/swift-object-server') && existsSync('/usr/bin/memcached')
     ? undefined
     : 'Debian’s swift-proxy, swift-object, swift-container, swift-account or memcached is not installed'
 
 export interface Swift extends AsyncDisposable {
-  /** The URL of its S3 API. */
+  /** The URL of Swift's S3 API. */
   endpoint: string
   accessKey: string
   secretKey: string
   region: string
-  /** Stores an object, or creates a bucket if there are no bytes. */
+  /** Stores an object. Without `bytes`, creates a bucket. */
   put(path: string, bytes?: Uint8Array, headers?: Record<string, string>): Promise<void>
   remove(path: string): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -32,7 +32,10 @@ export interface Swift extends AsyncDisposable {
 
 const [accessKey, secretKey, region] = ['test:tester', 'testing+secret/key', 'eu-west-1']
 
-/** Starts an OpenStack Swift with an S3 API on loopback ports, which checks signatures. Dispose of it to stop it. */
+/**
+ * Starts an OpenStack Swift server with an S3 API that checks signatures, on loopback ports. Dispose the result to stop
+ * it.
+ */
 export async function startSwift(): Promise<Swift> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-swift-'))
   const [web, object, container, account, memory] = await Promise.all(Array.from({ length: 5 }, freePort))
@@ -61,7 +64,8 @@ export async function startSwift(): Promise<Swift> {
     const endpoint = `http://127.0.0.1:${web}`
     const send = sender(endpoint)
     const runs = () => children.every(({ exitCode }) => exitCode === null)
-    // The proxy avoids a server for a minute that has failed some requests, as one does that has not started yet.
+    // Waits for the other servers before it uses the proxy. The proxy avoids a server that has failed some requests,
+    // such as one that has not started yet, for a minute.
     for (const port of [memory, object, container, account, web]) await untilDone(() => connect(port!), runs)
     await untilDone(() => send('PUT', 'ready'), runs)
     await untilDone(() => send('PUT', 'ready/object', Buffer.from('x')), runs)
@@ -105,7 +109,7 @@ async function ended(child: ChildProcess): Promise<void> {
   await closed
 }
 
-/** Repeats a call every 0.1 s for two minutes. Throws the last error, and immediately if a server has ended. */
+/** Repeats a call every 0.1 s for two minutes. Throws the last error, or stops at once if a server has ended. */
 async function untilDone(step: () => Promise<void>, runs: () => boolean): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {
@@ -173,7 +177,10 @@ function proxyServer(folder: string, port: number, memory: number): Sections {
   }
 }
 
-/** Rings with one replica on one disk. Swift's own command does one step of one ring in each process. */
+/**
+ * A Python program that creates Swift's rings, with one replica on one disk. Swift's own command does only one step of
+ * one ring per process.
+ */
 const makeRings = `
 import sys
 from swift.common.ring import RingBuilder

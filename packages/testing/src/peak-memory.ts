@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 
 /**
- * Returns the peak memory of this process in bytes. On Linux, reads the kernel's count for this program, because
+ * Returns the peak memory of this process in bytes. On Linux, reads the kernel's figure for this program, because
  * `resourceUsage` may return the peak of the process that started it.
  */
 export function peakMemory(): number {

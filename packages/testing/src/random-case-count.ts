@@ -1,16 +1,16 @@
-/** Environment variables that set the number of draws of one test run. */
+/** Environment variables that set the number of random cases in one test run. */
 type DrawVariable = 'SLUICE_FUZZ_CASES' | 'SLUICE_KILLS'
 
 interface DrawCounts {
-  /** For `npm test`. */
+  /** The number for `npm test`. */
   short: number
-  /** For `npm run test:long`, which sets SLUICE_LONG=1. */
+  /** The number for `npm run test:long`, which sets SLUICE_LONG=1. */
   long: number
-  /** Overrides both. */
+  /** The environment variable that replaces both numbers. */
   variable?: DrawVariable
 }
 
-/** Returns how many random cases a test draws. Throws if the environment variable is not a positive integer. */
+/** Returns the number of random cases for a test. Throws if the environment variable is not a positive integer. */
 export function drawCount({ short, long, variable = 'SLUICE_FUZZ_CASES' }: DrawCounts): number {
   const given = process.env[variable]
   if (!given) return process.env['SLUICE_LONG'] === '1' ? long : short

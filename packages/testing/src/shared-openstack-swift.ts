@@ -7,9 +7,9 @@ import { text } from 'node:stream/consumers'
 import { startSwift, type Swift, swiftAt } from './openstack-swift.ts'
 
 /**
- * One OpenStack Swift for all test files, because a start takes four seconds of processor time. Jest's main process starts it
- * when the first test file needs it, so that tests without Swift do not wait for it. All files share it, so each needs buckets
- * with unique names.
+ * Returns the OpenStack Swift server that all test files share, because a start takes four seconds of CPU time. Jest's
+ * main process starts it when the first test file needs it, so that tests without Swift do not wait for it. Each test
+ * file must use buckets with unique names.
  */
 export async function sharedSwift(): Promise<Omit<Swift, typeof Symbol.asyncDispose>> {
   const socket = process.env[variable]
@@ -22,7 +22,7 @@ export async function sharedSwift(): Promise<Omit<Swift, typeof Symbol.asyncDisp
 const variable = 'SLUICE_TEST_SWIFT'
 let running: { server: Server; folder: string; swift: Promise<Swift> | undefined } | undefined
 
-/** Listens until the first test file asks for Swift, then starts it. For the global setup of each of Jest's projects. */
+/** Starts Swift when the first test file requests it. Call it in the global setup of each of Jest's projects. */
 export async function serveSwift(): Promise<void> {
   if (process.env[variable]) return
   const folder = await mkdtemp(join(tmpdir(), 'sluice-swift-'))
@@ -44,7 +44,7 @@ export async function serveSwift(): Promise<void> {
   await once(server, 'listening')
 }
 
-/** For the global teardown of each of Jest's projects. */
+/** Stops Swift. Call it in the global teardown of each of Jest's projects. */
 export async function stopSwift(): Promise<void> {
   if (!running) return
   const { server, folder, swift } = running

@@ -8,7 +8,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 export interface ReceivedMail {
   from: string
   to: string[]
-  /** Whether the mail was received over TLS. */
+  /** True if the mail was received over TLS. */
   secure: boolean
   user: string | undefined
   headers: Record<string, string>
@@ -18,16 +18,16 @@ export interface ReceivedMail {
 
 type Problem = Error & { responseCode: number }
 
-/** Returns an SMTP error response. */
+/** Returns an error that makes the server send this SMTP error response. */
 export const smtpRefusal = (responseCode: number, message: string): Problem =>
   Object.assign(new Error(message), { responseCode })
 
 interface StandInOptions extends SMTPServerOptions {
-  /** Called when a mail was received. If it returns a problem, the server refuses the mail. */
+  /** Called when a mail has arrived. If it returns a problem, the server rejects the mail. */
   answer?(mail: ReceivedMail): Promise<Problem | undefined>
 }
 
-/** Starts an SMTP server on a free port that stores the received mails. */
+/** Starts an SMTP server on a free port. It stores the received mails. */
 export async function startSmtp({ answer, ...options }: StandInOptions = {}) {
   const received: ReceivedMail[] = []
   const server = new SMTPServer({
@@ -65,7 +65,7 @@ export async function startSmtp({ answer, ...options }: StandInOptions = {}) {
   }
 }
 
-/** Parses a multipart/alternative message into its headers, text and HTML. */
+/** Parses a multipart/alternative message to its headers, text and HTML. */
 function parsed(raw: string): Pick<ReceivedMail, 'headers' | 'text' | 'html'> {
   const [head = '', ...rest] = raw.split('\r\n\r\n')
   const headers = headersOf(head)

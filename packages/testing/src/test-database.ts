@@ -6,31 +6,31 @@ import { migrate } from '@sluice/database'
 import { Client } from 'pg'
 
 export type TestDatabase = AsyncDisposable & {
-  /** Connection string of a migrated database without rows that only this caller uses. */
+  /** The connection string of a migrated database without rows. Only the caller uses it. */
   url: string
   /** Closes all connections and drops the database. */
   drop: () => Promise<void>
 }
 
-/** Prepares a template database after its migrations, for example with the tables of a job queue. */
+/** An additional step for a template database after its migrations, for example creating the tables of a job queue. */
 export type TemplateStep = {
-  /** Texts that decide what `apply` does. A new template is built when one of them changes. */
+  /** Texts that determine the result of `apply`. If one of them changes, a new template is built. */
   inputs: readonly string[]
   apply: (url: string) => Promise<void>
 }
 
 type DatabaseContent = {
-  /** Folder of .sql files. Without it, the database is empty. */
+  /** The folder of .sql files. Without it, the database is empty. */
   migrations?: string
   step?: TemplateStep
 }
 
 /**
- * Returns a migrated database for one test file. The first caller builds a template for its migrations and step; the
+ * Returns a migrated database for one test file. The first caller builds a template for its migrations and step. The
  * others copy the template, which takes 20 ms. Needs TEST_DATABASE_URL, the connection string of a superuser. With
- * SLUICE_KEEP_DATABASES the database is kept, and its connection string is printed.
+ * SLUICE_KEEP_DATABASES, the database is kept and its connection string printed.
  *
- * Throws the errors of the migrations and of the step. Databases of killed test runs are dropped.
+ * Throws the errors of the migrations and of the step. Drops databases of killed test runs.
  */
 export const testDatabase = async ({ migrations, step }: DatabaseContent = {}): Promise<TestDatabase> => {
   const server = serverUrl()
@@ -39,7 +39,8 @@ export const testDatabase = async ({ migrations, step }: DatabaseContent = {}): 
   const keep = Boolean(process.env['SLUICE_KEEP_DATABASES'])
   const name = `${keep ? KEPT : CLONE}${randomBytes(9).toString('hex')}`
   await holdCloneLock(admin, name)
-  // Copying files takes 15 ms including two checkpoints, because fsync is off. Copying through the WAL takes 30 to 100 ms.
+  // Copying files takes 15 ms including two checkpoints, because fsync is off. Copying through the WAL takes 30 to 100
+  // ms.
   await admin.query(`create database ${name} template ${template} strategy file_copy`)
   await dropLeftOver(admin, name)
   const url = databaseUrl(server, name)
@@ -55,10 +56,13 @@ export const testDatabase = async ({ migrations, step }: DatabaseContent = {}): 
   return { url, drop, [Symbol.asyncDispose]: drop }
 }
 
-/** Milliseconds. If a test leaves a connection open, the drop of its database waits this long. */
+/** Milliseconds that the drop of a database waits for connections which a test left open. */
 const disconnectTimeoutMs = 2_000
 
-/** Waits until all connections are closed, because a test fails if the server closes a connection before its pool does. */
+/**
+ * Waits until all connections are closed. Otherwise the drop would close a connection before its pool does, and the
+ * test would fail.
+ */
 const waitForDisconnects = async (admin: Client, name: string): Promise<void> => {
   for (const end = Date.now() + disconnectTimeoutMs; Date.now() < end; await sleep(10)) {
     const { rowCount } = await admin.query('select from pg_stat_activity where datname = $1', [name])
@@ -67,11 +71,11 @@ const waitForDisconnects = async (admin: Client, name: string): Promise<void> =>
 }
 
 const CLONE = 'sluice_test_'
-/** The prefix of kept databases. It differs from that of clones, which the next run removes. */
+/** Prefixes of database names. Kept databases have another prefix than copies, which the next run removes. */
 const KEPT = 'sluice_kept_'
 const TEMPLATE = 'sluice_template_'
 
-/** The first keys of advisory locks for clones and templates. The second key is a hash of the database's name. */
+/** The first keys of the advisory locks for copies and templates. The second key is a hash of the database's name. */
 const [CLONES, TEMPLATES] = [5_301, 5_302]
 
 const serverUrl = (): string => {
@@ -85,10 +89,10 @@ const serverUrl = (): string => {
 
 const connect = async (connectionString: string): Promise<Client> => {
   const client = new Client({ connectionString, application_name: 'sluice-test' })
-  // The server may stop first when a run is interrupted. An unhandled error event would end this process.
+  // When a run is interrupted, the server may stop first. An unhandled error event would then end this process.
   client.on('error', () => {})
   await client.connect()
-  // A test that forgets to drop its database must not keep its process alive.
+  // A test that forgets to drop its database must not keep the process alive.
   const { connection } = client as unknown as { connection: { unref: () => void } }
   connection.unref()
   return client
@@ -99,7 +103,10 @@ const databaseUrl = (server: string, name: string): string =>
 
 type TemplateContent = { migrations: string; step: TemplateStep | undefined }
 
-/** Builds the template once for each content. Processes that need it at the same time wait for the first. */
+/**
+ * Returns the template for this content, and builds it if necessary. Processes that need it at the same time wait for
+ * the first.
+ */
 const templateOf = async (admin: Client, server: string, content: TemplateContent): Promise<string> => {
   const name = `${TEMPLATE}${contentHash(content)}`
   await admin.query('select pg_advisory_lock($1, hashtext($2))', [TEMPLATES, name])
@@ -113,8 +120,8 @@ const templateOf = async (admin: Client, server: string, content: TemplateConten
 }
 
 /**
- * Builds a template under another name until it is complete, so that a killed process leaves no incomplete template. Drops the
- * incomplete database if a migration or the step fails.
+ * Builds a template under a temporary name until it is complete, so that a killed process leaves no incomplete
+ * template. Drops the incomplete database if a migration or the step fails.
  */
 const build = async (admin: Client, server: string, content: TemplateContent, name: string): Promise<void> => {
   const unfinished = `${name}_unfinished`
@@ -147,7 +154,10 @@ const contentHash = ({ migrations, step }: TemplateContent): string => {
   return hash.digest('hex').slice(0, 20)
 }
 
-/** Marks a clone as used, as long as its owner's session holds this lock. PostgreSQL releases the lock when the owner exits. */
+/**
+ * Takes a lock that marks a copy as used while its owner's session is open. PostgreSQL releases the lock when the owner
+ * exits.
+ */
 const holdCloneLock = (admin: Client, name: string) =>
   admin.query('select pg_advisory_lock($1, hashtext($2))', [CLONES, name])
 

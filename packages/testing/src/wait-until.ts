@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Repeats a check until its result is truthy. The pause between two checks grows from 20 to 150 ms, so that long waits use
- * little processor time. `every` sets a constant pause in milliseconds.
+ * Repeats a check until its result is truthy. The pause between checks grows from 20 to 150 ms, so that long waits use
+ * little CPU time. `every` sets a constant pause in milliseconds.
  */
 export async function until<T>(
   ask: () => T | Promise<T>,

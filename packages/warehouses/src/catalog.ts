@@ -1,23 +1,32 @@
 import type { DataType } from '@sluice/contracts'
 import type { ProfileReference } from './load-target.ts'
 
-/** Creates, lists and drops schemas and tables of a warehouse, as role `load`. */
+/**
+ * Creates, lists and drops the schemas and tables of an organisation's warehouse. Statements run as the database role
+ * `load`.
+ */
 export interface Catalog {
   listSchemas(): Promise<string[]>
   ensureSchema(schema: string): Promise<void>
   /** Throws SCHEMA_NOT_EMPTY while the schema contains tables. */
   dropSchema(schema: string): Promise<void>
-  /** Lists the tables and views in these schemas, sorted by name. Omits the service's hidden tables, partitions and foreign tables. */
+  /**
+   * Lists the tables and views in these schemas, sorted by name. Leaves out Sluice's hidden tables, partitions and
+   * foreign tables.
+   */
   listRelations(schemas: readonly string[]): Promise<TablePlace[]>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
-  /** Returns the existing tables among these places, with their columns. */
+  /** Returns those of the named tables that exist, with their columns. */
   findTables(places: readonly TablePlace[]): Promise<WarehouseTable[]>
   /**
-   * Returns the names of columns of these tables that begin with `prefix`, in any case, sorted by their bytes: at most `limit`. Reads
-   * no statistics, so it is fast for very many columns.
+   * Finds the columns of these tables with names that start with `prefix`, ignoring case. Returns at most `limit`
+   * names, sorted by bytes. Reads no table statistics, so it stays fast with very many columns.
    */
   findColumnNames(places: readonly TablePlace[], prefix: string, limit: number): Promise<ColumnNameMatch[]>
-  /** Returns the newest staging table for this table, even of a failed run. `counted` counts the rows instead of estimating them. */
+  /**
+   * Returns the newest staging table of this table, even if the run failed. With `counted`, the row count is exact
+   * instead of an estimate.
+   */
   findStagingTable(schema: string, table: string, options?: { counted?: boolean }): Promise<StagingTable | undefined>
   dropTable(schema: string, table: string): Promise<void>
 }
@@ -27,17 +36,20 @@ export interface TablePlace {
   name: string
 }
 
-/** A name that columns of one or more tables have. Schema, table and type are those of one of them. */
+/** A column name that one or more tables use. `schema`, `table` and `type` describe the first of these tables. */
 export interface ColumnNameMatch {
   column: string
   schema: string
   table: string
   dataType: DataType
-  /** The number of tables that have such a column. */
+  /** The number of tables with a column of this name. */
   tables: number
 }
 
-/** Combines matches of one name, with the first table by schema and name, and returns the first `limit` names. */
+/**
+ * Merges the matches of each column name into one and returns the first `limit` names. Schema, table and type come from
+ * the first table in order of schema and name.
+ */
 export function combineMatches(matches: readonly ColumnNameMatch[], limit: number): ColumnNameMatch[] {
   const byColumn = new Map<string, ColumnNameMatch>()
   const placeKey = ({ schema, table }: ColumnNameMatch) => JSON.stringify([schema, table])
@@ -57,9 +69,9 @@ export interface WarehouseColumn {
   precision?: number
   scale?: number
   primaryKey: boolean
-  /** True if an earlier load filled the column and the last load did not contain it. */
+  /** True if an earlier load filled the column and the last load no longer contained it. */
   deleted?: boolean
-  /** The time at which a load first created it, as ISO 8601. */
+  /** The time at which a load first created the column, as ISO 8601. */
   created?: string
   /** The form in which the source prints all values, such as `DD.MM.YYYY`. Absent if they have several forms. */
   printedForm?: string
@@ -79,14 +91,14 @@ export interface WarehouseTable {
   name: string
   columns: WarehouseColumn[]
   rowCount: number
-  /** Bytes on disk, indexes included. */
+  /** Bytes on disk, including indexes. */
   size: number
   foreignKeys: ForeignKey[]
-  /** The profile of the last load, if it has one. */
+  /** The column profile (statistics) of the last load, if one was made. */
   profile?: ProfileReference
 }
 
-/** The staged rows of a load. `run` is the run that loaded them. */
+/** The table with the staged, not yet published rows of a load. `run` is the id of the run that loaded them. */
 export interface StagingTable extends WarehouseTable {
   run: string
 }

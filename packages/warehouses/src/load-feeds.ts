@@ -23,21 +23,27 @@ import {
 
 export { LoadProblem } from './warehouse.ts'
 
-/** One table of a finished run: its place, its rows and bytes of COPY, and the changes of its columns. */
+/** One table of a finished run: its name, its row count, its bytes in COPY format and its column changes. */
 export type LoadedTable = PublishedTable
 
 export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'onBackgroundWork' | 'onWait'> {
   warehouse: Warehouse
-  /** Whether this attempt may still publish. Called again just before the publication. */
+  /** True if this attempt may still publish. Called again immediately before the publication. */
   isCurrentAttempt: () => Promise<boolean>
   signal: AbortSignal
-  /** Whether staging tables are kept for inspection when the load fails. */
+  /** True if staging tables are kept for inspection after a failed load. */
   retain?: boolean
-  /** Whether a later attempt may publish the rows after this error. If not, they are dropped at once. */
+  /**
+   * Returns true if a later attempt may still publish the staged rows after this error. Otherwise they are dropped at
+   * once.
+   */
   mayPublishLater?: (error: unknown) => Promise<boolean>
 }
 
-/** The rows of all feeds of a run, complete, transformed and not published. */
+/**
+ * The staged rows of all feeds of a run: complete, transformed and not yet published. A feed is one stream of rows for
+ * one table.
+ */
 export interface StagedFeeds extends Pick<PublishOptions, 'mode' | 'keepsPrevious'> {
   tables: readonly StagedTable[]
   cursors: Record<string, unknown>
@@ -45,7 +51,7 @@ export interface StagedFeeds extends Pick<PublishOptions, 'mode' | 'keepsPreviou
 
 export interface FeedsToLoad extends PublicationOfFeeds {
   feeds: AsyncIterable<RowStream>
-  /** `table` is the table of a feed without a name. */
+  /** The schema, and the table for a feed without a name. */
   target: { schema: string; table: string }
   run: string
   attempt: number
@@ -53,7 +59,10 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   rejected: () => { count: number; first?: string | undefined }
   /** SQL statements of the pipeline. They run after the rows of all feeds are staged. */
   transformation?: readonly TransformationStatement[]
-  /** MERGE and APPEND: rows of the tables stay, unless one of the feeds is complete. APPEND ignores the keys of the source. */
+  /**
+   * In the modes MERGE and APPEND, existing rows stay in the tables, except in the table of a feed that is complete.
+   * APPEND ignores the source's key.
+   */
   mode?: PublishOptions['mode']
   keepsPrevious?: PublishOptions['keepsPrevious']
   /** The names or labels of the columns that identify a row of the target table, instead of the source's key. Not for APPEND. */
@@ -67,26 +76,28 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   onRowsStaged?: (rows: number) => void
   /** Receives the staged feeds before they are published. */
   onStaged?: (feeds: StagedFeeds) => Promise<void>
-  /** The rules for comparing the fed columns with the tables. */
+  /** The rules for comparing the source's columns with the tables' columns. */
   shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
   /**
-   * Set if the rows are to be profiled. Stores the profile of a table and returns its id, or undefined if the profile is not wanted
-   * any more. The ledger of the publication refers to the id.
+   * Set if column statistics are wanted. Stores the profile of a table and returns its id, or undefined if the profile
+   * is no longer wanted. The ledger (Sluice's table of loads) refers to this id.
    */
   storeProfile?: (table: string, profile: RowsProfile) => Promise<string | undefined>
-  /** Set for a dry run, which publishes nothing: receives the plan. */
+  /** Set for a dry run, which publishes nothing. Receives the plan. */
   onPlan?: PlanOptions['onPlan']
 }
 
 /**
- * Loads every feed of a run into staging tables and publishes all of them atomically; a dry run publishes nothing. If an earlier
- * attempt has published the run, returns its tables from the ledger and publishes nothing. Throws the source's problem, `WarehouseProblem`, `LoadProblem`, `LeaseLost` or the signal's reason, and drops the staging tables unless they are retained.
+ * Loads every feed of a run into staging tables and publishes all of them atomically. A dry run publishes nothing. If
+ * an earlier attempt has already published the run, returns its tables from the ledger. Throws the source's problem,
+ * `WarehouseProblem`, `LoadProblem`, `LeaseLost` or the signal's reason, after dropping the staging tables unless they
+ * are retained.
  */
 export function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => stageAndPublish(job, staging))
 }
 
-/** Publishes staged feeds of an earlier attempt. Throws what `Loader.publish` throws. */
+/** Publishes feeds that an earlier attempt has staged. Throws the errors of `Loader.publish`. */
 export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => {
     for (const load of feeds.tables) staging.use(load)
@@ -94,7 +105,7 @@ export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promi
   })
 }
 
-/** Drops the staging tables at the end, unless they are kept after an error. */
+/** Runs `callback` and drops the staging tables at the end, unless they are kept after an error. */
 async function withStaging(
   { retain, mayPublishLater }: Pick<PublicationOfFeeds, 'retain' | 'mayPublishLater'>,
   callback: (staging: AsyncDisposableStack) => Promise<LoadedTable[]>,
@@ -103,13 +114,16 @@ async function withStaging(
   try {
     return await callback(staging)
   } catch (error) {
-    // A full warehouse has no space for retained staging tables.
+    // A full warehouse has no space to retain staging tables.
     if (!isWarehouseFull(error) && (retain || (await mayPublishLater?.(error)))) staging.move()
     throw error
   }
 }
 
-/** Stages all feeds and publishes them in one publication. Adds each staging table to `staging`, which drops it when it is disposed. */
+/**
+ * Stages all feeds and publishes them in one publication. Adds each staging table to `staging`, so that disposing the
+ * stack drops the tables.
+ */
 async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { feeds, warehouse, target, run, attempt, signal } = job
   const loads = new Map<string, StagedTable>()
@@ -193,7 +207,10 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
   return publishStaged(feedsToPublish, job)
 }
 
-/** Throws `LoadProblem` if too many rows were rejected since there were `before` rejected rows. Other tables do not excuse a bad one. */
+/**
+ * Throws `LoadProblem` if too many rows of this table were rejected. `before` is the number of rejected rows before
+ * this table, so that good tables of the run do not hide a bad one.
+ */
 function assertFewRejected(rows: number, before: number, { rejected }: Pick<FeedsToLoad, 'rejected'>): void {
   const { count, first } = rejected()
   const tooMany = tooManyRejected(rows, { count: count - before, first })
@@ -203,9 +220,9 @@ function assertFewRejected(rows: number, before: number, { rejected }: Pick<Feed
 type MeasuredFeed = Pick<RowStream, 'partOf' | 'deletedColumn'> & { profile: RowsProfile }
 
 /**
- * Stores the profiles of the tables. A transformation may have changed the rows, so the tables of its run have no profile. Neither has a
- * table from which a merge deletes some of the measured rows: the profile would show values of deleted records. An increment without
- * rows leaves the profile of the table (`profileToPublish`).
+ * Stores the column profiles of the tables. A table has no profile after a transformation, which may have changed the
+ * measured rows, or if a merge deletes some of the measured rows, because the profile would include deleted records. An
+ * increment without rows keeps the table's profile, see `profileToPublish`.
  */
 async function storeProfiles(
   { storeProfile }: FeedsToLoad,
@@ -242,14 +259,15 @@ async function publishStaged(
 }
 
 /**
- * Maximum number of staging tables of a feed. A type that was inferred from samples can be wrong once, and the columns of several
- * objects can widen one after the other.
+ * The maximum number of times that a feed is staged again. Types that were inferred from samples can be too narrow
+ * once, and each of several objects can widen the columns again.
  */
 const maxStagings = 20
 
 /**
- * Writes a feed to a staging table, and again to a new one if its columns need wider types. The new table has another name, because a
- * reader can delay the drop of the old one. Throws `LoadProblem` TYPES_NOT_SETTLED.
+ * Writes a feed to a staging table. If its columns need wider types, writes it again to a new staging table with
+ * another name, because a reader can delay the drop of the old one. Throws `LoadProblem` TYPES_NOT_SETTLED after
+ * `maxStagings` tables.
  */
 async function stageFeed(
   { columns, content }: RowStream,
@@ -284,11 +302,11 @@ async function stageFeed(
 
 interface ProfiledContent {
   content: RowContent
-  /** Returns the profile of the rows; undefined until the last one has been read. */
+  /** Returns the profile of the rows, or undefined until the last row has been read. */
   profile?(): RowsProfile | undefined
 }
 
-/** Returns content with the same rows, which are measured on their way to the warehouse. */
+/** Wraps content so that its rows are measured while they stream to the warehouse. */
 function profiledContent(content: RowContent, columns: readonly Column[]): ProfiledContent {
   let profile: RowsProfile | undefined
   async function* rows(types: Parameters<RowContent['rows']>[0]) {
@@ -303,7 +321,9 @@ function profiledContent(content: RowContent, columns: readonly Column[]): Profi
   return { content: { ...content, rows }, profile: () => profile }
 }
 
-/** Length of a column's label in UTF-16 units. It is limited because the catalogue, messages and later loads repeat labels. */
+/**
+ * The maximum length of a column's label in UTF-16 code units. The catalogue, messages and later loads repeat labels.
+ */
 const maxLabelLength = 1_000
 
 const withShortLabels = (columns: RowStream['columns']): RowStream['columns'] =>
@@ -313,13 +333,15 @@ const withShortLabels = (columns: RowStream['columns']): RowStream['columns'] =>
       : column,
   )
 
-/** True if the error, or a cause of it, is WAREHOUSE_FULL. A load and a transformation can both fill the disk. */
+/** True if the error or one of its causes is WAREHOUSE_FULL. Both a load and a transformation can fill the disk. */
 function isWarehouseFull(error: unknown): boolean {
   const { code, cause } = error as { code?: string; cause?: unknown }
   return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))
 }
 
-/** Returns the problem of a source that needed other types at each reading. It names the columns that changed last. */
+/**
+ * Returns the problem for a source that needed other types each time it was read. Names the columns that changed last.
+ */
 function unstableTypes(before: RowStream['columns'], after: RowStream['columns']): LoadProblem {
   const types = new Map(before.map((column) => [column.name, column]))
   const changed = after.filter((column) => {

@@ -4,20 +4,21 @@ import type { Column } from '@sluice/row-stream'
 export type { Column, ColumnFacts, RowContent, StoredType, TupleChunk } from '@sluice/row-stream'
 
 export interface ShapeRequest {
-  /** The policy for changes of columns. Default: EVOLVE. */
+  /** The policy for column changes. Default: EVOLVE. */
   schemaChanges?: SchemaChanges
   rebuild?: boolean
   /**
-   * A digest of the query or selection that the load reads; a different digest than the last load's lets the table change its shape.
+   * A digest of the query or selection that the load reads. If it differs from the last load's digest, the table may
+   * change its shape.
    */
   definition?: string
-  /** True if the source omits columns that no record has a value for. */
+  /** True if the source omits a column when no record has a value for it. */
   sparse?: boolean
-  /** A sentence about parts of the source that were not read, for the user. */
+  /** A sentence for the user about parts of the source that were not read. */
   unread?: string
-  /** True if rows of the table stay: the rows are merged into them or added to them. */
+  /** True if existing rows stay: the load merges its rows into the table or appends them. */
   merging?: boolean
-  /** True if the load has all columns of the source, like a file. The rows of an increment can lack columns. */
+  /** True if the load has all columns of the source, as a file does. An increment can lack columns. */
   hasAllColumns?: boolean
 }
 
@@ -36,10 +37,10 @@ export interface LoadTarget {
   columns: readonly Column[]
   run: string
   attempt: number
-  /** The number of the attempt's staging table for this table, from 1, the default. */
+  /** The number of this staging table within the attempt, from 1 (default). A repeated staging has a higher number. */
   staging?: number
   shape?: ShapeRequest
-  /** Set if each row is a part of a record in another table of the same run. */
+  /** Set if each row belongs to a record in another table of the same run. */
   partOf?: PartOf
   /** Set if the rows list the other tables of the run. */
   listsTables?: true
@@ -47,18 +48,21 @@ export interface LoadTarget {
   precedence?: readonly string[]
   /** The column that marks deleted rows. A merge deletes the rows with the keys that it marks: true, a number other than 0, or a date. */
   deletedColumn?: string
-  /** Other tables of the schema that the same run has already staged, and replaces together with this one. */
+  /** Other tables of the schema that the same run has staged and replaces together with this one. */
   otherReplacedTables?: readonly string[]
-  /** A dry run: the load is planned and never published, so its schema need not exist. */
+  /** True for a dry run: the load is planned and never published, so its schema need not exist. */
   dry?: boolean
 }
 
 /**
- * A change of a table by a load. `from` and `to` are the warehouse's own type names, or row counts for ROWS_FELL. TYPE_CHANGED: the new
- * type does not hold all values of the old one. COLUMN_VANISHED: the source no longer has the column; the table keeps it, without values in
- * the new rows. COLUMN_EMPTIED: the column has no value in any of the `rows` rows of the source, and it had values in the last load.
- * COLUMN_DROPPED: the column is removed. PART_NOT_READ: `to` is a sentence of the source about rows that it did not read. VIEWS_RECREATED:
- * `to` names the views over columns with another type.
+ * One change of a table by a load. `from` and `to` are type names of the warehouse, or row counts for ROWS_FELL.
+ *
+ * - TYPE_CHANGED: the new type cannot store all values of the old one.
+ * - COLUMN_VANISHED: the source no longer has the column. The table keeps it, without values in the new rows.
+ * - COLUMN_EMPTIED: the column had values in the last load and has none in any of the `rows` source rows.
+ * - COLUMN_DROPPED: the column is removed.
+ * - PART_NOT_READ: `to` is a sentence from the source about rows that it did not read.
+ * - VIEWS_RECREATED: `to` names the views that read columns with a changed type.
  */
 export interface TableChange {
   kind:
@@ -76,7 +80,7 @@ export interface TableChange {
   column: string
   from?: string
   to?: string
-  /** Rows of the source. */
+  /** The number of source rows. */
   rows?: number
   /** True if the change gives the run the status WARNING. */
   warning?: true
@@ -115,23 +119,25 @@ export interface PublishedTable extends PublicationDetails {
 }
 
 /**
- * Names the profile of the rows that a load published. The ledger has no values of rows, so the profile itself is stored elsewhere. Scope
- * TABLE: the load published all rows of the table. LOAD: it merged its rows into the table.
+ * A reference to the column profile of the published rows. The ledger (Sluice's table of loads) contains no row values,
+ * so the profile is stored elsewhere. Scope TABLE: the profile covers all rows of the table. Scope LOAD: it covers only
+ * the rows that the load merged.
  */
 export interface ProfileReference {
   id: string
   scope: 'TABLE' | 'LOAD'
 }
 
-/** Returns the reference in a ledger entry. Older versions stored other data there. */
+/** Parses the profile reference of a ledger entry. Older versions stored data of another shape in the field. */
 export function parseProfileReference(entry: unknown): ProfileReference | undefined {
   const { id, scope } = (entry ?? {}) as Partial<ProfileReference>
   return typeof id === 'string' && (scope === 'TABLE' || scope === 'LOAD') ? { id, scope } : undefined
 }
 
 /**
- * Returns the profile that a publication enters in the ledger: that of its rows. A merge of no rows keeps the table's profile, because the
- * rows have not changed; but parts of records can be deleted by a merge that brings no new ones. `merge` is undefined if the load replaces the table.
+ * Returns the profile reference for the ledger. Normally this is the load's profile. A merge without rows keeps the
+ * table's earlier profile, because no row changed; the exception is a table of record parts, where such a merge can
+ * delete parts. `merge` is undefined if the load replaces the table.
  */
 export function profileToPublish(
   { profile, target }: { profile?: string | undefined; target: Pick<LoadTarget, 'partOf'> },
@@ -141,7 +147,7 @@ export function profileToPublish(
   return profile === undefined ? undefined : { id: profile, scope: merge ? 'LOAD' : 'TABLE' }
 }
 
-/** The table of a pipeline to restore, together with the tables of the same publication, and the attempt that restores it. */
+/** A table to restore, together with the other tables of its last publication, and the attempt that restores it. */
 export interface RestoreTarget {
   schema: string
   table: string
@@ -165,7 +171,7 @@ export function dataTablesOf<Table extends Pick<PublicationDetails, 'listsTables
   return dataTables.length > 0 ? dataTables : [...tables]
 }
 
-/** The tables that a run published in one transaction. The warehouse's ledger keeps them, so that a retry finds them. */
+/** The tables that a run published in one transaction. The ledger stores them, so that a retry can return them. */
 export interface Publication {
   run: string
   attempt: number
@@ -176,20 +182,20 @@ export interface Publication {
 }
 
 /**
- * The rows of one table are parts of the records of another table. A merge replaces the parts of each record in the
- * increment: it removes those that the increment does not contain. If the table is its own table of records, the rows with equal `keys`
- * are one record.
+ * Set on a table with rows that are parts of records in another table. A merge replaces all parts of each record in the
+ * increment, so parts that the increment lacks are removed. If the table is its own table of records, rows with equal
+ * `keys` form one record.
  */
 export interface PartOf {
-  /** The table of the records, in the same schema. */
+  /** The table with the records, in the same schema. */
   table: string
-  /** The columns that identify a record. Their values, joined by `/`, are the record's id. */
+  /** The columns that identify a record. The record's id consists of their values joined by `/`. */
   keys: readonly string[]
-  /** The column of the parts that holds the id of their record. */
+  /** The column of the parts table that contains the id of the record. */
   column: string
 }
 
-/** The staging table of the records that rows are parts of. */
+/** The staging table with the records to which the staged parts belong. */
 export interface StagedRecords extends Pick<PartOf, 'keys' | 'column'> {
   staging: string
 }

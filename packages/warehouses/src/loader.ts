@@ -5,15 +5,17 @@ import type { UserQuery } from './query-runner.ts'
 import type { FeedMemory } from './shape/remembered-feed.ts'
 import type { TypeRules } from './shape/plan-shape.ts'
 
-/** Stages, transforms and publishes the rows of runs. */
+/**
+ * Stages, transforms and publishes the rows of runs. Staged rows are in a hidden table; publishing swaps that table in.
+ */
 export interface Loader {
   /** Creates a staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
   stage(target: LoadTarget, signal: AbortSignal): Promise<StagedTable>
   /**
-   * Runs the statements over the staged tables of one run, before their publication. In a statement, the unqualified name of a
-   * staged table means the staged rows; the qualified name means the published rows. The first failing statement ends the
-   * transformation with TRANSFORMATION_FAILED, and the tables cannot be published; `retain` keeps their rows as they were then.
-   * If `dry` is set, statements that write to other tables fail, and only the staged tables change.
+   * Runs SQL statements on the staged tables of one run, before their publication. In a statement, the unqualified name
+   * of a staged table means the staged rows; the qualified name means the published rows. The first failing statement
+   * ends the transformation with TRANSFORMATION_FAILED; the tables can then not be published, and `retain` keeps their
+   * rows as they are. With `dry`, statements that write to other tables fail.
    */
   transform(
     tables: readonly StagedTable[],
@@ -21,12 +23,15 @@ export interface Loader {
     signal: AbortSignal,
     options?: { retain?: boolean; dry?: boolean },
   ): Promise<void>
-  /** Lets role `read` query the staged rows of ready tables while a `gate` checks them. Readers of the published tables see no change. */
+  /**
+   * Lets role `read` query the staged rows while a `gate` (quality check) runs. Readers of the published tables see no
+   * change.
+   */
   exposeStagedRows(tables: readonly ReadyTable[], attempt: { run: string; attempt: number }): Promise<StagedRowsPreview>
   /**
-   * Publishes the staged tables of one run atomically with its ledger row: either all of them are published or none. Calls
-   * `isCurrentAttempt`, the fence check, directly before the commit; if it returns false, nothing is published and `LeaseLost` is thrown.
-   * If the ledger already contains the run, changes nothing and returns the recorded publication.
+   * Publishes all staged tables of one run atomically, together with the run's row in the ledger (Sluice's table of
+   * loads). Calls `isCurrentAttempt` directly before the commit; if it returns false, publishes nothing and throws
+   * `LeaseLost`. If the ledger already contains the run, changes nothing and returns the recorded publication.
    */
   publish(
     tables: readonly StagedTable[],
@@ -35,28 +40,33 @@ export interface Loader {
     options?: PublishOptions,
   ): Promise<Publication>
   /**
-   * Runs the steps before a publication, the gate included, and returns the changes that publishing would make. Publishes
-   * nothing. Throws if `publish` would reject the rows, and `WarehouseProblem` NOT_SUPPORTED_HERE in warehouses that cannot plan.
+   * Runs all steps before a publication, including the gate, and returns the changes that publishing would make.
+   * Publishes nothing. Throws if `publish` would reject the rows. Throws `WarehouseProblem` NOT_SUPPORTED_HERE in
+   * warehouses that cannot plan.
    */
   plan(tables: readonly StagedTable[], signal: AbortSignal, options?: PlanOptions): Promise<PlannedTable[]>
   /**
-   * Returns as JSON what `adoptStaged` needs to publish the written and transformed tables of one run; undefined if the
-   * warehouse does not support that.
+   * Describes the written and transformed tables of one run as JSON for `adoptStaged`. Returns undefined if the
+   * warehouse does not support `adoptStaged`.
    */
   describeStaged(tables: readonly StagedTable[], signal: AbortSignal): Promise<unknown>
   /**
-   * Takes over the staged tables of a schema from an earlier attempt of the run, which can then neither publish nor drop them.
-   * Returns undefined if one of them cannot be taken over: it is missing, published, in use, or belongs to a later attempt.
+   * Takes over the staged tables of a schema from an earlier attempt of the run, which can then neither publish nor
+   * drop them. Returns undefined if one of the tables is missing, published, in use, or belongs to a later attempt.
    */
   adoptStaged(schema: string, staged: unknown, attempt: number, signal: AbortSignal): Promise<StagedTable[] | undefined>
   findPublication(run: string): Promise<Publication | undefined>
   /**
-   * Fences this attempt and earlier ones: afterwards none of them can publish the run. If one of them has already passed its
-   * `isCurrentAttempt` check, waits for it. Returns the run's publication if there is one. Later attempts may still publish the
-   * run. Throws `WarehouseProblem`, which is retryable if another process publishes for too long.
+   * Fences this attempt and earlier ones, so that none of them can publish the run any more. If one has already passed
+   * its `isCurrentAttempt` check, waits for its publication. Returns the run's publication if one exists. Later
+   * attempts can still publish the run. Throws a retryable `WarehouseProblem` if another process publishes for too
+   * long.
    */
   fenceRun(run: string, attempt: number): Promise<Publication | undefined>
-  /** Returns the cursor that the table's last publication stored for its source; undefined if it stored none. */
+  /**
+   * Returns the cursor (position in the source) that the table's last publication stored, or undefined if it stored
+   * none.
+   */
   findCursor(schema: string, table: string): Promise<unknown>
   /** Returns what the table's last load left for the next one. */
   findLastLoad(schema: string, table: string): Promise<LastLoad>
@@ -66,10 +76,10 @@ export interface Loader {
    */
   findPrevious(schema: string, table: string): Promise<PreviousRows | undefined>
   /**
-   * Publishes the tables that the last publication of a table replaced, with all tables of that publication, in one
-   * transaction with its ledger row. The tables that the restore replaces are kept, too. Restores cursor and memory
-   * together with the rows. The fence check, waiting for readers, and retries are as in `publish`. Throws
-   * `WarehouseProblem` NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses that keep no replaced tables.
+   * Undoes the last publication of a table: publishes again all tables that it replaced, with their cursors and column
+   * records, in one transaction with the ledger row. The tables that the restore replaces are kept, too. Checks the
+   * fence, waits for readers and retries like `publish`. Throws `WarehouseProblem` NOTHING_TO_RESTORE, and
+   * NOT_SUPPORTED_HERE in warehouses that keep no replaced tables.
    */
   restore(
     target: RestoreTarget,
@@ -95,33 +105,35 @@ export interface LastLoad {
 /** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */
 export interface StagedTable extends AsyncDisposable {
   readonly stagingTable: string
-  /** The columns that the source feeds and the table includes. */
+  /** The source columns that the table includes. */
   readonly fed: readonly string[]
   /** True once a transformation has changed the staged rows. */
   readonly transformed: boolean
-  /** The id of the profile of the rows, which the ledger refers to after the publication. */
+  /** The id of the column profile of the rows. The ledger refers to it after the publication. */
   profile?: string | undefined
   /**
-   * Streams the content into the staging table with back-pressure, once. Resolves to the number of rows that the warehouse
-   * counted. Rethrows an error of the content unchanged; throws the signal's reason when it aborts.
+   * Streams the content into the staging table with back-pressure. Call it once. Resolves to the warehouse's own row
+   * count. Rethrows an error of the content unchanged; throws the signal's reason on abort.
    */
   write(content: RowContent, signal: AbortSignal): Promise<WrittenRows>
 }
 
-/** One statement of a transformation: any SQL, run as role `load` in a transaction of its own. */
+/** One SQL statement of a transformation. It runs as role `load` in its own transaction. */
 export interface TransformationStatement {
   description?: string
   statement: string
 }
 
-/** A load that is ready to be published, for inspection before that: the rows are in `sluice`.`staging`. */
+/**
+ * A load that is ready to be published, for checks before publication. Its rows are in the table `sluice`.`staging`.
+ */
 export interface ReadyTable {
   schema: string
   table: string
   staging: string
   /**
-   * Set if rows of the table stay: the key, which is empty if the rows are appended, the replaced columns if not all, the parent table of
-   * group rows, and the column that marks deleted rows.
+   * Set if existing rows stay in the table. Contains the key (empty if rows are appended), the replaced columns if not
+   * all are, the table of records that the rows belong to, and the column that marks deleted rows.
    */
   merge?: {
     keys: readonly string[]
@@ -131,51 +143,63 @@ export interface ReadyTable {
   }
 }
 
-/** A relation of the last load that a query would read: a table by its qualified name, or a view that shows its rows. */
+/**
+ * A relation with published rows that a query would read instead of the staged rows: a table by its qualified name, or
+ * a view that reads such a table.
+ */
 export interface OldRows {
   name: string
   view: boolean
 }
 
-/** The rows that are about to be published, as role `read` sees them. Disposing it removes everything it created. */
+/**
+ * Views of the rows that are about to be published, for role `read`. Disposing it removes everything that it created.
+ */
 export interface StagedRowsPreview extends AsyncDisposable {
-  /** The hidden schema with the rows under the names of their tables. Callers put it first in a query's `schemas`. */
+  /**
+   * The hidden schema that shows the staged rows under the names of their target tables. Callers put it first in a
+   * query's `schemas`.
+   */
   schema: string
   /**
-   * Returns a relation with published rows that the query would read, because it names a table with its schema or reads a view
-   * that does; undefined if it reads none. Plans the query and does not run it. Does not look into functions. Throws the errors
-   * of `QueryRunner.query`.
+   * Returns a relation with published rows that the query would read: a table that it names with its schema, or a view
+   * that reads such a table. Otherwise returns undefined. Plans the query without running it, and does not look into
+   * functions. Throws the errors of `QueryRunner.query`.
    */
   oldRows(query: UserQuery, signal: AbortSignal): Promise<OldRows | undefined>
 }
 
 export interface PublishOptions {
   /**
-   * REPLACE, the default: the rows replace all rows of the table. APPEND: they are added to them; the tables have no primary key. MERGE:
-   * each row replaces the row with the same primary key; all other rows of the table stay.
+   * REPLACE (default): the new rows replace all rows of the table. APPEND: the new rows are added; the tables have no
+   * primary key. MERGE: each new row replaces the row with the same primary key, and other rows stay.
    */
   mode?: WriteMode
   /**
-   * True if `restore` can undo this publication, whatever its mode. A warehouse that otherwise changes rows in place then writes the table
-   * again.
+   * True if `restore` must be able to undo this publication in any mode. Warehouses that would change rows in place
+   * then write a new table instead.
    */
   keepsPrevious?: boolean
   /**
-   * The position of each table at which the source continues next time, as JSON. Stored in the same transaction; `findCursor` returns it.
+   * For each table, the position at which the source continues next time, as JSON. Stored in the same transaction as
+   * the rows; `findCursor` returns it.
    */
   cursors?: Readonly<Record<string, unknown>>
-  /** Runs when the rows are ready, before readers see them. If it throws, the rows are not published and the old data stays. */
+  /** Checks the rows before readers see them. If it throws, the rows are not published and the published rows stay. */
   gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
-  /** Receives one sentence, once, when publication waits for readers for longer than a few seconds. The staged rows stay in place. */
+  /**
+   * Called once, with one sentence, if the publication waits longer than a few seconds for readers. The staged rows
+   * stay in place during the wait.
+   */
   onWait?(why: string): void
   /**
-   * Receives the work that continues after the rows are public: dropping old rows and collecting statistics of the whole table.
-   * The work never fails. If the callback is absent, publication waits for the work.
+   * Receives the promise of work that continues after publication: dropping replaced rows and collecting table
+   * statistics. The promise never rejects. Without this callback, the publication waits for it.
    */
   onBackgroundWork?(work: Promise<void>): void
 }
 
-/** Returns whether a publication keeps rows of the table that the load does not contain. */
+/** True if a publication with this mode keeps rows of the table that the load does not contain. */
 export const keepsRows = (mode: WriteMode | undefined): boolean => mode === 'MERGE' || mode === 'APPEND'
 
 export interface PlanOptions extends Pick<PublishOptions, 'mode' | 'gate'> {

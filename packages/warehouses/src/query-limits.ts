@@ -1,7 +1,7 @@
 import { Semaphore, SemaphoreBusy } from '@sluice/process'
 import { type UserQuery, WarehouseProblem, busyProblem } from './warehouse.ts'
 
-/** The default and maximum size of a result. A query that requests more gets the maximum. */
+/** The default and maximum number of rows of a result. A query that requests more gets the maximum. */
 export const maxQueryRows = 10_000
 const maxQueryBytes = 32 * 1024 * 1024
 export const defaultQueryBytes = 4 * 1024 * 1024
@@ -13,14 +13,18 @@ const waitMs = 15_000
 const overloadTitle = 'Too many queries are running in this warehouse. Try again in a moment.'
 
 /**
- * Limits the users' concurrent queries in this process, fairly per warehouse. A push holds its slot while its target is slow.
+ * Limits users' concurrent queries in this process and shares them fairly among warehouses. A push of query results to
+ * another system keeps its slot while that system is slow, so pushes have a limit of their own.
  */
 const querySemaphores = {
   queries: new Semaphore({ total: 12, each: 3, waiting: 100, waitMs, title: overloadTitle }),
   pushes: new Semaphore({ total: 16, each: 4, waiting: 100, waitMs, title: overloadTitle }),
 }
 
-/** Waits for a query slot of the warehouse `key`. Throws WAREHOUSE_BUSY after 15 seconds, and the signal's reason when it aborts. */
+/**
+ * Waits for a query slot of the warehouse `key`. Throws WAREHOUSE_BUSY after 15 seconds, and the signal's reason on
+ * abort.
+ */
 export async function acquireQuery(
   kind: keyof typeof querySemaphores,
   key: string,
@@ -34,7 +38,7 @@ export async function acquireQuery(
   }
 }
 
-/** Returns the limits of a query for one result: those it requests, within the maximum. */
+/** Returns the requested limits of a query with a single result, capped at the maximum. */
 export function resolveQueryLimits({ rows, offset, bytes, seconds }: UserQuery['limits'] = {}) {
   return {
     rows: clampLimit(rows, maxQueryRows, maxQueryRows),
@@ -44,7 +48,7 @@ export function resolveQueryLimits({ rows, offset, bytes, seconds }: UserQuery['
   }
 }
 
-/** Returns the limits of a query that is read to its end, in pages of at most `pageRows` rows. */
+/** Returns the limits of a query that is read completely, in pages of at most `pageRows` rows. */
 export function resolvePageLimits(pageRows: number, { rows, offset, bytes, seconds }: UserQuery['limits'] = {}) {
   return {
     pageRows: Math.max(1, clampLimit(pageRows, maxQueryRows, maxQueryRows)),
@@ -55,7 +59,7 @@ export function resolvePageLimits(pageRows: number, { rows, offset, bytes, secon
   }
 }
 
-/** Returns the limits of an export. All rows are exported unless the query limits them. */
+/** Returns the limits of an export. Exports all rows unless the query has a limit. */
 export function resolveExportLimits({ rows, seconds }: UserQuery['limits'] = {}) {
   return {
     rows: clampLimit(rows, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
@@ -63,11 +67,11 @@ export function resolveExportLimits({ rows, seconds }: UserQuery['limits'] = {})
   }
 }
 
-/** Returns at least one second, because 0 would mean no limit. */
+/** Returns the time limit in seconds, at least 1, because 0 would mean unlimited. */
 const clampSeconds = (seconds: number | undefined, defaultValue: number): number =>
   Math.max(1, clampLimit(seconds, maxQuerySeconds, defaultValue))
 
-/** Clamps the requested number to a whole number from 0 to `maximum`; returns `defaultValue` if the caller requested none. */
+/** Rounds the requested number down and clamps it to 0…`maximum`. Returns `defaultValue` if nothing was requested. */
 export function clampLimit(requested: number | undefined, maximum: number, defaultValue: number): number {
   return requested === undefined ? defaultValue : Math.min(maximum, Math.max(0, Math.trunc(requested)))
 }

@@ -4,7 +4,7 @@ import type { LoadTarget, PartOf, StagedRecords } from './load-target.ts'
 
 interface StagedLoadState extends IncrementColumns {
   readonly target: LoadTarget
-  /** The quoted SQL name. */
+  /** The quoted SQL name of the staging table. */
   readonly stagingTable: string
   readonly keys: readonly string[]
 }
@@ -12,14 +12,14 @@ interface StagedLoadState extends IncrementColumns {
 interface ReadinessChecks<Load> {
   mode: WriteMode | undefined
   gate: PublishOptions['gate']
-  /** Returns a key that two rows of the staging table share; undefined if all keys are unique. */
+  /** Finds a key value that several rows of the staging table share. Returns undefined if all keys are unique. */
   findDuplicateKey(load: Load): Promise<string | undefined>
 }
 
 /**
- * Checks loads before readers see their rows. Servers that do not enforce unique keys need the key checks: a merge has a key, and
- * no two rows have the same key. Then the gate must accept the rows. Throws `WarehouseProblem` NO_PRIMARY_KEY or DUPLICATE_KEY, and
- * the errors of the gate.
+ * Checks loads before readers see their rows: a merge must have a key, no two rows may have the same key, and then the
+ * gate (quality checks) must accept the rows. The key checks are needed because these servers do not enforce unique
+ * keys. Throws `WarehouseProblem` NO_PRIMARY_KEY or DUPLICATE_KEY, and the errors of the gate.
  */
 export async function assertReadyToPublish<Load extends StagedLoadState & { readonly qualifiedName: string }>(
   loads: readonly Load[],
@@ -62,7 +62,10 @@ export const duplicateKey = (
     `Two rows of ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${twice}) is duplicated. Correct the source, or choose another key.`,
   )
 
-/** For rows that the table had before the load: they had another key or none, so several can have the same one. */
+/**
+ * Returns the problem for duplicate keys among rows that the table had before the load. They are possible because those
+ * rows were loaded with another key or none.
+ */
 export const duplicateKeyInTable = (
   { qualifiedName, keys }: { qualifiedName: string; keys: readonly string[] },
   twice: string,
@@ -72,7 +75,7 @@ export const duplicateKeyInTable = (
     `Rows of earlier loads in ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${twice}) is duplicated. Choose another key, or run once with "rebuild": true, which replaces all rows of the table, and load the earlier data again.`,
   )
 
-/** Returns whether a table was last written with these keys, so that its rows have no duplicates of them. */
+/** True if the table's last load had the same keys, so that its rows have no duplicate keys. */
 export function wasKeyedBy(
   columns: readonly { name: string; primaryKey: boolean }[],
   keys: readonly string[],
@@ -81,7 +84,9 @@ export function wasKeyedBy(
   return keysBefore.toSorted().join('\0') === keys.toSorted().join('\0')
 }
 
-/** Throws NO_PRIMARY_KEY for a merge without a key, which would add all rows, and add them again if it ran twice. */
+/**
+ * Throws NO_PRIMARY_KEY for a merge without a key. It could only append rows, and would append them again if repeated.
+ */
 export function assertMergeKey(
   { qualifiedName, keys }: { qualifiedName: string; keys: readonly string[] },
   mode: WriteMode | undefined,
@@ -94,8 +99,9 @@ export function assertMergeKey(
 }
 
 /**
- * Throws PART_COLUMN_MISSING for appended rows that replace those of the same part of the source, such as an object, if a transformation or
- * `schemaChanges` removed the column that identifies the part. The table would then have both the earlier and the new rows.
+ * Throws PART_COLUMN_MISSING if appended rows replace those of the same part of the source, such as a file, and a
+ * transformation or `schemaChanges` removed the column that identifies the part. Otherwise the table would contain both
+ * the earlier and the new rows of the part.
  */
 export function assertReplacedPartsKnown(
   {
@@ -113,20 +119,21 @@ export function assertReplacedPartsKnown(
 }
 
 export interface IncrementColumns {
-  /** The columns that the source or a transformation filled. Undefined: all columns of the staging table. */
+  /** The columns that the source or a transformation filled. Default: all columns of the staging table. */
   readonly brought?: readonly string[] | undefined
-  /** The columns that the source fed since the table was last replaced. */
+  /** All columns that the source has had since the table was last replaced. */
   readonly fedBefore: readonly string[]
 }
 
 /**
- * Returns the columns that an increment replaces. Every row is a complete record, so a column that an earlier load fed and this one
- * does not becomes NULL. Columns that the source never fed keep their values: a transformation filled them.
+ * Returns the columns that take the increment's values. A row is a complete record, so a column of an earlier load that
+ * this load lacks becomes NULL. Columns that the source never had keep their values, because a transformation filled
+ * them.
  */
 export const replacedColumns = ({ brought: suppliedColumns, fedBefore }: IncrementColumns): string[] | undefined =>
   suppliedColumns && [...new Set([...suppliedColumns, ...fedBefore])]
 
-/** The load of the records that the rows of another load of the same run are parts of. */
+/** Finds the load of the records to which the rows of `load`, another load of the same run, belong. */
 export const recordsOf = <Load extends { readonly target: LoadTarget }>(
   loads: readonly Load[],
   { partOf, schema }: Pick<LoadTarget, 'partOf' | 'schema'>,
@@ -143,20 +150,23 @@ export const stagedRecords = (
   load && partOf && { staging: load.stagingTable, keys: partOf.keys, column: partOf.column }
 
 interface DeletionMark {
-  /** Undefined if the increment has no deleted rows. */
+  /** The name of the column that marks deleted rows, or undefined if no column does. */
   column: string | undefined
   /** The columns of the staging table with their types in the warehouse. */
   columns: readonly { name: string; type: string; dataType: DataType }[]
-  /** Returns the SQL expression of a column. */
+  /** Returns the SQL expression for a column. */
   expression(name: string): string
 }
 
-/** Returns the condition that a row of an increment is marked as deleted. Throws `WarehouseProblem` DELETED_COLUMN_UNUSABLE. */
+/**
+ * Returns the SQL condition that a row of an increment is marked as deleted. Throws `WarehouseProblem`
+ * DELETED_COLUMN_UNUSABLE if the column cannot mark rows.
+ */
 export function buildDeletedCondition({ column, columns, expression }: DeletionMark): string | undefined {
   if (column === undefined) return undefined
   const found = columns.find(({ name }) => name === column)
   const value = expression(column)
-  // NULL means that the row exists. The condition is never NULL, so that it can be negated.
+  // NULL means that the row is not deleted. The condition itself is never NULL, so that it can be negated.
   if (found?.dataType === 'BOOLEAN') return `(${value} is not null and ${value} = cast(1 as ${found.type}))`
   if (found && /^(SMALLINT|INTEGER|BIGINT|DECIMAL|FLOAT|DOUBLE)$/.test(found.dataType))
     return `(${value} is not null and ${value} <> 0)`

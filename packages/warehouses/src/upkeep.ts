@@ -3,12 +3,18 @@ export interface WarehouseMaintenance {
   check(): Promise<void>
   countConnections(): number
   /**
-   * Drops the staging tables of runs that are not alive, and returns their number. Lists the tables before it calls `alive`, so
-   * that it cannot drop the table of a run that starts in between.
+   * Drops the staging tables of runs that are not alive, and returns their number. Lists the tables before it calls
+   * `alive`, so that it cannot drop the table of a run that starts in between.
    */
   sweepStaging(alive: () => Promise<ReadonlySet<string>>): Promise<number>
-  /** Deletes ledger entries older than `keepDays` days, except those of runs with rows in a table. Returns the number of runs. */
+  /**
+   * Deletes entries older than `keepDays` days from the ledger (Sluice's table of loads), except entries of runs that
+   * loaded rows of an existing table. Returns the number of deleted runs.
+   */
   pruneLedger(keepDays: number): Promise<number>
-  /** Drops replaced tables after their retention; returns the number of publications. */
+  /**
+   * Drops tables that publications replaced and that were kept for their full retention time. Returns the number of
+   * those publications.
+   */
   dropExpiredTables(): Promise<number>
 }

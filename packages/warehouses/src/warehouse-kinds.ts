@@ -1,14 +1,14 @@
 import { warehouseTypes } from '@sluice/contracts/connector-types'
 import { WarehouseProblem } from './warehouse.ts'
 
-/** The kind of warehouse that contains a schema, as the API encodes it. */
+/** The kind of warehouse that stores a schema, as encoded in the API. */
 export type WarehouseKind = (typeof warehouseTypes)[keyof typeof warehouseTypes]
 
 interface WarehouseProduct {
   name: string
-  /** The environment setting that enables the warehouse. */
+  /** The name of the environment variable that enables the warehouse. */
   setting: string
-  /** Whether the warehouse supports dry runs and restoring the previous load. */
+  /** Set if the warehouse supports dry runs and undoing the last load. */
   canUndo?: true
 }
 
@@ -25,7 +25,7 @@ export const warehouseName = (kind: WarehouseKind): string => (kind === 'NA' ? '
 export const describeWarehouse = (kind: Exclude<WarehouseKind, typeof warehouseTypes.none>): string =>
   `${kind} (${warehouseProducts[kind].name}, ${warehouseProducts[kind].setting})`
 
-/** Returns the problem of a schema without an available warehouse. */
+/** Returns the problem for a schema on a warehouse that is not available. */
 export function notSetUp(schema: string, kind: WarehouseKind): WarehouseProblem {
   const sentence =
     kind === 'NA'
@@ -36,17 +36,20 @@ export function notSetUp(schema: string, kind: WarehouseKind): WarehouseProblem 
 
 const undoUnsupported = 'Dry runs and restores are only available for schemas in PostgreSQL and ClickHouse.'
 
-/** Returns why the warehouse supports neither dry runs nor restoring the previous load; undefined if it supports both. */
+/**
+ * Returns the reason why the warehouse supports neither dry runs nor undoing the last load, or undefined if it supports
+ * both.
+ */
 export const undoRefusal = (kind: WarehouseKind): string | undefined =>
   kind !== 'NA' && warehouseProducts[kind].canUndo
     ? undefined
     : `${undoUnsupported} This one is in ${warehouseName(kind)}.`
 
-/** Throws `WarehouseProblem` NOT_SUPPORTED_HERE for a kind that supports neither dry runs nor restoring the previous load. */
+/** Throws `WarehouseProblem` NOT_SUPPORTED_HERE unless the warehouse supports dry runs and undoing the last load. */
 export function assertUndo(kind: WarehouseKind): void {
   const refusal = undoRefusal(kind)
   if (refusal !== undefined) throw new WarehouseProblem('NOT_SUPPORTED_HERE', refusal)
 }
 
-/** Returns the problem of a warehouse without dry runs and restore. */
+/** Returns the problem for a warehouse without dry runs and undo. */
 export const cannotUndo = (): WarehouseProblem => new WarehouseProblem('NOT_SUPPORTED_HERE', undoUnsupported)

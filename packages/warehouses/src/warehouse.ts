@@ -13,14 +13,17 @@ export type * from './loader.ts'
 export { keepsRows } from './loader.ts'
 export type * from './query-runner.ts'
 
-/** A client's name in its warehouses, and the secrets from which its passwords there are derived. */
+/** An organisation's short name in its warehouses, and the secrets from which its passwords there are derived. */
 export interface WarehouseCredentials {
   key: string
   loadPassword: string
   readPassword: string
 }
 
-/** One client's warehouse. Every statement runs as that client's own LOGIN roles. Disposing it closes its connections. */
+/**
+ * One organisation's warehouse. Every statement runs as one of that organisation's own login roles. Disposing it closes
+ * its connections.
+ */
 export interface Warehouse extends AsyncDisposable {
   readonly loader: Loader
   readonly catalog: Catalog
@@ -30,13 +33,14 @@ export interface Warehouse extends AsyncDisposable {
 }
 
 /**
- * The warehouse rejected the operation; the message is a sentence for users. `retryable` if waiting may help (restart, lock time-out).
+ * The warehouse rejected an operation. The message is a sentence for users. `retryable` is true if waiting may help
+ * (restart, lock time-out).
  */
 export class WarehouseProblem extends Error {
   override readonly name = 'WarehouseProblem'
   readonly code: string
   readonly retryable: boolean
-  /** The message without the advice to the user. */
+  /** The message without the advice for the user. */
   readonly sentence: string
   readonly advice: ReaderAdvice | undefined
   /** True if the query names a table or view that does not exist. */
@@ -56,13 +60,16 @@ export class WarehouseProblem extends Error {
   }
 }
 
-/** Returns the problem of work that other runs, queries or processes block for a while. */
+/** Returns the problem for work that other runs, queries or processes block temporarily. */
 export const busyProblem = (sentence: string, options: ErrorOptions = {}): WarehouseProblem =>
   new WarehouseProblem('WAREHOUSE_BUSY', sentence, { ...options, retryable: true })
 
 export const isBusy = (error: unknown): boolean => error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY'
 
-/** Codes that mean that a warehouse, schema, table or ledger does not exist, or that the warehouse rejects the service. */
+/**
+ * Codes that mean that a warehouse, schema, table or ledger does not exist, or that the warehouse rejects Sluice's
+ * credentials.
+ */
 const goneCodes = new Set([
   'WAREHOUSE_MISSING',
   'WAREHOUSE_ACCESS_DENIED',
@@ -73,15 +80,15 @@ const goneCodes = new Set([
   'TABLE_MISSING',
 ])
 
-/** Returns whether the error means that the warehouse contains no published run. */
+/** True if the error means that no published run exists in the warehouse. */
 export const isWarehouseGone = (error: unknown): boolean =>
   error instanceof WarehouseProblem && goneCodes.has(error.code)
 
-/** The advice that follows the server's message about a table or view that does not exist. */
+/** Advice that follows the server's message about a missing table or view. */
 export const missingTableAdvice =
   'It was deleted or not created yet. Load the table, create the view, or correct the query.'
 
-/** Replaces values of secured variables in a server's error message, which may quote them. */
+/** Replaces the values of secret variables in a server's error message, which may quote them. */
 export function redactValues(message: string, values: readonly (string | null)[]): string {
   let redacted = message.slice(0, 1_500)
   for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0)))
@@ -90,7 +97,7 @@ export function redactValues(message: string, values: readonly (string | null)[]
   return redacted
 }
 
-/** Returns a position in a query as part of a sentence, such as ` in line 2, column 7`; an empty text without a position. */
+/** Formats a position in a query as part of a sentence, such as ` in line 2, column 7`. Empty without a position. */
 export function describePosition(
   position: TextPosition | undefined,
   { toOwnPosition = (same) => same }: Pick<UserQuery, 'toOwnPosition'>,
@@ -100,7 +107,7 @@ export function describePosition(
   return ` in line ${line}${column === undefined ? '' : `, column ${column}`}`
 }
 
-/** The data cannot be published, and the old rows stay. The message is for the owner of the pipeline. */
+/** The data cannot be published, so the published rows stay. The message is for the owner of the pipeline. */
 export class LoadProblem extends Error {
   override readonly name = 'LoadProblem'
   readonly code: string
@@ -111,12 +118,15 @@ export class LoadProblem extends Error {
   }
 }
 
-/** This attempt no longer owns the run, because the run was cancelled, deleted, or taken over by another attempt. */
+/** This attempt no longer owns its run, because the run was cancelled, deleted, or taken over by another attempt. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
 }
 
-/** The fence check before the commit point. Throws `LeaseLost` unless the attempt owns the run, or the signal's reason. */
+/**
+ * Checks the fence before the commit point: throws `LeaseLost` unless the attempt owns the run. Throws the signal's
+ * reason on abort.
+ */
 export async function assertCurrentAttempt(
   { run, attempt }: { run: string; attempt: number },
   isCurrentAttempt: () => Promise<boolean>,

@@ -4,7 +4,7 @@ import { LoadProblem, type PartOf, type PublishOptions } from './warehouse.ts'
 interface WriteRequest {
   mode?: PublishOptions['mode']
   mergeKey?: readonly string[] | undefined
-  /** `table` is the table of the pipeline; a source with several tables also feeds others. */
+  /** `table` is the pipeline's target table. A source with several tables also loads other tables. */
   target: { table: string }
 }
 
@@ -19,7 +19,7 @@ export function withKey(columns: readonly Column[], table: string, { mode, merge
   return columns.map((column) => ({ ...column, primaryKey: keys.includes(column.name) }))
 }
 
-/** Returns the names of the key columns in the table. Throws `LoadProblem` KEY_COLUMN_MISSING. */
+/** Returns the table's names of the key columns. Throws `LoadProblem` KEY_COLUMN_MISSING. */
 function findKeyColumns(columns: readonly Column[], mergeKey: readonly string[]): string[] {
   return mergeKey.map((key) => {
     const name = findColumn(columns, key)
@@ -28,7 +28,7 @@ function findKeyColumns(columns: readonly Column[], mergeKey: readonly string[])
   })
 }
 
-/** Finds a column by its name in the table, or else by its label, which is its name in the source. */
+/** Finds a column by its name in the table or, failing that, by its label, which is its name in the source. */
 export const findColumn = (columns: readonly Pick<Column, 'name' | 'label'>[], nameOrLabel: string) =>
   (columns.find(({ name }) => name === nameOrLabel) ?? columns.find(({ label }) => label === nameOrLabel))?.name
 
@@ -41,8 +41,8 @@ export function describeMissingKey(columns: readonly Pick<Column, 'label'>[], ke
 }
 
 /**
- * Returns what the rows of a feed are parts of, with the names of tables in the warehouse. Appended rows replace no others, except those of
- * a part of the source that was loaded before (`RowStream.replaces`).
+ * Returns the records to which the rows of a feed belong, with table names of the warehouse. Appended rows replace no
+ * others, except rows of the same part of the source, such as a file that was loaded before (`RowStream.replaces`).
  */
 export function partOfFeed(
   { partOf, replaces }: Pick<RowStream, 'partOf' | 'replaces'>,

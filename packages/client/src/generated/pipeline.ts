@@ -57,7 +57,7 @@ export const catalogue = {
   names: { method: 'get', path: '/catalogue/names' } as Operation<'/catalogue/names', CatalogueNamesQuery, undefined, CatalogueNames, undefined>,
   /** Read a table of a schema: columns, keys, rows, size. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   table: { method: 'get', path: '/schemas/:uid/tables/:name' } as Operation<'/schemas/:uid/tables/:name', undefined, undefined, Table, undefined>,
-  /** Describe a table and its columns. Absent descriptions keep their texts, and an empty text removes one. Descriptions belong to the names of the table and its columns, so they stay when the table is loaded again. The caller must be allowed to change the data pipeline or view of the table, or its schema. Needs `ROLE_MANAGE_DATA_PIPELINE` or `ROLE_MANAGE_VIEW` or `ROLE_MANAGE_SCHEMA`. */
+  /** Describe a table and its columns. A description that the body leaves out stays as it is, and an empty text removes one. Descriptions belong to the names of the table and its columns, so they stay when the table is loaded again. The caller must be allowed to change the data pipeline or view of the table, or its schema. Needs `ROLE_MANAGE_DATA_PIPELINE` or `ROLE_MANAGE_VIEW` or `ROLE_MANAGE_SCHEMA`. */
   describeTable: { method: 'put', path: '/schemas/:uid/tables/:name/descriptions' } as Operation<'/schemas/:uid/tables/:name/descriptions', undefined, TableDescriptionsBody, Table, undefined>,
   /** Read the columns of a table. Distinct values (an estimate), nulls, minimum and maximum are those of the last load. They are absent if the rows have changed since then. For dates and times, minimum and maximum are milliseconds since 1970-01-01T00:00:00Z. Needs `ROLE_SEE_SCHEMA` or `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   columns: { method: 'get', path: '/schemas/:uid/tables/:name/columns' } as Operation<'/schemas/:uid/tables/:name/columns', undefined, undefined, Column[], undefined>,
@@ -1957,7 +1957,7 @@ export interface CsvOptions {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
-  /** What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT. */
+  /** What happens to rows with broken quotes. TEXT treats an undoubled quote inside a quoted value as a part of the value, if the row can be read in only one such way. Default: REJECT. */
   strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
@@ -1988,7 +1988,7 @@ export interface CsvOptionsOfConfiguration {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
-  /** What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT. */
+  /** What happens to rows with broken quotes. TEXT treats an undoubled quote inside a quoted value as a part of the value, if the row can be read in only one such way. Default: REJECT. */
   strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
@@ -2019,7 +2019,7 @@ export interface CsvOptionsOfExport {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
-  /** What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT. */
+  /** What happens to rows with broken quotes. TEXT treats an undoubled quote inside a quoted value as a part of the value, if the row can be read in only one such way. Default: REJECT. */
   strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
@@ -2482,7 +2482,7 @@ export interface FilePreviewQuery {
   delimiter?: string
   quote?: "DOUBLE" | "SINGLE" | "NONE"
   escape?: "DOUBLED" | "BACKSLASH"
-  /** What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT. */
+  /** What happens to rows with broken quotes. TEXT treats an undoubled quote inside a quoted value as a part of the value, if the row can be read in only one such way. Default: REJECT. */
   strayQuotes?: "REJECT" | "TEXT"
   comment?: string
   headerRow?: boolean
@@ -3729,7 +3729,7 @@ export interface ResumableUpload {
   name: string
   /** Bytes of the whole file. */
   length: number
-  /** Bytes that the service has stored. It is less than `length` until the file has replaced that of the pipeline. */
+  /** The number of bytes that the service has stored. It is less than `length` until the file has replaced the previous file of the pipeline. */
   received: number
   created: string
   /** The username of the user who started it. */

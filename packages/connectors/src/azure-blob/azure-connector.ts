@@ -35,7 +35,10 @@ const maxBlobsPerPage = '1000'
 function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
   const { host } = buildContainerUrl(config)
 
-  /** Throws a `SourceProblem` or `TransientError` for a status of 300 or above that is not in `expected`. */
+  /**
+   * Sends a GET request. Throws a `SourceProblem` or `TransientError` for a response status of 300 or above that is not
+   * in `expected`.
+   */
   async function get(
     { key, ofAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
@@ -43,7 +46,8 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
     const url = buildContainerUrl(ofAccount ? { ...config, container: '' } : config)
     if (key !== undefined) url.pathname += `/${encodeKey(key)}`
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the signature stays valid.
+    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the
+    // signature stays valid.
     url.search = url.search.replaceAll('+', '%20')
     const response = await send(url, signHeaders(url, headers, config), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
@@ -93,7 +97,8 @@ function parseBlobList(page: XmlElement): ListedFolder {
     return {
       key: decodeBlobName(findChild(blob, 'Name')),
       size: parseSize(getChildText(properties, 'Content-Length')),
-      // The XML of a list contains the ETag without quotes; response headers contain it with quotes.
+      // The XML of a blob list contains the ETag without quotes; response headers contain it with quotes. Both must
+      // compare equal.
       etag: etag === '' || etag.includes('"') ? etag : `"${etag}"`,
       lastModified: parseObjectTime(getChildText(properties, 'Last-Modified')),
     }
@@ -103,7 +108,10 @@ function parseBlobList(page: XmlElement): ListedFolder {
 
 const findNextMarker = (page: XmlElement): string | undefined => getChildText(page, 'NextMarker') || undefined
 
-/** Decodes the name of a blob. Azure percent-encodes a name that XML cannot represent, and sets the attribute `Encoded` on its element. */
+/**
+ * Decodes the name of a blob. Azure percent-encodes a name that XML cannot represent, and sets the attribute `Encoded`
+ * on its element.
+ */
 function decodeBlobName(element: XmlElement | undefined): string {
   if (!element?.encoded) return element?.text ?? ''
   try {
@@ -114,12 +122,15 @@ function decodeBlobName(element: XmlElement | undefined): string {
 }
 
 /**
- * Five empty lines of the text to sign: Content-Encoding, Content-Language, Content-Length, Content-MD5 and Content-Type. A GET
- * sends none of these headers.
+ * Five empty lines in the text to sign, for the headers Content-Encoding, Content-Language, Content-Length, Content-MD5
+ * and Content-Type. A GET request has none of these headers.
  */
 const emptyHeaderLines = '\n'.repeat(5)
 
-/** Returns the headers of a GET request, with a Shared Key signature if there is an account key. Throws AUTHENTICATION_FAILED for an invalid key. */
+/**
+ * Returns the headers of a GET request, with a Shared Key signature if the settings contain an account key. Throws
+ * AUTHENTICATION_FAILED for an invalid key.
+ */
 function signHeaders(
   url: URL,
   headers: Readonly<Record<string, string>>,
@@ -156,7 +167,7 @@ function decodeAccountKey(accountKey: string): Buffer {
   return Buffer.from(text, 'base64')
 }
 
-/** This API version is supported by all Azure clouds and by the emulator Azurite. */
+/** The API version to request. All Azure clouds and the emulator Azurite support it. */
 const apiVersion = '2021-12-02'
 
 function buildContainerUrl({ account, container, endpoint, sasToken }: AzureConfig): URL {

@@ -2,13 +2,13 @@ import type { TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
 import { type StoreErrorResponse, createStatusProblem } from '../object-store/object-store.ts'
 
-/** A container and its credentials. */
+/** The address of a container and its credentials. */
 export interface AzureConfig {
   account: string
   container: string
   /** The URL of the blob service, with the account in its host name or path. The default is the public Azure cloud. */
   endpoint?: string | undefined
-  /** Requests are signed with the account key or carry the SAS token. Without both, they are anonymous. */
+  /** Requests are signed with the account key or contain the SAS token. They are anonymous if both are absent. */
   accountKey?: string | undefined
   sasToken?: string | undefined
 }
@@ -17,7 +17,7 @@ interface AzureRequest {
   config: AzureConfig
   host: string
   key?: string
-  /** Whether the request was for the list of containers. */
+  /** True if the request listed the containers of the account. */
   ofAccount?: boolean
 }
 
@@ -37,7 +37,10 @@ const credentialsRejected: AzureExplanation = [
     return `Anonymous reads of ${formatSubject(request)} are not allowed. Enter an account key or a SAS token.`
   },
 ]
-/** Azure returns the code AuthorizationFailure when its network rules block a client; the emulator returns it for a wrong key. */
+/**
+ * Azure returns the code AuthorizationFailure when its network rules block a client; the emulator returns it for a
+ * wrong key.
+ */
 const credentialsOrNetworkRejected: AzureExplanation = [
   credentialsRejected[0],
   (request) =>
@@ -98,7 +101,10 @@ const explanationsByCode: Readonly<Record<string, AzureExplanation>> = {
   ],
 }
 
-/** Returns the problem for an error response. Its message contains neither the key nor the token, even if Azure repeats them. */
+/**
+ * Returns the problem for an error response. Its message contains neither the account key nor the SAS token, even if
+ * Azure's response repeats them.
+ */
 export function createAzureProblem(
   response: StoreErrorResponse,
   request: AzureRequest,
@@ -125,7 +131,10 @@ export function createAzureProblem(
   return new SourceProblem(explanation[0], explanation[1](request))
 }
 
-/** Returns the SAS token and its signature, because Azure may repeat the signature alone in a message. */
+/**
+ * Returns the texts to redact: the SAS token and its signature, because Azure may repeat only the signature in a
+ * message.
+ */
 function listTokenSecrets({ sasToken }: AzureConfig): string[] {
   if (sasToken === undefined) return []
   const signature = new URLSearchParams(sasToken.replace(/^\?/, '')).get('sig')

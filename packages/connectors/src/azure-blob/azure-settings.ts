@@ -10,7 +10,7 @@ export const azureDefinition = defineConnectedSource({
   secretFields: containerAccess.secrets,
   assertConnection: assertEndpoint,
   assertLookup(source, kind) {
-    // The contract of a look-up requires neither.
+    // Listing options is possible without an account or a container, so both may be absent here.
     const { account, container } = source.blobStoreSource as Partial<typeof source.blobStoreSource>
     if (account === undefined)
       throw new InvalidSetting('/blobStoreSource/account', 'Enter the name of the storage account.')

@@ -16,7 +16,10 @@ type BhimaSettings = SettingsOf<typeof connectorTypes.bhima>
 
 const bhimaName = 'BHIMA'
 
-/** BHIMA: a table for each resource of one project, which is a facility. The API has no modification times. */
+/**
+ * Reads BHIMA, a hospital information system. Each resource of one project (a facility) becomes a table. The API has no
+ * modification times, which increments would need.
+ */
 export const bhima: HttpSystem<BhimaSettings> = {
   name: bhimaName,
 
@@ -25,7 +28,7 @@ export const bhima: HttpSystem<BhimaSettings> = {
     return {
       url,
       async signIn(http): Promise<Readonly<Record<string, string>>> {
-        // The list of projects needs no session.
+        // Listing the projects needs no session, and no project is selected yet.
         if (project === undefined) return {}
         const body = { username, password, project: Number(project) }
         const session = await http.getJson('auth/login', { method: 'POST', body, isIdempotent: true })
@@ -47,7 +50,7 @@ export const bhima: HttpSystem<BhimaSettings> = {
         name: kind.toLowerCase(),
         key: resource.key,
         columns: resource.columns,
-        // JSON contains timestamps as text.
+        // BHIMA's JSON contains timestamps as text, so types are inferred from texts.
         inferStrings: true,
         async *readPages() {
           for (const { start, end } of resource.dayParameters ? listDateRanges(settings) : [{}]) {
@@ -56,7 +59,7 @@ export const bhima: HttpSystem<BhimaSettings> = {
               ...(resource.isFilteredByProject && { project_id: settings.project }),
               ...(resource.dayParameters && { [resource.dayParameters[0]]: start, [resource.dayParameters[1]]: end }),
             }
-            // The list has no paging, so it is downloaded to disk and read from there.
+            // BHIMA returns a whole list without pages, so the list is downloaded to disk and read from there.
             using list = await http.download(resource.path, { subject: resource.path, query })
             for await (const page of readJsonRecords(list.chunks(), bhimaName)) {
               const records = page.filter((record) => belongsToProject(record, settings.project))
@@ -70,8 +73,8 @@ export const bhima: HttpSystem<BhimaSettings> = {
 }
 
 /**
- * Returns whether to load a record: not if it belongs to another project. Some lists have records of all projects that the
- * account can read.
+ * True if a record belongs to the selected project. Some lists contain records of all projects that the account can
+ * read.
  */
 function belongsToProject(record: unknown, project: string): boolean {
   const recordProject = toText((record as { project_id?: unknown } | null)?.project_id)
@@ -86,15 +89,16 @@ async function listProjects({ http, settings: { project } }: SystemContext<Bhima
   })
 }
 
-/** First and last day, both inclusive, as `YYYY-MM-DD`. An absent end is open. */
+/** A range of days, both inclusive, as `YYYY-MM-DD`. An absent start or end leaves that side open. */
 interface DateRange {
   start?: string
   end?: string
 }
 
 /**
- * Returns the date range of the settings in parts of at most a month, because lists without pages get long. Without a first day, the result
- * is one part. Without a last day, the last part is open, so that records with future dates are read too.
+ * Splits the date range of the settings into parts of at most a month, because lists have no pages and a long list may
+ * time out. Without a first day, returns a single part. Without a last day, the last part has no end, so that records
+ * with future dates are read too.
  */
 export function listDateRanges(
   { startDate, endDate }: { startDate?: string; endDate?: string },
@@ -110,11 +114,11 @@ type ResourceKind = SettingsOf<typeof connectorTypes.bhima>['resources'][number]
 
 interface BhimaResource {
   path: string
-  /** The key of a row; empty if the list has none. */
+  /** The key columns of a row. Empty if the list has no key. */
   key: readonly string[]
   columns: readonly KnownColumn[]
   query?: Readonly<Record<string, string | number>>
-  /** The parameters of the first and the last day; absent if the list cannot be filtered by day. */
+  /** The query parameters for the first and the last day. Absent if the list cannot be filtered by day. */
   dayParameters?: readonly [string, string]
   isFilteredByProject?: boolean
 }
@@ -124,7 +128,9 @@ const dateParameters = ['dateFrom', 'dateTo'] as const
 
 const toColumns = (dataType: DataType, ...paths: string[]): KnownColumn[] => declareColumns(dataType, paths)
 
-/** Ids, codes and user-assigned numbers are always text. */
+/**
+ * The resources of BHIMA. Ids, codes and numbers that users assign are always text, even if they contain only digits.
+ */
 const bhimaResources: Readonly<Record<ResourceKind, BhimaResource>> = {
   PATIENTS: {
     path: 'patients',
@@ -161,12 +167,13 @@ const bhimaResources: Readonly<Record<ResourceKind, BhimaResource>> = {
   },
   STOCK_MOVEMENTS: {
     path: 'stock/movements',
-    // An adjustment up and down, and both sides of a transfer, are two rows of one document.
+    // A stock adjustment (up and down) and a transfer (from and to) are two rows of one document, so the key also
+    // contains the direction.
     key: ['document_uuid', 'is_exit'],
     columns: [...toColumns('TEXT', 'document_uuid', 'depot_uuid'), ...toColumns('TIMESTAMPTZ', 'date')],
     dayParameters: dateParameters,
   },
-  // Movements have no key: their uuid is that of the lot, and a lot can have many movements.
+  // Movements have no key: their UUID is that of the lot, and a lot can have many movements.
   STOCK_LOT_MOVEMENTS: {
     path: 'stock/lots/movements',
     key: [],
@@ -176,7 +183,7 @@ const bhimaResources: Readonly<Record<ResourceKind, BhimaResource>> = {
     ],
     dayParameters: dateParameters,
   },
-  // A lot can be in several depots. The list without depots contains only purchased lots.
+  // The path includes depots, because a lot can be in several. The list without depots contains only purchased lots.
   STOCK_LOTS: {
     path: 'stock/lots/depots',
     key: ['uuid', 'depot_uuid'],

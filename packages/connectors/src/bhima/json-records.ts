@@ -3,7 +3,10 @@ import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
 
 const maxRecordLength = 16_000_000
-/** Maximum bytes of a batch. A limit on the number of records alone is not enough, because one record can contain a million values. */
+/**
+ * The maximum bytes of a batch. A limit on the number of records alone is not enough, because one record can contain a
+ * million values.
+ */
 const maxBatchBytes = 4_000_000
 const maxBatchRecords = 500
 
@@ -14,8 +17,9 @@ const openingBrackets = new Set([0x5b, 0x7b])
 const closingBrackets = new Set([0x5d, 0x7d])
 
 /**
- * Parses a JSON list in UTF-8 and yields its records in batches of at most 500 records or 4 MB, so that only one batch is in memory. Throws
- * `SourceProblem` if the text is not a complete list, or if a record is larger than 16 MB or has too many values.
+ * Parses a JSON list in UTF-8 and yields its records in batches of at most 500 records or 4 MB, so that only one batch
+ * is in memory. Throws `SourceProblem` if the text is not a complete list, or if a record is larger than 16 MB or has
+ * too many values.
  */
 export async function* readJsonRecords(
   chunks: AsyncIterable<Buffer>,
@@ -23,7 +27,7 @@ export async function* readJsonRecords(
 ): AsyncGenerator<unknown[], void, void> {
   let records: unknown[] = []
   let bytes = 0
-  /** The bytes of the current record that arrived in earlier chunks. */
+  /** The bytes of the current record that earlier chunks contained. */
   let earlierBytes: Buffer[] = []
   let earlierByteCount = 0
   let depth = 0
@@ -77,7 +81,7 @@ export async function* readJsonRecords(
       }
     }
     if (depth === 0) continue
-    // The part is copied, because the source reuses the buffer for the next chunk.
+    // Copies the bytes, because the source reuses the buffer for the next chunk.
     earlierBytes.push(Buffer.from(chunk.subarray(from)))
     earlierByteCount += chunk.length - from
     if (earlierByteCount > maxRecordLength) throw createResponseProblem(system, 'list of records below 16 MB')

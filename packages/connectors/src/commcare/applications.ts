@@ -21,7 +21,7 @@ export interface CommCareForm {
 }
 
 export const commCareName = 'CommCare'
-/** The page is small, because each application contains all its questions. */
+/** Applications per page. The page is small, because each application contains all its questions. */
 const maxApplicationsPerPage = 10
 
 export async function listApplications(http: HttpSession, domain: string): Promise<CommCareApplication[]> {
@@ -54,7 +54,7 @@ function parseApplication(application: unknown): CommCareApplication {
 
 const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
-/** Returns the forms by their xmlns. If several applications contain a form, its columns come from the questions of all of them. */
+/** Returns the forms by their xmlns. A form's columns come from its questions in all applications that contain it. */
 export function listForms(applications: readonly CommCareApplication[]): Map<string, CommCareForm> {
   const forms = new Map<string, CommCareForm>()
   for (const application of applications)
@@ -105,7 +105,10 @@ const getColumnId = ({ path, groups = [] }: KnownColumn): string => [...groups, 
 /** Returns the path relative to the form: `child/name` for `/data/child/name`. */
 const getFormPath = (path: unknown): string => (toText(path) ?? '').split('/').slice(2).join('/')
 
-/** Returns a name as text. A translated name is an object by language; the result is the English name or else the first one. */
+/**
+ * Returns a name as text. A translated name is an object by language; the result is the English name or, if absent, the
+ * first one.
+ */
 function getTranslation(name: unknown): string | undefined {
   if (typeof name !== 'object' || name === null) return toText(name)
   const { en, ...others } = name as Record<string, unknown>

@@ -18,14 +18,16 @@ import { createNextCursor } from '../http-connector/paging.ts'
 
 type CommCareSettings = SettingsOf<typeof connectorTypes.commcare>
 
-/** CommCare HQ: a table for each form, with its repeat groups as child tables, and a table for each case type. */
+/**
+ * Reads CommCare HQ. Each form becomes a table, each repeat group of a form a child table, and each case type a table.
+ */
 export const commcare: HttpSystem<CommCareSettings> = {
   name: commCareName,
   canReadIncrement: () => true,
   createCursor: (moment) => moment,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
-    // Users often copy the address of their project space, so the path from `/a/` on is removed.
+    // Users often copy the address of their project space from the browser, so the path from `/a/` on is removed.
     url: url.replace(/\/a\/[^/?#]+.*$/, ''),
     ignoredSegments: ['api'],
     headers: {
@@ -63,7 +65,7 @@ export const commcare: HttpSystem<CommCareSettings> = {
           name: isUnique ? `form ${title}` : `form ${title} ${getLastSegment(xmlns)}`,
           key: ['id'],
           columns: [...submissionColumns, ...(form?.columns ?? [])],
-          // CommCare returns all answers as text.
+          // CommCare returns all answers as text, so types are inferred from texts.
           inferStrings: true,
           isStoredAsJson: (path) => path === 'attachments',
           async *readPages(cursor) {
@@ -128,8 +130,8 @@ function getDomain({ within, settings }: SystemContext<CommCareSettings>): strin
 const casesPerPage = 500
 
 /**
- * Reads cases in the order in which the server received them, and follows the links to the next pages. The result includes
- * closed cases; the API omits deleted cases.
+ * Reads cases in the order in which CommCare received them, and follows the links to the next pages. Includes closed
+ * cases. The API leaves out deleted cases.
  */
 async function* readCases(
   http: HttpSession,
@@ -146,7 +148,7 @@ async function* readCases(
     const next = toText(parseObject(response, commCareName)['next'])
     yield { records, cursor: next === undefined ? createNextCursor(latest, http.startedAt(), since) : undefined }
     if (next === undefined) return
-    // The link already contains all parameters of the query.
+    // The link to the next page already contains all query parameters.
     path = http.resolveLink(next)
     query = {}
   }

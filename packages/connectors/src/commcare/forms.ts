@@ -13,8 +13,9 @@ export interface FormQuery {
 const maxFormsPerPage = 1_000
 
 /**
- * Reads forms in the order in which the server received them. Each page starts at the timestamp where the previous page ended, because offsets shift
- * while the server receives forms. Increments always request archived forms, so that a form that was archived later is updated.
+ * Reads forms in the order in which CommCare received them. Each page starts at the timestamp at which the previous
+ * page ended; paging by offset would skip or repeat forms while CommCare receives new ones. Increments always request
+ * archived forms too, so that a form that was archived after it was loaded is updated.
  */
 export async function* readForms(
   http: HttpSession,
@@ -25,7 +26,10 @@ export async function* readForms(
   let offset = 0
   let limit = maxFormsPerPage
   let latest = ''
-  /** Submissions that were already read and have the timestamp at which the next page starts. */
+  /**
+   * Keys of the submissions that were already read and have the timestamp at which the next page starts. They are
+   * skipped there.
+   */
   let readSubmissionKeys = new Set<string>()
   for (;;) {
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
@@ -53,7 +57,7 @@ export async function* readForms(
     }
     if (isLast) return
     if (end === '' || end === start) {
-      // More submissions have this timestamp than a page can hold, so the next page continues by offset.
+      // More submissions have this timestamp than fit on a page, so the next page continues by offset.
       offset += records.length
       for (const record of records) readSubmissionKeys.add(getSubmissionKey(record))
     } else {
@@ -71,8 +75,9 @@ const getSubmissionKey = (record: unknown): string =>
   `${toText((record as { id?: unknown } | null)?.id)} ${getIndexedOn(record)}`
 
 /**
- * Returns a submission without artifacts of its XML source: attributes become fields, unanswered questions are omitted, and a
- * repeat group is always a list, even with one entry. The field `xform` contains the name, version and xmlns of the form.
+ * Returns a submission without artifacts of its XML source: attributes become fields, unanswered questions are omitted,
+ * and a repeat group is always a list, even with one entry. The field `xform` contains the name, version and xmlns of
+ * the form.
  */
 export function parseSubmission(record: unknown, form: CommCareForm | undefined): unknown {
   const answers = (record as { form?: unknown } | null)?.form

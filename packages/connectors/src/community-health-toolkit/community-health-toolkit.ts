@@ -16,8 +16,9 @@ type ChtSettings = SettingsOf<typeof connectorTypes.communityHealthToolkit>
 const chtName = 'the Community Health Toolkit'
 
 /**
- * Community Health Toolkit (CHT). The pipeline's own table has a row for each report and contact. Each form and each kind of
- * contact has a further table with the contents. All rows come from the changes feed of CouchDB, which is read once.
+ * Reads the Community Health Toolkit (CHT). The pipeline's own table has one row per report and contact. Each form and
+ * each kind of contact has a further table with its contents. All rows come from CouchDB's changes feed, which is read
+ * once.
  */
 export const communityHealthToolkit: HttpSystem<ChtSettings> = {
   name: chtName,
@@ -46,17 +47,18 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
       name: 'documents',
       key: ['_id'],
       columns: [...documentColumns, ...(codes ?? []).map(createReportColumn)],
-      // Forms store all answers as text.
+      // Forms store all answers as text, so types are inferred from texts.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments',
       async *readPages(cursor) {
         let lastSequence: string | undefined
         for await (const { results, sequence } of readChanges(http, cursor)) {
-          // Only increments include deleted documents; a full read omits them.
+          // Only increments include deleted documents, so that their rows can be removed; a full read leaves them out.
           const documents = results.map((result) => parseDocument(result, filter, cursor !== undefined))
           const records = documents.filter((document) => document !== undefined)
           lastSequence = sequence
-          // Pages without selected documents are not yielded: a rare form can be missing on many consecutive pages.
+          // Pages without selected documents are not yielded, because a rare form can be missing on many consecutive
+          // pages.
           if (records.length > 0) yield { records, cursor: sequence }
         }
         if (lastSequence !== undefined) yield { records: [], cursor: lastSequence }
@@ -71,14 +73,14 @@ const documentColumns: KnownColumn[] = [
   { path: 'deleted', dataType: 'BOOLEAN' },
 ]
 
-/** Declares a column of a selected form, so that the form's table exists before its first report. */
+/** Declares a column of a selected form. This creates the form's table even before its first report. */
 const createReportColumn = (code: string): KnownColumn => ({
   path: 'reported_date',
   dataType: 'TIMESTAMPTZ',
   groups: [`report ${code}`],
 })
 
-/** Lists the forms of reports. The API also returns forms that create contacts, which are omitted. */
+/** Lists the forms of reports. Leaves out forms that create contacts, which the API also returns. */
 async function listForms({ http }: SystemContext): Promise<SourceOption[]> {
   const files = parseList(await http.getJson('api/v1/forms'), chtName)
   const codes = files.flatMap((file) => (typeof file === 'string' ? [file.replace(/\.xml$/, '')] : []))
@@ -88,7 +90,10 @@ async function listForms({ http }: SystemContext): Promise<SourceOption[]> {
 
 const maxChangesPerPage = 1_000
 
-/** Reads the changes feed of CouchDB from the sequence in `cursor`. The feed has each document once, in its current version. */
+/**
+ * Reads CouchDB's changes feed from the sequence number in `cursor`. The feed contains each document once, in its
+ * current version.
+ */
 async function* readChanges(
   http: HttpSession,
   cursor: unknown,
@@ -106,7 +111,7 @@ async function* readChanges(
     const results = parseList(page, 'CouchDB', 'results')
     const { last_seq: lastSequence, pending } = parseObject(page, 'CouchDB')
     const sequence = toText(lastSequence) ?? since
-    // CouchDB can return different texts for the same sequence. An empty page therefore keeps the cursor unchanged.
+    // CouchDB can return different texts for the same sequence number. So an empty page keeps the cursor unchanged.
     if (results.length === 0) return
     yield { results, sequence }
     if (pending === 0 || sequence === since) return
@@ -121,12 +126,13 @@ interface DocumentFilter {
 
 type DocumentFields = Readonly<Record<string, unknown>>
 
-/** The default kinds of contacts, for installations that do not configure their own. */
+/** CHT's default kinds of contacts, for installations that do not configure their own. */
 const contactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
 
 /**
- * Converts a document to a row. The contents are the only row of a nested group, because each group becomes a table: one for each form and each kind
- * of contact. Returns undefined for a document that is neither a report nor a contact, or that the settings exclude.
+ * Converts a document to a row. The contents become the single row of a nested group, and each group becomes a table of
+ * its own: one per form and per kind of contact. Returns undefined if the document is neither a report nor a contact,
+ * or if the settings exclude it.
  */
 function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: boolean): object | undefined {
   const { id, deleted, doc } = (result ?? {}) as DocumentFields
@@ -150,7 +156,10 @@ function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: 
   }
 }
 
-/** Returns the group of a report or contact. Returns undefined for other documents, and for those that the settings exclude. */
+/**
+ * Returns the group (form or kind of contact) of a document. Returns undefined if it is neither a report nor a contact,
+ * or if the settings exclude it.
+ */
 function findGroup(
   { type, form, contact_type: contactType }: DocumentFields,
   { forms, contacts }: DocumentFilter,
@@ -169,7 +178,7 @@ function parseTimestamp(value: unknown): unknown {
   return typeof time === 'number' && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : value
 }
 
-/** Removes unanswered questions, which have empty strings as answers. */
+/** Removes unanswered questions, which have an empty string as the answer. */
 function omitEmptyAnswers(value: unknown): object {
   return Object.fromEntries(
     Object.entries(value as object).flatMap(([key, answer]): [string, unknown][] => {

@@ -2,56 +2,62 @@ import type { IncrementRequest } from './increments/plan-increment.ts'
 
 /** A database to read: its address, the login, and a query or tables. */
 export interface DatabaseConfig {
-  /** The folder of the connector, such as `mysql`. Its file `<kind>-session.ts` exports `engine` and imports the driver. */
+  /**
+   * The folder of the connector, such as `mysql`. Its file `<kind>-session.ts` exports `engine` and imports the driver.
+   */
   kind: string
   host: string
   port: number
   database: string
   username: string
   password: string
-  /** Whether the connection uses TLS. */
+  /** True if the connection uses TLS. */
   ssl: boolean
-  /** Whether any certificate of the server is accepted. */
+  /** True if the connection accepts any server certificate. */
   trustServerCertificate: boolean
   query?: string
   tables?: readonly DatabaseTable[]
-  /** The increments of the query. Absent for a read without `incremental` settings. */
+  /** The settings for reading only changes of the query. Absent without `incremental` settings. */
   increment?: IncrementRequest
 }
 
 export interface DatabaseTable {
-  /** The default is the default schema of the login. */
+  /** The schema of the table. Default: the default schema of the login. */
   schema?: string
   name: string
   increment?: IncrementRequest
 }
 
-/** An IP address of a host; `family` is 4 or 6. */
+/** An IP address to which a host name resolves. `family` is 4 or 6. */
 export interface ResolvedAddress {
   address: string
   family: number
 }
 
 /**
- * Resolves a host to the IP addresses that this process may connect to. The caller connects to one of these without a second DNS lookup, which could
- * return another address. Throws an error with a message for users if no address is allowed; its code is ENOTFOUND if the host does not exist.
+ * Resolves a host name to the IP addresses to which this process may connect. The caller connects to one of them
+ * directly, because a second DNS lookup could return another address. Throws an error with a message for users if no
+ * address is allowed; its code is ENOTFOUND if the host does not exist.
  */
 export type AddressResolver = (host: string, port: number) => Promise<readonly ResolvedAddress[]>
 
 /** Timeouts in milliseconds, and size limits. */
 export interface DatabaseLimits {
-  /** Time for one address to accept a connection. */
+  /** Maximum time for one address to accept a connection. */
   connect: number
-  /** Time from the connection to the first byte, for servers that send first. */
+  /** Maximum time from the connection to the first byte, for databases that send first. */
   greeting: number
-  /** Time from the connection to a completed sign-in. */
+  /** Maximum time from the connection to a completed login. */
   signIn: number
-  /** Time without data from the database before the first row. It is long, because a query may sort first. */
+  /**
+   * Maximum time without data from the database before the first row. It is long, because a query may sort all rows
+   * first.
+   */
   firstRow: number
-  /** Time without data from the database after the first row. */
+  /** Maximum time without data from the database after the first row. */
   silence: number
   chunkBytes: number
-  /** Maximum number of chunks that wait for the warehouse before reading pauses. */
+  /** The maximum number of chunks that wait for the warehouse; above that, reading pauses. */
   chunksInFlight: number
 }
 

@@ -28,7 +28,10 @@ type DatabaseSettings = Extract<SourceBody, { type: DatabaseType }>
 /** Maximum number of tables in the list of options. */
 const maxTableOptions = 50_000
 
-/** Creates a connector that reads a query or a table of a database. It connects only to addresses that the context allows. */
+/**
+ * Creates a connector that reads a query or a table of a database. It connects only to addresses that the context
+ * allows.
+ */
 export function createDatabaseConnector(product: DatabaseProduct, { allowed }: ConnectorContext): Connector {
   const resolve = outgoingAddresses({ allowed })
   const resolveAddresses = async (host: string, port: number) => (await resolve(host, port)).addresses
@@ -38,13 +41,16 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
     const { tables: _, increment: __, ...server } = getDatabaseConfig(product.kind, request)
     const config = { ...server, query: product.tablesQuery }
     const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), maxTableOptions, signal)
-    // The query returns two name columns, which are text in every database.
+    // The query returns two columns, schema and name, which are text in every database.
     return (rows as [string, string][])
       .map(([schema, name]) => ({ id: `${schema}.${name}`, code: schema, name }))
       .toSorted((one, other) => (one.id < other.id ? -1 : 1))
   }
 
-  /** Lists the columns of the table `within`, or of the query or table in the settings; the code of a column is its type. */
+  /**
+   * Lists columns: those of the table `within`, or else of the query or table in the settings. The code of a column is
+   * its type.
+   */
   async function listColumns(request: ReadRequest, signal: AbortSignal): Promise<Column[]> {
     const { increment: _, query, tables = [], ...server } = getDatabaseConfig(product.kind, request)
     const table = request.within === undefined ? tables[0] : parseTableId(request.within)
@@ -54,7 +60,10 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
     return await listStatementColumns({ ...server, ...statement } as DatabaseConfig, resolveAddresses, signal)
   }
 
-  /** Yields the only table or the query under the name of the pipeline's own table, or several tables and the list of them. */
+  /**
+   * Yields one stream under the name of the pipeline's own table if there is one query or table. For several tables,
+   * yields each of them and a list of them.
+   */
   function readRows(
     request: ReadRequest,
     report: ReadReporter,
@@ -101,7 +110,9 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
   }
 }
 
-/** The increments of a read. Without it, `incremental` is checked against the columns. */
+/**
+ * The settings for reading changes. If absent, nothing is read and `incremental` is only checked against the columns.
+ */
 interface ReadIncrement {
   storesCursor: boolean
   /** The positions from which the increments continue. Absent for a full read. */
@@ -149,13 +160,16 @@ const listPositionNames = (tables: readonly DatabaseTable[], ownTable = 'preview
 const findStart = (request: ReadRequest) =>
   findIncrementStart(request, listPositionNames((request.settings as DatabaseSettings).tables ?? [], request.table))
 
-/** Splits the id of a table option. The part before the first point is the schema. */
+/** Splits the id of a table option. The part before the first dot is the schema. */
 function parseTableId(id: string): DatabaseTable {
   const point = id.indexOf('.')
   return point > 0 ? { schema: id.slice(0, point), name: id.slice(point + 1) } : { name: id }
 }
 
-/** Yields the stream of the query or of the only table under the name of the pipeline's own table, which is empty in a stream. */
+/**
+ * Yields the stream of the query or of the only table as the pipeline's own table. In a row stream, the own table has
+ * an empty name.
+ */
 async function* toOwnTable(
   streams: AsyncIterable<DatabaseRowStream>,
   request: ReadRequest,

@@ -7,17 +7,19 @@ export type StoredConnection = Omit<Extract<SourceBody, { type: DatabaseType }>[
 
 /** The parts of a database connector that work without its driver. */
 export interface DatabaseProduct {
-  /** The folder of the connector, such as `mysql`. Its file `<kind>-session.ts` exports `engine` and imports the driver. */
+  /**
+   * The folder of the connector, such as `mysql`. Its file `<kind>-session.ts` exports `engine` and imports the driver.
+   */
   kind: string
   /** Returns the connection URL without credentials. `host` is in brackets if it is an IPv6 address. */
   formatConnectionUrl(connection: StoredConnection & { host: string; port: number }): string
   /**
-   * A query for the schema and name of all tables and views that the login may read, without system tables. It has no ORDER BY,
-   * because some databases cannot describe a sorted query.
+   * A query for the schema and name of all tables and views that the login may read, without system tables. It has no
+   * ORDER BY, because some databases cannot describe a sorted query.
    */
   tablesQuery: string
 }
 
-/** Returns the SSL mode as PostgreSQL and databases that derive from it name it. */
+/** Returns the SSL mode in the terms of PostgreSQL and databases that derive from it. */
 export const getSslMode = ({ ssl, trustServerCertificate }: StoredConnection) =>
   !ssl ? 'disable' : trustServerCertificate ? 'require' : 'verify-full'

@@ -5,55 +5,73 @@ import type { TupleSink } from './tuple-sink.ts'
 import type { CursorSource, IncrementRequest } from './increments/plan-increment.ts'
 import type { RowFilter } from './increments/row-filter.ts'
 
-/** The statement that one row stream reads: a query of the user, or a table. */
+/** The statement of one row stream: a user's query, or a table. */
 export type SourceStatement = { table: string; increment?: IncrementRequest } & (
   | { query: string }
   | { schema?: string; name: string }
 )
 
-/** Returns the statement as messages name it: the table as in the settings, or `the query`. */
+/** Formats the statement for messages: the table's name from the settings, or `the query`. */
 export function formatStatementName(statement: SourceStatement): string {
   if ('query' in statement) return 'the query'
   return statement.schema ? `${statement.schema}.${statement.name}` : statement.name
 }
 
-/** A note about a stream for the log of the run. Each note is sent once. */
+/** A note about a stream for the run's log. Each note is sent once. */
 export interface ReadNote {
   level: 'INFO' | 'WARN'
   message: string
 }
 
-/** A column without its name in the warehouse, which is derived from all labels together. */
+/**
+ * A column without its name in the warehouse. Names are derived later from all labels together, because they must be
+ * unique.
+ */
 export type DescribedColumn = Omit<Column, 'name'>
 
 export interface SessionParameters {
   config: DatabaseConfig
   addresses: readonly ResolvedAddress[]
   limits: DatabaseLimits
-  /** The sockets that were opened for the session. Their received bytes can be counted before the session exists. */
+  /**
+   * The sockets opened for the session. Their received bytes are counted even before the session exists, for the
+   * silence timeout.
+   */
   openedSockets: Socket[]
 }
 
-/** A statement as the database describes it. No rows are read yet, and other statements may be described before they are. */
+/**
+ * A statement that the database has described, that is, named its columns. Its rows are not read yet, and other
+ * statements may be described first.
+ */
 export interface DescribedStatement extends Pick<CursorSource, 'findLargest'> {
   columns: DescribedColumn[]
   notes: ReadNote[]
-  /** The database's estimate of the bytes of all rows. Absent if it has none. */
+  /** The database's estimate of the total bytes of all rows. Absent if the database has no estimate. */
   bytes?: number
-  /** Reads the rows that the filter includes. Returns notes about the rows. */
+  /** Reads the rows that match the filter into the sink. Returns notes about the rows. */
   read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]>
 }
 
-/** A signed-in, read-only connection. Methods throw errors of the driver, which `classifyError` of the engine explains. */
+/**
+ * A read-only connection after login. Methods throw the driver's errors, which `classifyError` of the engine
+ * classifies.
+ */
 export interface DatabaseSession extends AsyncDisposable, Pick<CursorSource, 'readClock'> {
   readonly notes: ReadNote[]
-  /** Returns a number that grows while the database responds, such as the number of received bytes. */
+  /**
+   * Returns a number that grows while the database responds, such as the number of received bytes. The silence timeout
+   * uses it.
+   */
   received(): number
-  /** Returns the columns of a statement as the database describes them, without reading rows. */
+  /** Returns the columns of a statement without reading rows. */
   describe(statement: SourceStatement): Promise<DescribedStatement>
-  /** Asks the database to stop the current query and ends the connection. Can be called at any time. */
+  /** Requests the database to stop the current query, and closes the connection. Can be called at any time. */
   cancel(): Promise<void>
-  /** Runs an operation. If it fails, the transaction and its snapshot stay usable. Absent if every error ends the transaction. */
+  /**
+   * Runs an operation that may fail without ending the transaction and its snapshot. Absent if every error ends the
+   * transaction.
+   */
   withSavepoint?<T>(operation: () => Promise<T>): Promise<T>
 }
 
@@ -61,8 +79,8 @@ export interface DatabaseEngine {
   name: string
   open(access: SessionParameters): Promise<DatabaseSession>
   /**
-   * Returns the problem code of an error. An unknown error of the database or its driver is STATEMENT_FAILED with the original
-   * message. Returns undefined for an error that comes from neither.
+   * Returns the problem code for an error. An unknown error of the database or driver becomes STATEMENT_FAILED with the
+   * original message. Returns undefined for any other error.
    */
   classifyError(error: unknown, config: DatabaseConfig): ClassifiedError | undefined
 }
@@ -75,7 +93,7 @@ export async function loadEngine(kind: string): Promise<DatabaseEngine> {
 
 export interface ClassifiedError {
   code: DatabaseProblemCode
-  /** The database's message, if it helps to correct the statement. */
+  /** The database's own message. Set if it helps the user to correct the statement. */
   detail?: string
 }
 
@@ -101,7 +119,7 @@ export type DatabaseProblemCode =
   | 'STATEMENT_FAILED'
   | 'SOURCE_SILENT'
 
-/** The statement is not a query, or the connector cannot read this query for the reason in `detail`. */
+/** The statement is not a query, or the connector cannot read this query. `detail` contains the reason. */
 export class StatementNotAllowedError extends Error {
   override readonly name = 'StatementNotAllowed'
   readonly detail: string | undefined
@@ -112,17 +130,22 @@ export class StatementNotAllowedError extends Error {
   }
 }
 
-/** A table exists, but has no columns that the login may see. */
+/** The table exists, but the login may not see any of its columns. */
 export class NoColumnsError extends Error {
   override readonly name = 'NoColumns'
 }
 
-/** Throws if a statement returns no columns: it is not a query, or its table has none. */
+/**
+ * Throws if a statement returns no columns: either it is not a query, or the login may not see any column of its table.
+ */
 export function assertHasColumns(columns: readonly unknown[], statement: SourceStatement): void {
   if (columns.length === 0) throw 'name' in statement ? new NoColumnsError() : new StatementNotAllowedError()
 }
 
-/** Returns the text of the statement. For a table, this is a query of its readable columns. `quoted` quotes a name in the syntax of the database. */
+/**
+ * Returns the SQL of the statement. For a table, it selects the readable columns. `quoted` quotes a name in the
+ * database's syntax.
+ */
 export function buildStatement(statement: SourceStatement, quoted: (name: string) => string, columns = '*'): string {
   if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
   const { schema, name } = statement
@@ -130,8 +153,9 @@ export function buildStatement(statement: SourceStatement, quoted: (name: string
 }
 
 /**
- * Returns a query that evaluates expressions over the columns c1, c2 … of an inner query. The database has already parsed the inner query alone, so
- * it is complete: its brackets, quotes and comments cannot reach outside. A line break ends a line comment at its end.
+ * Embeds a query as a subquery with columns c1, c2, … and returns a query that evaluates expressions over them. The
+ * database has already parsed the inner query alone, so its brackets, quotes and comments are complete and cannot
+ * affect the outer query. A line break after it ends a trailing line comment.
  */
 export function wrapQuery(query: string, expressions: readonly string[], columns: number, where = ''): string {
   const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')

@@ -22,7 +22,7 @@ export function defineDatabaseConnector<Type extends DatabaseType>(
       assertQueryOrTables(body)
       assertIncrements(body)
     },
-    // The password may only be sent to the server it was entered for, and only with the same TLS settings.
+    // The password may only be sent to the server for which it was entered, and only with the same TLS settings.
     getSecretAudience({ jdbcSource: { hostname, port = defaultPort, ssl = false, trustServerCertificate = false } }) {
       return [hostname.includes('${') ? hostname : hostname.toLowerCase(), port, ssl, trustServerCertificate]
     },
@@ -62,7 +62,8 @@ function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQ
 
 /** Throws if two entries would fill the same table. */
 function assertDistinctTables(tables: NonNullable<DatabaseBody['tables']>): void {
-  // A run checks the names that contain variables.
+  // Names with variables are unknown here, so they count as distinct. A run checks them after it has replaced the
+  // variables.
   const names = nameFurtherTables('…', tables).map((name, index) =>
     tables[index]!.name.includes('${') ? `${index}` : name,
   )
@@ -70,7 +71,9 @@ function assertDistinctTables(tables: NonNullable<DatabaseBody['tables']>): void
   if (clash >= 0) throw new InvalidSetting(`/tables/${clash}`, describeNameClash(tables, names, clash))
 }
 
-/** Throws if only some tables have `incremental`, because a load merges or replaces all of its tables. */
+/**
+ * Throws if only some tables have `incremental`. A load either merges into all of its tables or replaces all of them.
+ */
 function assertIncrements({ incremental, tables = [] }: Pick<DatabaseBody, 'incremental' | 'tables'>): void {
   const without = tables.findIndex((table) => !table.incremental)
   if (incremental || without < 0 || tables.every((table) => !table.incremental)) return

@@ -19,10 +19,10 @@ import type { StoredCursor } from './increments/increment-settings.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 
-/** A stream of a statement. `cursor` is the position of the next increment. */
+/** The row stream of one statement. `cursor` returns the position at which the next increment starts. */
 export interface DatabaseRowStream extends Omit<RowStream, 'cursor'> {
   cursor?(): StoredCursor
-  /** Returns the number of rows that have been read, including rejected ones. */
+  /** Returns the number of rows read until now, including rejected rows. */
   rowsRead(): number
 }
 
@@ -31,9 +31,10 @@ interface DatabaseSource extends DataSource<DatabaseConfig> {
 }
 
 /**
- * Reads a database as row streams: one for the query, or one for each table. A thread holds the connection and encodes the rows, so that the event
- * loop stays free and memory use does not depend on the number of rows. The consumer must read the rows of a stream before it requests the next one.
- * All tables are read in one snapshot if the database supports snapshots. README.md in this directory describes each database.
+ * Reads a database as row streams: one for the query, or one per table. A separate thread holds the connection and
+ * encodes the rows, so that the event loop stays responsive and memory use does not depend on the number of rows. The
+ * caller must read all rows of a stream before it requests the next stream. All tables are read in one snapshot if the
+ * database supports snapshots. README.md in this directory describes each database.
  */
 export function createDatabaseSource(
   resolveAddresses: AddressResolver,
@@ -42,7 +43,10 @@ export function createDatabaseSource(
   return { read: (config, report, signal) => readDatabase(config, resolveAddresses, limits, report, signal) }
 }
 
-/** Checks that the database is reachable, accepts the login, and can run the query or read the tables. Reads no rows. Throws `SourceProblem`. */
+/**
+ * Checks that the database is reachable, accepts the login, and can run the query or read the tables. Reads no rows.
+ * Throws `SourceProblem` if not.
+ */
 export async function testDatabaseConnection(...connection: Parameters<typeof listStatementColumns>): Promise<void> {
   await listStatementColumns(...connection)
 }
@@ -108,7 +112,7 @@ async function* readDatabase(
   reading.end()
 }
 
-/** Reports that an increment was requested, but everything is read. */
+/** Logs why everything is read although an increment was requested. */
 export function reportFullRead(report: ReadReporter, reason: string): void {
   report.log('INFO', 'MEDIUM', reason)
   report.readsEverything?.(reason)
@@ -133,7 +137,7 @@ async function resolveHost(config: DatabaseConfig, connectable: AddressResolver)
   }
 }
 
-/** Reads the statements of one thread, one after another. */
+/** Reads the statements of one reader thread, one after another. */
 class DatabaseReader implements AsyncDisposable {
   readonly #report: ReadReporter
   readonly #thread: ReturnType<typeof startDatabaseThread>
@@ -146,12 +150,12 @@ class DatabaseReader implements AsyncDisposable {
     this.#thread = startDatabaseThread(job, signal)
   }
 
-  /** Returns the descriptions of all statements. Throws the problem of those that cannot be read. */
+  /** Returns the descriptions of all statements. Throws one problem that names all tables that cannot be read. */
   async describeAll(): Promise<StatementDescription[]> {
     const descriptions: StatementDescription[] = []
     while (descriptions.length < this.#statements.length) {
       const message = await this.#thread.receive()
-      // Shows that the database responds, so that the run does not end because it reads no rows yet.
+      // Reports progress although no row was read. The database responds, so the run must not end as stalled.
       this.#report.progress({})
       if (message.kind === 'connected') this.log(message.notes)
       else if (message.kind === 'unreadable') this.#report.log('ERROR', 'HIGH', message.message)
@@ -160,13 +164,13 @@ class DatabaseReader implements AsyncDisposable {
     return descriptions
   }
 
-  /** Reads the rows of a statement. `onEnd` receives their number, including rejected rows. */
+  /** Yields the rows of a statement. `onEnd` receives the number of rows, including rejected ones. */
   async *rows(
     statement: number,
     types: readonly StoredType[],
     onEnd: (rows: number) => void,
   ): AsyncGenerator<TupleChunk, void, void> {
-    // The database declares the column types, so they never have to be widened in a second read.
+    // The database declares the column types. So, unlike for files, a second read with wider types is never needed.
     if (this.#readStatements.has(statement))
       throw new Error('Internal error: the rows of a database statement were requested twice.')
     this.#readStatements.add(statement)
@@ -195,7 +199,7 @@ class DatabaseReader implements AsyncDisposable {
     }
   }
 
-  /** Ends the thread after the last statement. */
+  /** Ends the thread. Call it after the last statement. */
   end(): void {
     this.#thread.send({ kind: 'end' })
   }
@@ -208,7 +212,7 @@ class DatabaseReader implements AsyncDisposable {
     for (const { level, message } of notes) this.#report.log(level, level === 'WARN' ? 'MEDIUM' : 'LOW', message)
   }
 
-  /** Adds the name of the table to a rejected row if there are several tables, because their lines are counted separately. */
+  /** Adds the table's name to a rejected row if there are several tables, because lines are counted per table. */
   #nameTable(statement: number, row: RejectedRow): RejectedRow {
     if (this.#statements.length === 1) return row
     return { ...row, reason: `${formatStatementName(this.#statements[statement]!)}: ${row.reason}` }
@@ -220,9 +224,9 @@ function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThre
   const { kind, host } = job.config
   const program = new URL('./database-thread.ts', import.meta.url)
   const resourceLimits = { maxYoungGenerationSizeMb: 4 }
-  // The thread gets no environment variables of the process, because drivers read passwords and settings from some of them and
-  // would send them to the server. The only exception is the compile cache, which saves compiling the modules for each thread.
-  // Node reports the subdirectory for its own version, so the parent directory is passed.
+  // The thread gets no environment variables of this process, because drivers read passwords and settings from some of
+  // them and would send them to the server. The only exception is the compile cache, which avoids compiling the modules
+  // in each thread. Node reports the subdirectory of its own version, so the parent directory is passed.
   const compiled = getCompileCacheDir()
   const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
   const reading = `the database at ${host}`

@@ -11,18 +11,27 @@ import { nameStatement, type PlannedStatement, planStatements } from './plan-sta
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
 
-/** The state that decides which timeout applies: none while the consumer is slow, and a longer one before the first row. */
+/**
+ * The state that determines which silence timeout applies: none while the consumer is slow, and a longer one before the
+ * first row.
+ */
 type WatchedSink = Pick<TupleSink, 'isFull' | 'rows'>
 
-/** The state before rows are read. It uses the timeout for later rows, because a locked table can block the description of its columns. */
+/**
+ * The state before rows are read. The timeout for later rows applies, because describing the columns of a locked table
+ * can block.
+ */
 const beforeRows: WatchedSink = { isFull: false, rows: 1 }
 
-/** The state until the database returns its first row, which can take long if it scans the whole table first. */
+/**
+ * The state after the query was sent and before its first row. The timeout is long, because the database may scan the
+ * whole table first.
+ */
 const beforeFirstRow: WatchedSink = { isFull: false, rows: 0 }
 
 const mainThreadPort = parentPort
 const { config, addresses, statements, limits } = workerData as DatabaseJob
-// A thread talks to one database, so it loads only this driver.
+// A thread connects to one database, so it loads only that database's driver.
 const databaseEngine = await loadEngine(config.kind)
 
 const pendingCommands: DatabaseCommand[] = []
@@ -41,13 +50,15 @@ mainThreadPort.on('message', (command: DatabaseCommand) => {
   onCommand?.()
 })
 
-/** Cancels the query, which the database would otherwise continue after its connection closed, and ends the thread. */
+/**
+ * Cancels the query and ends the thread. The database would otherwise continue the query after the connection closed.
+ */
 async function cancelAndExit(): Promise<void> {
   await cancelQuery()
   process.exit()
 }
 
-/** Asks the database to cancel the query, and waits at most a second for it, so that the thread can end in any case. */
+/** Requests the database to cancel the query. Waits at most one second, so that the thread ends in any case. */
 async function cancelQuery(): Promise<void> {
   const timeoutController = new AbortController()
   const limit = sleep(1_000, undefined, { signal: timeoutController.signal }).catch(() => {})
@@ -65,7 +76,10 @@ async function receiveCommand(): Promise<DatabaseCommand> {
   }
 }
 
-/** Sends a message unless the thread is ending. After a cancellation, a query can look complete although rows are missing. */
+/**
+ * Sends a message to the main thread, unless this thread is ending. After a cancellation, a query can look complete
+ * although rows are missing.
+ */
 function sendMessage(message: DatabaseMessage, transfer: ArrayBuffer[] = []): void {
   if (!isEnding) mainThreadPort.postMessage(message, transfer)
 }
@@ -89,7 +103,7 @@ async function readStatements(session: DatabaseSession): Promise<void> {
   sendMessage({ kind: 'finished' })
 }
 
-/** Reads and sends the rows of a statement. Returns their number. */
+/** Reads the rows of a statement and sends them to the main thread. Returns the number of rows. */
 async function sendStatementRows(
   session: DatabaseSession,
   { described, filter }: PlannedStatement,
@@ -112,7 +126,10 @@ async function sendStatementRows(
   return sink.rows
 }
 
-/** Runs an operation that describes a statement. The search for the largest cursor can scan all rows before it returns anything. */
+/**
+ * Runs an operation that describes a statement. If it searches for the largest cursor value, it can scan all rows
+ * before it returns anything, so the longer timeout applies.
+ */
 function runDescription<T>(
   session: DatabaseSession,
   { mayScan }: { mayScan: boolean },
@@ -121,7 +138,7 @@ function runDescription<T>(
   return runWithSilenceTimeout(session, mayScan ? beforeFirstRow : beforeRows, act)
 }
 
-/** Opens a session. The silence timeout also applies while the connection is being set up. */
+/** Opens a session. The silence timeout already applies during connection and login. */
 function openSession(): Promise<DatabaseSession> {
   const currentSession: Socket[] = []
   const received = () => currentSession.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
@@ -130,7 +147,7 @@ function openSession(): Promise<DatabaseSession> {
   )
 }
 
-/** Runs an operation. Ends the thread with the problem SOURCE_SILENT if the database sends no data for too long. */
+/** Runs an operation. If the database sends no data for too long, ends the thread with the problem SOURCE_SILENT. */
 async function runWithSilenceTimeout<T>(
   session: Pick<DatabaseSession, 'received'>,
   what: Parameters<typeof watchForSilence>[1],
@@ -149,7 +166,7 @@ async function runWithSilenceTimeout<T>(
 }
 
 /**
- * Reports a problem and ends the thread, after cancelling the query if `cancels` is set. Only the first problem is reported,
+ * Reports a problem and ends the thread. With `cancels`, first cancels the query. Only the first problem is reported,
  * because later ones are its consequences.
  */
 async function endWithProblem(problem: SourceProblem, { cancels }: { cancels: boolean }): Promise<void> {
@@ -159,7 +176,7 @@ async function endWithProblem(problem: SourceProblem, { cancels }: { cancels: bo
   const { code, message, cause } = problem
   mainThreadPort.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage, [])
   mainThreadPort.close()
-  // The process exits after a second, because the driver may wait for a response that never arrives.
+  // Exits after one second, because the driver may wait for a response that never arrives.
   setTimeout(() => process.exit(), 1_000).unref()
 }
 
@@ -172,14 +189,17 @@ try {
 } catch (error) {
   if (!isEnding) {
     const problem = findDatabaseProblem(error, config, databaseEngine, isSignedIn)
-    // An error without a known problem is a bug. It ends the thread, and the main thread logs it.
+    // An error that is not a known problem is a bug. It ends the thread, and the main thread logs it.
     if (!problem) throw redactError(error, config)
-    // After an error of the driver, the query has ended. After any other problem, the query may still run, so it is cancelled.
+    // After a driver error, the query has already ended. After any other problem, the query may still run, so it is
+    // cancelled.
     await endWithProblem(problem, { cancels: error instanceof SourceProblem })
   }
 }
 
-/** Calls `silent` once if the database sends no data for too long. Time during which the consumer is slow does not count. */
+/**
+ * Calls `silent` once if the database sends no data for too long. Time in which the consumer is slow does not count.
+ */
 function watchForSilence(
   session: Pick<DatabaseSession, 'received'>,
   sink: WatchedSink,

@@ -14,15 +14,18 @@ import { formatStatementName } from './database-session.ts'
 import type { DatabaseRowStream } from './database-source.ts'
 import { createDatabaseState, listFilledTables, type StoredCursor } from './increments/increment-settings.ts'
 
-/** Returns the name of each table in the warehouse: the name of the pipeline's own table, two underscores, and the name in the database. */
+/**
+ * Returns each table's name in the warehouse: the name of the pipeline's own table, two underscores, and the table's
+ * name in the source database.
+ */
 export const nameFurtherTables = (ownTable: string, tables: readonly DatabaseTable[]): string[] =>
   tables.map(({ name }) => tableName(ownTable, [name]))
 
-/** Returns the index of the first name that an earlier table has too, or -1. */
+/** Returns the index of the first name that equals an earlier one, or -1. */
 export const findNameClash = (names: readonly string[]): number =>
   names.findIndex((name, index) => names.indexOf(name) < index)
 
-/** Describes the clash for the user. */
+/** Returns a message for the user about two tables with the same name in the warehouse. */
 export function describeNameClash(tables: readonly DatabaseTable[], names: readonly string[], second: number): string {
   const [one, other] = [tables[names.indexOf(names[second]!)]!, tables[second]!].map(formatTable)
   if (one === other) return `The table ${one} is listed twice. Remove one of the two entries.`
@@ -32,8 +35,8 @@ export function describeNameClash(tables: readonly DatabaseTable[], names: reado
 const formatTable = (table: DatabaseTable): string => formatStatementName({ table: '', ...table })
 
 /**
- * Yields the stream of each table under its name in the warehouse, and then the pipeline's own table, which lists them. The cursor
- * is stored with the own table.
+ * Yields the stream of each table under its name in the warehouse, then the pipeline's own table, which lists the
+ * tables. The cursors of all tables are stored with the own table.
  */
 export async function* nameTableStreams(
   streams: AsyncIterable<DatabaseRowStream>,
@@ -57,7 +60,7 @@ export async function* nameTableStreams(
   yield createContentsStream(contents, () => createDatabaseState(request, names, positions))
 }
 
-/** Logs which tables of earlier runs are not loaded any more. */
+/** Logs the tables of earlier runs that this run does not load. */
 function logFormerTables(request: ReadRequest, names: readonly string[], report: ReadReporter): void {
   const former = listFilledTables(request).filter((name) => !names.includes(name))
   if (former.length > 0)
@@ -80,7 +83,10 @@ const contentsColumns: readonly Column[] = [
   { name: 'rows_read', label: 'rows_read', dataType: 'BIGINT' },
 ]
 
-/** Returns the stream of the pipeline's own table, which lists the other tables with the number of rows of this read. */
+/**
+ * Returns the stream of the pipeline's own table. It has one row per loaded table, with the number of rows of this
+ * read.
+ */
 function createContentsStream(contents: readonly TableContent[], cursor: () => unknown): RowStream {
   async function* rows(types: readonly StoredType[]) {
     const buffer = new TupleBuffer({ chunkBytes: 64 * 1024 })

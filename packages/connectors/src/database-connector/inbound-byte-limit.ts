@@ -3,14 +3,14 @@ import { SourceProblem } from '@sluice/row-stream'
 import type { DatabaseConfig } from './database-config.ts'
 import { createDatabaseProblem } from './problems.ts'
 
-/** Maximum bytes before authentication ends. A real server sends far fewer. */
+/** The maximum bytes that a server may send before login is complete. A real database sends far fewer. */
 const maxBytesBeforeSignIn = 1024 * 1024
-/** Maximum bytes of a row, including the overhead of the protocol. */
+/** The maximum bytes of a row, including protocol overhead. */
 export const maxMessageBytes = 64 * 1024 * 1024 + 256 * 1024
 
 /**
- * Limits the memory that a server can make a driver use. A driver buffers an incomplete message of any announced length, and
- * all rows of a response that it does not deliver one by one.
+ * Limits the memory that a malicious server can make a driver use. A driver buffers an incomplete message of any
+ * announced length, and all rows of a response that it does not deliver one by one.
  */
 export class InboundByteLimit {
   isSignedIn = false
@@ -23,8 +23,8 @@ export class InboundByteLimit {
   }
 
   /**
-   * Returns the problem if the connection must be closed. Before sign-in, `bytes` counts everything received; afterwards, only
-   * what the driver holds in memory.
+   * Returns the problem if the connection must be closed. Before login, `bytes` counts everything received; afterwards,
+   * only what the driver holds in memory.
    */
   findProblem(bytes: number, maxBytes = maxMessageBytes): SourceProblem | undefined {
     if (!this.isSignedIn) return bytes > maxBytesBeforeSignIn ? this.createOtherProtocolProblem() : undefined
@@ -43,11 +43,14 @@ export class InboundByteLimit {
 
 type DataListener = (bytes: Buffer) => void
 
-/** Parses the message headers of a protocol before the driver receives the data. Destroys the stream when a message exceeds the limit. */
+/**
+ * Parses a protocol's message headers before the driver receives the data. Destroys the stream if a message exceeds the
+ * limit.
+ */
 export abstract class FramedByteLimit extends InboundByteLimit {
   /** Bytes of the current response that the driver holds in memory. */
   protected responseBytes = 0
-  /** Length of the current message, according to the headers so far. */
+  /** The length of the current message according to its header. */
   protected messageBytes = 0
   readonly #headerBytes: number
   #bytesBeforeSignIn = 0
@@ -60,7 +63,7 @@ export abstract class FramedByteLimit extends InboundByteLimit {
   /** Updates `messageBytes` and `responseBytes` from a header. Returns the number of bytes until the next header. */
   protected abstract recordHeader(header: Buffer): number
 
-  /** Watches a stream. Must be called at the start of a message. */
+  /** Starts watching a stream. Call it when a message starts. */
   watch(stream: Duplex): void {
     const [driver, ...otherListeners] = stream.listeners('data') as DataListener[]
     if (!driver || otherListeners.length > 0)

@@ -3,7 +3,7 @@ import type { SessionParameters } from './database-session.ts'
 
 const keepAliveInitialDelay = 30_000
 
-/** A function that starts a connection to an address. */
+/** Starts a connection to an address. */
 export type ConnectSocket = (options: {
   host: string
   family: number
@@ -12,8 +12,8 @@ export type ConnectSocket = (options: {
 }) => Socket
 
 /**
- * Opens a socket to the first address that accepts a connection. If all addresses fail, throws the error of the last one; its
- * code is ETIMEDOUT after a timeout.
+ * Opens a socket to the first address that accepts a connection. If all addresses fail, throws the error of the last
+ * one; its code is ETIMEDOUT after a timeout.
  */
 export async function openSocket(
   { addresses, config, limits, openedSockets: opened }: SessionParameters,

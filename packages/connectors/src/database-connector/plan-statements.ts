@@ -12,7 +12,7 @@ import type { RowFilter } from './increments/row-filter.ts'
 import { findDatabaseProblem } from './problems.ts'
 import type { StatementDescription } from './thread-protocol.ts'
 
-/** A statement that the database has described, with the rows that will be read. */
+/** A statement that the database has described, with the filter for the rows to read. */
 export interface PlannedStatement {
   statement: SourceStatement
   described: DescribedStatement
@@ -24,16 +24,17 @@ export interface PlanContext {
   session: DatabaseSession
   config: DatabaseConfig
   engine: DatabaseEngine
-  /** Runs an operation, and ends the read if the database is silent for too long. */
+  /** Runs an operation, and ends the read if the database sends no data for too long. `mayScan` allows more time. */
   runWithTimeout<T>(session: DatabaseSession, wait: { mayScan: boolean }, act: () => Promise<T>): Promise<T>
-  /** Receives a sentence for each table that cannot be read. */
+  /** Called with a sentence for each table that cannot be read. */
   onUnreadable(message: string): void
 }
 
 /**
- * Describes all statements before the first row is read, so that one run reports every table that cannot be read, and reads
- * nothing in vain. Throws the `SourceProblem` of all of them. If the increment of one table cannot continue, all tables are read in full: a
- * publication either merges all of its tables or replaces them.
+ * Describes all statements before it reads any row. So one run reports every table that cannot be read, and reads no
+ * rows that it would have to discard. Throws a `SourceProblem` that covers all of them. If the increment of one table
+ * cannot continue, all tables are read in full, because a publication either merges into all of its tables or replaces
+ * all of them.
  */
 export async function planStatements(
   context: PlanContext,
@@ -58,7 +59,10 @@ export async function planStatements(
   return readAllInFull(context, planned)
 }
 
-/** Plans all statements without their stored cursors if one of them cannot continue from its own. */
+/**
+ * Plans all statements as full reads if one of them cannot continue from its stored cursor. Does nothing for a single
+ * statement.
+ */
 async function readAllInFull(context: PlanContext, planned: PlannedStatement[]): Promise<PlannedStatement[]> {
   if (planned.length === 1) return planned
   const restart = planned.find(({ description }) => description.increment?.fullRead !== undefined)
@@ -82,7 +86,7 @@ const replan = (context: PlanContext, { statement, described }: PlannedStatement
   return planRows(context, { ...statement, increment }, described)
 }
 
-/** Names the columns, and decides which rows are read. */
+/** Names the columns and determines which rows are read. */
 async function planRows(
   { session, runWithTimeout }: PlanContext,
   statement: SourceStatement,
@@ -100,12 +104,12 @@ async function planRows(
   const plan = await runWithTimeout(session, { mayScan: true }, () => planIncrement(source, columns, request))
   const { filter, note, ...increment } = plan
   const allNotes = note === undefined ? notes : [...notes, { level: 'INFO' as const, message: note }]
-  // The estimate describes all rows.
+  // The database's size estimate covers all rows, so it does not apply to an increment.
   const estimate = filter.cursor ? undefined : bytes
   return { statement, described, description: { columns, notes: allNotes, bytes: estimate, increment }, filter }
 }
 
-/** Problems of one table, after which the other tables can still be read. */
+/** Problem codes that concern one table, after which other tables can still be described. */
 const tableCodes: ReadonlySet<string> = new Set([
   'PERMISSION_DENIED',
   'TABLE_MISSING',
@@ -117,7 +121,10 @@ const tableCodes: ReadonlySet<string> = new Set([
   'INCREMENTAL_COLUMN_UNSUITABLE',
 ])
 
-/** Returns the problem of a table with the name of the table. Returns undefined for an error that does not concern one table. */
+/**
+ * Returns the problem of one table, with the table's name. Returns undefined for an error that does not concern a
+ * single table.
+ */
 function findTableProblem(
   { config, engine }: Pick<PlanContext, 'config' | 'engine'>,
   statement: SourceStatement,
@@ -129,7 +136,10 @@ function findTableProblem(
   return new SourceProblem(code, `${formatStatementName(statement)}: ${message}`, { cause })
 }
 
-/** Returns the error of a statement while its rows are read. If there are several tables, it names the table. */
+/**
+ * Returns the error to report for a statement that failed while its rows were read. Names the table if there are
+ * several.
+ */
 export function nameStatement(
   context: Pick<PlanContext, 'config' | 'engine'>,
   statement: SourceStatement,

@@ -53,28 +53,32 @@ const problemSentences: Record<DatabaseProblemCode, SentenceTemplate> = {
     `${formatServer(config)} sent nothing for too long, so the read was stopped. The old data stays. Check whether the query is blocked or slow in the database, then run again.`,
 }
 
-/** Returns a problem with a sentence for the user and the database's own message. The password is redacted in both. */
+/** Returns a problem with a sentence for the user and the database's message. The password is redacted in both. */
 export function createDatabaseProblem(
   { code, detail }: ClassifiedError,
   config: DatabaseConfig,
   engine: string,
   options?: ErrorOptions,
 ): SourceProblem {
-  // The password is redacted first: shortening the text or collapsing its white space could leave a part of the password that no longer matches.
+  // Redacts the password before shortening the text and collapsing white space; otherwise a cut part of the password
+  // would no longer match.
   const serverText = detail && redactPassword(detail, config).replaceAll(/\s+/g, ' ').trim().slice(0, 500)
   const message =
     redactPassword(problemSentences[code](config, engine), config) + (serverText ? ` It says: ${serverText}` : '')
   return new SourceProblem(code, message, options)
 }
 
-/** Returns the problem for an error of the database, its driver or the network. Returns undefined for any other error, which is a bug. */
+/**
+ * Returns the problem for an error of the database, its driver or the network. Returns undefined for any other error,
+ * which is a bug.
+ */
 export function findDatabaseProblem(
   error: unknown,
   config: DatabaseConfig,
   engine: DatabaseEngine,
   signedIn: boolean,
 ): SourceProblem | undefined {
-  // The driver may wrap the `SourceProblem` with which this code closed its connection.
+  // The driver may have wrapped the `SourceProblem` with which this code closed the connection.
   const problem = listCauses(error).find((cause) => cause instanceof SourceProblem)
   if (problem) return problem
   if (isBug(error)) return undefined
@@ -100,7 +104,7 @@ function classifyStatementError(error: unknown): ClassifiedError | undefined {
   return { code: 'STATEMENT_NOT_ALLOWED', ...(error.detail !== undefined && { detail: error.detail }) }
 }
 
-/** Returns the code, with the database's message if the message helps to correct the statement. */
+/** Returns the code, together with the database's message if that helps the user to correct the statement. */
 export const classifyWithMessage = (code: DatabaseProblemCode, message: string): ClassifiedError =>
   /^(STATEMENT_INVALID|STATEMENT_FAILED|PERMISSION_DENIED|TABLE_MISSING)$/.test(code)
     ? { code, detail: message }
@@ -119,7 +123,7 @@ export const findCodeByErrorCode = (
     .map((code) => table[code])
     .find((code) => code !== undefined)
 
-/** Returns whether the error is a bug, even if a driver wrapped it in an error of its own. */
+/** True if the error is a bug in the code, even if a driver wrapped it in its own error. */
 function isBug(error: unknown): boolean {
   return listCauses(error).some((cause) =>
     [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => cause instanceof kind),
@@ -186,8 +190,8 @@ export function getErrorMessage(error: unknown): string {
 }
 
 /**
- * Redacts the password as a whole word only: redacting `src` inside of `srcdb` would reveal the password. Names that the
- * pipeline itself shows are not secret.
+ * Redacts the password, but only as a whole word: redacting `src` inside `srcdb` would reveal it. Does not redact a
+ * password that equals a name which the pipeline shows anyway.
  */
 function redactPassword(message: string, { password, host, database, username }: DatabaseConfig): string {
   const isPublic = [host, database, username].some((one) => one.toLowerCase() === password.toLowerCase())

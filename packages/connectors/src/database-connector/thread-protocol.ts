@@ -4,7 +4,7 @@ import type { ReadNote, SourceStatement } from './database-session.ts'
 import type { DatabaseTotals } from './tuple-sink.ts'
 import type { IncrementPlan } from './increments/plan-increment.ts'
 
-/** The data with which a thread starts. Only this object contains the credentials; messages and logs never do. */
+/** The data with which a thread starts. Only this object contains the credentials; later messages and logs do not. */
 export interface DatabaseJob {
   config: DatabaseConfig
   addresses: readonly ResolvedAddress[]
@@ -13,8 +13,8 @@ export interface DatabaseJob {
 }
 
 /**
- * Commands to the thread: `rows` reads the rows of a statement, `end` ends the thread, `cancel` also stops its query, `more`
- * allows one more batch, and `reuse` returns the memory of a batch.
+ * Commands to the thread. `rows` reads the rows of a statement, `end` ends the thread, `cancel` stops the query and
+ * ends the thread, `more` allows one more batch, and `reuse` returns the memory of a batch.
  */
 export type DatabaseCommand =
   | { kind: 'rows'; statement: number; types: readonly StoredType[] }
@@ -32,8 +32,9 @@ export interface StatementDescription {
 }
 
 /**
- * Messages from the thread. It describes all statements before the first row is read: `described` follows for each of them, or
- * `unreadable` for some and then the problem. A batch message transfers ownership of its memory.
+ * Messages from the thread. After `connected`, it describes all statements: one `described` per statement, or
+ * `unreadable` for some and then the problem. Rows follow on command. A batch message transfers the ownership of its
+ * memory.
  */
 export type DatabaseMessage =
   | { kind: 'connected'; notes: ReadNote[] }

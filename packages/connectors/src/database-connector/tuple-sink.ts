@@ -13,16 +13,17 @@ export interface TupleBatch {
 }
 
 const maxRejectedPerBatch = 256
-/** Maximum characters of a rejected row in the report. */
+/** The maximum characters of a rejected row in the report. */
 export const maxRawLength = 4096
 
 /**
- * Receives the rows of a session. The session writes complete tuples into `buffer` and calls `finishRow` after each. Full
- * batches are sent to the consumer, which limits the number of batches in transit with credits and returns their memory.
+ * Receives the rows of a session. The session writes complete rows into `buffer` and calls `finishRow` after each. Full
+ * batches are sent to the consumer. The consumer limits the number of batches in transit with credits, and returns
+ * their memory for reuse.
  */
 export class TupleSink {
   readonly buffer: TupleBuffer
-  /** Number of rows so far, including rejected rows. */
+  /** The number of rows until now, including rejected rows. */
   rows = 0
   readonly #send: (batch: TupleBatch) => void
   readonly #bytes: () => number
@@ -31,7 +32,7 @@ export class TupleSink {
   #window: number
   #drained: (() => void) | undefined
 
-  /** `memory` has the buffers that an earlier sink no longer uses. */
+  /** `memory` contains buffers of an earlier sink, for reuse. */
   constructor(
     limits: DatabaseLimits,
     bytes: () => number,
@@ -45,12 +46,15 @@ export class TupleSink {
     this.buffer = new TupleBuffer({ chunkBytes: limits.chunkBytes, reuse: () => this.#memory.pop() })
   }
 
-  /** Whether the reader must call `waitForRoom` before it continues. */
+  /** True if the reader must call `waitForRoom` before it continues. */
   get isFull(): boolean {
     return this.#window <= 0
   }
 
-  /** Counts a row that was written into the buffer. Returns false if the reader must call `waitForRoom` before it continues. */
+  /**
+   * Counts a row that was written into the buffer. Returns false if the reader must call `waitForRoom` before it
+   * continues.
+   */
   finishRow(): boolean {
     this.rows++
     if (!this.buffer.full) return true
@@ -99,7 +103,9 @@ export class TupleSink {
   }
 }
 
-/** Encodes a row into the sink, or rejects it. Returns false if the reader must call `waitForRoom` before it continues. */
+/**
+ * Encodes a row into the sink, or rejects it. Returns false if the reader must call `waitForRoom` before it continues.
+ */
 export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unknown[]): boolean {
   if (encoder.write(row)) return sink.finishRow()
   const { column, reason } = encoder.fault!

@@ -10,7 +10,7 @@ interface AnalyticsQuery {
   units: readonly string[]
 }
 
-/** Returns the stream of aggregated values by data item, period and organisation unit. */
+/** Returns the stream of aggregated values by data item, period and organisation unit, from DHIS2's analytics API. */
 export async function createAnalyticsStream({
   http,
   settings,
@@ -19,7 +19,10 @@ export async function createAnalyticsStream({
   const { dataElements = [], periods = [], orgUnits = [], startDate, endDate, outputIdScheme } = settings
   const key = periods.length > 0 ? ['dx', 'pe', 'ou'] : ['dx', 'ou']
 
-  /** Splits a query that exceeds the row limit in halves, because the API has no paging. */
+  /**
+   * Reads the rows of an analytics query. The API has no paging, so a query that exceeds the row limit is split in
+   * halves.
+   */
   async function* readAnalyticsPages(query: AnalyticsQuery): AsyncGenerator<RecordPage, void, void> {
     const dimension = [
       `dx:${query.data.join(';')}`,
@@ -48,12 +51,17 @@ export async function createAnalyticsStream({
   }
 }
 
-/** Returns whether a query must be split: E7128 reports the row limit, and ANSWER_TOO_LARGE the memory limit of this process. */
+/**
+ * True if a query must be split: E7128 reports DHIS2's row limit, and ANSWER_TOO_LARGE the memory limit of this
+ * process.
+ */
 const isTooLarge = (error: unknown): boolean =>
   error instanceof SourceProblem &&
   (error.code === 'ANSWER_TOO_LARGE' || /E7128|max(imum)? (number of )?records|exceeds/i.test(error.message))
 
-/** Splits the first dimension that has several items. Returns undefined if no dimension has. */
+/**
+ * Splits a query in two, along the first dimension with several items. Returns undefined if no dimension has several.
+ */
 function splitQuery(query: AnalyticsQuery): AnalyticsQuery[] | undefined {
   const dimension = (['data', 'periods', 'units'] as const).find((name) => query[name].length > 1)
   if (!dimension) return undefined

@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-/** Maximum characters of a row. */
+/** The maximum characters of a CSV row. */
 const maxRowLength = 16_000_000
 
 const QUOTE_BYTE = 34
@@ -9,8 +9,8 @@ const LF = 10
 const CR = 13
 
 /**
- * Parses CSV (RFC 4180) in UTF-8 and yields its rows in batches of at most `batchSize`. The header is the first row. Throws
- * `SourceProblem` for a row without an end.
+ * Parses CSV (RFC 4180) in UTF-8 and yields its rows in batches of at most `batchSize`, the header as the first row.
+ * Throws `SourceProblem` for an unterminated row.
  */
 export async function* readCsvRows(
   chunks: AsyncIterable<Buffer>,
@@ -47,7 +47,10 @@ function* takeCompleteRows(text: string, batchSize: number): Generator<string[][
   return from
 }
 
-/** Returns the fields of the row at `from` and the position after the row. Returns undefined if the row is incomplete or malformed. */
+/**
+ * Parses the row that starts at `from`. Returns its fields and the position after the row, or undefined if the row is
+ * incomplete or malformed.
+ */
 function parseRow(text: string, from: number): { fields: string[]; next: number } | undefined {
   const fields: string[] = []
   for (let position = from; position < text.length; ) {
@@ -64,7 +67,7 @@ function parseRow(text: string, from: number): { fields: string[]; next: number 
     // The line ends after a comma, so the last field is empty.
     if (text.charCodeAt(position) === LF) return { fields: [...fields, ''], next: position + 1 }
   }
-  // Incomplete: the text ends after a comma, or no text is left.
+  // Incomplete: the text ends after a comma, or nothing is left.
   return undefined
 }
 

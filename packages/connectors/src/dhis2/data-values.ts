@@ -6,7 +6,7 @@ import { parseExactNumber } from '../http-connector/exact-json.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
 import { type Dhis2Settings, listUnitIds, readServerInfo, selectedObjects } from './dhis2-server.ts'
 
-/** JSON field names by CSV column name. Column names differ between versions of DHIS2. */
+/** JSON field names by CSV column name in lower case. Column names differ between versions of DHIS2. */
 const fieldNames: Readonly<Record<string, string>> = {
   dataelement: 'dataElement',
   period: 'period',
@@ -32,8 +32,9 @@ const dataValueColumns: KnownColumn[] = [
 ]
 
 /**
- * Returns the stream of reported data values. The API has no paging, so each request covers one data set, period and organisation unit, and its
- * response is downloaded to disk. The format is CSV, because from version 2.43 on, JSON omits fields that all rows share.
+ * Returns the stream of reported data values. The API has no paging, so each request covers one data set, period and
+ * organisation unit, and the response is downloaded to disk. Uses CSV, because DHIS2 2.43 and later omit from JSON the
+ * fields that all rows share.
  */
 export async function createValueStream({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataSets = [], dataElements = [], periods = [], startDate, endDate, outputIdScheme } = settings
@@ -76,7 +77,7 @@ async function* parseValues(
       if (!dataValueKey.slice(0, 3).every((name) => header!.includes(name)))
         throw createResponseProblem('DHIS2', 'header of data values')
     }
-    // The response contains only a header if a unit has no values in a period, which is frequent.
+    // A response without values, which is frequent, contains only the header.
     if (rows.length > firstRow)
       yield { records: rows.slice(firstRow).map((row) => parseDataValue(row, header!, isoCalendar)) }
   }
@@ -116,10 +117,13 @@ const createMonthRange = (type: string, year: number, month: number, count: numb
   end: formatDay(Date.UTC(year, month + count, 1) - dayMs),
 })
 
-/** The first day of the week of each week type, as days after Monday. */
+/** For each weekly period type, the first day of the week as days after Monday. */
 const weekdayOffsets: Record<string, number> = { '': 0, Mon: 0, Wed: 2, Thu: 3, Sat: 5, Sun: 6 }
 
-/** Returns the range of `count` weeks that starts with a week. Week 1 contains 4 January, as in ISO 8601. */
+/**
+ * Returns the range of `count` weeks that starts with week number `week`. Week 1 is the week that contains 4 January,
+ * as in ISO 8601.
+ */
 function createWeekRange(type: string, year: number, week: number, firstDay: number, count: number): DatePeriod {
   const fourth = new Date(Date.UTC(year, 0, 4))
   const daysSinceStart = (fourth.getUTCDay() + 6 - firstDay + 7) % 7
@@ -148,8 +152,8 @@ const periodRules: PeriodRule[] = [
   [/^(\d{4})(\d\d)B$/, ([year, pair]) => createMonthRange('BiMonthly', Number(year), Number(pair) * 2 - 2, 2)],
   [/^(\d{4})Q([1-4])$/, ([year, quarter]) => createMonthRange('Quarterly', Number(year), Number(quarter) * 3 - 3, 3)],
   [/^(\d{4})S([12])$/, ([year, half]) => createMonthRange('SixMonthly', Number(year), Number(half) * 6 - 6, 6)],
-  // A period id contains the year in which its first half starts, if that is in April. If the first half starts in November,
-  // the id contains the following year.
+  // A half-year id contains the year in which its first half starts if that is in April. If the first half starts in
+  // November, the id contains the following year.
   [
     /^(\d{4})AprilS([12])$/,
     ([year, half]) => createMonthRange('SixMonthlyApril', Number(year), Number(half) * 6 - 3, 6),
@@ -165,7 +169,7 @@ const periodRules: PeriodRule[] = [
   ],
 ]
 
-/** Returns the days of a period id of the ISO calendar. Returns undefined for an invalid id. */
+/** Parses a period id of the ISO calendar to its range of days. Returns undefined for an invalid id. */
 export function parsePeriod(period: string): DatePeriod | undefined {
   for (const [pattern, createPeriod] of periodRules) {
     const match = pattern.exec(period)

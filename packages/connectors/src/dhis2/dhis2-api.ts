@@ -1,13 +1,16 @@
 import { formatBasicAuthorization } from '../http-connector/http-session.ts'
 
-/** Both the connector and the DHIS2 destination use this module. */
+/** Credentials for DHIS2. This module is shared by the connector and the DHIS2 destination. */
 interface Dhis2Credentials {
   username?: string | undefined
   password?: string | undefined
   authToken?: string | undefined
 }
 
-/** Returns the headers that authenticate a request with a token, or with a username and a password. Returns undefined without credentials. */
+/**
+ * Returns the headers that authenticate a request with a token, or with a username and a password. Returns undefined
+ * without credentials.
+ */
 export function createAuthHeaders({
   username,
   password,
@@ -18,16 +21,16 @@ export function createAuthHeaders({
     : username && password
       ? formatBasicAuthorization(username, password)
       : undefined
-  // The second header makes DHIS2 return 401 instead of a redirect to its login page.
+  // The header `x-requested-with` makes DHIS2 return 401 instead of a redirect to its login page.
   return authorization ? { authorization, 'x-requested-with': 'XMLHttpRequest' } : undefined
 }
 
 export const missingCredentials = 'The credentials for DHIS2 are missing. Enter a username and password, or a token.'
 
-/** Returns the minor version, such as 41 for `2.41.3`. Returns 0 if it is unknown. */
+/** Returns the minor version of DHIS2, such as 41 for `2.41.3`, or 0 if it is unknown. */
 export const parseRelease = (version: string): number => Number(/^(?:2\.)?(\d{2,3})\b/.exec(version)?.[1] ?? 0)
 
-/** API paths below /api by the kind of object that users can select. */
+/** API paths below /api by the kind of object that users can select in settings. */
 const objectPaths: ReadonlyMap<string, string> = new Map([
   ['data-sets', 'dataSets'],
   ['data-elements', 'dataElements'],
@@ -46,7 +49,7 @@ const objectPaths: ReadonlyMap<string, string> = new Map([
 /** Returns the API path below /api of a kind of object. Returns undefined for an unknown kind. */
 export const findObjectPath = (kind: string): string | undefined => objectPaths.get(kind)
 
-/** Returns the query parameters for the first `limit` objects, sorted by name, with `search` in their name. */
+/** Returns the query parameters for the first `limit` objects with `search` in their name, sorted by name. */
 export const createOptionsQuery = (search: string | undefined, limit: number) => ({
   fields: 'id,code,displayName~rename(name)',
   order: 'displayName:asc',
@@ -61,7 +64,7 @@ export interface Dhis2Option {
   name: string
 }
 
-/** Returns the options in a response. Returns undefined if the response has no list under `path`. */
+/** Parses the options in a response. Returns undefined if the response has no list under `path`. */
 export function parseOptions(response: unknown, path: string): Dhis2Option[] | undefined {
   const list = (response as Readonly<Record<string, unknown>> | null | undefined)?.[path]
   if (!Array.isArray(list)) return undefined

@@ -11,14 +11,20 @@ export type Dhis2Settings = SettingsOf<typeof connectorTypes.dhis2>
 export interface Dhis2Server {
   /** The full version, such as `2.41.3`. */
   version: string
-  /** The minor version, such as 41. 0 if it is unknown. */
+  /** The minor version, such as 41, or 0 if it is unknown. */
   release: number
-  /** The cursor of the next increment: the current time of the server minus five minutes. Undefined if the server does not return its time. */
+  /**
+   * The cursor of the next increment: the server's current time minus five minutes. Undefined if the server does not
+   * return its time.
+   */
   nextCursor: string | undefined
   isoCalendar: boolean
 }
 
-/** Reads the version and time of the server. Throws `SourceProblem`, with the code OTHER_PROTOCOL if the server is not DHIS2. */
+/**
+ * Reads the version and the time of the server. Throws `SourceProblem`, with the code OTHER_PROTOCOL if the server is
+ * not DHIS2.
+ */
 export async function readServerInfo(http: HttpSession): Promise<Dhis2Server> {
   const me = parseObject(await http.getJson('api/me', { query: { fields: 'id,username' } }), 'DHIS2')
   const info = parseObject(await http.getJson('api/system/info'), 'DHIS2')
@@ -34,7 +40,7 @@ export async function readServerInfo(http: HttpSession): Promise<Dhis2Server> {
   }
 }
 
-/** Returns the selected organisation units. The default is the units of the account. */
+/** Returns the ids of the selected organisation units. Default: the units of the account. */
 export async function listUnitIds(http: HttpSession, selected: readonly string[] = []): Promise<readonly string[]> {
   if (selected.length > 0) return selected
   const me = parseObject(await http.getJson('api/me', { query: { fields: 'organisationUnits[id]' } }), 'DHIS2')
@@ -42,17 +48,17 @@ export async function listUnitIds(http: HttpSession, selected: readonly string[]
   return units.map(({ id }) => toText(id)).filter((id) => id !== undefined)
 }
 
-/** The subject of error messages about requests for several selected objects. */
+/** The subject of error messages for requests about several selected objects. */
 export const selectedObjects = 'One of the selected objects'
 
-/** Value types that are always text, such as codes, telephone numbers and names. */
+/** DHIS2 value types that are always text, even if values look like numbers, such as codes and telephone numbers. */
 const textTypePattern =
   /^(TEXT|LONG_TEXT|LETTER|PHONE_NUMBER|EMAIL|USERNAME|ORGANISATION_UNIT|FILE_RESOURCE|IMAGE|URL|MULTI_TEXT|COORDINATE|GEOJSON|REFERENCE|TRACKER_ASSOCIATE)$/
 
 export const isTextual = (valueType: unknown): boolean =>
   typeof valueType !== 'string' || textTypePattern.test(valueType)
 
-/** Converts a text by its DHIS2 value type. A text that does not match the type stays a text. */
+/** Converts a text according to its DHIS2 value type. A text that does not match the type stays a text. */
 export function parseValue(text: string, valueType: unknown): string | boolean | object {
   if (isTextual(valueType)) return text
   if (valueType === 'BOOLEAN' || valueType === 'TRUE_ONLY')
@@ -60,7 +66,7 @@ export function parseValue(text: string, valueType: unknown): string | boolean |
   return /NUMBER|INTEGER|PERCENTAGE|INTERVAL/.test(String(valueType)) ? (parseExactNumber(text) ?? text) : text
 }
 
-/** Number of objects on each page of a list. */
+/** The page size of object lists. */
 export const objectsPerPage = 500
 
 export function isLastPage(response: unknown, objects: number): boolean {

@@ -15,7 +15,7 @@ export const dhis2Definition = defineConnectedSource({
   formatSourceName: ({ content, apiSource }) => formatNameAt(content.toLowerCase().replaceAll('_', ' '), apiSource.url),
 })
 
-/** Throws `InvalidSetting` if a field that the selected content requires is missing. */
+/** Throws `InvalidSetting` if a field that the selected kind of content requires is missing. */
 function assertContentFields(body: SourceOf<typeof connectorTypes.dhis2>): void {
   const { content, dataSets = [], dataElements = [], programs = [], metadata = [], periods = [] } = body
   const { startDate, endDate } = body

@@ -24,9 +24,10 @@ const streamFactories: Record<
 /** Reads DHIS2 2.38 or later: data values, analytics, events, organisation units and other metadata. */
 export const dhis2: HttpSystem<Dhis2Settings> = {
   name: 'DHIS2',
-  // DHIS2 recomputes its analytics tables completely, so analytics have no increments.
+  // DHIS2 recomputes its analytics tables completely, so analytics cannot be read in increments.
   canReadIncrement: ({ content }) => content !== 'ANALYTICS',
-  // The server interprets timestamps in its own time zone, which is at most 14 hours ahead of UTC.
+  // DHIS2 interprets a timestamp in its own time zone, which is at most 14 hours ahead of UTC. So the cursor is moved
+  // back by 14 hours.
   createCursor: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
@@ -48,7 +49,7 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
 
 const maxChoices = 1_000
 
-/** Lists the first thousand objects, sorted by name, with the query in their name. */
+/** Lists the first 1,000 objects with the query in their name, sorted by name. */
 async function listObjects(path: string, { http, query }: SystemContext): Promise<SourceOption[]> {
   const choices = parseOptions(
     await http.getJson(`api/${path}`, { query: createOptionsQuery(query, maxChoices) }),

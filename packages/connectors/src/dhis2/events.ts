@@ -23,7 +23,7 @@ interface ProgramStage {
   elements: Map<string, { column: string; valueType: unknown }>
 }
 
-/** Returns a stream for each stage of the selected programs, with a column for each data element. */
+/** Returns one stream per stage of the selected programs. Each data element of the stage becomes a column. */
 export async function createEventStreams({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
   const server = await readServerInfo(http)
   const stages: ProgramStage[] = []
@@ -75,8 +75,8 @@ interface EventQuery {
 }
 
 /**
- * Reads events in the order of their creation, including deleted ones, so that changes during the read do not shift the pages.
- * A full read then omits the deleted events; an increment returns them with `deleted: true`.
+ * Reads events, including deleted ones, in the order of their creation, so that changes during the read do not shift
+ * the pages. A full read then leaves out deleted events; an increment returns them with `deleted: true`.
  */
 async function* readEventPages(
   http: HttpSession,
@@ -100,10 +100,10 @@ async function* readEventPages(
     }
     for (let page = 1; ; page += 1) {
       const response = parseObject(await http.getJson('api/tracker/events', { query: { ...query, page } }), 'DHIS2')
-      // Versions before 2.41 call this field `instances`.
+      // DHIS2 before 2.41 calls this field `instances`.
       const all = (response['events'] ?? response['instances'] ?? []) as unknown[]
       const events = cursor === undefined ? all.filter((event) => !isDeleted(event)) : all
-      // A page without events is not yielded, because many units have no events.
+      // Empty pages are not yielded, because many units have no events.
       if (events.length > 0) yield { records: events.map((event) => nameDataValues(event, stage)) }
       if (isLastPage(response, all.length)) break
     }
@@ -113,7 +113,10 @@ async function* readEventPages(
 
 const isDeleted = (event: unknown): boolean => (event as { deleted?: unknown } | null)?.deleted === true
 
-/** Adds a column for each data value, with the name of its data element. An element that the stage no longer contains keeps its id as its name. */
+/**
+ * Converts the event's data values to fields with the names of their data elements. A data element that the stage no
+ * longer contains keeps its id as the name.
+ */
 function nameDataValues(event: unknown, { elements }: ProgramStage): unknown {
   if (typeof event !== 'object' || event === null) return event
   const { dataValues, ...fields } = event as { dataValues?: unknown }

@@ -9,7 +9,7 @@ type MetadataKind = NonNullable<Dhis2Settings['metadata']>[number]
 const commonFields = 'id,code,name,shortName,description,created,lastUpdated'
 const unitFields = 'id,code,name,shortName,level,path,parent[id],openingDate,closedDate,geometry,created,lastUpdated'
 
-/** The API path of each kind, and the fields it has besides the common ones. */
+/** The API path of each kind of metadata, and the fields that it has in addition to the common ones. */
 const metadataKinds: Record<MetadataKind, { plural: string; fields: string }> = {
   DATA_SETS: { plural: 'dataSets', fields: 'periodType,categoryCombo[id],dataSetElements[dataElement[id]]' },
   DATA_ELEMENTS: {
@@ -72,7 +72,10 @@ const createMetadataStream = (name: string, pages: RecordStream['readPages']): R
 
 const createTimeFilter = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])
 
-/** Reads pages ordered by id, so that edits during the read do not shift the pages. Only a creation or deletion shifts them, by one object. */
+/**
+ * Reads pages ordered by id, so that edits during the read do not shift the pages. Only a creation or deletion shifts
+ * them, by one object.
+ */
 async function* readMetadataPages(
   http: HttpSession,
   plural: string,
@@ -88,7 +91,7 @@ async function* readMetadataPages(
   }
 }
 
-/** Adds a column for each level of the path `/root/region/clinic`. */
+/** Adds a column for each level of an organisation unit's path, such as `/root/region/clinic`. */
 function addLevels(record: unknown): unknown {
   const path = (record as { path?: unknown } | null)?.path
   if (typeof path !== 'string') return record

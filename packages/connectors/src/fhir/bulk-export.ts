@@ -7,12 +7,12 @@ import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
 import type { SystemContext, RecordPage } from '../http-connector/http-system-interface.ts'
 
 export interface ExportRequest {
-  /** The path of the FHIR API on the host. */
+  /** The path of the FHIR API on its host. */
   prefix: string
   types: readonly string[]
-  /** The number of streams that read the export. The export is deleted after the last one. */
+  /** The number of streams that read the export. After the last one, the export is deleted. */
   streams: number
-  /** The id of the group that is exported. The default is all data. */
+  /** The id of the group to export. Default: all data. */
   group?: string | undefined
 }
 
@@ -22,21 +22,27 @@ interface ExportManifest {
   needsToken: boolean
 }
 
-/** Maximum bytes of the manifest, which is read into memory. */
+/** The maximum bytes of the export's manifest, which is read into memory. */
 const maxManifestBytes = 32_000_000
 
-/** Seconds before the second status request, and the maximum. Without a Retry-After header, each delay is 1.5 times the previous one. */
+/**
+ * Seconds before the second status request, and the maximum delay. If a response has no Retry-After header, each delay
+ * is 1.5 times the previous one.
+ */
 const [firstPollDelay, maxPollDelay] = [2, 30]
 
 /**
- * Returns a function that reads one resource type with the FHIR Bulk Data API. The first call makes the server export files of
- * all types, which later calls share. An increment exports the changes since the last export.
+ * Returns a function that reads one resource type through the FHIR Bulk Data API. The first call makes the server
+ * export files of all types; later calls share these files. An increment exports the changes since the last export.
  */
 export function createBulkExport(
   { http, signal, log }: Pick<SystemContext, 'http' | 'signal' | 'log'>,
   request: ExportRequest,
 ): (type: string, since?: string) => AsyncGenerator<RecordPage, void, void> {
-  /** Exports by their start timestamp. Types can have different ones, because a type with rejected resources starts earlier. */
+  /**
+   * Exports by their start timestamp. Types can have different ones: a type with rejected resources starts earlier, to
+   * read these again.
+   */
   const exports = new Map<string | undefined, Promise<{ statusPath: string; manifest: ExportManifest }>>()
   let remainingStreams = request.streams
 
@@ -57,7 +63,7 @@ export function createBulkExport(
     }
     yield { records: [], cursor: manifest.transactionTime }
     remainingStreams -= 1
-    // The export is deleted, because servers otherwise keep its files for a long time.
+    // Deletes the exports, because servers otherwise keep their files for a long time.
     if (remainingStreams > 0) return
     for (const { statusPath } of await Promise.all(exports.values()))
       await http.download(statusPath, { method: 'DELETE' }).then(
@@ -67,7 +73,7 @@ export function createBulkExport(
   }
 }
 
-/** Starts an export. Returns the path at which its status can be requested. */
+/** Starts an export. Returns the path for requesting its status. */
 async function startExport(
   http: HttpSession,
   { prefix, types, group }: ExportRequest,
@@ -84,7 +90,7 @@ async function startExport(
   return http.resolveLink(location)
 }
 
-/** Requests the status until the response contains the manifest, which means that the files are ready. */
+/** Requests the status until the response contains the manifest, which lists the files that are ready. */
 async function waitForManifest(http: HttpSession, statusPath: string, signal: AbortSignal): Promise<ExportManifest> {
   for (let attempt = 0; ; attempt += 1) {
     using response = await http.download(statusPath, { subject: 'The export' })
@@ -123,7 +129,7 @@ async function parseManifest(response: DownloadedBody): Promise<ExportManifest |
   return { transactionTime: time, files, needsToken: requiresAccessToken === true }
 }
 
-/** Downloads a file. A file on another host is requested without credentials. */
+/** Downloads an exported file. A file on another host is requested without credentials. */
 async function downloadFile(http: HttpSession, url: string, needsToken: boolean): Promise<DownloadedBody> {
   const headers = { accept: 'application/fhir+ndjson' }
   const address = URL.canParse(url, http.base) ? new URL(url, http.base) : undefined
@@ -142,15 +148,18 @@ async function downloadFile(http: HttpSession, url: string, needsToken: boolean)
   return await http.createPublicSession(origin).download(`${pathname}${search}`, { headers })
 }
 
-/** Maximum resources and characters of a batch. A limit on the number alone is not enough, because one resource can contain a million values. */
+/**
+ * The maximum resources and characters of a batch. A limit on the number alone is not enough, because one resource can
+ * contain a million values.
+ */
 const maxBatchResources = 200
 const maxBatchLength = 4_000_000
-/** Maximum characters of a resource. */
+/** The maximum characters of a resource. */
 const maxResourceLength = 32_000_000
 
 /**
- * Parses an NDJSON file and yields its resources without their type. Throws `SourceProblem` OTHER_PROTOCOL for a line that is
- * not a resource, and ANSWER_TOO_LARGE for a resource with too many values.
+ * Parses an NDJSON file and yields its resources without the field `resourceType`. Throws `SourceProblem`
+ * OTHER_PROTOCOL for a line that is not a resource, and ANSWER_TOO_LARGE for a resource with too many values.
  */
 export async function* readResourceLines(
   chunks: AsyncIterable<Buffer>,

@@ -21,13 +21,13 @@ import { type KeyObject, createPrivateKey, randomUUID } from 'node:crypto'
 export type FhirSettings = SettingsOf<typeof connectorTypes.fhir>
 
 const fhirName = 'FHIR'
-/** Maximum number of resource types that a connection test requests. */
+/** The maximum number of resource types that a connection test requests. */
 const maxTestedTypes = 10
 
-/** Reads the resources of any FHIR R4 server, with a table for each selected type or view. */
+/** Reads resources of any FHIR R4 server. Each selected type or view becomes a table. */
 export const fhir: HttpSystem<FhirSettings> = {
   name: fhirName,
-  // Views have no increments, because their rows have no key for a merge.
+  // Views have no increments, because their rows have no key by which to merge them.
   canReadIncrement: ({ views = [] }) => views.length === 0,
   createCursor: (moment) => moment,
 
@@ -35,7 +35,7 @@ export const fhir: HttpSystem<FhirSettings> = {
     const { url, username } = apiSource
     const { authToken, password, privateKey } = secrets
     const accept = 'application/fhir+json, application/json'
-    // Links of a server stay on its host, but can be outside the path of its address. The session therefore starts at the origin.
+    // A server's links stay on its host, but may leave the path of its base URL. So the session starts at the origin.
     const { origin } = new URL(parseBaseUrl(url))
     if (privateKey)
       return {
@@ -49,7 +49,9 @@ export const fhir: HttpSystem<FhirSettings> = {
     return { url: origin, headers: { accept, ...(authorization && { authorization }) } }
   },
 
-  /** Requests each type, because the capability statement is public and does not check the credentials. */
+  /**
+   * Requests one resource of each type. The capability statement would not check the credentials, because it is public.
+   */
   async testConnection({ http, settings }) {
     settings.views?.forEach(parseView)
     const prefix = getPathPrefix(settings.apiSource)
@@ -87,7 +89,7 @@ const getPathPrefix = ({ url }: FhirSettings['apiSource']): string =>
   new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
 
 /**
- * Returns the stream of a resource type. Its lists of objects become child tables. Extensions and contained resources stay
+ * Returns the stream of a resource type. Lists of objects become child tables. Extensions and contained resources stay
  * JSON, because every element can have them.
  */
 export const createResourceStream = (
@@ -131,12 +133,12 @@ interface ClientCredentials {
   scope?: string
 }
 
-/** Lifetime of the assertion in seconds. Servers accept at most 300. */
+/** The lifetime of the JWT assertion in seconds. Servers accept at most 300. */
 const assertionLifetime = 240
 
 /**
- * Signs in with SMART Backend Services: exchanges a signed JWT assertion for an access token. The token endpoint can be on
- * another host, which receives only the assertion.
+ * Signs in with SMART Backend Services: exchanges a signed JWT assertion for an access token. The token endpoint may be
+ * on another host, which receives only the assertion.
  */
 async function signInWithPrivateKey(
   http: HttpSession,
@@ -162,7 +164,7 @@ async function signInWithPrivateKey(
   return { authorization: `Bearer ${parseText(response, fhirName, 'access_token')}` }
 }
 
-/** Parses a private key in PEM. The message of a `SourceProblem` never contains the key. */
+/** Parses a PEM private key. The message of a thrown `SourceProblem` never contains the key. */
 function parsePrivateKey(pem: string): KeyObject {
   const createProblem = (problem: string) =>
     new SourceProblem(

@@ -8,8 +8,8 @@ const tokenPattern =
   /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this|%\w+)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+*/-]))/y
 
 /**
- * Maximum number of tokens of an expression. The limit protects the stack, because nested and chained expressions are parsed
- * and evaluated recursively.
+ * The maximum number of tokens of an expression. The limit prevents a stack overflow, because nested and chained
+ * expressions are parsed and evaluated recursively.
  */
 const maxTokens = 1_000
 
@@ -18,12 +18,12 @@ interface PathToken {
   text: string
 }
 
-/** Binary operators by precedence, from the lowest. */
+/** Binary operators in order of precedence, lowest first. */
 const operatorLevels = [['or', 'xor'], ['and'], ['=', '!=', '<', '>', '<=', '>='], ['|'], ['&', '+', '-'], ['*', '/']]
 
 /**
- * Compiles the subset of FHIRPath that reports and views use: paths, operators and the functions below. `%name` refers to the
- * value of `name` in `variables` at evaluation. Throws `SourceProblem` NOT_SUPPORTED for everything else.
+ * Compiles a FHIRPath expression. Supports the subset that reports and views use: paths, operators and the functions
+ * below. `%name` refers to `variables[name]` at evaluation. Throws `SourceProblem` NOT_SUPPORTED for anything else.
  */
 export function compileFhirPath(
   expression: string,
@@ -87,7 +87,7 @@ export function compileFhirPath(
     return group
   }
 
-  /** Parses a field or a function call. A resource type at the start of a path means the resource itself. */
+  /** Parses a field or a function call. With `first`, a resource type means the resource itself. */
   function parseMember(first: boolean): CollectionFunction {
     const { kind, text: name } = take()
     if (kind !== 'name') throw createNotSupportedProblem(expression)
@@ -149,7 +149,10 @@ function tokenizePath(expression: string): PathToken[] {
   return tokens
 }
 
-/** Choice elements. Their names in a resource end with the type: `value` is stored as `valueString`, `valueCoding` and so on. */
+/**
+ * Choice elements of FHIR. Their field names in a resource end with the type: `value` is stored as `valueString`,
+ * `valueCoding` and so on.
+ */
 const choicePattern =
   /^(value|effective|onset|abatement|deceased|occurrence|performed|medication|multipleBirth|timing)$/
 
@@ -209,7 +212,7 @@ function applyOperator(operator: string, left: unknown[], right: unknown[]): unk
 const toNumber = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && isExactNumber(value) ? Number(JSON.stringify(value)) : value
 
-/** Returns whether the first value exists and is not false. A condition can also be a path. */
+/** True if the first value exists and is not false. A condition can also be a path. */
 export const isTrue = ([value]: readonly unknown[]): boolean => value !== undefined && value !== false
 const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 const toTexts = (values: readonly unknown[]): string[] => values.map(formatValue)
@@ -225,7 +228,7 @@ const createTextFunction =
   (focus: unknown[], [argument]: CollectionFunction[]): unknown[] =>
     toTexts(focus).map((text) => made(text, evaluateText(argument, focus)))
 
-/** FHIRPath functions by name. Each takes a collection and its arguments, and returns a collection. */
+/** FHIRPath functions by name. Each receives a collection and the function's arguments, and returns a collection. */
 const functionsByName: Readonly<Record<string, (focus: unknown[], argument: CollectionFunction[]) => unknown[]>> = {
   where: (focus, [argument]) => filterMatching(focus, argument),
   select: (focus, [argument]) => (argument ? focus.flatMap((item) => argument([item])) : []),
@@ -259,8 +262,8 @@ const functionsByName: Readonly<Record<string, (focus: unknown[], argument: Coll
 }
 
 /**
- * Returns the id in a reference, to match it with `getResourceKey`. Returns an empty list for a reference to another type or to
- * a contained resource.
+ * Returns the id in a reference, for matching with `getResourceKey`. Returns an empty collection for a reference to
+ * another type or to a contained resource.
  */
 function parseReferenceKey(reference: unknown, type?: string): unknown[] {
   const { reference: address } = (reference ?? {}) as { reference?: unknown }

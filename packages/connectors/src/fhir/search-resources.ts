@@ -8,20 +8,20 @@ export interface SearchRequest {
   name: string
   type: string
   path: string
-  /** Search parameters that the user entered. */
+  /** Search parameters that the user entered in the settings. */
   search?: string | undefined
-  /** A timestamp. Only resources changed at or after it are returned. */
+  /** A timestamp. Requests only resources that changed at or after it. */
   since?: string | undefined
-  /** Returns the path of the next page from its link. By default, links to other hosts are refused. */
+  /** Converts the link to the next page to a path. By default, links to other hosts are rejected. */
   getNextPath?(link: string): string
 }
 
 const resourcesPerPage = 200
-/** Search parameters that are ignored, because they change the pages of the result. */
+/** Search parameters of the user that are ignored, because they would change the pages of the result. */
 const reservedParameters = new Set(['_sort', '_format', '_total', '_summary'])
 
 /**
- * Yields the resources of one type, oldest change first. Many servers drop a search after some minutes; the search is then
+ * Yields the resources of one type, oldest change first. Many servers expire a search after some minutes; it is then
  * restarted from the last change that was read.
  */
 export async function* searchResources(
@@ -45,7 +45,7 @@ export async function* searchResources(
     } catch (error) {
       const { code } = error as Partial<SourceProblem>
       const canContinue = isFirst || (isSorted && progress.isInOrder && progress.latest !== '')
-      // Some servers refuse to sort. The request is then repeated without a sort order.
+      // Some servers reject sorting. The request is then repeated without it.
       if (isFirst && isSorted && code === 'REQUEST_REFUSED') isSorted = false
       else if (canContinue && count > 1 && code === 'ANSWER_TOO_LARGE') count = Math.ceil(count / 4)
       else if (isFirst || code !== 'NOT_FOUND') throw error
@@ -74,7 +74,7 @@ export async function* searchResources(
   }
 }
 
-/** Requests one resource of a type, to check access to it. Throws `SourceProblem`. */
+/** Requests one resource of a type to check access. Throws `SourceProblem`. */
 export async function testSearch(
   http: HttpSession,
   request: Pick<SearchRequest, 'name' | 'type' | 'path'>,
@@ -84,8 +84,8 @@ export async function testSearch(
 }
 
 /**
- * Returns the resources of a Bundle without their type, which is the table name. Omits other resources that the search
- * included. Throws `SourceProblem` OTHER_PROTOCOL if the response is not a Bundle.
+ * Returns the resources of a Bundle without the field `resourceType`, which is the table's name. Leaves out resources
+ * of other types that the search included. Throws `SourceProblem` OTHER_PROTOCOL if the response is not a Bundle.
  */
 function parseBundle(response: unknown, { name, type }: Pick<SearchRequest, 'name' | 'type'>): unknown[] {
   const { resourceType, entry = [] } = parseObject(response, name)
@@ -103,7 +103,10 @@ function findNextLink(response: unknown): string | undefined {
   return toText(links.find((item) => item?.relation === 'next')?.url)
 }
 
-/** Combines the user's parameters with those of the connector. Resources must match both values of a parameter that occurs twice. */
+/**
+ * Combines the user's parameters with those of the connector. If both contain a parameter, it is sent twice, and
+ * resources must match both values.
+ */
 function createQuery(
   search: string,
   { since, count, isSorted }: { since: string | undefined; count: number; isSorted: boolean },

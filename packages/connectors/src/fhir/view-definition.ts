@@ -8,33 +8,37 @@ export interface ResourceView {
   resource: string
   columns: readonly ViewColumn[]
   /**
-   * Returns the rows of a resource. Values are in the order of the columns. Throws `BadRecord` if a column without `collection` has several values.
+   * Returns the rows of a resource, with values in the order of the columns. Throws `BadRecord` if a column without
+   * `collection` has several values.
    */
   rows(resource: unknown): ViewRow[]
 }
 
 export interface ViewColumn {
   name: string
-  /** The FHIR type that the view declares. */
+  /** The FHIR type that the view declares for the column. */
   type?: string
 }
 
 type DefinitionFields = Readonly<Record<string, unknown>>
 type RowFunction = (focus: unknown) => ViewRow[]
 
-/** A compiled `select`: its columns, and the function that creates the rows of a FHIR element. */
+/** A compiled `select`: its columns, and a function that creates the rows for a FHIR element. */
 interface SelectPart {
   columns: ViewColumn[]
   rows: RowFunction
 }
 
-/** Compiles a ViewDefinition. Throws `SourceProblem` VIEW_WRONG for an invalid one, and NOT_SUPPORTED for unsupported FHIRPath. */
+/**
+ * Compiles a ViewDefinition. Throws `SourceProblem` VIEW_WRONG if it is invalid, and NOT_SUPPORTED for unsupported
+ * FHIRPath.
+ */
 export function parseView(definition: unknown): ResourceView {
   const view = toObject(definition)
   const name = toText(view['name']) ?? toText(view['resource']) ?? ''
   const createProblem = (reason: string) =>
     new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" is invalid: ${reason}. Correct it.`)
-  /** The FHIRPath variable `%rowIndex` is the current index in the innermost `forEach`. */
+  /** The values of FHIRPath variables. `%rowIndex` is the current index in the innermost `forEach`. */
   const variables: Record<string, unknown> = { rowIndex: 0, ...readConstants(view['constant'], createProblem) }
 
   const compile = (value: unknown): FhirPathExpression => {
@@ -65,7 +69,7 @@ export function parseView(definition: unknown): ResourceView {
     return { columns: root.columns, rows: applyIteration(select, root.rows) }
   }
 
-  /** Applies `forEach`, `forEachOrNull` or `repeat` of a select: creates the rows of each element that it iterates over. */
+  /** Applies `forEach`, `forEachOrNull` or `repeat` of a select: creates the rows for each element of the iteration. */
   function applyIteration(select: DefinitionFields, rows: RowFunction): RowFunction {
     const { forEach, forEachOrNull, repeat } = select
     if (forEach === undefined && forEachOrNull === undefined && repeat === undefined) return rows
@@ -133,10 +137,13 @@ function compileColumn(
   }
 }
 
-/** Maximum depth of recursion. Real resources nest less deep, so a greater depth means that the paths form a cycle. */
+/**
+ * The maximum recursion depth. Real resources are nested less deep, so a greater depth means that the paths form a
+ * cycle.
+ */
 const maxRepeatDepth = 100
 
-/** Returns a function for the values of the paths, of the same paths from these values, and so on. */
+/** Returns a function for the values of the paths, and recursively for the values of the same paths on the results. */
 function compileRepeat(paths: readonly FhirPathExpression[]): FhirPathExpression {
   return (focus) => {
     const values: unknown[] = []
@@ -181,7 +188,7 @@ const toObject = (value: unknown): DefinitionFields =>
 
 const toText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** Checks that the value is a list of objects, or of texts if `texts` is true. */
+/** Throws unless the value is a list of objects, or of texts if `texts` is true. */
 function toList(value: unknown, createProblem: CreateProblem, texts = false): DefinitionFields[] {
   if (value === undefined) return []
   if (Array.isArray(value) && value.every((item) => texts || (typeof item === 'object' && item !== null))) return value
@@ -193,24 +200,30 @@ export type ViewRow = readonly unknown[]
 
 /** Maximum number of rows of one resource. */
 const maxRows = 100_000
-/** Maximum number of values in all rows of one resource, which are in memory together. Half a million take 0.3 seconds and 60 MB. */
+/**
+ * The maximum number of values in all rows of one resource. These rows are in memory at the same time; 500,000 values
+ * take 0.3 seconds and 60 MB.
+ */
 const maxRowValues = 500_000
 
-/** Combines each row of each part with each row of the other parts. Throws `BadRecord` if the result has too many rows. */
+/**
+ * Combines each row of each part with each row of the other parts (cross join). Throws `BadRecord` if the result has
+ * too many rows.
+ */
 function joinParts(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
   const count = parts.reduce((product, part) => product * part.length, 1)
   const width = parts.reduce((sum, part) => sum + (part[0]?.length ?? 0), 0)
   assertRowLimit(count, width, ', because the view combines each element of one list with each element of another')
-  // This is the usual case: each part is a single column.
+  // The usual case: each part is a single column with one value.
   if (count === 1) return [parts.flatMap(([row]) => row!)]
-  // Each row is created once. Adding one part after another would copy the rows for each column.
+  // Creates each row once. Joining one part after another would copy the rows for each column.
   const steps = parts.map((_, index) => parts.slice(index + 1).reduce((product, part) => product * part.length, 1))
   return Array.from({ length: count }, (_, position) =>
     parts.flatMap((part, index) => part[Math.floor(position / steps[index]!) % part.length]!),
   )
 }
 
-/** Concatenates rows. Throws `BadRecord` if there are too many. */
+/** Concatenates the rows of all parts. Throws `BadRecord` if there are too many. */
 function concatenateRows(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
   const rows: ViewRow[] = []
   for (const compileSelect of parts) {

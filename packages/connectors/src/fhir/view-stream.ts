@@ -6,7 +6,10 @@ import type { KnownColumn } from '../http-connector/known-column.ts'
 import { SeenKeys } from '../http-connector/records/seen-keys.ts'
 import type { ResourceView, ViewRow, ViewColumn } from './view-definition.ts'
 
-/** Column types by FHIR type. Dates are missing, because a FHIR date can consist of only a year; number types are inferred. */
+/**
+ * Column types by FHIR type. Dates are left out, because a FHIR date can consist of only a year. Number types are
+ * inferred from the values.
+ */
 const columnTypesByFhirType: ReadonlyMap<string, DataType> = new Map([
   ['boolean', 'BOOLEAN'],
   ['integer', 'INTEGER'],
@@ -17,14 +20,14 @@ const columnTypesByFhirType: ReadonlyMap<string, DataType> = new Map([
 ])
 const numberTypes = new Set(['decimal', 'http://hl7.org/fhirpath/System.Decimal'])
 
-/** Returns the stream of a view. Its rows have no key, so it is always read completely. */
+/** Returns the stream of a view. Its rows have no key, so the view is always read completely. */
 export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<RecordPage>): RecordStream => ({
   name: view.name,
   key: [],
   columns: view.columns.map(createViewColumn),
   isStoredAsJson: () => true,
   async *readPages() {
-    // The rows have no key, so resources that occur twice are detected here. For example, a restarted search repeats some.
+    // The rows have no key, so resources that occur twice, for example after a restarted search, are detected here.
     const seenKeys = new SeenKeys()
     const checkPage = createPagingCheck('FHIR')
     for await (const { records } of pages()) {
@@ -46,7 +49,7 @@ function createViewColumn({ name, type }: ViewColumn): KnownColumn {
   return { path: name, always: true, ...(dataType && { dataType }) }
 }
 
-/** Number of rows that are converted to records at once. */
+/** The number of rows that are converted to records at once. */
 const rowsPerPage = 500
 
 /** Yields the rows of a resource, or rejects the resource if its rows cannot be created. */

@@ -11,11 +11,11 @@ import type { KnownColumn } from '../http-connector/known-column.ts'
 type FunctionSettings = SettingsOf<typeof connectorTypes.functionCall>
 type FunctionAddress = FunctionSettings['functionSource']
 
-/** Returns whether the function is in AWS Lambda. An access key shows this before a function is selected. */
+/** True if the function runs in AWS Lambda. An access key shows this even before a function is selected. */
 const isLambda = ({ functionName }: FunctionAddress, { accessKey }: SourceSecrets): boolean =>
   functionName !== undefined || accessKey !== undefined
 
-/** Reads the rows that a function returns. The function is in AWS Lambda or at an HTTP address. */
+/** Reads the rows that a function returns. The function runs in AWS Lambda or at an HTTP address. */
 export const functionSystem: HttpSystem<FunctionSettings> = {
   name: 'the function',
 
@@ -24,7 +24,7 @@ export const functionSystem: HttpSystem<FunctionSettings> = {
 
   async testConnection(context) {
     const { functionSource: address } = context.settings
-    // A function at an address has no test mode, so it is called.
+    // A function at an HTTP address has no test mode, so the test calls it once.
     if (address.functionName === undefined) return void (await callFunction(context, 1))
     using _response = await explainRejectedKey(
       context.http.download(getInvocationPath(address), {
@@ -41,7 +41,7 @@ export const functionSystem: HttpSystem<FunctionSettings> = {
     kind === 'functions' && isLambda(settings.functionSource, secrets) ? listFunctions(http) : undefined,
 
   async openStreams(context) {
-    // The first response contains the key and the columns of all rows.
+    // The first response contains the key and columns for all rows.
     const first = await callFunction(context, 1)
     return {
       name: 'rows',
@@ -52,7 +52,7 @@ export const functionSystem: HttpSystem<FunctionSettings> = {
         for (let page = 1; ; page += 1) {
           yield { records: list.rows }
           const { nextToken }: RowList = list
-          // The rows are released, so that they do not stay in memory during the next call.
+          // Releases the rows, so that they are not in memory during the next call.
           list = undefined
           if (nextToken === undefined) return
           list = await callFunction(context, page + 1, nextToken)
@@ -63,7 +63,10 @@ export const functionSystem: HttpSystem<FunctionSettings> = {
   },
 }
 
-/** Connects to the origin of the address. Requests add the path and query unchanged, because a trailing slash can be significant. */
+/**
+ * Connects to the origin of the function's address. Each request then adds the path and query unchanged, because a
+ * trailing slash can matter.
+ */
 function connectToAddress({ url = '', headerName }: FunctionAddress, { authToken }: SourceSecrets): HttpConnection {
   const origin = URL.canParse(url) ? new URL(url).origin : url
   if (!authToken) return { url: origin }
@@ -74,7 +77,7 @@ function connectToAddress({ url = '', headerName }: FunctionAddress, { authToken
 function getRequestPath(address: FunctionAddress): string {
   if (address.functionName !== undefined) return getInvocationPath(address)
   const { url = '' } = address
-  // A pipeline with an access key can lack both, because its function may not be selected yet.
+  // A pipeline with an access key may have neither an address nor a function, because the function is not selected yet.
   if (!URL.canParse(url))
     throw new SourceProblem(
       'ADDRESS_INVALID',
@@ -87,7 +90,7 @@ function getRequestPath(address: FunctionAddress): string {
 const describeFunction = ({ functionName }: FunctionAddress): string =>
   functionName === undefined ? 'The function' : `The function "${functionName}"`
 
-/** Calls the function with the payload of the settings, the page number, and the token of the previous response. */
+/** Calls the function with the payload from the settings, the page number, and the token of the previous response. */
 async function callFunction(
   { http, settings, log }: SystemContext<FunctionSettings>,
   page: number,
@@ -113,7 +116,8 @@ async function callFunction(
 }
 
 /**
- * Returns the problem of a Lambda function that threw an error, or exceeded its time, memory or 6 MB of response. AWS reports these with status 200.
+ * Returns the problem for a Lambda function that threw an error, or exceeded its time, memory or 6 MB response limit.
+ * AWS reports these with HTTP status 200.
  */
 function createFunctionProblem(response: unknown, http: HttpSession, address: FunctionAddress): SourceProblem {
   const { errorType, errorMessage } = (response ?? {}) as Record<string, unknown>
@@ -143,12 +147,12 @@ interface RowList {
   key: string[]
 }
 
-/** A function that reports a column type that this version does not know. */
+/** Called if a function reports a column type that this version does not know. */
 type ReportUnknownType = (column: string, type: string) => void
 
 /**
- * Parses the rows of a response. It is a list of objects, or `{ rows, nextToken?, columns?, key? }`, or an API gateway response
- * with either of them as its `body`. Throws `SourceProblem`.
+ * Parses a function's response to rows. Accepts a list of objects, `{ rows, nextToken?, columns?, key? }`, or an API
+ * gateway response with either of these as its `body`. Throws `SourceProblem`.
  */
 export function parseRows(
   response: unknown,
@@ -167,7 +171,7 @@ export function parseRows(
   }
 }
 
-/** Returns the body of an API gateway response `{statusCode, headers, body}`, and any other response unchanged. */
+/** Returns the body of an API gateway response `{statusCode, headers, body}`. Returns any other response unchanged. */
 function unwrapGatewayResponse(response: unknown, redactText: (text: string) => string): unknown {
   if (typeof response !== 'object' || response === null || !('statusCode' in response) || 'rows' in response)
     return response

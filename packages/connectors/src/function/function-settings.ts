@@ -36,7 +36,7 @@ export const functionDefinition = defineConnectedSource({
   getSecretAudience: ({ functionSource: { url, headerName, parameterName, username } }) => [
     url === undefined ? '' : normalizeAddress(url),
     headerName ?? '',
-    // Absent for addresses that earlier versions stored.
+    // Absent in addresses that earlier versions stored.
     ...(parameterName === undefined ? [] : [`parameter ${parameterName}`]),
     ...(username === undefined ? [] : [`username ${username}`]),
   ],

@@ -14,7 +14,7 @@ const lambdaName = 'AWS Lambda'
 const arnPattern = /^(?:arn:[^:]+:lambda:)?(?<region>[a-z]{2}(?:-[a-z]+)+-\d):/
 const functionsPath = '2015-03-31/functions'
 
-/** Returns the connection to AWS Lambda in the region of the function, with requests signed by the access key. */
+/** Returns the connection to AWS Lambda in the function's region. Requests are signed with the access key. */
 export function connectToLambda(lambda: LambdaFunction, secrets: SourceSecrets): HttpConnection {
   const key = {
     accessKeyId: requireSecret(secrets, 'accessKey', 'an access key that may invoke the function'),
@@ -28,7 +28,7 @@ export function connectToLambda(lambda: LambdaFunction, secrets: SourceSecrets):
   }
 }
 
-/** Returns the region in the ARN of the function. The default is the region in the settings. */
+/** Returns the region from the function's ARN, or else from the settings. */
 function getRegion({ functionName = '', region }: LambdaFunction): string {
   const arnRegion = arnPattern.exec(functionName)?.groups?.['region']
   if (arnRegion !== undefined) return arnRegion
@@ -44,7 +44,10 @@ export function getInvocationPath({ functionName = '', qualifier }: LambdaFuncti
   return `${functionsPath}/${encodeURIComponent(functionName)}/invocations${query}`
 }
 
-/** Awaits a request. If AWS rejected the access key, throws AUTHENTICATION_FAILED instead of PERMISSION_DENIED, because AWS returns 403 for both. */
+/**
+ * Awaits a request to AWS. Throws AUTHENTICATION_FAILED instead of PERMISSION_DENIED if AWS rejected the access key,
+ * because AWS returns 403 for both.
+ */
 export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
   try {
     return await request
@@ -89,7 +92,10 @@ interface AwsKey {
   secretAccessKey: string
 }
 
-/** Returns the headers that sign a request to AWS Lambda with AWS Signature Version 4. Throws `SourceProblem` for an invalid key. */
+/**
+ * Returns the headers that sign a request to AWS Lambda with AWS Signature Version 4. Throws `SourceProblem` for an
+ * invalid key.
+ */
 async function createSignature(
   { method, url, headers, body }: RequestToSign,
   key: AwsKey,

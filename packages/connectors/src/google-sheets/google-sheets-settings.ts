@@ -3,7 +3,7 @@ import { InvalidSetting } from '../settings/connector-definition.ts'
 import { assertOneCredential, defineConnectedSource } from '../settings/connected-source.ts'
 import { parseAddress } from '../settings/source-address.ts'
 
-/** Google Sheets. All spreadsheets have the same secret audience, because every secret is sent to Google. */
+/** Google Sheets. All spreadsheets have the same secret audience, because all secrets are sent only to Google. */
 export const googleSheetsDefinition = defineConnectedSource({
   type: connectorTypes.googleSheets,
   connectionField: 'spreadsheetSource',
@@ -29,7 +29,10 @@ export const googleSheetsDefinition = defineConnectedSource({
   },
 })
 
-/** Throws `InvalidSetting` for an invalid key file. The message never quotes the file, because it contains a private key. */
+/**
+ * Throws `InvalidSetting` for an invalid key file. The message never quotes the file, because it contains a private
+ * key.
+ */
 function assertServiceAccountKey(text: string): void {
   const refuse = (detail: string) => new InvalidSetting('/spreadsheetSource/serviceAccountKey', detail)
   let key: { client_email?: unknown; private_key?: unknown } | null

@@ -13,13 +13,13 @@ type GoogleSheetsSettings = SettingsOf<typeof connectorTypes.googleSheets>
 
 const sheetsName = 'Google Sheets'
 /**
- * Maximum cells and rows of one request. A cell takes some hundred bytes in the response. The requests are large, because
- * Google allows only sixty per minute.
+ * The maximum cells and rows of one request. A cell takes some 100 bytes in the response. Requests are large, because
+ * Google allows only 60 per minute.
  */
 const [maxCells, maxRows] = [40_000, 4_000]
-/** Limits of the check for unread rows in other tabs: rows and columns per tab, and number of tabs. */
+/** Limits for checking other tabs for unread rows: rows and columns per tab, and number of tabs. */
 const [checkedRows, checkedColumns, maxCheckedTabs] = [20, 26, 20]
-/** The column for the row number in the sheet, counted from 1. It is the key. */
+/** The column with the row number in the sheet, from 1. It is the key. */
 const rowNumberColumn = '_row'
 
 /** Reads the rows of one tab of a Google spreadsheet, or of a range in it. */
@@ -27,7 +27,7 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
   name: sheetsName,
 
   connect({ spreadsheetSource: { url } }, { serviceAccountKey, authToken }) {
-    // Saved pipelines always have Google's address. Any other address is a test server with the same API.
+    // Saved pipelines always have Google's address. Another address is a test server with the same API.
     const { origin, hostname } = URL.canParse(url) ? new URL(url) : { origin: url, hostname: '' }
     const api = hostname === 'docs.google.com' ? 'https://sheets.googleapis.com' : origin
     if (serviceAccountKey) return { url: api, signIn: (http) => signInAsServiceAccount(http, serviceAccountKey) }
@@ -53,7 +53,7 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
     const unreadWarning = sheet === undefined ? await describeUnreadTabs(context, tabs, tab) : undefined
     const cells = parseRange(tab, range)
     const rowWindows = readWindows(context, tab, cells)
-    // The first rows are read before the stream is returned, because they contain the column names.
+    // Reads the first rows before it returns the stream, because they contain the column names.
     const first = (await rowWindows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
     const headerIndex = headerRow ? first.rows.findIndex((row) => row.length > 0) : -1
     const header = first.rows[headerIndex] ?? []
@@ -69,7 +69,7 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
         { path: rowNumberColumn, dataType: 'INTEGER' as const },
         ...header.flatMap((cell, index) => (cell === undefined ? [] : [{ path: getColumnName(index) }])),
       ],
-      // Dates are converted to text below, so their type is inferred from text.
+      // Dates are converted to text below, so their type is inferred from texts.
       inferStrings: true,
       unreadWarning,
       async *readPages() {
@@ -86,13 +86,15 @@ function createRowRecord(rowNumber: number, row: SheetRow, getColumnName: (index
 }
 
 interface RowWindow {
-  /** The row number in the sheet, counted from 1. */
+  /** The number in the sheet of the first row, from 1. */
   firstRow: number
-  /** Rows by position, without the empty cells at their end. */
+  /** Rows in order, without the empty cells at their end. */
   rows: SheetRow[]
 }
 
-/** Yields all rows of a range in windows of at most 4,000 rows. Windows are smaller if a response exceeds the size limit. */
+/**
+ * Yields all rows of a range in parts of at most 4,000 rows. Parts are smaller if a response exceeds the size limit.
+ */
 async function* readWindows(
   context: SystemContext<GoogleSheetsSettings>,
   tab: SheetTab,
@@ -113,7 +115,10 @@ async function* readWindows(
   }
 }
 
-/** Returns the rows of a response. Missing lists count as empty, because Google omits empty cells and rows at the end, and empty lists. */
+/**
+ * Parses the rows of a response. Missing lists count as empty, because Google leaves out empty lists, and empty cells
+ * and rows at the end.
+ */
 function parseGrid(response: unknown): SheetRow[] {
   const [sheet] =
     parseObject(response, sheetsName)['sheets'] === undefined ? [] : parseList(response, sheetsName, 'sheets')
@@ -137,7 +142,7 @@ async function listTabs(context: SystemContext<GoogleSheetsSettings>): Promise<S
       parseObject(item, sheetsName)['properties'],
       sheetsName,
     )
-    // A tab can also be a chart, which has no cells and is omitted.
+    // Skips a tab that is a chart, which has no cells.
     if (sheetType !== undefined && sheetType !== 'GRID') return []
     const { rowCount, columnCount } = parseObject(gridProperties ?? {}, sheetsName)
     const [text, rows, columns] = [toText(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
@@ -195,7 +200,7 @@ async function requestSpreadsheet(
   try {
     return await http.getJson(`v4/spreadsheets/${id}`, { query, subject: 'The spreadsheet' })
   } catch (error) {
-    // Google responds to an invalid API key with 400 instead of 401.
+    // For an invalid API key, Google responds with 400 instead of 401.
     if (!(error instanceof SourceProblem) || !/API key (not valid|expired)/i.test(error.message)) throw error
     throw new SourceProblem(
       'AUTHENTICATION_FAILED',
@@ -215,7 +220,10 @@ interface GridCell {
 }
 
 const dayMs = 86_400_000
-/** The date with serial number 0. Google counts all days from it, whereas Excel counts a nonexistent 29 February 1900. */
+/**
+ * The date with serial number 0. Google counts real days from it. Excel also counts a 29 February 1900, which did not
+ * exist.
+ */
 const serialDateEpoch = Date.UTC(1899, 11, 30)
 /** Serial numbers of the first and last day with a year of four digits. */
 const [firstDay, lastDay] = [-693_593, 2_958_465]
@@ -234,13 +242,15 @@ function parseCell(cell: unknown): RecordValue | undefined {
   return formatSerial(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type) ?? numberValue
 }
 
-/** Formats a serial number as the date or time that the format of its cell declares. Returns undefined for all other formats. */
+/**
+ * Formats a serial number as a date or time according to the cell's format. Returns undefined for all other formats.
+ */
 function formatSerial(serial: number, type: unknown): string | undefined {
   if (type !== 'DATE' && type !== 'TIME' && type !== 'DATE_TIME') return undefined
   const ms = Math.round(serial * dayMs)
   const day = Math.floor(ms / dayMs)
   const time = formatTime(ms - day * dayMs)
-  // A duration of a day or longer is not a time of day, so it stays a number.
+  // A duration of one day or longer is not a time of day, so it stays a number.
   if (type === 'TIME') return day === 0 ? time : undefined
   if (day < firstDay || day > lastDay) return undefined
   const date = new Date(serialDateEpoch + day * dayMs).toISOString().slice(0, 10)
@@ -253,8 +263,8 @@ function formatTime(ms: number): string {
 }
 
 /**
- * Returns a function for column names by position. A name is the text in the header row, with a suffix such as `_2` if it
- * repeats, or `column_n` if it is empty.
+ * Returns a function from column position to column name. The name is the text in the header row; it gets a suffix such
+ * as `_2` if it repeats, and is `column_n` if the cell is empty.
  */
 function createColumnNames(header: SheetRow, reserved: readonly string[]): (index: number) => string {
   const names: string[] = []
@@ -291,7 +301,7 @@ interface CellRange {
 const rangePattern = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
 
 /**
- * Parses a range such as `A1:F500`, `B:D`, `C2` or `A2:F` and limits it to the tab. The default is the whole tab. Throws
+ * Parses a range such as `A1:F500`, `B:D`, `C2` or `A2:F` and limits it to the tab. Default: the whole tab. Throws
  * `SourceProblem` RANGE_INVALID.
  */
 function parseRange(tab: SheetTab, range?: string): CellRange {

@@ -7,10 +7,10 @@ import type { HttpSession } from '../http-connector/http-session.ts'
 const sheetsName = 'Google Sheets'
 const readOnlyScope = 'https://www.googleapis.com/auth/spreadsheets.readonly'
 const defaultTokenEndpoint = 'https://oauth2.googleapis.com/token'
-/** Lifetime of the assertion in seconds; Google accepts at most 3,600. */
+/** The lifetime of the JWT assertion in seconds. Google accepts at most 3,600. */
 const assertionLifetime = 3_600
 
-/** The fields of a service account's JSON key file that the sign-in needs. */
+/** The fields of a service account's JSON key file that are needed for sign-in. */
 interface KeyFile {
   email: string
   key: KeyObject
@@ -19,7 +19,8 @@ interface KeyFile {
 }
 
 /**
- * Signs in as a service account: exchanges a signed JWT assertion for an access token that is valid for an hour. Returns the authorization header.
+ * Signs in as a service account: exchanges a signed JWT assertion for an access token that is valid for one hour.
+ * Returns the authorization header.
  */
 export async function signInAsServiceAccount(http: HttpSession, keyFile: string): Promise<Record<string, string>> {
   const { email, key, keyId, tokenEndpoint } = parseKeyFile(keyFile)
@@ -35,7 +36,7 @@ export async function signInAsServiceAccount(http: HttpSession, keyFile: string)
       .getJson(pathname, { method: 'POST', body, isIdempotent: true })
     return { authorization: `Bearer ${parseText(response, sheetsName, 'access_token')}` }
   } catch (error) {
-    // Google responds to an unknown or deleted key with 400 instead of 401.
+    // For an unknown or deleted key, Google responds with 400 instead of 401.
     if (!(error instanceof SourceProblem) || error.code !== 'REQUEST_REFUSED') throw error
     const [, serverText = ''] = / (It says: .*)$/.exec(error.message) ?? []
     throw createKeyProblem(
@@ -55,7 +56,7 @@ function parseKeyFile(text: string): KeyFile {
     if (email !== undefined && key.asymmetricKeyType === 'rsa' && URL.canParse(tokenEndpoint))
       return { email, key, keyId: toText(file['private_key_id']), tokenEndpoint }
   } catch {
-    // All errors mean that the text is not a key file.
+    // Any error means that the text is not a key file.
   }
   throw createKeyProblem('cannot be read. Check that it is the complete, unchanged JSON file that Google created.')
 }

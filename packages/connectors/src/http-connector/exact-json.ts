@@ -1,6 +1,9 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-/** Types of features that TypeScript does not declare yet: source text in the reviver of JSON.parse, and JSON.rawJSON. */
+/**
+ * JavaScript features that TypeScript's types do not include yet: source text in the reviver of JSON.parse, and
+ * JSON.rawJSON.
+ */
 const typedJson = JSON as unknown as {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
   rawJSON(text: string): object
@@ -9,12 +12,13 @@ const typedJson = JSON as unknown as {
 
 /** Characters from which a number can have more digits than a JavaScript number. */
 const longLength = 16
-/** Maximum characters of a number that JavaScript prints. */
+/** The maximum length of a number that JavaScript prints, in characters. */
 const maxPrintedLength = 25
 
 /**
- * Parses JSON without loss of digits. A number that JavaScript cannot represent becomes an object that `isExactNumber` recognizes
- * and JSON.stringify writes with all digits. Throws SyntaxError for invalid JSON, and `SourceProblem` as `assertJsonLimits` does.
+ * Parses JSON without losing digits. A number that JavaScript cannot represent becomes an object, which `isExactNumber`
+ * recognises and JSON.stringify writes with all digits. Throws SyntaxError for invalid JSON, and the `SourceProblem` of
+ * `assertJsonLimits`.
  */
 export function parseJson(text: string, maxValues = maxJsonValues): unknown {
   const measure = measureJson(text)
@@ -70,13 +74,16 @@ export const parseExactNumber = (text: string): object | undefined =>
   numberPattern.test(text) && text.length < 400 ? typedJson.rawJSON(text) : undefined
 
 /**
- * Maximum number of values of a JSON text. The limit counts commas and opening brackets, so an empty list or object counts as two
- * values. Measured: two million values block the event loop for 0.1 to 1.4 seconds and take up to 150 MB.
+ * The maximum number of values in a JSON text. Commas and opening brackets are counted, so an empty list or object
+ * counts as two values. Measured: 2 million values block the event loop for 0.1 to 1.4 seconds and take up to 150 MB.
  */
 export const maxJsonValues = 2_000_000
 /** Maximum number of values of one record, such as a patient or a form. Real records have far fewer. */
 export const maxRecordValues = 500_000
-/** Maximum number of values of a response for which a user waits. Lower than `maxJsonValues`, because the process also serves other users. */
+/**
+ * The maximum number of values in a response for which a user waits. It is lower than `maxJsonValues`, because that
+ * process serves other users too.
+ */
 export const maxInteractiveValues = 500_000
 /** Maximum nesting depth. Real records are nested far less deep. */
 const maxJsonDepth = 1_000
@@ -99,7 +106,7 @@ function assertJsonLimits({ values, greatestDepth }: JsonMeasure, maxValues: num
     )
 }
 
-/** Returns the position of the quote that ends a string. `from` is the position after its first quote. */
+/** Returns the position of the closing quote of a string. `from` is the position after the opening quote. */
 function findStringEnd(text: string, from: number): number {
   let position = from
   for (let code = text.charCodeAt(position); position < text.length && code !== quote; code = text.charCodeAt(position))

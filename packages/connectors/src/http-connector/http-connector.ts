@@ -10,7 +10,7 @@ import { readSpooledSystem } from './read-system.ts'
 import { canReadIncrement, type SpooledSystem } from './spool-system.ts'
 import { spoolRecords, withSession } from './system-session.ts'
 
-/** The options of requests for which a user waits. */
+/** Options for requests for which a user waits. */
 const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
 
 /** Returns the system of a pipeline type with these settings. Its module is imported at its first use. */
@@ -90,7 +90,7 @@ export function createHttpConnector(
   }
 }
 
-/** A timestamp that shows whether the cursors of a system are timestamps. */
+/** Any timestamp. It is used to find out whether the cursors of a system are timestamps. */
 const anyMoment = '2026-01-01T00:00:00.000Z'
 
 const silentReporter: ReadReporter = {

@@ -7,7 +7,7 @@ export interface FailedRequest {
   isRetryable: boolean
   /** Seconds to wait before a retry, from the header Retry-After. */
   retryAfter?: number | undefined
-  /** Whether a new sign-in can help, because the session may have expired. */
+  /** True if a new sign-in can help, because the session may have expired. */
   isSignedOut?: boolean
 }
 
@@ -53,7 +53,7 @@ export function createStatusFailure(
     isRetryable: false,
     ...details,
   })
-  // Some systems return 403 for an exhausted rate limit.
+  // Some systems respond with 403 when a rate limit is exhausted.
   switch (status === 403 && (retryAfter ?? 0) > 0 ? 429 : status) {
     case 401:
       return failure(
@@ -95,8 +95,8 @@ export function createStatusFailure(
 }
 
 /**
- * Returns the seconds until the rate limit is reset, from `X-RateLimit-Remaining` and `X-RateLimit-Reset` (a Unix time or seconds). Returns
- * undefined if requests remain, or without these headers.
+ * Returns the seconds until the rate limit resets, from `X-RateLimit-Remaining` and `X-RateLimit-Reset` (a Unix time or
+ * a number of seconds). Returns undefined if requests remain or the headers are missing.
  */
 function readRateLimitPause(headers: Headers): number | undefined {
   const read = (name: string) => headers.get(`x-ratelimit-${name}`) ?? headers.get(`ratelimit-${name}`)
@@ -106,13 +106,13 @@ function readRateLimitPause(headers: Headers): number | undefined {
   return Math.max(0, reset > minUnixTime ? reset - now / 1_000 : reset)
 }
 
-/** A number of seconds above this is a time, not a pause. */
+/** A number above this is a Unix time, below it a duration in seconds. */
 const minUnixTime = 1_000_000_000
 
 const describeFailure = (systemAndHost: string, status: number): string =>
   `${systemAndHost} failed (${status}). Check the system, then run again.`
 
-/** Returns whether the request is for the system itself, such as `the function`. The message then names only its host. */
+/** True if the request is about the system itself, such as `the function`. The message then names only its host. */
 const startsWithSystem = (subject: string, system: string): boolean =>
   subject.toLowerCase().startsWith(system.toLowerCase())
 
@@ -125,7 +125,7 @@ function describePause(seconds: number | undefined): string {
     : ` and asks to wait ${Math.ceil(seconds / 60)} minutes`
 }
 
-/** Returns the problem of a response that is an HTML page instead of data. The page is often a sign-in form. */
+/** Returns the problem for a response that is an HTML page, often a login form, instead of data. */
 export function createWebPageFailure(text: string, { system, host }: RequestTarget): FailedRequest {
   const isSignInPage = /type\s*=\s*["']?password|name\s*=\s*["']?(password|j_password)|log ?in/i.test(text)
   if (!isSignInPage)
@@ -154,7 +154,10 @@ export const createRedirectFailure = (to: string, { system, host }: RequestTarge
     `${host} redirects to ${to}. Sluice does not follow this redirect, because it would send the credentials for ${system} to another host. If the new address is correct, enter it in the pipeline.`,
   )
 
-/** Returns the problem of a link in a response that must not be followed. `to` is its host; undefined for an invalid address. */
+/**
+ * Returns the problem for a link in a response that must not be followed. `to` is the link's host, or undefined if the
+ * link is invalid.
+ */
 export const createForeignLinkFailure = (to: string | undefined, { system, host }: RequestTarget): FailedRequest =>
   createFailure(
     'REDIRECTED',
@@ -163,7 +166,10 @@ export const createForeignLinkFailure = (to: string | undefined, { system, host 
       : `${host} returned a link to ${to}. Sluice does not follow it, because it would send the credentials for ${system} to another address. If the new address is correct, enter it in the pipeline.`,
   )
 
-/** Returns the problem of a redirect within the same host for a request with a body. Only GET requests follow such a redirect. */
+/**
+ * Returns the problem for a redirect, within the same host, of a request with a body. Only GET requests follow such a
+ * redirect.
+ */
 export const createRedirectedBodyFailure = (to: string, { host }: RequestTarget): FailedRequest =>
   createFailure(
     'REDIRECTED',
@@ -182,7 +188,7 @@ const errorTextKeys = [
   'error',
   'reason',
   'diagnostics',
-  // AWS uses these fields.
+  // AWS uses these field names.
   'Message',
   'errorMessage',
 ]

@@ -18,27 +18,27 @@ import {
   createWebPageFailure,
 } from './http-problems.ts'
 
-/** Query parameters of a request. Undefined values are omitted. A list becomes several parameters with the same name. */
+/** Query parameters of a request. Undefined values are left out. A list becomes several parameters of the same name. */
 export type QueryParameters = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
-/** The address of a system, and the credentials that its requests need. */
+/** The address of a system and the credentials for its requests. */
 export interface HttpConnection {
   url: string
-  /** Segments at the end of the path that users copy by mistake, such as `api`. They are removed. */
+  /** Segments at the end of the path that users copy by mistake, such as `api`. They are removed from the address. */
   ignoredSegments?: readonly string[]
-  /** Headers of every request. */
+  /** Headers that every request gets. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Signs in and returns the headers of the session. Called before the first request, and once again after a 401, because
-   * sessions expire. Requests with `http` have no session headers.
+   * Signs in and returns the headers of the session. Called before the first request, and once more after a 401,
+   * because sessions expire. Requests through the passed `http` have no session headers.
    */
   signIn?(http: HttpSession): Promise<Readonly<Record<string, string>>>
   /**
-   * Ends the session, for systems in which sessions do not expire. Called after the last request, with a timeout of two seconds.
-   * Errors are ignored.
+   * Ends the session, for systems with sessions that do not expire. Called after the last request, with a time limit of
+   * two seconds. Errors are ignored.
    */
   signOut?(http: HttpSession, session: Readonly<Record<string, string>>): Promise<unknown>
-  /** Returns headers that sign a request. Called before each attempt. */
+  /** Returns headers that sign a request. Called before each attempt of the request. */
   sign?(request: RequestToSign): Promise<Readonly<Record<string, string>>>
 }
 
@@ -55,46 +55,57 @@ export interface RequestOptions {
   /** `URLSearchParams` are sent as a form, any other object as JSON. */
   body?: URLSearchParams | object
   headers?: Readonly<Record<string, string>>
-  /** Whether the request may be retried. The default is true for GET, and false for other methods. */
+  /** True if the request may be retried. Default: true for GET, false for other methods. */
   isIdempotent?: boolean
-  /** The requested object, for the message of a 404, such as `The form "abc"`. */
+  /** The requested object as the message of a 404 names it, such as `The form "abc"`. */
   subject?: string
 }
 
-/** A response body on disk. The caller must dispose it to free the disk space. */
+/** A response body on disk. Dispose it to free the disk space. */
 export interface DownloadedBody extends Disposable {
   size: number
   headers: Headers
-  /** Reads the body from its start. Each chunk is valid only until the next one is requested, because they share a buffer. */
+  /**
+   * Reads the body from its start. A chunk is valid only until the next one is requested, because they share a buffer.
+   */
   chunks(): AsyncIterable<Buffer>
 }
 
-/** Sends requests to one system. Paths are relative to `base`. All methods throw `SourceProblem`, or the reason of the signal after an abort. */
+/**
+ * Sends requests to one system. Paths are relative to `base`. All methods throw `SourceProblem`, or the signal's reason
+ * after an abort.
+ */
 export interface HttpSession {
-  /** `https://host/prefix`, without a trailing slash. */
+  /** The address as `https://host/prefix`, without a trailing slash. */
   readonly base: string
   /**
-   * The time on the clock of the system at the first request, in milliseconds since 1970. It is computed from the `Date` of the
-   * first response. Without a response or a `Date`, it is the time of this process.
+   * Returns the time of the first request by the system's clock, as Unix milliseconds. It is computed from the header
+   * `Date` of the first response. Without that header, it is this process's time.
    */
   startedAt(): number
-  /** Returns the parsed JSON body of at most 32 MB. Numbers that JavaScript cannot represent keep their digits (`JSON.rawJSON`). */
+  /**
+   * Returns the parsed JSON body, which may have up to 32 MB. Numbers that JavaScript cannot represent keep their
+   * digits (`JSON.rawJSON`).
+   */
   getJson(path: string, options?: RequestOptions): Promise<unknown>
   /** Returns the parsed JSON body and the response headers. */
   getResponse(path: string, options?: RequestOptions): Promise<{ json: unknown; headers: Headers }>
-  /** Downloads a body to disk, because it can be larger than the limit for bodies in memory. */
+  /** Downloads a body to disk. It may be larger than the limit for bodies in memory. */
   download(path: string, options?: RequestOptions): Promise<DownloadedBody>
-  /** Converts a link in a response to a path of this session. Throws `SourceProblem` for another host, which must not receive the credentials. */
+  /**
+   * Converts a link in a response to a path of this session. Throws `SourceProblem` for a link to another host, which
+   * must not receive the credentials.
+   */
   resolveLink(link: string): string
-  /** Returns a session without credentials for another address, such as a token endpoint or a file server. */
+  /** Returns a session without credentials for another address, such as a token endpoint or file server. */
   createPublicSession(url: string): HttpSession
-  /** Redacts secrets in a text received from the source system, and shortens it to one line of 500 characters. */
+  /** Redacts secrets in a text from the source system, and shortens it to one line of at most 500 characters. */
   redactText(text: string): string
 }
 
 /**
- * Returns the address that a user entered as `https://host/prefix`, without the ignored segments. Throws `SourceProblem`
- * ADDRESS_INVALID for an invalid address, for example from a variable.
+ * Normalises the address that a user entered to `https://host/prefix`, without the ignored segments. Throws
+ * `SourceProblem` ADDRESS_INVALID for an invalid address, which may come from a variable.
  */
 export function parseBaseUrl(address: string, ignoredSegments: readonly string[] = []): string {
   if (!URL.canParse(address.trim()))
@@ -106,7 +117,7 @@ export function parseBaseUrl(address: string, ignoredSegments: readonly string[]
   return `${url.origin}${path.replace(/\/+$/, '')}`
 }
 
-/** Returns the header `authorization` for a username and a password (HTTP Basic, RFC 7617, UTF-8). */
+/** Returns the value of the header `authorization` for a username and password (HTTP Basic, RFC 7617, UTF-8). */
 export const formatBasicAuthorization = (username: string, password: string): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
@@ -132,7 +143,7 @@ export interface OpenHttpSession extends HttpSession {
   signOut(): Promise<void>
 }
 
-/** The response cannot be used. The retry loop decides whether to send the request again. */
+/** Thrown for a response that cannot be used. The retry loop decides whether to send the request again. */
 class UnusableResponse extends Error {
   readonly failure: FailedRequest
 
@@ -146,16 +157,16 @@ type SessionHeaders = Readonly<Record<string, string>>
 type ResponseReader<T> = (response: Response) => Promise<T>
 
 interface RequestMode {
-  /** Whether requests have the session headers and a signature. */
+  /** True if requests get the session headers and a signature. */
   isAuthenticated: boolean
   fetch: Pick<GuardedFetch, 'fetch'>
 }
 
 const maxRedirects = 5
-/** Timeout of the sign-out, which is short because a cancelled run must end within five seconds. */
+/** The time limit of the sign-out. It is short, because a cancelled run must end within five seconds. */
 const signOutTimeoutMs = 2_000
 
-/** Creates a session. It signs in before the first request. */
+/** Creates a session. The first request signs in. */
 export function openHttpSession(connection: HttpConnection, options: HttpSessionOptions): OpenHttpSession {
   const { signal, retryPolicy, onAlive } = options
   const base = parseBaseUrl(connection.url, connection.ignoredSegments)
@@ -180,7 +191,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     return await session
   }
 
-  /** Sends one request and follows redirects within its host. */
+  /** Sends one request and follows redirects within the same host. */
   async function send(url: URL, request: RequestOptions, { isAuthenticated, fetch }: RequestMode): Promise<Response> {
     const { method = 'GET' } = request
     const isForm = request.body instanceof URLSearchParams
@@ -210,7 +221,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     }
   }
 
-  /** Sends a request and retries transient failures. Signs in again once if the session has expired. */
+  /** Sends a request and retries transient failures. If the session has expired, signs in again once. */
   async function sendWithRetry<T>(
     path: string,
     request: RequestOptions,
@@ -284,7 +295,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     }
   }
 
-  /** Signs out with its own signal, so that it also works after an abort. */
+  /** Signs out with its own signal, so that this also works after an abort. */
   async function signOut(): Promise<void> {
     const sessionHeaders = await session?.catch(() => undefined)
     if (!sessionHeaders || !connection.signOut) return
@@ -307,20 +318,20 @@ function getRedirectTarget(
   target: RequestTarget,
 ): URL {
   const next = URL.canParse(location, current.href) ? new URL(location, current) : undefined
-  // The ports must be equal, because another port can be another server. The only exception is a redirect from http to https
-  // with default ports, which `host` omits.
+  // The ports must be equal too, because another port can be another server. The only exception is a redirect from http
+  // to https with default ports, which `host` leaves out.
   if (!next || next.host !== current.host)
     throw new UnusableResponse(createRedirectFailure(next ? next.host : 'no address', target))
   if (next.protocol !== current.protocol && next.protocol !== 'https:')
     throw new UnusableResponse(createRedirectFailure(next.origin, target))
-  // The message omits the query, which can contain secrets.
+  // The message leaves out the query, which can contain secrets.
   if (method !== 'GET')
     throw new UnusableResponse(createRedirectedBodyFailure(target.redactText(next.origin + next.pathname), target))
   if (redirects === maxRedirects) throw new UnusableResponse(createRedirectLoopFailure(target))
   return next
 }
 
-/** Lists header values with and without the authentication scheme, because servers return either form in messages. */
+/** Lists header values with and without the authentication scheme, because servers repeat either form in messages. */
 const listCredentials = (headers: SessionHeaders): string[] =>
   Object.values(headers).flatMap((value) => [value, value.replace(/^\S+ /, '')])
 
@@ -340,8 +351,8 @@ function buildUrl(base: string, path: string, query: QueryParameters = {}): URL 
 }
 
 /**
- * Returns the path of a link relative to `base`. Ignores its scheme and port, because a system that uses a reverse proxy does not
- * know its public scheme and port.
+ * Returns the path of a link relative to `base`. Ignores the link's scheme and port, because a system that uses a
+ * reverse proxy does not know its public ones.
  */
 function resolveLinkPath(link: string, base: string, target: RequestTarget): string {
   const from = new URL(`${base}/`)
@@ -353,7 +364,7 @@ function resolveLinkPath(link: string, base: string, target: RequestTarget): str
 
 const maxErrorBytes = 100_000
 
-/** Reads the first 100 kB of a body, because a few compressed bytes can expand to gigabytes. */
+/** Reads the first 100 kB of a body. A limit is needed because a few compressed bytes can expand to gigabytes. */
 async function readErrorBody({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -368,7 +379,7 @@ async function readErrorBody({ body }: Response): Promise<string> {
 
 const chunkBytes = 256 * 1024
 
-/** Writes a body to an unnamed file, which disappears when its descriptor is closed. */
+/** Writes a body to an unnamed file, which is deleted when its descriptor is closed. */
 async function downloadToSpool(
   directory: string,
   response: Response,
@@ -376,7 +387,7 @@ async function downloadToSpool(
 ): Promise<DownloadedBody> {
   const descriptor = openSpool(directory)
   let size = 0
-  // An empty response also counts as activity.
+  // Reports activity, because an empty body has no chunk that would do so.
   onBytes(0)
   try {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {

@@ -1,11 +1,11 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-/** Seconds by which increments overlap, because some systems show a record only some time after its timestamp. */
+/** Seconds by which increments overlap, because some systems return a record only some time after its timestamp. */
 export const overlapSeconds = 300
 
 /**
- * Requests a page of `pageSize` items. If the response exceeds the size limit, requests a quarter of them again. Returns the
- * page and its size, so that the caller continues with that size.
+ * Requests a page of `pageSize` items. If the response exceeds the size limit, tries again with a quarter of the items.
+ * Returns the page and the size that worked, with which the caller continues.
  */
 export async function requestFittingPage<T>(
   pageSize: number,
@@ -20,12 +20,12 @@ export async function requestFittingPage<T>(
   }
 }
 
-/** Maximum number of consecutive pages without a new record. Real systems return only a few. */
+/** The maximum number of consecutive pages without a new record. Real systems return only a few. */
 const maxEmptyPages = 1_000
 
 /**
- * Returns a function that the caller must call after each page. The function throws `SourceProblem` OTHER_PROTOCOL after a
- * thousand consecutive pages without new records, because such a list has no end.
+ * Returns a function to call after each page. It throws `SourceProblem` OTHER_PROTOCOL after 1,000 consecutive pages
+ * without new records, because such a list may never end.
  */
 export function createPagingCheck(system: string): (hasNewRecords: boolean) => void {
   let emptyPages = 0
@@ -40,9 +40,9 @@ export function createPagingCheck(system: string): (hasNewRecords: boolean) => v
 }
 
 /**
- * Returns the cursor of the next increment in the format of `latest`: five minutes before the latest timestamp or the start of
- * the read, whichever is earlier. The start counts, because a record can change after it was read. Returns undefined without a
- * timestamp, or if the cursor would not advance.
+ * Returns the cursor for the next increment in the format of `latest`: five minutes before the latest timestamp or
+ * before the start of the read, whichever is earlier. The start matters because a record can change after it was read.
+ * Returns undefined without a timestamp, or if the cursor would not advance.
  */
 export function createNextCursor(latest: string, startedAt: number, previous?: string): string | undefined {
   if (latest === '') return undefined
@@ -56,7 +56,7 @@ export function createNextCursor(latest: string, startedAt: number, previous?: s
   return (isComparable ? nextTime > previousTime : next > previous) ? next : undefined
 }
 
-/** Returns a timestamp that is `seconds` earlier, in the same format. Returns invalid timestamps unchanged. */
+/** Returns the timestamp minus `seconds`, in the same format. Returns an invalid timestamp unchanged. */
 export function subtractSeconds(timestamp: string, seconds: number): string {
   const time = parseTimestamp(timestamp)
   return Number.isNaN(time) ? timestamp : formatInSameFormat(timestamp, time - seconds * 1000)
@@ -64,7 +64,7 @@ export function subtractSeconds(timestamp: string, seconds: number): string {
 
 const hasZone = (timestamp: string): boolean => /(Z|[+-]\d\d:?\d\d)$/i.test(timestamp)
 
-/** Returns milliseconds since 1970. A timestamp without a zone counts as UTC. */
+/** Returns Unix milliseconds. A timestamp without a time zone counts as UTC. */
 const parseTimestamp = (timestamp: string): number => Date.parse(hasZone(timestamp) ? timestamp : `${timestamp}Z`)
 
 function formatInSameFormat(timestamp: string, time: number): string {
@@ -73,8 +73,8 @@ function formatInSameFormat(timestamp: string, time: number): string {
 }
 
 /**
- * Splits a range of days (`YYYY-MM-DD`, both inclusive) into at least one part. Each part is at most a month long, because some
- * servers build a response completely in memory.
+ * Splits a range of days (`YYYY-MM-DD`, both inclusive) into parts of at most a month, because some servers build a
+ * whole response in memory.
  */
 export function splitIntoMonths(start: string, end: string): { start: string; end: string }[] {
   const ranges: { start: string; end: string }[] = []

@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import type { SourceOption } from '../connector.ts'
 
-/** Returns the fields of an object response. Throws `SourceProblem` OTHER_PROTOCOL for any other response. */
+/** Returns the response if it is an object. Otherwise throws `SourceProblem` OTHER_PROTOCOL. */
 export function parseObject(response: unknown, system: string): Readonly<Record<string, unknown>> {
   if (typeof response === 'object' && response !== null && !Array.isArray(response))
     return response as Record<string, unknown>
@@ -9,7 +9,7 @@ export function parseObject(response: unknown, system: string): Readonly<Record<
 }
 
 /**
- * Returns the list in the field `key` of a response; without a key, the response is the list. Throws `SourceProblem`
+ * Returns the list in the field `key` of a response, or the response itself if `key` is absent. Throws `SourceProblem`
  * OTHER_PROTOCOL if it is not a list.
  */
 export function parseList(response: unknown, system: string, key?: string): readonly unknown[] {
@@ -18,7 +18,10 @@ export function parseList(response: unknown, system: string, key?: string): read
   throw createResponseProblem(system, key === undefined ? 'list' : `list under "${key}"`)
 }
 
-/** Returns the text in the field `key` of a response, such as a token. Throws `SourceProblem` OTHER_PROTOCOL if it is missing. */
+/**
+ * Returns the text in the field `key` of a response, such as a token. Throws `SourceProblem` OTHER_PROTOCOL if it is
+ * missing.
+ */
 export function parseText(response: unknown, system: string, key: string): string {
   const text = toText(parseObject(response, system)[key])
   if (text !== undefined) return text
@@ -31,11 +34,13 @@ export const createResponseProblem = (system: string, expected: string): SourceP
     `The response of ${system} lacks the expected ${expected}. Check the address, and that Sluice supports this version of the API.`,
   )
 
-/** Returns a text or a number as text. Returns undefined for an empty text and for all other values. */
+/** Returns a text, or a number as text. Returns undefined for an empty text and for other values. */
 export const toText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined
 
-/** Returns a list with one option, or an empty list if the id is missing. The id replaces a missing code or name. */
+/**
+ * Returns a list with one option, or an empty list if the id is missing. The id stands in for a missing code or name.
+ */
 export function createOption(id: unknown, { code, name }: { code?: unknown; name?: unknown }): SourceOption[] {
   const text = toText(id)
   return text === undefined ? [] : [{ id: text, code: toText(code) ?? text, name: toText(name) ?? text }]
@@ -50,7 +55,7 @@ interface RawLocation {
   accuracy: unknown
 }
 
-/** Returns the coordinates of a location that are numbers. */
+/** Returns those coordinates of a location that are numbers. */
 export const createLocation = (location: RawLocation): object =>
   Object.fromEntries(Object.entries(location).filter(([, value]) => Number.isFinite(value)))
 

@@ -1,33 +1,33 @@
 import type { ReadReporter, RejectedRow } from '@sluice/row-stream'
 import { BadRecord } from './records/flatten-record.ts'
 
-/** Maximum number of rejected rows in memory. They are reported again if a table is read again. */
+/** The maximum number of rejected rows in memory. They are reported again if a table is read a second time. */
 const maxStoredRejects = 1_000
 /** Maximum characters of a stored rejected row. */
 const maxRawLength = 4_000
 const maxColumnLength = 300
 const maxReasonLength = 300
 
-/** Reports the progress of the tables of one read as a whole. */
+/** Reports the progress of one read for all its tables together. */
 export interface TablesReporter {
-  /** Adds received bytes to the progress. */
+  /** Adds received bytes to the reported progress. */
   addBytes(count: number): void
-  /** Number of records that were rejected so far. */
+  /** The number of records rejected until now. */
   readonly rejectedCount: number
   /** Reports activity, so that the run does not count as stalled. */
   reportActivity(): void
   /**
-   * Returns the result of `add`. Rejects the record and returns undefined if `add` throws `BadRecord`. `number` is the position
-   * of the record, from 1.
+   * Returns the result of `add`. If `add` throws `BadRecord`, rejects the record and returns undefined. `number` is the
+   * record's position, from 1.
    */
   tryRecord<T>(number: number, record: unknown, add: () => T): T | undefined
   /** Rejects a row with texts that are short enough. */
   reject(row: RejectedRow): void
   /** Rejects a record. `number` is its position, from 1. */
   rejectRecord(number: number, record: unknown, reason: string): void
-  /** Reports the reason for reading everything, although an increment was requested. */
+  /** Reports why everything is read although an increment was requested. */
   reportFullRead(reason: string): void
-  /** Discards all reports, because all records are read again. */
+  /** Discards all reports, because all records will be read again. */
   startOver(): Promise<void>
   createTableReporter(): ReadReporter
   log: ReadReporter['log']
@@ -126,7 +126,8 @@ function formatRecord(record: unknown): string {
 }
 
 /**
- * Truncates a text and replaces characters that a database cannot store. Copies it, because a JavaScript substring keeps the whole text in memory.
+ * Truncates a text and replaces characters that a database cannot store. Makes a copy, because a JavaScript substring
+ * keeps the whole text in memory.
  */
 function truncateText(text: string, maxLength: number): string {
   const truncated = text.slice(0, maxLength).replaceAll('\0', '␀').toWellFormed()

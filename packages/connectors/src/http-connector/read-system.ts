@@ -94,9 +94,9 @@ export async function* readSpooledSystem(
 }
 
 /**
- * Lists the group tables of earlier reads that have no rows now. A group is a list inside a record, such as the children of a
- * household, and its table has one row for each item. A full read empties these tables. An increment deletes from them the rows of
- * the changed records.
+ * Lists the group tables of earlier reads that have no rows now. A group is a list inside a record, such as the
+ * children of a household, and its table has one row per item. A full read empties these tables. An increment deletes
+ * from them the rows of changed records.
  */
 const listUnfilledGroups = (lastTables: readonly string[], tables: readonly string[]): string[] =>
   lastTables.filter((name) => !tables.includes(name) && tables.some((table) => name.startsWith(`${table}__`)))
@@ -109,7 +109,7 @@ function findParentTable(table: string, streams: readonly SpooledStream[], ownTa
     .filter(({ name }) => table.startsWith(`${name}__`))
     .toSorted((a, b) => b.name.length - a.name.length)
   if (!root) return undefined
-  // The names are computed from all paths, because two paths with the same name get a hash as suffix.
+  // Computes names from all paths together, because the second of two equal names gets a hash as suffix.
   const paths =
     root.rowCount > 0 ? [...root.valueKinds.keys()] : [...new Set([...root.key, ...root.declaredColumns.keys()])]
   const names = createColumnNames(paths)

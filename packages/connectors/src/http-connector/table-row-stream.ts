@@ -36,7 +36,7 @@ export interface TableStreamOptions {
 }
 
 /**
- * Yields the rows of a spool as a row stream. Converts them to delimited text and infers the types from all values, as for an
+ * Yields the rows on disk as a row stream. Converts them to delimited text and infers types from all values, as for an
  * uploaded JSON file. Declared types take precedence.
  */
 export async function* openTableStream(options: TableStreamOptions): AsyncGenerator<RowStream, void, void> {
@@ -139,7 +139,7 @@ function renameContent(
 function createEmptyStream({ table, streamName, reporter, remembered }: TableStreamOptions): RowStream {
   const paths = [...new Set([...table.key, ...table.declaredColumns.keys()])]
   const earlierColumns = columnsBefore(remembered)
-  // If all records were rejected, the table is not emptied, because the source has records.
+  // If all records were rejected, the load fails instead of emptying the table, because the source does have records.
   const isKnown = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejectedCount === 0)
   if (!isKnown) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
   const names = columnNames(paths)

@@ -24,13 +24,13 @@ import { isTrue } from '../fhir/fhirpath.ts'
 type IhrisSettings = SettingsOf<typeof connectorTypes.ihris>
 
 const ihrisName = 'iHRIS'
-/** Maximum number of resource types that a connection test requests. */
+/** The maximum number of resource types that a connection test requests. */
 const maxTestedTypes = 10
 
-/** Reads iHRIS 5: either a report that its users defined, or resources with a table for each type. */
+/** Reads iHRIS 5. Either a report that its users defined becomes a table, or each selected resource type does. */
 export const ihris: HttpSystem<IhrisSettings> = {
   name: ihrisName,
-  // Reports have no increments, because their linked resources change without a change of the main resource.
+  // Reports have no increments, because linked resources can change while the report's main resource does not.
   canReadIncrement: ({ report }) => report === undefined,
   createCursor: (moment) => moment,
 
@@ -94,16 +94,19 @@ async function listReports(http: HttpSession): Promise<SourceOption[]> {
   return reports.toSorted(compareNames)
 }
 
-/** A resource without its type. The type is in the block of the report. */
+/** A resource without its type, which the report's block contains. */
 type FhirResource = Readonly<Record<string, unknown>>
 type ReferencedResources = Map<string, { block: ReportBlock; resources: readonly FhirResource[] }>
 type SearchFunction = (type: string, search: string) => AsyncIterable<RecordPage>
 
-/** Maximum number of ids in a request, and of resources in the cache. Many rows refer to the same resources. */
+/**
+ * The maximum number of ids per request, and of resources in the cache. Many rows refer to the same resources, so a
+ * cache helps.
+ */
 const maxIdsPerRequest = 50
 const maxCachedResources = 5_000
 
-/** Yields the rows of a report. Reads the main resources in pages, and for each page the linked resources. */
+/** Yields the rows of a report. Reads the main resources in pages and, for each page, the linked resources. */
 async function* readReportRows(
   search: SearchFunction,
   { main, links }: IhrisReport,
@@ -122,12 +125,12 @@ async function* readReportRows(
       for (const [index, row] of rows.entries())
         row.set(link.name, { block: link, resources: keys[index]!.flatMap((key) => linked.get(key) ?? []) })
     }
-    // An empty page is not yielded, because the report can exclude all resources of many pages.
+    // Empty pages are not yielded, because the report can exclude all resources of many consecutive pages.
     if (rows.length > 0) yield { records: rows.map((row) => createReportRecord(row, main, links)) }
   }
 }
 
-/** Returns the references (`Type/id`) from a row to the linked resources. */
+/** Returns a row's references (`Type/id`) to the linked resources. */
 function listKeys(
   { originBlock: to, originReference: from, resource: type }: ReportLink,
   row: ReferencedResources,
@@ -140,7 +143,10 @@ function listKeys(
   )
 }
 
-/** Converts a reference to `Type/id`. It can start with a server address, end with a version, or consist of an id only. */
+/**
+ * Normalises a reference to `Type/id`. It can start with a server address, end with a version, or consist of only an
+ * id.
+ */
 function toReferenceKey(reference: string, type: string): string {
   const parts = reference.replace(/\/_history\/.*$/, '').split('/')
   return parts.length > 1 ? parts.slice(-2).join('/') : `${type}/${reference}`
@@ -178,8 +184,8 @@ async function readLinkedResources(
 }
 
 /**
- * Returns the record of a row. A link to a single resource adds columns, with the resource that changed last if there are
- * several. A link to multiple resources becomes a child table.
+ * Converts a row to a record. A link to a single resource adds columns; if several resources match, the one that
+ * changed last is used. A link to multiple resources becomes a child table.
  */
 function createReportRecord(
   row: ReferencedResources,
@@ -200,7 +206,7 @@ function createReportRecord(
   return record
 }
 
-/** Returns the values of a resource by column. Several plain values are joined to one text. */
+/** Returns the values of a resource by column name. Several simple values are joined to one text. */
 const readColumns = ({ columns }: ReportBlock, resource: FhirResource): Record<string, unknown> =>
   Object.fromEntries(
     columns.flatMap(({ name: column, getValues }) => {
@@ -211,7 +217,10 @@ const readColumns = ({ columns }: ReportBlock, resource: FhirResource): Record<s
     }),
   )
 
-/** Searches the FHIR API of iHRIS. Uses only the query of links to next pages, because their address is that of an internal server. */
+/**
+ * Searches the FHIR API of iHRIS. Links to next pages contain the address of an internal server, so only their query is
+ * used.
+ */
 const searchIhris = (
   http: HttpSession,
   type: string,

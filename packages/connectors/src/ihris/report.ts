@@ -14,16 +14,16 @@ export interface ReportBlock {
   columns: ReportColumn[]
 }
 
-/** A block that a reference links to another block of the report. */
+/** A block of a report, with the reference that links it to another block. */
 export interface ReportLink extends ReportBlock {
-  /** The name of the block that this link starts from. */
+  /** The name of the block from which the link starts. */
   originBlock: string
-  /** The reference in that block to this type. If undefined, the id of that block's resource. */
+  /** The reference from that block to this type. If undefined, the link uses the id of that block's resource. */
   originReference: FhirPathExpression | undefined
-  /** The reference in this type to the other block. If undefined, the id of this type's resource. */
+  /** The reference from this type to the other block. If undefined, the link uses the id of this type's resource. */
   targetReference: FhirPathExpression | undefined
   parameter: string
-  /** Whether a row can have several of these resources. They then become a child table. */
+  /** True if a row can have several of these resources. They then become a child table. */
   multiple: boolean
 }
 
@@ -38,10 +38,13 @@ interface ReportExtension {
   [value: `value${string}`]: unknown
 }
 
-/** The FHIR profile of reports, which iHRIS stores as Basic resources. */
+/** The FHIR profile of reports. iHRIS stores reports as Basic resources with this profile. */
 export const reportProfile = 'http://ihris.org/fhir/StructureDefinition/iHRISRelationship'
 
-/** Parses a report. Throws `SourceProblem` OTHER_PROTOCOL if the resource is not a report, and NOT_SUPPORTED for an unsupported path. */
+/**
+ * Parses a report. Throws `SourceProblem` OTHER_PROTOCOL if the resource is not a report, and NOT_SUPPORTED for an
+ * unsupported path.
+ */
 export function parseReport(resource: unknown): IhrisReport {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
   const details = extension.find((item) => hasProfile(item, 'iHRISReportDetails'))

@@ -23,11 +23,11 @@ import { createQuestionColumn, type KnownColumn } from '../http-connector/known-
 type KobotoolboxSettings = SettingsOf<typeof connectorTypes.kobotoolbox>
 
 const koboName = 'KoboToolbox'
-/** Maximum number of submissions per page. Current servers ignore a higher limit; older ones allow it. */
+/** The maximum submissions per page. Current servers ignore a higher limit; older ones allow it. */
 const maxSubmissionsPerPage = 1_000
 const maxListedSurveys = 10_000
 
-/** Reads the submissions of one KoboToolbox form, with its repeat groups as child tables. */
+/** Reads the submissions of one KoboToolbox form. Repeat groups become child tables. */
 export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
   name: koboName,
   canReadIncrement: () => true,
@@ -54,7 +54,7 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
       name: survey,
       key: ['_id'],
       columns: form.columns,
-      // The form declares which answers are text. The types of all others are inferred.
+      // The form declares which answers are text. The types of all other answers are inferred from texts.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments' || path === '_notes',
       async *readPages(cursor) {
@@ -65,7 +65,7 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
   },
 }
 
-/** Lists deployed forms, sorted by name. Forms that are not deployed have no submissions. */
+/** Lists deployed forms, sorted by name. Other forms have no submissions. */
 async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
   const surveys: SourceOption[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
@@ -74,7 +74,8 @@ async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
   while (surveys.length < maxListedSurveys) {
     const response = parseObject(await http.getJson(path, options), koboName)
     const assets = parseList(response, koboName, 'results').map((asset) => parseObject(asset, koboName))
-    // Forms that are not deployed also count as progress, because an account can have thousands of them.
+    // Forms that are not deployed also count as progress for the paging check, because an account can have thousands of
+    // them.
     checkPage(assets.length > 0)
     for (const { uid, name: title, has_deployment: isDeployed } of assets)
       if (isDeployed === true) surveys.push(...createOption(uid, { name: title }))
@@ -86,8 +87,9 @@ async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
 }
 
 /**
- * Reads submissions in the order of `_id`. Each page starts after the last id of the previous one, so that changes during the read do not shift the
- * pages. Increments miss edits, which keep the submission time, and deletions; the next full read includes both.
+ * Reads submissions in the order of `_id`. Each page starts after the last id of the previous page, so that changes
+ * during the read do not shift pages. Increments miss edits, which do not change the submission time, and deletions;
+ * the next full read finds both.
  */
 async function* readSubmissions(
   http: HttpSession,
@@ -117,14 +119,14 @@ async function* readSubmissions(
       if (typeof id === 'number' && id > (lastId ?? -Infinity)) lastId = id
       if (typeof time === 'string' && time > latestTime) latestTime = time
     }
-    // Only the last page has a cursor, because submission times are not always in the order of the ids.
+    // Only the last page has a cursor, because submission times need not be in the order of ids.
     yield { records, cursor: isLast ? createNextCursor(latestTime, http.startedAt(), since) : undefined }
     if (isLast) return
     if (lastId === previousId) throw createResponseProblem(koboName, 'increasing _id')
   }
 }
 
-/** Parses geopoints, and adds the time zone UTC to timestamps without one. */
+/** Parses geopoints, and adds UTC to timestamps without a time zone. */
 function parseSubmission(record: unknown, geopoints: ReadonlySet<string>): unknown {
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, parseAnswer(key, value, geopoints)]))
@@ -143,11 +145,13 @@ function parseAnswer(key: string, value: unknown, geopoints: ReadonlySet<string>
 
 interface SurveyForm {
   columns: KnownColumn[]
-  /** Paths of questions for a location. */
+  /** Paths of questions with a location as the answer. */
   geopoints: ReadonlySet<string>
 }
 
-/** Question types with answers of an inferred column type. Answers of all other question types are text. */
+/**
+ * Matches question types for which the column type is inferred from the answers. Answers to other questions are text.
+ */
 const typedQuestionPattern =
   /^(integer|decimal|range|date|datetime|time|start|end|today|begin_|end_|note|geopoint|start-geopoint)/i
 
@@ -164,7 +168,10 @@ const submissionColumns: KnownColumn[] = [
   { path: 'formhub/uuid', dataType: 'TEXT' },
 ]
 
-/** Reads the deployed version of the form. Questions of earlier versions are not declared, so the types of their answers are inferred. */
+/**
+ * Reads the deployed version of the form. Questions that only earlier versions had are not declared, so the types of
+ * their answers are inferred.
+ */
 async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> {
   const asset = parseObject(
     await http.getJson(`api/v2/assets/${encodeURIComponent(survey)}/`, {

@@ -4,8 +4,8 @@ import type { PacketCursor } from './packet-cursor.ts'
 import { createDirectWriter } from './direct-writers.ts'
 
 /**
- * Reads the values of one column. `write` and `read` both move the cursor past the value. `write` throws `UnstorableValue` for a value
- * that the stored type cannot hold.
+ * Reads the values of one column from row packets. `write` and `read` both move the cursor past the value. `write`
+ * throws `UnstorableValue` for a value that does not fit the stored type.
  */
 export interface CellReader {
   write(cursor: PacketCursor, out: TupleBuffer): void
@@ -13,10 +13,15 @@ export interface CellReader {
   nulled: NulledCounts
 }
 
-/** Returns a value without loss: integers as number or bigint, decimals, times and texts as text, binary data as bytes. */
+/**
+ * Returns a value without loss: integers as number or bigint; decimals, times and texts as text; binary data as bytes.
+ */
 export type ReadValue = (cursor: PacketCursor) => unknown
 
-/** Returns the reader of a column. If the stored type equals the column type, it copies bytes; otherwise it converts values. */
+/**
+ * Returns the reader for a column. It copies bytes if the stored type equals the column type, and converts values
+ * otherwise.
+ */
 export function createCellReader(field: MysqlField, stored: StoredType): CellReader {
   const nulled = { zeroDates: 0 }
   const read = createValueReader(field)
@@ -37,7 +42,10 @@ export function createCellReader(field: MysqlField, stored: StoredType): CellRea
   }
 }
 
-/** Returns whether the value is a date such as 2026-00-00. It becomes null, because other systems have no such dates. */
+/**
+ * True if the value is a date such as 2026-00-00, which MySQL allows. It becomes null, because other systems have no
+ * such dates.
+ */
 const isZeroDate = ({ columnType }: MysqlField, value: unknown): boolean =>
   (columnType === Types.DATE || columnType === Types.DATETIME || columnType === Types.TIMESTAMP) &&
   typeof value === 'string' &&
@@ -83,7 +91,7 @@ function createValueReader(field: MysqlField): ReadValue {
   }
 }
 
-/** Returns whether the type is a decimal, which the server sends as digits although it marks it as binary. */
+/** True if the type is a decimal. The server sends decimals as digits, although it marks them as binary. */
 const isDecimal = ({ columnType }: MysqlField): boolean =>
   columnType === Types.NEWDECIMAL || columnType === Types.DECIMAL
 
@@ -109,7 +117,7 @@ function readText(cursor: PacketCursor): string {
 
 const padTwoDigits = (value: number): string => String(value).padStart(2, '0')
 
-/** Formats a date as `2026-11-21`. Parts can be zero. */
+/** Formats a date as `2026-11-21`. Year, month and day can be zero. */
 function readDate(cursor: PacketCursor): string {
   return formatDate(cursor, cursor.readLength())
 }

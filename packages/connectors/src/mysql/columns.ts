@@ -1,10 +1,13 @@
 import mysql2 from 'mysql2'
 import type { StoredType } from '@sluice/row-stream'
 
-/** Type numbers of the MySQL protocol. The package exports them only to CommonJS, so they are read from its default export. */
+/**
+ * Type numbers of the MySQL protocol. The package exports them only to CommonJS, so they are read from the default
+ * export.
+ */
 export const { Types } = mysql2
 
-/** A column as the server describes it. `columnLength` is in bytes; `characterSet` 63 means binary data. */
+/** A column description from the server. `columnLength` is in bytes; `characterSet` 63 means binary data. */
 export interface MysqlField {
   name: string
   columnType: number
@@ -12,7 +15,7 @@ export interface MysqlField {
   characterSet: number
   flags: number
   decimals: number
-  /** The value `json` marks a JSON column of MariaDB. MySQL does not send this field. */
+  /** `json` for a JSON column of MariaDB. MySQL does not send this field. */
   extendedFormat?: string
 }
 
@@ -24,15 +27,15 @@ export const isBinary = ({ characterSet }: MysqlField): boolean => characterSet 
 export const isJson = ({ columnType, extendedFormat }: MysqlField): boolean =>
   columnType === Types.JSON || extendedFormat === 'json'
 
-/** Returns whether the query must convert the column to text, because its binary format is useless to users. */
+/** True if the query must convert the column to text, because its binary format is not useful to users. */
 export const needsTextConversion = ({ columnType }: MysqlField): boolean => columnType === Types.GEOMETRY
 
-/** The type for unsigned 64-bit integers, up to 18446744073709551615. */
+/** The type for unsigned 64-bit integers, which range up to 18446744073709551615. */
 const unsigned64: StoredType = { dataType: 'DECIMAL', precision: 20, scale: 0 }
 
 /**
- * Returns the column type of a field. Ignores the display width: TINYINT(1) is a SMALLINT, because the server does not report
- * whether it was declared as BOOLEAN.
+ * Returns the column type of a field. Ignores the display width: TINYINT(1) becomes SMALLINT, because the server does
+ * not report whether it was declared as BOOLEAN.
  */
 export function mysqlColumnType(field: MysqlField): StoredType {
   switch (field.columnType) {

@@ -16,8 +16,8 @@ import type { PacketCursor } from './packet-cursor.ts'
 type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
 
 /**
- * Returns a writer that copies the bytes of a value, for columns with a stored type equal to the column type. Returns undefined
- * if the bytes of this type must be converted.
+ * Returns a writer that copies a value's bytes, for columns stored with their own type. Returns undefined if the bytes
+ * of this type must be converted.
  */
 export function createDirectWriter(
   field: MysqlField,
@@ -91,7 +91,7 @@ function writeInt64(out: TupleBuffer, upper: number, lower: number): void {
   out.at += 12
 }
 
-/** Writes a BIGINT or DOUBLE: eight bytes in reverse order. */
+/** Writes a BIGINT or DOUBLE: the eight bytes in reverse order. */
 const writeLong: DirectWriter = (cursor, out) => {
   const from = cursor.skip(8)
   writeInt64(out, cursor.view.getInt32(from + 4, true), cursor.view.getInt32(from, true))
@@ -116,7 +116,7 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
     const from = cursor.skip(length)
     if (!number.read(cursor.bytes, from, from + length)) throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
-    // A field starts with its length in four bytes.
+    // A field of binary COPY starts with its length in four bytes.
     out.reserve(4 + number.room)
     const bytes = number.write(out.view, out.at + 4)
     out.view.setInt32(out.at, bytes)
@@ -124,7 +124,10 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
   }
 }
 
-/** Returns a writer of dates and timestamps. The packet has 0, 4, 7 or 11 bytes for date, time and microseconds; omitted parts are zero. */
+/**
+ * Returns a writer for dates and timestamps. The packet contains 0, 4, 7 or 11 bytes of date, time and microseconds;
+ * missing parts are zero.
+ */
 function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: NulledCounts): DirectWriter {
   const moment: TimestampParts = { days: 0, seconds: 0, microseconds: 0 }
   return (cursor, out) => {

@@ -32,7 +32,10 @@ import type { DatabaseConfig, DatabaseTable } from '../database-connector/databa
 
 export const engine: DatabaseEngine = { name: 'MySQL', open: openMysqlSession, classifyError: classifyMysqlError }
 
-/** The timeout of the server for a client that does not read. The client pauses while the warehouse is busy. */
+/**
+ * The server's time limit for a client that does not read. It is a day, because this client pauses while the warehouse
+ * is busy.
+ */
 const serverTimeoutSeconds = 86_400
 
 async function openMysqlSession(access: SessionParameters): Promise<DatabaseSession> {
@@ -61,15 +64,15 @@ function createSocketConnection(socket: Socket, { config, limits }: SessionParam
     ...(ssl && { ssl: { rejectUnauthorized: !trustServerCertificate, verifyIdentity: !trustServerCertificate } }),
     charset: 'utf8mb4',
     multipleStatements: false,
-    // Files of the client are refused, because a server can request any of them.
+    // Rejects requests for local files, because a malicious server could request any file.
     flags: ['-LOCAL_FILES'],
     connectTimeout: limits.signIn,
   })
 }
 
 /**
- * Limits the wait for the greeting, which a MySQL server sends first. A server with another protocol would wait for the client,
- * so both would wait forever.
+ * Limits the wait for the greeting, which a MySQL server sends first. A server with another protocol would wait for the
+ * client, so both would wait forever.
  */
 function limitGreeting(socket: Socket, { config: { host, port }, limits }: SessionParameters): Disposable {
   const timer = setTimeout(() => {
@@ -80,7 +83,7 @@ function limitGreeting(socket: Socket, { config: { host, port }, limits }: Sessi
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** Counts received bytes after decryption. */
+/** Limits the received bytes, counted after decryption. */
 function attachByteLimit(connection: Connection, { config }: SessionParameters): MysqlByteLimit {
   const byteLimit = new MysqlByteLimit(config)
   const inside = connection as unknown as DriverInternals
@@ -97,7 +100,7 @@ function attachByteLimit(connection: Connection, { config }: SessionParameters):
   return byteLimit
 }
 
-/** The stream to which the driver listens, which TLS replaces. The types of the driver do not declare it. */
+/** The stream to which the driver listens. TLS replaces it with another one. The driver's types do not declare it. */
 interface DriverInternals {
   stream: Duplex
   startTLS(secured: (error?: Error) => void): void
@@ -105,7 +108,7 @@ interface DriverInternals {
 
 type PreparedStatement = PrepareStatementInfo & { columns: MysqlField[] }
 
-/** A prepared execution creates the object that receives the packets of rows. The types of the driver do not declare it. */
+/** A prepared execution creates the parser that receives the row packets. The driver's types do not declare it. */
 interface StatementExecution {
   buildParserFromFields: (fields: MysqlField[]) => new () => { next(packet: PacketHeader): void }
   on(event: 'error' | 'end', heard: (error: Error) => void): void
@@ -117,7 +120,7 @@ interface PacketHeader {
   end: number
 }
 
-/** A described query: a query of a table, to which a condition can be added, or a query of the user. */
+/** A described query: either for a table, to which a condition can be appended, or a user's query. */
 interface MysqlQuery {
   text: string
   isTable: boolean
@@ -146,7 +149,7 @@ class MysqlSession implements DatabaseSession {
   received = (): number => this.#socket.bytesRead
 
   async begin(): Promise<void> {
-    // The clock is read before the snapshot, and before this session changes its time zone.
+    // Reads the clock before the snapshot, and before this session changes its time zone.
     const [version] = await this.#query<{ version: string } & SourceClock>(
       'select version() as version, cast(utc_timestamp(6) as char) as utc, cast(now(6) as char) as local',
     )
@@ -156,7 +159,7 @@ class MysqlSession implements DatabaseSession {
     await this.#query(
       `set session time_zone = '+00:00', net_write_timeout = ${serverTimeoutSeconds}, wait_timeout = ${serverTimeoutSeconds}`,
     )
-    // The setting is optional, because not every server with this protocol has it.
+    // Ignores errors, because not every server with this protocol has the setting.
     await this.#query(`set session ${limit} = 0`).catch(() => {})
     await this.#query('set session transaction isolation level repeatable read')
     await this.#query('start transaction with consistent snapshot, read only')
@@ -164,7 +167,7 @@ class MysqlSession implements DatabaseSession {
     if (tables.length > 1) await this.#noteTablesWithoutSnapshot(tables)
   }
 
-  /** Adds a note about tables with a storage engine that has no snapshots. */
+  /** Adds a note about tables with a storage engine that does not support snapshots. */
   async #noteTablesWithoutSnapshot(tables: readonly DatabaseTable[]): Promise<void> {
     const escape = (name: string) => this.#connection.escape(name)
     const names = tables.map(({ schema, name }) => `(${schema ? escape(schema) : 'database()'}, ${escape(name)})`)
@@ -209,12 +212,12 @@ class MysqlSession implements DatabaseSession {
     }
   }
 
-  /** An error of a statement does not end the transaction. */
+  /** Runs the operation without a savepoint, because in MySQL an error of a statement does not end the transaction. */
   withSavepoint = <T>(operation: () => Promise<T>): Promise<T> => operation()
 
   /**
-   * Describes the query inside another one. This refuses INTO, which writes to a file or a variable and can be anywhere in a
-   * query, because the server does not allow INTO in a subquery. Duplicate names are found later.
+   * Throws if the query contains INTO, which writes to a file or a variable and can occur anywhere in a query.
+   * Describes the query as a subquery, in which the server rejects INTO. Duplicate column names are detected later.
    */
   async #assertNoTarget(text: string): Promise<void> {
     if (!/into/i.test(text)) return
@@ -240,7 +243,10 @@ class MysqlSession implements DatabaseSession {
     return this.#clock
   }
 
-  /** Prepares the statement with a condition. A table is read without a derived table, which old servers would write to disk first. */
+  /**
+   * Prepares the statement with a condition. For a table, the condition is appended directly; old servers would write a
+   * derived table to disk first.
+   */
   #prepareFiltered({ text, isTable }: MysqlQuery, where: string): Promise<PreparedStatement> {
     return this.#prepare(isTable ? text + where : `select * from (\n${text}\n) as source${where}`)
   }
@@ -258,7 +264,7 @@ class MysqlSession implements DatabaseSession {
     this.#byteLimit.startResponse()
     this.#broken = reading.reject
     const execution = prepared.execute([], undefined as never) as unknown as StatementExecution | undefined
-    // A lost connection accepts no commands, and its loss is already reported.
+    // A lost connection runs no commands. Its loss has already been reported.
     if (!execution) return await reading.promise.then(() => [])
     execution.on('error', reading.reject)
     execution.on('end', () => reading.resolve())
@@ -296,7 +302,7 @@ class MysqlSession implements DatabaseSession {
     return zeroDates()
   }
 
-  /** Cancels the query with a second connection of the same login, which is allowed to do so. */
+  /** Cancels the query through a second connection of the same login, which MySQL permits. */
   async cancel(): Promise<void> {
     const { threadId } = this.#connection
     const socket = await openSocket(this.#access)
@@ -341,14 +347,14 @@ const createFilterSyntax = (labels: readonly string[]): FilterSyntax => ({
       ? formatNumber(value)
       : `cast('${dropZeros(value)}' as ${kind === 'DATE' ? 'date' : 'datetime(6)'})`,
   falseLiteral: '0',
-  // Dates with a zero year, month or day become NULL in the warehouse.
+  // Dates with a zero year, month or day become NULL in the warehouse, so they count as absent.
   isAbsentDate: (column) =>
     `(${column} is null or year(${column}) = 0 or month(${column}) = 0 or dayofmonth(${column}) = 0)`,
 })
 
 const isPrimaryKey = ({ flags }: MysqlField): boolean => ((flags as unknown as number) & 2) !== 0
 
-/** Returns the query of a table, in which geometry is converted to text. */
+/** Returns the query for a table. It converts geometry to text. */
 function buildTableQuery(statement: Extract<SourceStatement, { name: string }>, fields: readonly MysqlField[]): string {
   const columns = fields.map((field) =>
     needsTextConversion(field)
@@ -369,10 +375,13 @@ function createGeometryNote(fields: readonly MysqlField[]): ReadNote {
 const columnsChanged = 'The columns of the table were changed while the run was reading. The old data stays; run again.'
 
 const headerBytes = 4
-/** A packet of this length is continued in the next packet. */
+/** A packet of this length continues in the next packet. */
 const longestPacket = 0xff_ff_ff
 
-/** Parses packet headers: three bytes for the length, and one for the sequence number. See https://mariadb.com/kb/en/0-packet/. */
+/**
+ * Parses packet headers: three bytes of length and one byte of sequence number. See
+ * https://mariadb.com/kb/en/0-packet/.
+ */
 class MysqlByteLimit extends FramedByteLimit {
   #continues = false
   #isKept = true
@@ -381,13 +390,13 @@ class MysqlByteLimit extends FramedByteLimit {
     super(headerBytes, config, 'MySQL')
   }
 
-  /** Starts to count a response that the driver keeps completely. */
+  /** Starts counting a response that the driver keeps in memory completely. */
   startResponse(): void {
     this.#isKept = true
     this.responseBytes = 0
   }
 
-  /** Starts to count each row separately, because rows are taken one by one. */
+  /** Counts each row separately from now on, because rows are taken one by one. */
   startRows(): void {
     this.#isKept = false
     this.responseBytes = 0
@@ -405,8 +414,9 @@ class MysqlByteLimit extends FramedByteLimit {
 const quoteName = (name: string): string => `\`${name.replaceAll('`', '``')}\``
 
 /**
- * Throws `StatementNotAllowedError` if the statement does not begin like a query. The protocol allows only one statement, and the read-only
- * transaction prevents changes. This check also refuses statements that end a transaction, or that query the server instead of tables.
+ * Throws `StatementNotAllowedError` unless the statement starts like a query. The protocol allows only one statement,
+ * and the read-only transaction prevents changes. This check additionally rejects statements that end a transaction or
+ * that query the server instead of tables.
  */
 function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[ \t][^\n]*(?:\n|$)|--\n|#[^\n]*(?:\n|$)|\/\*(?![!+M])[^]*?\*\/|\()+/, '')

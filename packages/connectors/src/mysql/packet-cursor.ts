@@ -1,4 +1,4 @@
-/** A read position in the bytes of one packet. Numbers are little-endian. */
+/** A read position within one packet. Numbers are little-endian. */
 export class PacketCursor {
   bytes: Buffer = Buffer.alloc(0)
   view: DataView = new DataView(new ArrayBuffer(0))
@@ -14,7 +14,7 @@ export class PacketCursor {
     this.#end = end
   }
 
-  /** Moves past this many bytes. Returns their start position. */
+  /** Skips this many bytes. Returns their start position. */
   skip(bytes: number): number {
     const from = this.position
     this.position = from + bytes

@@ -60,14 +60,14 @@ export function classifyMysqlError(error: unknown, { username }: DatabaseConfig)
 }
 
 /**
- * Removes hexadecimal literals, which contain the values of variables. If the server truncates the quoted query after 80
- * characters, a secret in it would be incomplete, and redaction would not find it.
+ * Removes hexadecimal literals from a message, because they contain values of variables. The server truncates the
+ * quoted query after 80 characters, so redaction would not recognise a truncated secret.
  */
 const removeHexLiterals = (message: string): string => message.replaceAll(/\bX'[0-9a-f]*'?/gi, "X'…'")
 
 /**
- * Returns whether the error comes from the server or the driver. Errors of the server have a number, even if the driver has no
- * name for it; most errors of the driver itself have a name.
+ * True if the error comes from the server or the driver. Server errors have a number, even if the driver has no name
+ * for it; most of the driver's own errors have a name.
  */
 function isDriverError(error: unknown): boolean {
   const { errno, sqlMessage } = error as { errno?: unknown; sqlMessage?: unknown }

@@ -6,10 +6,13 @@ import type { MysqlField } from './columns.ts'
 import { PacketCursor } from './packet-cursor.ts'
 
 const packetHeader = 1
-/** In the null bitmap of a row, the first column has the third bit. */
+/** In a row's null bitmap, the first two bits are unused. */
 const firstNullBit = 2
 
-/** Converts rows of MySQL's binary protocol to tuples. See https://mariadb.com/kb/en/resultset-row/#binary-resultset-row. */
+/**
+ * Converts rows of MySQL's binary protocol to PostgreSQL's binary COPY format. See
+ * https://mariadb.com/kb/en/resultset-row/#binary-resultset-row.
+ */
 export class RowReader {
   readonly #cells: CellReader[]
   readonly #labels: readonly string[]
@@ -26,7 +29,7 @@ export class RowReader {
     this.#nulls = (fields.length + firstNullBit + 7) >> 3
   }
 
-  /** Reads a row from its packet. Returns false if the sink needs a pause. */
+  /** Reads a row from its packet. Returns false if the sink requests a pause. */
   take(bytes: Buffer, from: number, to: number): boolean {
     const cursor = this.#cursor
     const cells = this.#cells

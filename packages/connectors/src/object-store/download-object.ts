@@ -8,10 +8,13 @@ import type { ObjectStore, StoredObject } from './object-store.ts'
 
 export interface DownloadLimits {
   partBytes: number
-  /** Number of parts of an object that are downloaded in parallel. */
+  /** The number of parts of an object that are downloaded in parallel. */
   concurrency: number
   mostBytes: number
-  /** Bytes of the objects of a folder that are kept. Further objects are downloaded each time they are read. */
+  /**
+   * The maximum bytes of a folder's objects that are kept on disk. Further objects are downloaded each time they are
+   * read.
+   */
   spoolBytes: number
 }
 
@@ -25,18 +28,21 @@ export const defaultDownloadLimits: DownloadLimits = {
 export interface ObjectDownload {
   store: ObjectStore
   object: StoredObject
-  /** The descriptor of a file to write to, and the position of the first byte in it. A file that is not empty needs a position. */
+  /**
+   * The descriptor of the file to write to, and the position of the first byte in it. Required if the file is not
+   * empty.
+   */
   fd: number
   position?: number
-  /** Memory for the stored bytes of a small object. They are then not written to the file. */
+  /** Memory for the bytes of a small object. If set, they are not written to the file. */
   memory?: Buffer
-  /** The number of bytes to download from the start. The default is the whole object. */
+  /** The number of bytes to download from the object's start. Default: the whole object. */
   firstBytes?: number
   limits: DownloadLimits
   retryPolicy: RetryPolicy
-  /** Called with the total of downloaded bytes. */
+  /** Called with the total bytes downloaded until now. */
   onProgress(bytes: number): void
-  /** Called with the position from which the download continues after an interruption. */
+  /** Called when a download continues after an interruption, with the position at which it continues. */
   onResume(at: number, problem: Error): void
 }
 
@@ -44,9 +50,9 @@ const writeAt = promisify(write)
 const truncateFile = promisify(ftruncate)
 
 /**
- * Downloads exactly the listed version of an object into an empty file. Memory use does not depend on the object's size. Returns the
- * size of the file. Throws OBJECT_CHANGED, OBJECT_TOO_LARGE, DISK_FULL, errors of the store, or the reason of the signal; all writes
- * have then ended.
+ * Downloads exactly the listed version of an object into an empty file. Memory use does not depend on the object's
+ * size. Returns the file size. Throws OBJECT_CHANGED, OBJECT_TOO_LARGE, DISK_FULL, errors of the store, or the signal's
+ * reason; by then, all writes have ended.
  */
 export async function downloadObject(options: ObjectDownload, signal: AbortSignal): Promise<number> {
   try {
@@ -59,8 +65,8 @@ export async function downloadObject(options: ObjectDownload, signal: AbortSigna
 }
 
 /**
- * Downloads the listed version as it is stored, in parallel parts that are resumed after an interruption. Throws `ContentEncoded` if the
- * store compresses its responses, and otherwise what `downloadObject` throws.
+ * Downloads the listed version as it is stored, in parallel parts that continue after an interruption. Throws
+ * `ContentEncoded` if the store compresses its responses, and otherwise the errors of `downloadObject`.
  */
 export async function downloadStoredBytes(options: ObjectDownload, signal: AbortSignal): Promise<number> {
   const { object, limits, onProgress } = options
@@ -93,7 +99,7 @@ export async function downloadStoredBytes(options: ObjectDownload, signal: Abort
     ),
   )
   signal.throwIfAborted()
-  // The other parts were aborted with the first failure as the reason.
+  // The first failure aborted the other parts, so it is the reason of this signal.
   const failure = failed.signal.aborted ? failed.signal.reason : undefined
   if (outcomes.some(({ status }) => status === 'rejected')) throw failure
   return to
@@ -126,7 +132,7 @@ async function downloadPart(
       }
       let filePosition = bytes.from
       for await (const chunk of bytes.chunks) {
-        // A store that does not support ranges returns the whole object.
+        // A store that does not support byte ranges returns the whole object.
         const piece = chunk.subarray(Math.max(0, position - filePosition), Math.max(0, to - filePosition))
         filePosition += chunk.length
         if (memory) memory.set(piece, position)
@@ -144,15 +150,16 @@ async function downloadPart(
 }
 
 /**
- * Downloads an object that the client decompresses. Ranges and the listed size do not apply to it, so it is downloaded in one
- * piece. After an interruption it is requested again from its start, and the bytes that the file already contains are skipped.
+ * Downloads an object that the store sends compressed and the HTTP client decompresses. Byte ranges and the listed size
+ * do not apply to the decompressed bytes, so it is downloaded in one piece. After an interruption it is requested from
+ * the start, and bytes that the file already contains are skipped.
  */
 async function downloadDecompressed(
   { store, object, fd, limits, retryPolicy, firstBytes, onProgress, onResume }: ObjectDownload,
   to: number,
   signal: AbortSignal,
 ): Promise<number> {
-  // The compression ratio has the same limit as that of uploads.
+  // The compression ratio has the same limit as in uploads.
   const { ratio, ratioFrom } = defaultUploadLimits
   const maxBytes = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
   await truncateFile(fd, 0)
@@ -192,7 +199,7 @@ export async function writeCompletely(fd: number, bytes: Uint8Array, position: n
   }
 }
 
-/** The store compresses its responses, so the object cannot be downloaded in parts. */
+/** Thrown if the store compresses its responses, so that the object cannot be downloaded in parts. */
 export class ContentEncoded extends Error {}
 
 const createConnectionLostProblem = (host: string, { key }: StoredObject) =>

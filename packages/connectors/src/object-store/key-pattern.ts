@@ -1,8 +1,8 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-/** A compiled key pattern: a prefix for the list request, and a check for each listed key. */
+/** A compiled key pattern: the prefix for the list request, and a test for each listed key. */
 export interface KeyPattern {
-  /** The only key that matches. Undefined if several keys can match. */
+  /** The only key that matches, or undefined if several keys can match. */
   single: string | undefined
   prefix: string
   matches(key: string): boolean
@@ -16,15 +16,19 @@ type PatternToken =
   | { kind: 'set'; not: boolean; ranges: [string, string][] }
 
 const maxAlternatives = 200
-/** Maximum number of pattern characters after brace expansion. Each key is compared with all of them. */
+/** The maximum pattern characters after brace expansion. Each key is compared with all of them. */
 const maxTokens = 10_000
-/** Object stores allow keys of up to 1,024 UTF-16 code units. */
+/**
+ * Keys longer than this do not match. Object stores allow keys of up to 1,024 characters, which are at most 2,048
+ * UTF-16 code units.
+ */
 const maxKeyLength = 2_048
 
 /**
- * Compiles a key pattern. `*` and `?` match inside one folder, `**` matches any number of folders, `[a-z]` one character of a set, `[!a-z]` one
- * outside of it, and `{a,b}` either alternative; a backslash escapes a character. A slash at the end matches everything below the folder. Throws
- * `SourceProblem` PATTERN_TOO_LARGE or PATTERN_INVALID; a saved pattern can also be invalid, because variables can insert any text.
+ * Compiles a key pattern. `*` and `?` match within one folder, `**` matches any number of folders, `[a-z]` one
+ * character of a set, `[!a-z]` one character outside it, and `{a,b}` either alternative. A backslash escapes a
+ * character. A trailing slash matches everything below the folder. Throws `SourceProblem` PATTERN_TOO_LARGE or
+ * PATTERN_INVALID; a saved pattern can be invalid, because variables can insert any text.
  */
 export function compileKeyPattern(written: string): KeyPattern {
   const pattern = written.replace(/^\/+/, '')
@@ -54,14 +58,16 @@ export function compileKeyPattern(written: string): KeyPattern {
   }
 }
 
-/** Returns the error in a pattern. Returns undefined for a valid pattern. */
+/** Returns the error in a pattern, or undefined if the pattern is valid. */
 export const findKeyPatternProblem = (pattern: string): string | undefined => parsePattern(pattern).problem
 
-/** Returns the alternatives of a pattern after brace expansion, or the error in it. Stops after too many alternatives. */
+/**
+ * Returns the alternatives of a pattern after brace expansion, or the error in it. Stops after too many alternatives.
+ */
 function parsePattern(pattern: string): { alternatives: PatternToken[][]; problem?: string } {
   const signs = [...pattern]
   let alternatives: PatternToken[][] = [[]]
-  /** Alternatives of the open brace; undefined outside of braces. */
+  /** The alternatives of the open brace, or undefined outside braces. */
   let choices: PatternToken[][] | undefined
   const invalid = (problem: string) => ({ alternatives: [], problem })
   const add = (token: PatternToken) => {
@@ -95,7 +101,7 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
       const isAlone = (position === 0 || signs[position - 1] === '/') && [undefined, '/'].includes(signs[position + 2])
       if (!isAlone) return invalid('** matches whole folders, so it must be between slashes, as in data/**/cases.csv.')
       add({ kind: 'folders' })
-      // The slash after `**` belongs to it: `a/**/b` also matches `a/b`.
+      // `**` includes the slash after it: `a/**/b` also matches `a/b`.
       position += 2
     } else if (sign === '*') add({ kind: 'some' })
     else if (sign === '?') add({ kind: 'any' })
@@ -135,7 +141,9 @@ function getCommonPrefix(one: string, other: string): string {
   return one.slice(0, length)
 }
 
-/** Compares the key with all possible positions of the pattern in one pass, so the time is limited for every pattern. */
+/**
+ * Compares the key with all possible positions of the pattern in one pass, so the time is bounded for every pattern.
+ */
 function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]): boolean {
   const last = tokens.length - 1
   let places = new PatternPositions(tokens.length)

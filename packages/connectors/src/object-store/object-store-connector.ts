@@ -18,19 +18,19 @@ export interface StoreContext extends ConnectorContext {
   limits?: DownloadLimits
 }
 
-/** The names of the two kinds of options in the API. */
+/** The API's names for the two kinds of options of a store. */
 interface StoreOptionKinds {
   containers: string
   objects: string
 }
 
-/** Idle timeouts in milliseconds: for runs, and for requests for which a user waits. */
+/** Idle time limits in milliseconds: for runs, and for requests for which a user waits. */
 const backgroundIdleTimeoutMs = 60_000
 const interactiveIdleTimeoutMs = 12_000
-/** Timeout in milliseconds of the search for changed objects. */
+/** The time limit for the search for changed objects, in milliseconds. */
 const incrementTimeoutMs = 60_000
 
-/** More options than this are not listed. */
+/** The maximum number of listed options. */
 const maxOptions = 1_000
 
 /** Creates a connector that reads the files of a bucket or container. */
@@ -49,7 +49,7 @@ export function createObjectStoreConnector(
     retryPolicy,
     ...(limits && { limits }),
   })
-  // The changes are kept for `read`, because the caller merges rows only for these changes.
+  // Keeps the changes that `canReadIncrement` found for `read`, because the caller merges rows only of these changes.
   const increments = new WeakMap<ReadRequest, ObjectIncrement>()
 
   return {
@@ -65,7 +65,7 @@ export function createObjectStoreConnector(
         if (increment) increments.set(request, increment)
         return increment !== undefined
       } catch {
-        // The error is ignored here, because the full read that follows meets it again, retries for longer, and reports it.
+        // Ignores the error: the following full read meets it again, retries for longer, and reports it.
         return false
       }
     },
@@ -109,14 +109,17 @@ function createObjectsRequest(request: ReadRequest): ObjectsRequest {
   return { key, settings, ...(writeMode && { writeMode }), ...(continues && !reset && { cursor }) }
 }
 
-/** Returns the options of the file reader. The delimiter is a separate setting of object stores; formats other than CSV ignore it. */
+/**
+ * Returns the file reader's options. In object stores, the delimiter is a separate setting; formats other than CSV
+ * ignore it.
+ */
 function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
   const lastDialect = findRememberedDialect(remembered)
   return { ...csvOptions, delimiter, ...(lastDialect && { remembered: lastDialect }) }
 }
 
-/** Lists the buckets or containers of the account. */
+/** Lists the buckets or containers of the account as options. */
 async function listContainerOptions(
   store: ObjectStore,
   { query = '' }: ReadRequest,
@@ -129,8 +132,8 @@ async function listContainerOptions(
 }
 
 /**
- * Lists the folders and objects in the folder `within`, the folders first. `within` need not end with a slash: then it is the start of
- * the keys. The id of an option is a valid `key` of a pipeline.
+ * Lists the folders and then the objects in the folder `within`. If `within` does not end with a slash, it is the start
+ * of the keys. The id of an option is a valid `key` setting of a pipeline.
  */
 async function listObjectOptions(
   store: ObjectStore,
@@ -139,7 +142,7 @@ async function listObjectOptions(
 ): Promise<SourceOption[]> {
   const options: SourceOption[] = []
   for await (const { folders, objects } of readPages((page) => store.listFolder(prefix, page, signal), signal)) {
-    // Consoles create an empty object with the key of a folder.
+    // Excludes the empty object with the folder's own key, which consoles create.
     const keys = objects.map(({ key }) => key).filter((key) => key !== prefix)
     if (collect(options, query, [...folders, ...keys].map(toObjectOption))) break
   }
@@ -147,7 +150,7 @@ async function listObjectOptions(
   return options.toSorted((one, other) => rank(one) - rank(other))
 }
 
-/** Adds the options with the query in their names. Returns whether there are enough. */
+/** Adds the options with the query in their names. Returns true if there are enough. */
 function collect(options: SourceOption[], query: string, collected: readonly SourceOption[]): boolean {
   const searchText = query.toLowerCase()
   options.push(...collected.filter(({ name }) => name.toLowerCase().includes(searchText)))
@@ -163,7 +166,7 @@ async function* readPages<Page extends { next: string | undefined }>(
   do {
     const page = await retry(() => read(next), { policy: interactiveRetry, signal })
     yield page
-    // A store that returns the same page again would cause an endless loop.
+    // Ends the listing if a store returns the same page token again, because the loop would never end.
     next = page.next === next ? undefined : page.next
   } while (next)
 }

@@ -5,37 +5,43 @@ import { findChild, parseXml, getChildText } from './xml.ts'
 
 export interface StoredObject {
   key: string
-  /** The stored size in bytes. */
+  /** The stored size in bytes, before decompression. */
   size: number
-  /** The ETag in the form of the HTTP header. It identifies the version of the object's content, and may only be compared for equality. */
+  /**
+   * The ETag as in the HTTP header. It identifies the version of the object's content and may only be compared for
+   * equality.
+   */
   etag: string
   lastModified: Date
 }
 
-/** A part of an object. */
+/** A range of bytes of an object. */
 export interface ObjectBytes {
   /** The offset of the first byte. It is 0 if the store ignores ranges and returns the whole object. */
   from: number
-  /** Whether the body was decompressed by the client. It is then the whole object, of unknown length. */
+  /** True if the HTTP client decompressed the body. It is then the whole object, of unknown length. */
   unpacked: boolean
   chunks: AsyncIterable<Uint8Array>
-  /** Cancels the response if it is not read to its end. */
+  /** Cancels the response. Call it unless the body is read to its end. */
   cancel(): Promise<void>
 }
 
 /**
- * A bucket or container. All operations throw `SourceProblem` for problems that a user can fix, `TransientError` for problems
- * that a retry can solve, and the reason of the signal after an abort.
+ * A bucket or container. All operations throw `SourceProblem` for problems that a user can fix, `TransientError` for
+ * problems that a retry can solve, and the signal's reason after an abort.
  */
 export interface ObjectStore extends AsyncDisposable {
   host: string
   /** Returns the object with this key. Throws OBJECT_MISSING if it does not exist. */
   find(key: string, signal: AbortSignal): Promise<StoredObject>
-  /** Returns a page of the objects with keys that start with `prefix`, in the order of the store. */
+  /** Returns one page of the objects with keys that start with `prefix`, in the order of the store. */
   list(prefix: string, page: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
-  /** Returns a page of the objects and folders in one folder: those without a slash in their keys after `prefix`, except at the end. */
+  /**
+   * Returns one page of the objects and folders directly in a folder: those without a slash after `prefix`, except at
+   * the end of the key.
+   */
   listFolder(prefix: string, page: ListedPage['next'], signal: AbortSignal): Promise<ListedFolder>
-  /** Returns a page of the names of the account's buckets or containers. */
+  /** Returns one page of the names of the account's buckets or containers. */
   listContainers(page: ListedPage['next'], signal: AbortSignal): Promise<ListedContainers>
   /** Returns the bytes from `from` to `to` of exactly this version of the object. */
   open(object: StoredObject, from: number, to: number, signal: AbortSignal): Promise<ObjectBytes>
@@ -48,7 +54,7 @@ export interface ListedPage {
 }
 
 export interface ListedFolder extends ListedPage {
-  /** The keys of folders, which end with a slash. */
+  /** The keys of folders. They end with a slash. */
   folders: string[]
 }
 
@@ -59,19 +65,21 @@ export interface ListedContainers {
 }
 
 export interface StoreRequest {
-  /** The key of an object. Without a key, the request is for the bucket or container. */
+  /** The key of an object. Absent for requests about the bucket or container. */
   key?: string
-  /** Whether the request is for the account instead of one bucket or container. */
+  /** True for a request about the account instead of one bucket or container. */
   ofAccount?: boolean
   query?: Readonly<Record<string, string>>
   headers?: Readonly<Record<string, string>>
-  /** Error statuses that are returned to the caller instead of a thrown problem. */
+  /** Error statuses that are returned to the caller instead of being thrown as a problem. */
   expected?: readonly number[]
 }
 
 interface StoreProtocol {
   host: string
-  /** Sends an authenticated request. Throws a problem for a status of 300 or above that is not in `expected`. */
+  /**
+   * Sends an authenticated request. Throws a problem for a response status of 300 or above that is not in `expected`.
+   */
   get(request: StoreRequest, signal: AbortSignal): Promise<StoreResponse>
   list(prefix: string, next: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
   listFolder: ObjectStore['listFolder']
@@ -85,7 +93,8 @@ export function createObjectStore({ host, get, close, ...lists }: StoreProtocol)
     ...lists,
 
     async find(key, signal) {
-      // A GET of one byte replaces a HEAD request, because a HEAD response has no body with the reason of an error.
+      // Requests one byte with GET instead of using HEAD, because a HEAD response has no body with the reason of an
+      // error.
       const response = await get({ key, headers: { range: 'bytes=0-0' }, expected: [416] }, signal)
       await response.cancel()
       if (response.status !== 416) return parseObjectHeaders(key, response)
@@ -120,19 +129,22 @@ const encodeKeyPart = (part: string): string =>
     (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
   )
 
-/** Returns the headers that request a range of exactly this version. */
+/** Returns the headers that request a byte range of exactly this version. */
 const createRangeHeaders = (etag: string, from: number, to: number): Record<string, string> => ({
   range: `bytes=${from}-${to - 1}`,
   ...(isStrongETag(etag) && { 'if-match': etag }),
 })
 
 /**
- * Returns whether If-Match can match the ETag. Some stores mark ETags as weak, because they may compress the response; weak ETags
- * never match.
+ * True if an If-Match header can match the ETag. Some stores mark ETags as weak, because they may compress the
+ * response; weak ETags never match.
  */
 const isStrongETag = (etag: string): boolean => etag.startsWith('"')
 
-/** Returns the bytes of a response to a range request, which has a success status or 412. Throws OBJECT_CHANGED if they belong to another version. */
+/**
+ * Returns the bytes of a response to a range request, which has a success status or 412. Throws OBJECT_CHANGED if they
+ * are of another version.
+ */
 async function parseRangeResponse(
   { status, headers, chunks, cancel }: StoreResponse,
   { key, etag }: StoredObject,
@@ -152,10 +164,13 @@ async function parseRangeResponse(
 const createObjectChangedProblem = (key: string): SourceProblem =>
   new SourceProblem('OBJECT_CHANGED', `"${key}" changed while it was being read. The old data stays; run again.`)
 
-/** Removes the weakness mark from an ETag, and the quotes that some lists omit. */
+/** Removes from an ETag the weakness mark `W/` and the quotes, which some lists leave out. */
 const normalizeETag = (etag: string): string => etag.replace(/^W\//, '').replaceAll('"', '')
 
-/** Returns the description of an object from the headers of a range response. Throws OTHER_PROTOCOL if the size is missing. */
+/**
+ * Returns the description of an object from the headers of a range response. Throws OTHER_PROTOCOL if the size is
+ * missing.
+ */
 function parseObjectHeaders(key: string, { status, headers }: StoreResponse): StoredObject {
   const total =
     status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
@@ -174,7 +189,7 @@ function parseObjectHeaders(key: string, { status, headers }: StoreResponse): St
 /** Parses the size in a list entry. Returns 0 for an invalid size, which makes the caller skip the object. */
 export const parseSize = (text: string): number => (/^\d{1,18}$/.test(text) ? Number(text) : 0)
 
-/** Parses a timestamp of a list or header. Returns 1970-01-01 if it is invalid. */
+/** Parses a timestamp in a list or header. Returns 1970-01-01 if it is invalid. */
 export function parseObjectTime(text: string): Date {
   const milliseconds = Date.parse(text)
   return new Date(Number.isNaN(milliseconds) ? 0 : milliseconds)
@@ -182,10 +197,10 @@ export function parseObjectTime(text: string): Date {
 
 export interface StoreErrorResponse {
   status: number
-  /** The error code, such as `NoSuchKey`. Empty if the response has none. */
+  /** The error code, such as `NoSuchKey`. Empty if the response has no code. */
   code: string
   message: string
-  /** The actual region of the bucket, if the request was sent to another region. */
+  /** The bucket's actual region, if the request was sent to another region. */
   region: string | undefined
   headers: Headers
 }

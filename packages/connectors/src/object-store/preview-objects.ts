@@ -9,11 +9,14 @@ import type { StoredObject } from './object-store.ts'
 import { fetchObject, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { addOwnColumns } from './many-objects/combined-table.ts'
 
-/** The number of bytes that a preview downloads from the start of an object, and the maximum size of an object that it must download completely. */
+/**
+ * The bytes that a preview downloads from the start of an object, and the maximum size of an object that it must
+ * download completely.
+ */
 const startBytes = 4 * 1024 * 1024
 const maxWholeBytes = 64 * 1024 * 1024
 
-/** Returns the first rows of the object with this key. If several objects match, it uses the first one. */
+/** Returns the first rows of the object with this key. If the key is a pattern, uses the first matching object. */
 export async function previewObjects(
   reading: ObjectReading,
   key: string,
@@ -52,10 +55,10 @@ async function previewObject(
   return await previewLocalFile(reading, localObject, { maxRows, isWhole: true, kind }, signal)
 }
 
-/** START: a preview can read a file without its end. WHOLE and PARQUET: it needs the complete file. */
+/** The part of a file that a preview needs. START: only its start. WHOLE and PARQUET: the complete file. */
 type PreviewKind = 'PARQUET' | 'WHOLE' | 'START'
 
-/** Detects how a preview reads the file. If the file is only the start of a text, cuts its incomplete last line. */
+/** Determines how a preview reads the file. If the file is only the start of a text, cuts its incomplete last line. */
 function preparePreviewFile({ options }: ObjectReading, { object, fd, size }: LocalObject): PreviewKind {
   const bytes = Buffer.alloc(Math.min(size, detectionBytes))
   const content = detectFormat(bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)), object.key, options.encoding)
@@ -72,7 +75,7 @@ function cutIncompleteLine(fd: number, size: number): void {
   if (end >= 0) ftruncateSync(fd, size - tail.length + end + 1)
 }
 
-/** Previews a downloaded object. `isWhole`: the file contains the complete object, not only its start. */
+/** Previews a downloaded object. `isWhole` is true if the file contains the complete object, not only its start. */
 async function previewLocalFile(
   reading: ObjectReading,
   local: LocalObject,
@@ -80,7 +83,7 @@ async function previewLocalFile(
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const { filesDirectory, options } = reading
-  // Parquet has no preview of its own, so its first rows are read as by a run. That needs the complete object.
+  // Parquet has no preview function, so its first rows are read as in a run. This requires the complete object.
   const previewParquet = () =>
     previewFeed((report, ending) => readLocalObject(reading, local, report, ending), maxRows, signal)
   if (kind === 'PARQUET') return previewParquet()

@@ -14,9 +14,10 @@ import { selectObjects, sortByKey } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
 
 /**
- * Reads the objects that are new or changed since the loads in the cursor, for rows that are added to the table or merged into it. Rows of
- * deleted objects stay in the table, so these objects stay in the cursor. A change of the settings does not make an object new, because its
- * rows are already in the table. Yields nothing if no object is new or changed. Throws the errors of `readObjects`.
+ * Reads the objects that are new or changed since the loads recorded in the cursor. The rows are appended or merged.
+ * Rows of deleted objects stay in the table, so these objects stay in the cursor. A settings change does not make an
+ * object new, because its rows are already in the table. Yields nothing if no object is new or changed. Throws the
+ * errors of `readObjects`.
  */
 export async function* readNewObjects(
   reading: ObjectReading,
@@ -27,7 +28,7 @@ export async function* readNewObjects(
   const before = parseLoadedObjects(cursor)
   const selection = { ...reading, key, onPage: () => report.progress({}) }
   const { single, objects } = await selectObjects(selection, signal).catch((error: unknown) => {
-    // Loaded objects can be deleted, because their rows stay.
+    // Ignores that all loaded objects have been deleted, because their rows stay.
     const isEmptied = error instanceof SourceProblem && error.code === 'NO_OBJECTS' && before.columns.length > 0
     if (!isEmptied) throw error
     return { single: false, objects: [] }

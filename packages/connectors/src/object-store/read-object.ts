@@ -13,13 +13,13 @@ export interface ObjectReading {
   store: ObjectStore
   filesDirectory: string
   options: FileOptions
-  /** Columns of the last load, without the columns that identify the object of a row. */
+  /** The columns of the last load, without those that identify the object of a row. */
   columnsBefore: readonly Column[]
   retryPolicy: RetryPolicy
   limits?: DownloadLimits
 }
 
-/** A downloaded object in an unnamed file. The caller must dispose it to free the disk space. */
+/** A downloaded object in an unnamed file. Dispose it to free the disk space. */
 export interface LocalObject extends Disposable {
   object: StoredObject
   fd: number
@@ -47,7 +47,7 @@ export async function fetchObject(
 
 export type DownloadReporter = Pick<ReadReporter, 'log'> & { onProgress?(bytes: number): void }
 
-/** Returns the download of an object to a file, which logs the first interruptions. */
+/** Returns the options for downloading an object to a file. The first interruptions are logged. */
 export function createDownload(
   { store, retryPolicy, limits = defaultDownloadLimits }: ObjectReading,
   object: StoredObject,
@@ -70,16 +70,16 @@ export function createDownload(
   }
 }
 
-/** Returns whether the error means that the object is an empty JSON list. Such an object has no records and no columns. */
+/** True if the error means that the object is an empty JSON list, which has no records and no columns. */
 export const isEmptyListProblem = (error: unknown): error is SourceProblem =>
   error instanceof SourceProblem && error.code === 'EMPTY_SOURCE'
 
-/** Maximum number of log lines about interrupted connections of one object. */
+/** The maximum number of log lines about interrupted downloads of one object. */
 const maxLoggedResumes = 10
 
 /**
- * Reads a downloaded object as an uploaded file is read. Progress is in bytes of the object. Throws `SourceProblem`, or the
- * reason of the signal after an abort.
+ * Reads a downloaded object like an uploaded file. Progress is reported in bytes of the object. Throws `SourceProblem`,
+ * or the signal's reason after an abort.
  */
 export async function* readLocalObject(
   { filesDirectory, options }: Pick<ObjectReading, 'filesDirectory' | 'options'>,

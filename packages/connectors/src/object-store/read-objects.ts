@@ -10,13 +10,13 @@ import { createHash } from 'node:crypto'
 
 export interface ObjectsRequest {
   key: string
-  /** All settings that influence the rows, without secrets. */
+  /** All settings that affect the rows, without secrets. */
   settings: unknown
   cursor?: unknown
   writeMode?: WriteMode
 }
 
-/** Objects that are new since the previous load, and those that did not change. */
+/** The objects that are new or changed since the previous load, and those that are not. */
 export interface ObjectIncrement {
   before: LoadedObjects
   newObjects: StoredObject[]
@@ -25,9 +25,9 @@ export interface ObjectIncrement {
 }
 
 /**
- * Returns the changes since the load that stored the cursor. Undefined if a full load is necessary: the cursor is absent, the
- * settings have changed, an object was deleted, the number of rows of a changed object is unknown, or the key is not a pattern and
- * its single object has changed. Throws the errors of `selectObjects`.
+ * Returns the changes since the load that stored the cursor. Returns undefined if a full load is necessary: the cursor
+ * is absent, the settings changed, an object was deleted, the row count of a changed object is unknown, or the key is
+ * not a pattern and its single object changed. Throws the errors of `selectObjects`.
  */
 export async function findIncrement(
   reading: ObjectReading,
@@ -43,7 +43,10 @@ export async function findIncrement(
   return { before, newObjects, changed, unchangedObjects }
 }
 
-/** Reads the objects that match a key pattern as one table. Throws `SourceProblem`, or the reason of the signal after an abort. */
+/**
+ * Reads the objects that match a key pattern as one table. Throws `SourceProblem`, or the signal's reason after an
+ * abort.
+ */
 export async function* readObjects(
   reading: ObjectReading,
   { key, settings, cursor }: ObjectsRequest,
@@ -68,8 +71,8 @@ export async function* readObjects(
 }
 
 /**
- * Reads the changed objects, so that the caller merges their rows. Yields nothing if nothing changed. A merge cannot remove
- * rows: if an object now has fewer rows, all objects are read and replace the table.
+ * Reads the changed objects; the caller merges their rows. Yields nothing if nothing changed. A merge cannot remove
+ * rows, so if an object has fewer rows than before, all objects are read and replace the table.
  */
 export async function* readIncrement(
   reading: ObjectReading,
@@ -136,18 +139,18 @@ function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], re
   report.log('INFO', 'MEDIUM', message)
 }
 
-/** The cursor of a load, from which the next load determines the changed objects. */
+/** The cursor of a load. The next load uses it to find changed objects. */
 export interface LoadedObjects {
-  /** A hash of the settings. If they change, everything is loaded again. */
+  /** A hash of the settings. If the settings change, everything is loaded again. */
   settings: string
-  /** Version of each object by key. */
+  /** The version of each object, by key. */
   objects: Record<string, string>
-  /** Number of rows of each object by key. Absent if they were not counted. */
+  /** The row count of each object, by key. An object is absent if its rows were not counted. */
   rows: Record<string, number>
   columns: Column[]
 }
 
-/** The difference between the objects in the store and those of the previous load. */
+/** The difference between the objects in the store and the objects of the previous load. */
 interface ObjectDifferences {
   newObjects: StoredObject[]
   changed: StoredObject[]
@@ -171,7 +174,7 @@ export function createLoadedObjects(
   }
 }
 
-/** Parses the cursor of a load. Returns undefined if the settings differ. */
+/** Parses the cursor of a load. Returns undefined if the settings have changed. */
 function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects | undefined {
   const { settings: before, objects, rows = {}, columns } = (cursor ?? {}) as Partial<LoadedObjects>
   if (before !== hashReadSettings(settings) || typeof objects !== 'object' || !Array.isArray(columns)) return undefined
@@ -196,8 +199,8 @@ export function diffObjects(
 }
 
 /**
- * Returns the version of an object: its ETag, or else its size, and its time of change. The time is included, because writing
- * the same content again keeps the ETag but changes the column `_object_last_modified`.
+ * Returns the version of an object: its ETag (or else its size) and its modification time. The time is included because
+ * writing the same content again keeps the ETag, but changes the column `_object_last_modified`.
  */
 const getObjectVersion = ({ etag, size, lastModified }: StoredObject): string =>
   `${etag || size} ${lastModified.getTime()}`

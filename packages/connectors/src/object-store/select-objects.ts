@@ -4,7 +4,7 @@ import { type KeyPattern, compileKeyPattern } from './key-pattern.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 import { retry, type RetryPolicy } from '@sluice/http-client'
 
-/** The objects to load: one object, or all that match a pattern. */
+/** The objects to load: a single object, or all that match a pattern. */
 export interface SelectedObjects {
   single: boolean
   objects: StoredObject[]
@@ -19,13 +19,16 @@ export interface ObjectSelection {
   onPage?(): void
 }
 
-/** Maximum number of objects of a load, and of keys that are compared with the pattern. */
+/** The maximum number of objects in a load, and of keys that are compared with the pattern. */
 const maxObjects = 10_000
 const maxListedKeys = 2_000_000
-/** Milliseconds of comparing keys before the loop yields to the event loop. */
+/** Milliseconds of comparing keys after which the loop yields to the event loop. */
 const maxBlockingMs = 20
 
-/** Returns the objects that match the key of a pipeline. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or an error of the store. */
+/**
+ * Returns the objects that match a pipeline's `key` setting. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or an
+ * error of the store.
+ */
 export async function selectObjects(choosing: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
   const { store, key, retryPolicy, enough } = choosing
   const pattern = compileKeyPattern(key)
@@ -42,7 +45,7 @@ export async function selectObjects(choosing: ObjectSelection, signal: AbortSign
     deeper ||= countFolders(other) > own
   }
   for await (const object of listMatchingObjects(choosing, pattern, passedBy, signal)) {
-    // Empty objects are omitted: consoles create them as folders, and tools as marks such as _SUCCESS.
+    // Leaves out empty objects: consoles create them as folders, and tools as markers such as _SUCCESS.
     if (object.size === 0) empty += 1
     else objects.push(object)
     if (objects.length > maxObjects) throw createTooManyObjectsProblem(key)
@@ -69,7 +72,7 @@ async function* listMatchingObjects(
     for (const object of page.objects) {
       if (pattern.matches(object.key)) yield object
       else passedBy(object)
-      // The loop yields regularly, because comparing long keys with long patterns would block the event loop.
+      // Yields to the event loop regularly, because comparing long keys with long patterns would block it.
       if (performance.now() - since < maxBlockingMs) continue
       await breathe(undefined, { signal }).catch(() => {})
       signal.throwIfAborted()
@@ -78,7 +81,7 @@ async function* listMatchingObjects(
     onPage?.()
     listed += Math.max(1, page.objects.length)
     if (listed > maxListedKeys) throw createTooManyKeysProblem(pattern.prefix)
-    // A store that returns the same page again would cause an endless loop.
+    // Ends the listing if a store returns the same page token again, because the loop would never end.
     next = page.next === next ? undefined : page.next
   } while (next)
 }

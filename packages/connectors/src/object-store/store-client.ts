@@ -11,7 +11,7 @@ import {
 } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
 
-/** The response of a store. The caller must read or cancel the body. */
+/** A response of a store. The caller must read or cancel the body. */
 export interface StoreResponse {
   status: number
   headers: Headers
@@ -21,17 +21,18 @@ export interface StoreResponse {
 }
 
 /**
- * Sends a request to a store. Returns responses of any status. Throws `TransientError`, `SourceProblem`, or the reason of the signal after an abort.
+ * Sends a request to a store and returns the response, whatever its status. Throws `TransientError`, `SourceProblem`,
+ * or the signal's reason after an abort.
  */
 export interface StoreClient extends AsyncDisposable {
   (url: URL, headers: Headers, signal: AbortSignal): Promise<StoreResponse>
 }
 
-/** Maximum bytes of a list or error response. */
+/** The maximum bytes of a list or error response. */
 const maxTextBytes = 16 * 1024 * 1024
 /**
- * Timeout of a complete exchange in milliseconds. It is long, because a large object can be downloaded in one piece; the idle
- * timeout ends a stalled exchange much earlier.
+ * The time limit of a complete request and response, in milliseconds. It is long, because a large object may be
+ * downloaded in one piece; the idle time limit ends a stalled request much earlier.
  */
 const exchangeTimeoutMs = 6 * 3_600_000
 
@@ -184,7 +185,10 @@ const connectionHints: Partial<Record<OutgoingCode, string>> = {
   OTHER_PROTOCOL: ' Check the endpoint and its port.',
 }
 
-/** Converts an error of the guarded fetch to a problem. Its message contains only the host of the URL, because the query can contain a signature. */
+/**
+ * Converts an error of the guarded fetch to a problem. Its message contains only the host of the URL, because the query
+ * can contain a signature.
+ */
 function toSourceProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error

@@ -1,23 +1,23 @@
 import { SaxesParser } from 'saxes'
 import { SourceProblem } from '@sluice/row-stream'
 
-/** An XML element of a store's response. Attributes are omitted, except the one for encoded names. */
+/** An XML element in a store's response. Attributes are left out, except the one that marks encoded names. */
 export interface XmlElement {
   /** The name without a namespace prefix. */
   name: string
   text: string
   children: XmlElement[]
-  /** Whether the text of the element is percent-encoded. */
+  /** True if the element's text is percent-encoded. */
   encoded: boolean
 }
 
 const maxXmlDepth = 20
-/** Maximum number of elements. A page has at most a thousand objects with about ten elements each. */
+/** The maximum number of elements. A page has at most 1,000 objects with about ten elements each. */
 const maxElements = 200_000
 
 /**
- * Parses the XML response of an object store. Rejects document type declarations, so that entities cannot expand. Throws
- * `SourceProblem` OTHER_PROTOCOL with the name of the host for any other text.
+ * Parses the XML response of an object store. Rejects document type declarations, so that entities cannot expand.
+ * Throws `SourceProblem` OTHER_PROTOCOL, which names the host, for any other text.
  */
 export function parseXml(text: string, host: string): XmlElement {
   const document = createElement('')
@@ -46,7 +46,7 @@ export function parseXml(text: string, host: string): XmlElement {
 
 const createElement = (name: string, encoded = false): XmlElement => ({ name, text: '', children: [], encoded })
 
-/** Returns the text of the first child with this name. Returns an empty text if there is none. */
+/** Returns the text of the first child element with this name, or an empty string if it is missing. */
 export const getChildText = (parent: XmlElement, name: string): string => findChild(parent, name)?.text ?? ''
 
 export const findChild = (parent: XmlElement, name: string): XmlElement | undefined =>

@@ -26,7 +26,7 @@ type OdkSettings = SettingsOf<typeof connectorTypes.odkCentral>
 
 const odkCentralName = 'ODK Central'
 
-/** Reads the submissions of one ODK Central form, with its repeat groups as child tables. */
+/** Reads the submissions of one ODK Central form. Repeat groups become child tables. */
 export const odkCentral: HttpSystem<OdkSettings> = {
   name: odkCentralName,
   canReadIncrement: () => true,
@@ -37,13 +37,13 @@ export const odkCentral: HttpSystem<OdkSettings> = {
     return {
       url,
       ignoredSegments: ['v1'],
-      // The connector signs in for a session, because ODK Central accepts basic authentication only over HTTPS.
+      // Signs in for a session, because ODK Central accepts basic authentication only over HTTPS.
       async signIn(http) {
         const body = { email: username, password }
         const session = await http.getJson('v1/sessions', { method: 'POST', body, isIdempotent: true })
         return { authorization: `Bearer ${parseText(session, odkCentralName, 'token')}` }
       },
-      // The session is ended, because it would otherwise last a day, and every run opens one.
+      // Ends the session. Every run opens one, and each would otherwise last a day.
       signOut: (http, { authorization = '' }) =>
         http.getJson(`v1/sessions/${encodeURIComponent(authorization.replace('Bearer ', ''))}`, { method: 'DELETE' }),
     }
@@ -65,7 +65,7 @@ export const odkCentral: HttpSystem<OdkSettings> = {
       name: form,
       key: ['__id'],
       columns: await readFormColumns(http, project, form),
-      // The form declares which answers are text. Dates are texts in JSON, so their types are inferred.
+      // The form declares which answers are text. Dates are texts in JSON, so their types are inferred from texts.
       inferStrings: true,
       async *readPages(cursor) {
         for await (const page of readSubmissions(http, { project, form, includeDeleted, log }, cursor))
@@ -98,7 +98,7 @@ async function listForms({ http, within, settings }: SystemContext<OdkSettings>)
   return forms.toSorted(compareNames)
 }
 
-/** Field types with values of an inferred column type. Values of all other field types are text. */
+/** Matches field types for which the column type is inferred from the values. Values of other field types are text. */
 const typedFieldPattern = /^(int|decimal|boolean|date|time|dateTime|geopoint|geotrace|geoshape|structure|repeat)$/
 
 /** Columns that the server adds to all submissions. */
@@ -109,7 +109,7 @@ const submissionColumns: KnownColumn[] = [
   ...declareColumns('TEXT', ['__system.reviewState', '__system.deviceId', '__system.formVersion']),
 ]
 
-/** Returns a column for each field that any version of the form has, by its OData name. */
+/** Returns a column for each field of any version of the form, with the field's OData name. */
 async function readFormColumns(http: HttpSession, project: string, form: string): Promise<KnownColumn[]> {
   const path = `v1/projects/${encodeURIComponent(project)}/forms/${encodeURIComponent(form)}/fields`
   const subject = `The form "${form}" of project ${project}`
@@ -118,7 +118,7 @@ async function readFormColumns(http: HttpSession, project: string, form: string)
   const repeatGroups = new Set<string>()
   for (const field of fields) {
     const { path: fieldPath, type } = parseObject(field, odkCentralName)
-    // `/household/name`
+    // The path of a field, such as `/household/name`.
     const names = (toText(fieldPath) ?? '').split('/').slice(1)
     if (type === 'repeat') repeatGroups.add(names.join('/'))
     if (names.length > 0 && !typedFieldPattern.test(toText(type) ?? ''))
@@ -127,7 +127,10 @@ async function readFormColumns(http: HttpSession, project: string, form: string)
   return columns
 }
 
-/** Returns a submission without links to data that it already contains. A point becomes latitude, longitude, altitude and accuracy. */
+/**
+ * Removes from a submission the links to data that it already contains. Converts a point to latitude, longitude,
+ * altitude and accuracy.
+ */
 function parseSubmission(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(parseSubmission)
   if (typeof value !== 'object' || value === null || isExactNumber(value)) return value
@@ -159,8 +162,9 @@ interface SubmissionQuery {
 const maxSubmissionsPerPage = 1_000
 
 /**
- * Reads submissions, newest first. Each page continues where the previous one ended, so that changes during the read do not shift the pages. An
- * increment reads submissions that were created or edited since the cursor, then those that were deleted since, with a deletion mark.
+ * Reads submissions, newest first. Each page continues where the previous one ended, so that changes during the read do
+ * not shift pages. An increment reads submissions created or edited since the cursor, then those deleted since, which
+ * get a deletion mark.
  */
 async function* readSubmissions(
   http: HttpSession,
@@ -192,7 +196,10 @@ async function* readSubmissions(
   if (next !== undefined) yield { records: [], cursor: next }
 }
 
-/** Yields the deleted submissions. Logs a warning instead if the server does not store deletion times (released before 2023). */
+/**
+ * Yields the deleted submissions. If the server is older than 2023 and does not store deletion times, logs a warning
+ * instead.
+ */
 async function* readDeletedSubmissions(
   http: HttpSession,
   query: SubmissionQuery,
@@ -220,7 +227,7 @@ async function* readSubmissionPages(
   let query: QueryParameters = { $expand: '*', $filter: filter }
   let limit = maxSubmissionsPerPage
   for (;;) {
-    // The page is requested again with fewer submissions if it is too large.
+    // If a page is too large, requests it again with fewer submissions.
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson(path, { subject, query: { ...query, $top: size } }),
     )

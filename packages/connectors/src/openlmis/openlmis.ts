@@ -25,7 +25,7 @@ const requisitionsPerPage = 100
 const maxFacilities = 20_000
 const maxConcurrentRequests = 4
 
-/** Reads OpenLMIS 3: the requisitions that facilities started in a range of days, with their lines as child tables. */
+/** Reads OpenLMIS 3: the requisitions that facilities started in a range of days. Their lines become child tables. */
 export const openlmis: HttpSystem<OpenlmisSettings> = {
   name: openLmisName,
   canReadIncrement: () => true,
@@ -71,8 +71,8 @@ async function listFacilities(http: HttpSession): Promise<SourceOption[]> {
 }
 
 /**
- * Reads requisitions. A search is limited to one facility and returns no lines, so each requisition is requested individually.
- * Pages are small, so that a preview requests only a few of them.
+ * Reads requisitions. A search covers one facility and returns no lines, so each requisition is requested individually.
+ * Pages are small, so that a preview requests only a few requisitions.
  */
 async function* readRequisitions(
   { http, settings, signal }: Pick<SystemContext<OpenlmisSettings>, 'http' | 'settings' | 'signal'>,
@@ -110,7 +110,7 @@ function getLaterTime(latest: string, record: unknown): string {
   return Date.parse(time) <= Date.parse(latest) ? latest : time
 }
 
-/** Returns a requisition with its lines. Returns undefined if it was deleted after the search. */
+/** Returns a requisition with its lines, or undefined if it was deleted after the search. */
 async function readRequisition(http: HttpSession, summary: unknown): Promise<unknown> {
   const id = toText(parseObject(summary, openLmisName)['id'])
   if (id === undefined) return summary
@@ -122,7 +122,7 @@ async function readRequisition(http: HttpSession, summary: unknown): Promise<unk
   }
 }
 
-/** Reads all pages of a list that uses the page format of Spring Data. */
+/** Reads all pages of a list in the page format of Spring Data. */
 async function* readSpringPages(
   http: HttpSession,
   path: string,
@@ -146,7 +146,7 @@ function parsePage(response: unknown): { content: readonly unknown[]; isLast: bo
   return { content, isLast: Number(number) + 1 >= totalPages || content.length === 0 }
 }
 
-/** These fields contain codes, which are always text. */
+/** Declared columns. These fields contain codes, which are always text. */
 const requisitionColumns: KnownColumn[] = [
   ...declareColumns('TEXT', ['id', 'status', 'facility.id', 'facility.code', 'facility.name']),
   ...declareColumns('TEXT', ['program.id', 'program.code', 'program.name']),
@@ -157,7 +157,10 @@ const requisitionColumns: KnownColumn[] = [
   ),
 ]
 
-/** Fields that are omitted: they contain the definition of the form and all available products, which are the same in all requisitions. */
+/**
+ * Fields that are left out. They contain the form's definition and all available products, which are the same in every
+ * requisition.
+ */
 const omittedFields = new Set([
   'template',
   'availableProducts',
@@ -167,7 +170,7 @@ const omittedFields = new Set([
   'previousRequisitions',
 ])
 
-/** Referenced objects are nested completely. Only the fields of these objects that are not objects or lists are kept. */
+/** Fields with a referenced object. OpenLMIS nests these objects completely; only their simple fields are kept. */
 const referenceFields = new Set([
   'facility',
   'supplyingFacility',
@@ -177,7 +180,9 @@ const referenceFields = new Set([
   'approvedProduct',
 ])
 
-/** Returns a requisition without `omittedFields`, with simplified references, and with the status changes as a list. */
+/**
+ * Removes `omittedFields` from a requisition, simplifies referenced objects, and converts the status changes to a list.
+ */
 function parseRequisition(record: unknown): unknown {
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
   return Object.fromEntries(
@@ -194,7 +199,10 @@ function parseField(key: string, value: unknown): unknown {
   return value
 }
 
-/** Converts status changes to a list. The API returns an object by status, such as `{ SUBMITTED: { … } }`. Its values can also be lists. */
+/**
+ * Converts status changes to a list. The API returns an object with a field per status, such as `{ SUBMITTED: { … } }`;
+ * a field can also contain a list.
+ */
 function flattenStatusChanges(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.entries(value).flatMap(([status, changes]) =>

@@ -2,10 +2,12 @@ import oracledb from 'oracledb'
 import type { StoredType } from '@sluice/row-stream'
 import { type FilterSyntax, formatNumber } from '../database-connector/increments/row-filter.ts'
 
-/** A column of a query as the driver describes it. */
+/** The driver's description of a query column. */
 export type OracleField = Pick<oracledb.Metadata<object>, 'name' | 'dbType' | 'precision' | 'scale'>
 
-/** The scale that the driver reports for NUMBER without a precision. FLOAT has the same scale, but a precision in bits. */
+/**
+ * The scale that the driver reports for NUMBER without a precision. FLOAT has the same scale, but a precision in bits.
+ */
 const floatingScale = -127
 
 export function oracleColumnType({ dbType, precision = 0, scale = 0 }: OracleField): StoredType {
@@ -54,8 +56,8 @@ const stringFetchTypes: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * Returns the type in which the driver fetches a column. Values that the driver would round are fetched as text, and large
- * objects as contents instead of handles.
+ * Returns the type in which the driver fetches a column. Values that the driver would round are fetched as text, and
+ * large objects as their content instead of as handles.
  */
 export function getFetchType({ dbType }: { dbType?: unknown }): { type: oracledb.DbType } | undefined {
   if (stringFetchTypes.has(dbType)) return { type: oracledb.DB_TYPE_VARCHAR }
@@ -63,12 +65,13 @@ export function getFetchType({ dbType }: { dbType?: unknown }): { type: oracledb
   return undefined
 }
 
-/** Returns the syntax of conditions over the columns of a statement. */
+/** Returns the filter syntax for the columns of a statement. */
 export const createFilterSyntax = (fields: readonly OracleField[]): FilterSyntax => ({
   column: (index) => quoteName(fields[index]!.name),
   literal(value, kind, index) {
     if (kind === 'NUMBER') return formatNumber(value)
-    // A literal of another type would convert the column, so that its index is not used.
+    // The literal has the type DATE. A literal of another type would make Oracle convert the column, and then not use
+    // its index.
     if (fields[index]!.dbType === oracledb.DB_TYPE_DATE)
       return `to_date('${value.slice(0, 19)}', 'YYYY-MM-DD HH24:MI:SS')`
     if (kind === 'TIMESTAMPTZ') return `to_timestamp_tz('${value} +00:00', 'YYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM')`
@@ -77,17 +80,17 @@ export const createFilterSyntax = (fields: readonly OracleField[]): FilterSyntax
   falseLiteral: 'false',
 })
 
-/** Quotes a name. Quotation marks need no escape, because Oracle does not allow them in names. */
+/** Quotes a name. Removes quotation marks, which Oracle does not allow in names. */
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '')}"`
 
-/** Returns the function that converts fetched values of a column. Returns undefined if they need no conversion. */
+/** Returns the function that converts a column's fetched values, or undefined if they need no conversion. */
 export function createValueConverter({ dbType }: OracleField): ((value: unknown) => unknown) | undefined {
   if (temporalTypes.has(dbType)) return (value) => (typeof value === 'string' ? value.trim() : value)
   if (dbType === oracledb.DB_TYPE_INTERVAL_DS || dbType === oracledb.DB_TYPE_INTERVAL_YM) return formatInterval
   return undefined
 }
 
-/** Formats an interval as ISO 8601 in the notation of PostgreSQL, such as `P1Y2M` or `P3DT-4H`. */
+/** Formats an interval in PostgreSQL's notation of ISO 8601, such as `P1Y2M` or `P3DT-4H`. */
 function formatInterval(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   const {

@@ -30,8 +30,8 @@ import net from 'node:net'
 export const engine: DatabaseEngine = { name: 'Oracle', open: openOracleSession, classifyError: classifyOracleError }
 
 /**
- * Dates are fetched as text, because JavaScript dates of the driver have only milliseconds. The year has a sign, because years
- * before 1 are possible.
+ * Dates are fetched as text, because the driver's JavaScript dates have only milliseconds. The year has a sign, because
+ * years before 1 are possible.
  */
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
@@ -62,7 +62,10 @@ async function openOracleSession(access: SessionParameters): Promise<DatabaseSes
   return session
 }
 
-/** Returns the address of the database in the syntax of Oracle Net. Rejects names with parentheses, which have a meaning in that syntax. */
+/**
+ * Returns the database's address in the syntax of Oracle Net. Rejects names with parentheses, which have a meaning in
+ * that syntax.
+ */
 function formatConnectString({ host, port, database, ssl }: DatabaseConfig, limits: DatabaseLimits): string {
   if (!/^[\w.:-]{1,255}$/.test(host)) throw new UnsupportedName('HOST_UNKNOWN')
   if (!/^[\w.$#-]{1,255}$/.test(database)) throw new UnsupportedName('DATABASE_MISSING')
@@ -71,7 +74,7 @@ function formatConnectString({ host, port, database, ssl }: DatabaseConfig, limi
   return `(description=(connect_timeout=${seconds})(transport_connect_timeout=${seconds})(expire_time=1)${address}(connect_data=(service_name=${database})))`
 }
 
-/** A described query with its columns. A condition can be added to the query of a table. */
+/** A described query with its columns. For a table's query, a condition can be appended. */
 interface OracleQuery {
   text: string
   fields: readonly OracleField[]
@@ -92,7 +95,7 @@ class OracleSession implements DatabaseSession {
 
   received = (): number => this.#received
 
-  /** Reads the clock of the server, before the transaction begins. */
+  /** Reads the server's clock before the transaction starts. */
   async recordClock(): Promise<void> {
     const text = `select to_char(sys_extract_utc(systimestamp), 'YYYY-MM-DD HH24:MI:SS.FF9'), to_char(systimestamp, 'YYYY-MM-DD HH24:MI:SS.FF9') from dual`
     const [utc = '', local = ''] = (await this.#fetchRow(text)) as string[]
@@ -127,7 +130,7 @@ class OracleSession implements DatabaseSession {
     }
   }
 
-  /** An error of a statement does not end the transaction. */
+  /** Runs the operation without a savepoint, because in Oracle an error of a statement does not end the transaction. */
   withSavepoint = <T>(operation: () => Promise<T>): Promise<T> => operation()
 
   async #read(
@@ -153,7 +156,7 @@ class OracleSession implements DatabaseSession {
       getRows: (maxRows: number) => this.#byteLimit.request(() => resultSet!.getRows(maxRows), maxRowsBytes),
       close: () => resultSet!.close(),
     }
-    // Rows are counted instead of received bytes, because the driver does not expose its socket.
+    // Counts rows instead of received bytes as activity, because the driver does not expose its socket.
     await writeAllRows(rows, fields, encoder, sink, (rows) => (this.#received += rows))
     return []
   }
@@ -168,7 +171,7 @@ class OracleSession implements DatabaseSession {
   }
 }
 
-/** Returns the query of the largest value of a column, among the rows that the filter includes. */
+/** Returns the query for the largest value of a column among the rows that match the filter. */
 export function buildLargestQuery(
   text: string,
   fields: readonly OracleField[],
@@ -179,7 +182,7 @@ export function buildLargestQuery(
   return `select max(${syntax.column(index)}) from (\n${text}\n)${buildWhere(filter, syntax)}`
 }
 
-/** Returns the statement with the condition of the filter. */
+/** Returns the statement with the filter's condition. */
 export function buildFilteredQuery(
   text: string,
   fields: readonly OracleField[],
@@ -192,9 +195,10 @@ export function buildFilteredQuery(
 }
 
 /**
- * Restricts all connections of this thread to the checked addresses: the driver accepts no socket, resolves names itself and
- * follows redirects of a listener. The host resolves only to these addresses, other hosts do not resolve, and connections to
- * other addresses fail. Other threads are not affected, because each has its own copy of these modules.
+ * Restricts all connections of this thread to the checked addresses. This is needed because the driver accepts no
+ * socket, resolves names itself and follows a listener's redirects. The host then resolves only to these addresses,
+ * other hosts do not resolve, and connections to other addresses fail. Other threads have their own copy of these
+ * modules and are not affected.
  */
 function restrictConnections({ addresses, config, openedSockets: opened }: SessionParameters): void {
   const admitted = new Set(addresses.map(({ address }) => address))
@@ -220,7 +224,7 @@ function restrictConnections({ addresses, config, openedSockets: opened }: Sessi
 const createRedirectError = (host: string): Error =>
   new Error(`the database redirects its clients to ${host}, which is not an allowed address`)
 
-/** Types with values of up to megabytes. The driver holds all rows of a response in memory at once. */
+/** Types with values of up to several megabytes. The driver holds all rows of a response in memory at once. */
 const largeValueTypes: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_CLOB,
   oracledb.DB_TYPE_NCLOB,
@@ -233,7 +237,7 @@ const largeValueTypes: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_XMLTYPE,
 ])
 
-/** Returns the number of rows in each response, all of which the driver holds in memory. */
+/** Returns the number of rows per response. The driver holds all of them in memory. */
 export function getRowsPerResponse(fields: readonly Pick<OracleField, 'dbType'>[]): number {
   return fields.some(({ dbType }) => largeValueTypes.has(dbType)) ? 16 : 1000
 }
@@ -265,19 +269,20 @@ export async function writeAllRows(
       }
     }
   } finally {
-    // An error while closing a broken connection is ignored, so that the first error is reported.
+    // Ignores an error of closing a broken connection, so that the first error is reported.
     await rows.close().catch(() => {})
   }
 }
 
-/** Milliseconds between checks of the received bytes. The limit can be exceeded by what the network delivers in this time. */
+/** Milliseconds between checks of the received bytes. In this time, the network can deliver bytes beyond the limit. */
 const checkIntervalMs = 20
-/** Maximum bytes of a response. It can contain sixteen rows of several megabytes each. */
+/** The maximum bytes of a response, which can contain 16 rows of several megabytes each. */
 const maxRowsBytes = 4 * maxMessageBytes
 
 /**
- * Counts the received bytes of each response, TLS included, and breaks the connection above the limit, because the driver
- * buffers everything that arrives. The counts come from the sockets, which the driver does not expose.
+ * Limits the received bytes of each response, TLS included, and closes the connection above the limit, because the
+ * driver buffers everything that arrives. The driver does not expose its sockets, so they come from the connection
+ * hooks.
  */
 export class OracleByteLimit extends InboundByteLimit implements Disposable {
   readonly #sockets: readonly net.Socket[]
@@ -293,8 +298,8 @@ export class OracleByteLimit extends InboundByteLimit implements Disposable {
   }
 
   /**
-   * Returns the response of the driver. Throws the `SourceProblem` if the response was too large and the connection was
-   * therefore broken; otherwise throws the error of the driver.
+   * Returns the driver's response. If it was too large, so that the connection was closed, throws that `SourceProblem`;
+   * otherwise throws the driver's error.
    */
   async request<T>(send: () => Promise<T>, maxBytes = maxMessageBytes): Promise<T> {
     this.#bytesBefore = this.#received()

@@ -51,7 +51,10 @@ const oracleMessagePatterns: MessagePatterns = [
   [/ECONNRESET|EPIPE|closed|end-of-file|hang up/i, 'CONNECTION_LOST'],
 ]
 
-/** The driver reports this code for a name in the settings with characters that have a special meaning for it. */
+/**
+ * Thrown for a name in the settings with characters that have a special meaning for the driver. `code` is the problem
+ * code.
+ */
 export class UnsupportedName extends Error {
   override readonly name = 'UnsupportedName'
   readonly code: 'HOST_UNKNOWN' | 'DATABASE_MISSING'
@@ -67,12 +70,12 @@ export function classifyOracleError(error: unknown, _config: DatabaseConfig): Cl
   const message = getErrorMessage(error)
   const oracleCode =
     /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? listCodes(error).find((code) => /^(ORA|NJS)-/.test(code))
-  // Network errors from below the driver have a code of the operating system or of TLS, not of the driver.
+  // Network errors that the driver passes on have a code of the operating system or of TLS, not of the driver.
   if (oracleCode === undefined && !listCodes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
     return undefined
   const network = findCodeByMessage(oracleMessagePatterns, message)
   const problemCode = oracleCode === undefined ? undefined : byCode[oracleCode]
-  // The driver wraps all network errors in generic ones, so the cause is examined.
+  // The driver wraps all network errors in generic ones, so the cause determines the code.
   const vague = problemCode === undefined || /^(CONNECTION|CERTIFICATE)_/.test(problemCode)
   const code = vague ? (network ?? problemCode) : problemCode
   if (code === undefined) return oracleCode === undefined ? undefined : { code: 'STATEMENT_FAILED', detail: message }

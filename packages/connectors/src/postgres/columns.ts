@@ -3,21 +3,21 @@ import { type Client, type Connection, escapeIdentifier, type QueryConfig, type 
 import type { StoredType } from '@sluice/row-stream'
 import { StatementNotAllowedError } from '../database-connector/database-session.ts'
 
-/** A column of a statement as the server describes it. */
+/** The server's description of a statement's column. */
 export interface PostgresField {
   name: string
   dataTypeID: number
   dataTypeModifier: number
 }
 
-/** The type of a column: its name and schema in the catalog, and its encoded type modifier. */
+/** The type of a column: its name and schema in the catalogue, and its encoded type modifier. */
 export interface PostgresType {
   name: string
   schema: string
   modifier: number
 }
 
-/** Types with the same binary format as the column type of the warehouse. */
+/** PostgreSQL types with the same binary format as the warehouse column's type. */
 const sameFormatTypes: Record<string, DataType> = {
   int2: 'SMALLINT',
   int4: 'INTEGER',
@@ -34,7 +34,7 @@ const sameFormatTypes: Record<string, DataType> = {
   numeric: 'DECIMAL',
 }
 
-/** Types that the query casts to one of the types above. It casts all others to text. */
+/** Types that the query casts to one of the types above. All other types are cast to text. */
 const castTargetTypes: Record<string, DataType> = { oid: 'BIGINT', money: 'DECIMAL', json: 'JSONB' }
 
 const sqlTypes: Record<DataType, string> = {
@@ -64,13 +64,16 @@ export function postgresColumnType({ name, schema, modifier }: PostgresType): St
   return { dataType: sameFormatTypes[name] ?? castTargetTypes[name] ?? 'TEXT' }
 }
 
-/** Returns the expression that converts `column` to its stored type, so that the warehouse can read its binary format. */
+/**
+ * Returns the SQL expression that converts `column` to its stored type, so that the warehouse can read its binary
+ * format.
+ */
 export function readExpression(column: string, type: PostgresType, stored: StoredType): string {
   const offered = postgresColumnType(type)
   const value = plainValue(column, type, offered)
   const wanted = sqlTypes[stored.dataType]
   if (wanted === sqlTypes[offered.dataType]) return value
-  // The value is cast to text first, because a direct cast of a float to numeric rounds to 15 digits (6 for real).
+  // Casts through text, because a direct cast of a float to numeric rounds to 15 digits (6 for real).
   if (wanted === 'numeric' && sqlTypes[offered.dataType].startsWith('float')) return `${value}::text::numeric`
   return `${value}::${wanted}`
 }
@@ -83,8 +86,8 @@ function plainValue(column: string, { name, schema }: PostgresType, { dataType }
 const isGeometry = (name: string): boolean => name === 'geometry' || name === 'geography'
 
 /**
- * Decodes the type modifier of `numeric(p,s)`. PostgreSQL 15 and later allow a negative scale, or one above the precision; such
- * a type becomes a numeric without precision.
+ * Decodes the type modifier of `numeric(p,s)`. PostgreSQL 15 and later allow a scale that is negative or above the
+ * precision; such a type becomes numeric without precision.
  */
 export function decodePrecision(modifier: number): { precision?: number; scale?: number } {
   if (modifier < 4) return {}
@@ -94,8 +97,8 @@ export function decodePrecision(modifier: number): { precision?: number; scale?:
 }
 
 /**
- * Lets the server parse and describe a statement without executing it. This message of the protocol accepts only one statement.
- * Returns no fields for a statement without a result.
+ * Makes the server parse and describe a statement without executing it. This protocol message accepts only one
+ * statement. Returns no fields for a statement without a result.
  */
 export class DescribeCommand implements Submittable {
   readonly fields: Promise<PostgresField[]>
@@ -128,7 +131,7 @@ export class DescribeCommand implements Submittable {
   }
 }
 
-/** Executes the query without fetching rows, to check that it runs and that the login has the permissions for it. */
+/** Executes the query without fetching rows, to check that it runs and that the login has the necessary permissions. */
 export async function assertQueryRuns(client: Client, query: string): Promise<void> {
   try {
     await client.query({ text: `${query} limit 0`, queryMode: 'extended' } as QueryConfig)

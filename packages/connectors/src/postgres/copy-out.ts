@@ -12,13 +12,13 @@ type CopyListener = (bytes: Buffer) => void
 
 const copyData = 0x64
 const messageHeader = 5
-/** Bytes of the signature, flags and extension length at the start of the binary format. */
+/** The size in bytes of the signature, flags and extension length at the start of the binary format. */
 const formatHeader = 19
 const formatSignature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 
 /**
- * Reads rows with `COPY … TO STDOUT (FORMAT binary)`. Copies them from the socket's bytes into the sink's buffer, without an
- * object or a driver call for each row. The server sends one message for each row; the driver handles all other messages.
+ * Reads rows with `COPY … TO STDOUT (FORMAT binary)`. Copies them from the socket's bytes to the sink's buffer, without
+ * an object or driver call per row. The server sends one message per row; the driver handles all other messages.
  */
 export class CopyOut implements Submittable {
   readonly done: Promise<void>
@@ -26,17 +26,17 @@ export class CopyOut implements Submittable {
   readonly #sink: TupleSink
   readonly #labels: readonly string[]
   readonly #completion = Promise.withResolvers<void>()
-  /** Set when the driver sends the statement. It stays undefined if the connection is lost before. */
+  /** The socket. Set when the driver sends the statement; undefined if the connection is lost before. */
   #socket: Socket | undefined
   #driver!: CopyListener
-  /** Bytes of an incomplete message: its header, the rest of a row, or a message for the driver. */
+  /** The received bytes of an incomplete message: its header, the start of a row, or a message for the driver. */
   #stump: Buffer | undefined
   #rowLeft = 0
   #skipLeft = 0
   #driverLeft = 0
   #hasStarted = false
 
-  /** Creates the reader. `labels` contains the label of each column that the statement returns. */
+  /** Creates the reader. `labels` are the labels of the columns that the statement returns. */
   constructor(text: string, labels: readonly string[], sink: TupleSink) {
     this.#text = text
     this.#labels = labels
@@ -90,7 +90,7 @@ export class CopyOut implements Submittable {
     }
   }
 
-  /** Processes received bytes. Returns false if the sink needs a pause; all given bytes are processed in any case. */
+  /** Processes all received bytes. Returns false if the sink requests a pause afterwards. */
   #take(given: Buffer): boolean {
     const bytes = this.#stump ? Buffer.concat([this.#stump, given]) : given
     this.#stump = undefined
@@ -119,7 +119,7 @@ export class CopyOut implements Submittable {
     return !this.#sink.isFull
   }
 
-  /** Completes a message that started in the previous bytes. Returns the position where it ends. */
+  /** Completes a message that started in earlier bytes. Returns the position of its end. */
   #finishCut(bytes: Buffer): number {
     if (this.#driverLeft > 0) {
       const to = Math.min(bytes.length, this.#driverLeft)
@@ -140,10 +140,13 @@ export class CopyOut implements Submittable {
     return to
   }
 
-  /** Copies a row, or the part of it that has arrived; `to` can be beyond the received bytes. Returns the position of the next message. */
+  /**
+   * Copies a row, or the part of it that has arrived. `to` can be beyond the received bytes. Returns the position of
+   * the next message.
+   */
   #row(bytes: Buffer, from: number, to: number): number {
     const length = to - from
-    // This message contains no row, but only the header of the format, or the field count -1 that marks its end.
+    // A message without a row: the header of the format, or the field count -1 that marks the end.
     if (length <= 2) return to
     const { buffer } = this.#sink
     const until = Math.min(to, bytes.length)
@@ -163,7 +166,7 @@ export class CopyOut implements Submittable {
     return until
   }
 
-  /** Counts the copied row. Rejects it if one of its values is too long. Throws `UnexpectedFormat` if it is malformed. */
+  /** Counts a copied row. Rejects it if a value is too long. Throws `UnexpectedFormat` if it is malformed. */
   #endRow(): void {
     const { buffer } = this.#sink
     if (!buffer.isWholeRow(this.#labels.length))

@@ -34,7 +34,10 @@ export const engine: DatabaseEngine = {
   classifyError: classifyPostgresError,
 }
 
-/** Session settings that disable timeouts, so that a read can take any time. Settings that the server does not know are skipped. */
+/**
+ * Session settings. They disable time-outs, so that a read can take any time. Settings that the server does not know
+ * are skipped.
+ */
 const sessionSettings = {
   timezone: 'UTC',
   datestyle: 'ISO, YMD',
@@ -45,7 +48,7 @@ const sessionSettings = {
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
   transaction_timeout: '0',
-  // The server then also ends a query after its client has disconnected.
+  // Makes the server end a query soon after its client has disconnected.
   client_connection_check_interval: '10s',
 }
 
@@ -65,7 +68,7 @@ interface ExplainOutput {
   Plan: { 'Plan Rows': number; 'Plan Width': number }
 }
 
-/** The text of a described query, with the type and label of each column. */
+/** The SQL of a described query, with the type and label of each column. */
 interface PostgresQuery {
   text: string
   types: readonly PostgresType[]
@@ -88,7 +91,7 @@ class PostgresSession implements DatabaseSession {
 
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
     const text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
-    // The query is described alone first, because only a single complete statement may be embedded in another query.
+    // First describes the query alone, because only a single complete statement may be embedded in another query.
     const fields = await this.#fieldsOf(text)
     assertHasColumns(fields, statement)
     const types = await this.#typesOf(fields)
@@ -109,7 +112,10 @@ class PostgresSession implements DatabaseSession {
     }
   }
 
-  /** Locks on the tables stay, so a table that has been described is not dropped before the transaction ends. */
+  /**
+   * Runs an operation within a savepoint. Locks on described tables survive a rollback to it, so no described table is
+   * dropped before the transaction ends.
+   */
   async withSavepoint<T>(operation: () => Promise<T>): Promise<T> {
     await this.#client.query('savepoint statement')
     try {
@@ -117,7 +123,7 @@ class PostgresSession implements DatabaseSession {
       await this.#client.query('release savepoint statement')
       return result
     } catch (error) {
-      // If the connection is lost, the rollback fails, too. The first error is the cause.
+      // If the connection is lost, the rollback fails too. The first error is the cause, so it is thrown.
       await this.#client.query('rollback to savepoint statement').catch(() => {})
       throw error
     }
@@ -130,7 +136,10 @@ class PostgresSession implements DatabaseSession {
     return rows[0]!.largest
   }
 
-  /** Returns the start of the transaction, which is before its snapshot, in UTC and in the time zone that the server gives its clients. */
+  /**
+   * Returns the start time of the transaction, which is before its snapshot, in UTC and in the server's default time
+   * zone.
+   */
   async readClock(): Promise<SourceClock> {
     const { rows } = await this.#client.query<SourceClock>(
       `select (now() at time zone 'UTC')::text as utc,
@@ -168,7 +177,8 @@ class PostgresSession implements DatabaseSession {
   }
 
   /**
-   * Returns the planner's estimate of the result in bytes. The warehouse uses it to prepare for many or few rows, so a wrong estimate does no harm.
+   * Returns the planner's estimate of the result size in bytes. It only makes the warehouse prepare for many or few
+   * rows, so a wrong estimate does no harm.
    */
   async #estimate(query: string, columns: number): Promise<number | undefined> {
     await this.#client.query('savepoint estimate')

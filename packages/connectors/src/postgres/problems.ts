@@ -36,14 +36,15 @@ const postgresMessagePatterns: MessagePatterns = [
 
 export function classifyPostgresError(error: unknown, { ssl }: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
-  // A SQLSTATE has five characters. Codes of Node.js such as EPIPE can have five too.
+  // A SQLSTATE has five characters. Some codes of Node.js, such as EPIPE, also have five.
   const state = listCodes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
   if (state === undefined) {
     const code = findCodeByMessage(postgresMessagePatterns, message)
     if (code === undefined && error instanceof UnexpectedFormat) return { code: 'STATEMENT_FAILED', detail: message }
     return code && { code }
   }
-  // These errors have the same SQLSTATE for every reason. Only the texts "no encryption" and "SSL off" show that the server requires TLS.
+  // These errors have the same SQLSTATE for different reasons. Only the texts "no encryption" and "SSL off" show that
+  // the server requires TLS.
   if (state === '28000' && !ssl && /no encryption|SSL off/.test(message)) return { code: 'TLS_REQUIRED' }
   return classifyWithMessage(byState[state] ?? 'STATEMENT_FAILED', message)
 }

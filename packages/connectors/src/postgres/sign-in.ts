@@ -6,7 +6,7 @@ import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { SessionParameters } from '../database-connector/database-session.ts'
 import { type ConnectSocket, openSocket } from '../database-connector/open-socket.ts'
 
-/** A signed-in client of the driver, and its socket. */
+/** A client of the driver after login, and its socket. */
 export interface SignedInClient {
   client: Client
   socket: Socket
@@ -14,7 +14,7 @@ export interface SignedInClient {
 
 const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
 
-/** Signs in to a server with the PostgreSQL protocol, then calls `begin`. Closes the connection if either fails. */
+/** Logs in to a server with the PostgreSQL protocol, then calls `begin`. If either fails, closes the connection. */
 export async function signIn(
   access: SessionParameters,
   byteLimit: PostgresByteLimit,
@@ -27,7 +27,7 @@ export async function signIn(
     port,
     database,
     user: username,
-    // A password is always passed, because the driver would look for another one in the environment or in a file.
+    // Always passes a password, because the driver would otherwise search the environment and files for one.
     password: () => password,
     ssl: ssl && { rejectUnauthorized: !trustServerCertificate },
     stream: () => createSocketProvider(socket),
@@ -36,7 +36,7 @@ export async function signIn(
   })
   client.on('error', () => {})
   try {
-    // The types of pg do not declare this property.
+    // The driver's types do not declare this property.
     const { connection } = client as unknown as { connection: Connection }
     connection.once('sslconnect', () => byteLimit.watch(connection.stream))
     const connecting = client.connect()
@@ -59,12 +59,12 @@ export async function signIn(
 
 /** The request code of `CancelRequest` in the PostgreSQL protocol. */
 const cancelCode = 80_877_102
-/** Timeout of a cancellation, in milliseconds. */
+/** The time limit of a cancellation, in milliseconds. */
 const longestCancel = 1_500
 
 /**
- * Cancels the current query of a session with a request on a separate connection, as the protocol requires. The server closes
- * that connection as its response.
+ * Cancels the current query of a session. The protocol requires a separate connection for this request; the server
+ * closes it as the response.
  */
 export async function cancelSession(access: SessionParameters, client: Client): Promise<void> {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
@@ -84,7 +84,7 @@ export async function cancelSession(access: SessionParameters, client: Client): 
 const connectReusedBufferSocket: ConnectSocket = ({ keepAliveInitialDelay, ...address }) =>
   createReusedBufferSocket({ noDelay: true, keepAlive: true, keepAliveInitialDelay }).connect(address)
 
-/** Returns a function that gives the driver an open socket. Otherwise, the driver would resolve the name and connect itself. */
+/** Makes the driver use an open socket. Otherwise it would resolve the host name and connect by itself. */
 function createSocketProvider(socket: Socket): Socket {
   socket.connect = () => {
     setImmediate(() => socket.emit('connect'))
@@ -96,15 +96,21 @@ function createSocketProvider(socket: Socket): Socket {
 const headerBytes = 5
 const readyForQuery = 0x5a
 const dataRow = 0x44
-/** Notices, parameter changes and notifications do not count, because the driver does not keep them and a server can send any number. */
+/**
+ * Types of messages that do not count: notices, parameter changes and notifications. The driver does not keep them, and
+ * a server can send any number.
+ */
 const ignoredMessageTypes = new Set([...'NSA'].map((letter) => letter.charCodeAt(0)))
 
 /**
- * Parses message headers: a type letter, and a length that includes itself. See
+ * Parses message headers: a type character, and a length that includes itself. See
  * https://www.postgresql.org/docs/current/protocol-message-formats.html.
  */
 export class PostgresByteLimit extends FramedByteLimit {
-  /** Whether the driver keeps only one row at a time. The limit then applies to each row, otherwise to all rows together. */
+  /**
+   * True if the driver keeps only one row at a time. The limit then applies to each row, otherwise to all rows
+   * together.
+   */
   readsRowByRow = false
 
   constructor(config: DatabaseConfig, engine: string) {

@@ -4,7 +4,10 @@ import { createDatabaseSource, testDatabaseConnection } from '../database-connec
 import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
 import { type RowStream, SourceProblem } from '@sluice/row-stream'
 
-/** The location of a public dataset in the warehouse of the dataset catalog. */
+/**
+ * The location of a public dataset's table in the catalogue's warehouse. The operator publishes these datasets for all
+ * organisations.
+ */
 export interface DatasetTable {
   host: string
   port: number
@@ -12,24 +15,27 @@ export interface DatasetTable {
   user: string
   password: string
   ssl: boolean
-  /** Whether any certificate of the warehouse is accepted. */
+  /** True if connections accept any certificate of the warehouse. */
   trustServerCertificate: boolean
   schema: string
   table: string
-  /** Column labels of the uploaded file by column name. */
+  /** Column labels of the uploaded file, by column name. */
   labels: ReadonlyMap<string, string>
 }
 
 export interface DatasetDatabase {
-  /** Returns undefined if the dataset does not exist. `table` is absent until data is uploaded. */
+  /** Finds a dataset. Returns undefined if it does not exist. `table` is absent until data is uploaded. */
   find(key: string): Promise<{ table?: DatasetTable } | undefined>
-  /** Lists datasets by name, at most a thousand: those with the text in their key or name. */
+  /** Lists datasets with the text in their key or name, at most 1,000, sorted by name. */
   list(text: string): Promise<SourceOption[]>
 }
 
-/** Creates a connector that reads tables of the dataset catalog with the login `read`, including their types and labels. */
+/**
+ * Creates a connector that reads tables of the public dataset catalogue with the login `read`. Keeps their column types
+ * and labels.
+ */
 export function createPublicDatasetConnector(datasets: DatasetDatabase): Connector {
-  // Any address is allowed, because the operator configures the host of this warehouse.
+  // Allows any address, because the operator, not a user, configures this warehouse's host.
   const connectable = (host: string) => lookup(host, { all: true })
   const source = createDatabaseSource(connectable)
 
@@ -59,7 +65,7 @@ export function createPublicDatasetConnector(datasets: DatasetDatabase): Connect
   }
 }
 
-/** Renames a stream to the pipeline's own table and gives its columns the labels of the uploaded file. */
+/** Makes a stream the pipeline's own table and gives its columns the labels of the uploaded file. */
 const restoreUploadLabels = (feed: RowStream, labels: ReadonlyMap<string, string>): RowStream => ({
   ...feed,
   table: '',

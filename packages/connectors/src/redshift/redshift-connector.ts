@@ -6,7 +6,7 @@ export const redshift: DatabaseProduct = {
     const { host, port, database } = server
     return `jdbc:redshift://${host}:${port}/${encodeURIComponent(database)}?sslmode=${getSslMode(server)}`
   },
-  // This view contains all tables that the user may read, including external tables of data lakes.
+  // This view lists all tables that the login may read, including external tables of data lakes.
   tablesQuery: `
     select table_schema::varchar as schema, table_name::varchar as name
     from svv_tables where table_schema not like 'pg!_%' escape '!' and table_schema <> 'information_schema'`,

@@ -24,7 +24,7 @@ import type { DataType } from '@sluice/contracts'
 import { classifyPostgresError } from '../postgres/problems.ts'
 import { getErrorMessage } from '../database-connector/problems.ts'
 
-/** The driver reports this text for a password method that only Amazon's drivers support. */
+/** Matches the driver's error for a password method that only Amazon's drivers support. */
 const digestSignIn = /Unknown authenticationOk message type/
 
 function classifyRedshiftError(error: unknown, config: DatabaseConfig): ClassifiedError | undefined {
@@ -35,7 +35,7 @@ function classifyRedshiftError(error: unknown, config: DatabaseConfig): Classifi
       detail:
         'Redshift stores the password of this user with SHA-256, which only Amazon’s drivers support. Set the password again with an MD5 hash.',
     }
-  // The leader node reports these errors with the texts of PostgreSQL 8, on which Redshift is based.
+  // The leader node reports these errors with the messages of PostgreSQL 8, on which Redshift is based.
   if (/password authentication failed|user ".*" does not exist/.test(message)) return { code: 'AUTHENTICATION_FAILED' }
   return classifyPostgresError(error, config)
 }
@@ -46,17 +46,22 @@ export const engine: DatabaseEngine = {
   classifyError: classifyRedshiftError,
 }
 
-/** Each setting is a separate statement, because Redshift has neither `set_config` nor a list of known settings. */
+/**
+ * Session settings. Each is a separate statement, because Redshift has neither `set_config` nor a list of known
+ * settings.
+ */
 const connectionSettings = [
   'begin read only',
   `set timezone to 'UTC'`,
   `set datestyle to 'ISO, YMD'`,
-  // This setting gives the text of a float all its digits.
+  // Prints all digits of a float.
   'set extra_float_digits to 2',
   'set statement_timeout to 0',
 ]
 
-/** Number of rows of the first fetch, and maximum of later ones. Later fetches request about this many bytes. */
+/**
+ * The number of rows in the first fetch, and the maximum in later ones. A later fetch requests about this many bytes.
+ */
 const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
 async function openRedshiftSession(access: SessionParameters): Promise<DatabaseSession> {
@@ -70,8 +75,8 @@ async function openRedshiftSession(access: SessionParameters): Promise<DatabaseS
 }
 
 /**
- * Returns the clock of the cluster, in UTC. Throws if the server is PostgreSQL. PostgreSQL would accept all statements, but this
- * connector would read slowly and ignore PostgreSQL's own types.
+ * Returns the cluster's clock in UTC. Throws if the server is PostgreSQL: it would accept all statements, but this
+ * connector would read it slowly and not support PostgreSQL's own types.
  */
 async function readServerClock(client: Client, { host, port }: DatabaseConfig): Promise<string> {
   const { rows } = await client.query<{ version: string }>('select version() as version')
@@ -85,7 +90,10 @@ async function readServerClock(client: Client, { host, port }: DatabaseConfig): 
   )
 }
 
-/** A session that reads rows through a cursor. Redshift does not support COPY to a client, and sends the complete result of a plain query at once. */
+/**
+ * A session that reads rows through a cursor. Redshift does not support COPY to a client, and sends the complete result
+ * of a query without a cursor at once.
+ */
 class RedshiftSession implements DatabaseSession {
   readonly notes: ReadNote[] = []
   readonly #client: Client
@@ -104,10 +112,10 @@ class RedshiftSession implements DatabaseSession {
 
   received = (): number => this.#socket.bytesRead
 
-  /** The columns have no key, because Redshift does not enforce declared keys. */
+  /** Describes a statement. The columns have no key, because Redshift does not enforce declared keys. */
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
     const text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
-    // The query is described alone first, because only a single complete statement may be embedded in another query.
+    // First describes the query alone, because only a single complete statement may be embedded in another query.
     const describe = new DescribeCommand(text)
     this.#client.query(describe)
     const fields = await describe.fields
@@ -134,7 +142,7 @@ class RedshiftSession implements DatabaseSession {
     return rows[0]!.largest
   }
 
-  /** The clock of a cluster is always UTC. It was read before the transaction began. */
+  /** Returns the clock that was read before the transaction started. A cluster's clock is always in UTC. */
   async readClock(): Promise<SourceClock> {
     return { utc: this.#clock, local: this.#clock }
   }
@@ -197,7 +205,7 @@ class RedshiftSession implements DatabaseSession {
   }
 }
 
-/** The text of a described query, with the type and label of each column. */
+/** The SQL of a described query, with the type and label of each column. */
 interface RedshiftQuery {
   text: string
   types: readonly RedshiftType[]
@@ -208,17 +216,17 @@ const buildQuery = ({ text, types }: RedshiftQuery, expressions: readonly string
   wrapQuery(text, expressions, types.length, buildWhere(filter, postgresFilterSyntax))
 
 interface FetchedRowHandler {
-  /** Receives a row. Returns false if the caller must wait for `waitForRoom` before the next row. */
+  /** Receives a row. Returns false if the caller must await `waitForRoom` before the next row. */
   takeRow(row: readonly (string | null)[]): boolean
   waitForRoom(): Promise<void>
 }
 
 /**
- * A command of the driver that passes the rows of a cursor to a handler, as texts of the server. The driver keeps no rows, and
- * the server waits while the handler is busy.
+ * A driver command that passes a cursor's rows to a handler as the server's texts. The driver keeps no rows, and the
+ * server waits while the handler is busy.
  */
 class FetchCommand implements Submittable {
-  /** Resolves with the number of fetched rows, as soon as the handler can take more. */
+  /** Resolves to the number of fetched rows once the handler can take more. */
   readonly done: Promise<number>
   readonly #text: string
   readonly #rowHandler: FetchedRowHandler
@@ -271,7 +279,7 @@ class FetchCommand implements Submittable {
   }
 }
 
-/** The type of a column: its name in the catalog, and its encoded type modifier. */
+/** The type of a column: its name in the catalogue, and its encoded type modifier. */
 interface RedshiftType {
   name: string
   modifier: number
@@ -294,16 +302,19 @@ const columnTypesByName: Record<string, DataType> = {
   geography: 'GEOMETRY',
 }
 
-/** Returns the column type for a Redshift type. All types that are not in the list above become text. */
+/** Returns the column type for a Redshift type. Types that are not in the list above become text. */
 function redshiftColumnType({ name, modifier }: RedshiftType): StoredType {
   const dataType = columnTypesByName[name] ?? 'TEXT'
   return dataType === 'DECIMAL' ? { dataType, ...decodePrecision(modifier) } : { dataType }
 }
 
-/** Returns the expression that reads `column` as text without loss of digits. Geometry is read in a format of its own. */
+/**
+ * Returns the SQL expression that reads `column` as text without losing digits. Geometry is read as extended well-known
+ * text (EWKT).
+ */
 const readExpression = (column: string, { name }: RedshiftType): string =>
   name === 'geometry' || name === 'geography' ? `st_asewkt(${column})` : column
 
-/** Adds the prefix `\x`, because Redshift returns binary data as hexadecimal digits without it. */
+/** Adds the prefix `\x` to binary data, which Redshift returns as hexadecimal digits without it. */
 const formatBinaryPrefix = (text: string | null, { name }: RedshiftType): string | null =>
   text !== null && name === 'varbyte' && !text.startsWith('\\x') ? `\\x${text}` : text

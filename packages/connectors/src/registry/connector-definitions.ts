@@ -1,10 +1,10 @@
 import type { ConnectorDefinition, KnownType } from '../settings/connector-definition.ts'
 import { connectorModules } from './connectors.ts'
 
-/** A definition without the pipeline type as a type parameter. */
+/** A connector definition of any pipeline type. */
 export type AnyDefinition = ConnectorDefinition<KnownType, any>
 
-/** All definitions are loaded when the API starts, so that a request never waits for an import. */
+/** Loads all definitions when the API starts, so that a request never waits for an import. */
 const definitionsByType = new Map<string, AnyDefinition>(
   await Promise.all(
     Object.entries(connectorModules).map(
@@ -13,10 +13,10 @@ const definitionsByType = new Map<string, AnyDefinition>(
   ),
 )
 
-/** Returns undefined for a type that only a later version has. */
+/** Returns the definition of a type, or undefined for a type that only a later version of Sluice has. */
 export const findDefinition = (type: string): AnyDefinition | undefined => definitionsByType.get(type)
 
-/** Returns the definition of a type. Throws for a type that only a later version has. */
+/** Returns the definition of a type. Throws for a type that only a later version of Sluice has. */
 export function getDefinition(type: string): AnyDefinition {
   const definition = definitionsByType.get(type)
   if (!definition)

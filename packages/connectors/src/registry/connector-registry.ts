@@ -11,16 +11,16 @@ import { spoolInThread } from './spool-in-thread.ts'
 
 /** Runs the operations of all connectors. They throw `SourceProblem` for problems that a user can fix. */
 export interface ConnectorRegistry {
-  /** Returns whether a read in mode INCREMENTAL continues from its cursor. The caller must then merge the rows. */
+  /** Returns true if a read in mode INCREMENTAL continues from its cursor. The caller must then merge the rows. */
   canReadIncrement(request: ReadRequest): Promise<boolean>
   getCursorKind(type: string, settings: unknown): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
-  /** Yields the tables of a pipeline. Reading starts when the caller requests the first table. */
+  /** Yields the row streams of a pipeline's tables. Reading starts when the caller requests the first one. */
   read(request: ReadRequest, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream>
   /** Tests the connection to the source. Returns the problem, or undefined if the test succeeded. */
   testConnection(request: ReadRequest, signal: AbortSignal): Promise<ConnectionProblem | undefined>
-  /** Lists the options of a setting. Returns undefined for an unknown kind. */
+  /** Lists the options of a setting. Returns undefined for an unknown kind of option. */
   listOptions(kind: string, request: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
-  /** Returns the first rows, at most the given number. */
+  /** Returns at most `rows` of the first rows. */
   preview(request: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
 
@@ -36,7 +36,7 @@ interface RegistryOptions extends RegistryContext {
   systems?: Readonly<Partial<Record<string, string>>>
 }
 
-/** Creates the registry. Connections are only opened when an operation needs them. */
+/** Creates the registry. A connection is opened only when an operation needs it. */
 export function createConnectorRegistry({ systems = {}, ...context }: RegistryOptions): ConnectorRegistry {
   const loaded = new Map<string, Promise<Connector>>()
 
@@ -98,7 +98,7 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
   }
 }
 
-/** Returns the problem of a pipeline type that can be saved, but not read by this version. */
+/** Returns the problem for a pipeline type that can be saved, but that this version cannot read. */
 function createUnsupportedTypeProblem(type: string): SourceProblem {
   const system = Object.hasOwn(systemNames, type) ? systemNames[type as PipelineType] : type
   return new SourceProblem(

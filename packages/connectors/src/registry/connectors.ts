@@ -11,7 +11,7 @@ export interface RegistryContext extends ConnectorContext {
 }
 
 interface RegisteredConnector<Type extends KnownType> {
-  /** Imports the definition, which the API needs to save a pipeline. */
+  /** Imports the definition, which the API needs in order to save a pipeline. */
   define(): Promise<ConnectorDefinition<Type, any>>
   /**
    * Imports the connector at its first use, because most processes use few connectors and unused modules would take memory.
@@ -24,7 +24,9 @@ interface RegisteredConnector<Type extends KnownType> {
 
 const { mysql, oracle, postgres, redshift, sqlServer } = connectorTypes
 
-/** Modules of the connectors by pipeline type (the values of `type` in the API). A missing type is a compile error. */
+/**
+ * The modules of the connectors by pipeline type (the value of `type` in the API). A missing type is a compile error.
+ */
 export const connectorModules: { readonly [Type in KnownType]: RegisteredConnector<Type> } = {
   [connectorTypes.azureBlobStorage]: {
     define: async () => (await import('../azure-blob/azure-settings.ts')).azureDefinition,
@@ -121,7 +123,10 @@ export function findSystem({ type, module }: SystemReference): LoadSystem | unde
   return Object.hasOwn(connectorModules, type) ? connectorModules[type as KnownType].loadSystem : undefined
 }
 
-/** Returns the registry entry of a database. `loadProduct` imports the parts that are specific to the product, without its driver. */
+/**
+ * Returns the registry entry of a database connector. `loadProduct` imports the parts that are specific to the database
+ * product, without its driver.
+ */
 function loadDatabase<Type extends DatabaseType>(
   type: Type,
   loadProduct: () => Promise<DatabaseProduct>,

@@ -40,8 +40,8 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
   const { host } = config.bucket === '' ? buildAccountUrl(config, region) : buildBucketUrl(config, region)
 
   /**
-   * Throws a problem for a status of 300 or above that is not in `expected`. If no region is configured, sends the request
-   * again once to the region that the store returns.
+   * Sends a GET request. Throws a problem for a response status of 300 or above that is not in `expected`. If no region
+   * is configured and the store returns another region, sends the request once more to that region.
    */
   async function get(
     { key, ofAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
@@ -52,7 +52,8 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
     const url = ofAccount ? buildAccountUrl(config, requestedRegion) : buildBucketUrl(config, requestedRegion)
     if (key !== undefined) url.pathname += encodeKey(key)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the signature stays valid.
+    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the
+    // signature stays valid.
     url.search = url.search.replaceAll('+', '%20')
     const response = await send(url, await signHeaders(url, headers, config, requestedRegion, signingKeys), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
@@ -61,7 +62,8 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
       !corrected &&
       config.region === undefined &&
       errorResponse.region &&
-      // The region of this request is compared, because a concurrent request may already have corrected the common one.
+      // Compares with the region of this request, because a concurrent request may already have corrected the shared
+      // region.
       errorResponse.region !== requestedRegion &&
       isRegion(errorResponse.region)
     ) {
@@ -95,7 +97,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
     list: (prefix, next, signal) => list(prefix, next, signal),
     listFolder: (prefix, next, signal) => list(prefix, next, signal, { delimiter: '/' }),
     async listContainers(_next, signal) {
-      // S3 lists all buckets of an account at once.
+      // S3 lists all buckets of an account in one response.
       const response = await get({ ofAccount: true }, signal)
       const buckets = findChild(parseXml(await response.text(), host), 'Buckets')?.children ?? []
       return { names: buckets.map((bucket) => getChildText(bucket, 'Name')), next: undefined }
@@ -104,7 +106,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
   })
 }
 
-/** Returns whether the text is a valid region name, because it becomes a part of a host name. */
+/** True if the text is a valid region name. It is checked because it becomes a part of a host name. */
 const isRegion = (name: string): boolean => /^[a-z0-9-]{1,40}$/.test(name)
 
 function parseObjectList(page: XmlElement): ListedFolder {
@@ -138,10 +140,13 @@ function decodeKey(key: string): string {
 
 const hashOfEmptyBody = createHash('sha256').digest('hex')
 
-/** The keys that are derived from a secret key, by day, region and service. */
+/** Keys for signing, derived from the secret key. Cached by day, region and service. */
 type SigningKeys = Map<string, Buffer | string>
 
-/** Returns the headers of a GET request, signed with AWS Signature Version 4 if there is an access key. Throws `SourceProblem` for an invalid key. */
+/**
+ * Returns the headers of a GET request, signed with AWS Signature Version 4 if the settings contain an access key.
+ * Throws `SourceProblem` for an invalid key.
+ */
 export async function signHeaders(
   url: URL,
   headers: Readonly<Record<string, string>>,
@@ -164,8 +169,8 @@ export async function signHeaders(
 }
 
 /**
- * Returns the Authorization header. Calculates the same as the method `authHeader` of the signer, but at once: the WebCrypto of that method
- * hands eleven jobs to other threads for each request, which takes longer than a small request itself.
+ * Returns the Authorization header. Computes the same as the signer's method `authHeader`, but synchronously: WebCrypto
+ * in that method starts eleven jobs on other threads per request, which takes longer than a small request itself.
  */
 async function authorize(signer: AwsV4Signer, secretKey: string, signingKeys: SigningKeys): Promise<string> {
   const { datetime, credentialString, accessKeyId, signedHeaders } = signer
@@ -182,8 +187,8 @@ async function authorize(signer: AwsV4Signer, secretKey: string, signingKeys: Si
 }
 
 /**
- * Returns the URL of the bucket in a region. The bucket is part of the path if its name contains a dot, which Amazon's
- * certificates do not cover, and for most compatible stores.
+ * Returns the URL of the bucket in a region. The bucket is in the path instead of the host name for most compatible
+ * stores, and if its name contains a dot, because Amazon's certificates do not cover such host names.
  */
 export function buildBucketUrl({ bucket, endpoint, pathStyle }: S3Config, region: string): URL {
   const base = new URL(endpoint ?? parseAmazonHost(region))
@@ -195,7 +200,7 @@ export function buildBucketUrl({ bucket, endpoint, pathStyle }: S3Config, region
   return base
 }
 
-/** Returns the URL of the account, which lists its buckets. */
+/** Returns the URL of the account, for listing its buckets. */
 function buildAccountUrl({ endpoint }: S3Config, region: string): URL {
   const url = new URL(endpoint ?? parseAmazonHost(region))
   url.search = ''

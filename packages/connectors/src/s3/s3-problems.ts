@@ -2,16 +2,16 @@ import type { TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
 import { type StoreErrorResponse, createStatusProblem } from '../object-store/object-store.ts'
 
-/** A bucket and its credentials. */
+/** The address of a bucket and its credentials. */
 export interface S3Config {
   bucket: string
-  /** The default is the endpoint of Amazon S3. */
+  /** The store's endpoint. Default: Amazon S3. */
   endpoint?: string | undefined
-  /** Default: detected. */
+  /** The bucket's region. Default: detected from the store's responses. */
   region?: string | undefined
-  /** Whether the bucket is part of the path instead of the host name. The default depends on the endpoint. */
+  /** True if the bucket is part of the path instead of the host name. The default depends on the endpoint. */
   pathStyle?: boolean | undefined
-  /** Requests are signed with the access key and the secret key. Without these keys, requests are anonymous. */
+  /** Requests are signed with the access key and the secret key. They are anonymous if both are absent. */
   accessKey?: string | undefined
   secretKey?: string | undefined
 }
@@ -20,7 +20,7 @@ interface S3Request {
   config: S3Config
   host: string
   key?: string
-  /** Whether the request was for the list of buckets. */
+  /** True if the request listed the buckets. */
   ofAccount?: boolean
 }
 
@@ -89,11 +89,14 @@ const explanationByCode: Readonly<Record<string, S3Explanation>> = {
 
 const byStatus: Readonly<Record<number, S3Explanation>> = { 301: otherRegion, 401: noKey, 403: noPermission }
 
-/** Whether the error is about the access key itself. */
+/** True if the error concerns the access key itself. */
 const isKeyProblem = (code: string): boolean =>
   Object.hasOwn(explanationByCode, code) && explanationByCode[code] !== noPermission
 
-/** Returns the problem for an error response. Its message contains neither the secret key nor a signature, even if the store repeats them. */
+/**
+ * Returns the problem for an error response. Its message contains neither the secret key nor a signature, even if the
+ * store's response repeats them.
+ */
 export function createS3Problem(refusal: StoreErrorResponse, request: S3Request): SourceProblem | TransientError {
   const { status, code, region } = refusal
   const { config, host, key } = request

@@ -13,8 +13,8 @@ export const s3Definition = defineConnectedSource({
   assertLookup: (source, kind) => (kind === 'buckets' ? assertEndpoint(source) : assertConnection(source)),
   assertSettings: assertObjectSettings,
   assertSecrets: (_settings, secrets) => assertCredentialPair(secrets, 'objectStoreSource'),
-  // The secret audience contains the endpoint and the region: keys are never sent, but another store could forward requests
-  // that they sign. The region is a part of Amazon's host name.
+  // The secret audience consists of the endpoint and the region. Keys are never sent, but another store could forward
+  // requests that were signed with them. The region is part of Amazon's host name.
   getSecretAudience: ({ objectStoreSource: { endpoint, region } }) =>
     endpoint ?? (region?.includes('${') ? ['', region] : ''),
   formatSourceName: ({ objectStoreSource: { bucket }, key }) => `${bucket}/${key}`.slice(0, 255),

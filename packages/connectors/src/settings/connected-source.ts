@@ -23,16 +23,22 @@ interface ConnectedSource<Type extends KnownType>
   type: Type
   /** The name of the field that contains the address and the credentials. */
   connectionField: Extract<keyof SourceOf<Type>, ConnectionField>
-  /** The names of the secret fields in `connectionField`. Responses omit these fields. */
+  /** The names of the secret fields in `connectionField`. API responses leave them out. */
   secretFields: readonly string[]
-  /** Validates the connection. By default, its field `url` must be a valid address. */
+  /** Validates the connection. Default: its field `url` must be a valid address. */
   assertConnection?(source: SourceOf<Type>): void
-  /** Returns what identifies the recipient of the secrets. The default is the address. */
+  /**
+   * Returns the value that identifies the recipient of the secrets. Default: the address. If it changes, the user must
+   * enter the secrets again.
+   */
   getSecretAudience?(settings: SourceOf<Type>): unknown
   formatSourceName(settings: SourceOf<Type>): string
 }
 
-/** Defines a connector with an address and credentials. The stored settings are the request body without the secrets. */
+/**
+ * Defines a connector for a source with an address and credentials. The stored settings are the request body without
+ * the secrets.
+ */
 export function defineConnectedSource<Type extends KnownType>(
   source: ConnectedSource<Type>,
 ): ConnectorDefinition<Type, SourceOf<Type>> {
@@ -69,7 +75,7 @@ export function defineConnectedSource<Type extends KnownType>(
   }
 }
 
-/** Throws `InvalidSetting` if there is more than one credential. Allows none, because some sources are public. */
+/** Throws `InvalidSetting` for more than one kind of credential. Allows none, because some sources are public. */
 export function assertOneCredential(
   secrets: SourceSecrets,
   field: string,
@@ -83,7 +89,7 @@ export function assertOneCredential(
     )
 }
 
-/** Throws `InvalidSetting` if only one of an access key and its secret key is given. */
+/** Throws `InvalidSetting` if the secrets contain an access key without its secret key, or the reverse. */
 export function assertCredentialPair(secrets: SourceSecrets, field: string): void {
   const [key, secret] = ['accessKey' in secrets, 'secretKey' in secrets]
   if (key !== secret)

@@ -1,14 +1,14 @@
 import { InvalidSetting } from './connector-definition.ts'
 
-/** Maximum length of the field `dataPipelineSourceName`. */
+/** The maximum length of the API field `dataPipelineSourceName`. */
 const maxNameLength = 255
 
-/** Replaces variables with a placeholder, because they get their values only when a run starts. */
+/** Replaces variables with a placeholder, because they only get their values when a run starts. */
 const replaceVariables = (text: string): string => text.replaceAll(/\$\{[^{}]*\}/g, 'some-variable')
 
 /**
- * Parses the address of a system. Throws `InvalidSetting` for credentials or other extra parts in it. The host is checked when
- * a run connects, because a name can resolve to another address by then.
+ * Parses the address of a system. Throws `InvalidSetting` if it contains credentials or other extra parts. The host is
+ * only checked when a run connects, because its name may resolve to another address by then.
  */
 export function parseAddress(pointer: string, text: string, { query = false, fragment = false } = {}): URL {
   const plain = replaceVariables(text)
@@ -23,9 +23,9 @@ export function parseAddress(pointer: string, text: string, { query = false, fra
   return url
 }
 
-/** Returns an address in the form that is equal for all spellings of the same address. */
+/** Normalises an address, so that different spellings of the same address become equal. */
 export function normalizeAddress(text: string): string {
-  // Names of variables are case-sensitive, so a host with a variable is not lower-cased.
+  // Variable names are case-sensitive, so an address with a variable stays unchanged.
   if (!URL.canParse(text) || text.includes('${')) return text
   const { origin, pathname, search } = new URL(text)
   return `${origin}${pathname.replace(/\/+$/, '')}${search}`
@@ -36,7 +36,7 @@ export const formatNameAt = (what: string, url: string): string => `${what} at $
 
 export const getHost = (url: string): string => /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? url
 
-/** Throws `InvalidSetting` if the last day is before the first. */
+/** Throws `InvalidSetting` if the last day is before the first day. */
 export function assertDateOrder({
   startDate,
   endDate,

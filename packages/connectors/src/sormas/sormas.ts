@@ -28,7 +28,7 @@ const initialPageSize = 1_000
 const maxRecordsPerPage = 64_000
 const maxTestedEntities = 10
 const firstRecordMarker = 'NO_LAST_SYNCED_UUID'
-/** A timestamp after all records, for a request that should return none. */
+/** A timestamp later than that of any record, for a request that should return no records. */
 const futureTimestamp = 9_999_999_999_999
 
 const choicePaths: Readonly<Record<string, string>> = {
@@ -39,7 +39,7 @@ const choicePaths: Readonly<Record<string, string>> = {
   'points-of-entry': 'pointsofentry/all/0',
 }
 
-/** Reads SORMAS: cases, contacts and other outbreak data, with a table for each entity. */
+/** Reads SORMAS: cases, contacts and other outbreak data. Each entity becomes a table. */
 export const sormas: HttpSystem<SormasSettings> = {
   name: sormasName,
   canReadIncrement: () => true,
@@ -73,7 +73,8 @@ export const sormas: HttpSystem<SormasSettings> = {
         name: entity.toLowerCase(),
         key: ['uuid'],
         columns: entityColumns,
-        // The API returns timestamps as numbers. This connector converts them to text, and their type is inferred.
+        // The API returns timestamps as numbers. This connector converts them to text, from which their type is
+        // inferred.
         inferStrings: true,
         readPages: (cursor) => readChangedRecords(http, entity, typeof cursor === 'number' ? cursor : first),
       }),
@@ -81,7 +82,7 @@ export const sormas: HttpSystem<SormasSettings> = {
   },
 }
 
-/** Reads records in the order of their changes. Each page starts after the last record of the previous one. */
+/** Reads records in the order of their last change. Each page starts after the last record of the previous page. */
 async function* readChangedRecords(
   http: HttpSession,
   entity: string,
@@ -100,7 +101,7 @@ async function* readChangedRecords(
       if (changed !== undefined && changed > (latest ?? -Infinity)) latest = changed
     }
     const isLast = records.length < size
-    // The cursor lies some minutes before the latest change, because increments overlap.
+    // The cursor is some minutes before the latest change, so that increments overlap.
     const until = latest === undefined ? undefined : Math.min(latest, Math.floor(http.startedAt()))
     const cursor = isLast && until !== undefined ? Math.max(first, until - overlapSeconds * 1000) : undefined
     yield { records: records.map(formatTimestamps), cursor }
@@ -110,8 +111,8 @@ async function* readChangedRecords(
     if (nextUuid === undefined || nextSince === undefined || (nextUuid === lastUuid && nextSince === since))
       throw createResponseProblem(sormasName, 'increasing uuid and changeDate')
     if (nextSince < since) {
-      // The server sorts by the change of a record itself, but returns the later change of one of its parts. The page is
-      // requested again with twice the size, so that it reaches beyond such records.
+      // The server sorts by the change of the record itself, but returns the later change of one of its parts. So the
+      // page is requested again with twice the size, to reach beyond such records.
       if (2 * size > maxSize) throw createResponseProblem(sormasName, 'records in the order of their changes')
       size *= 2
       continue
@@ -138,7 +139,7 @@ async function listChoices(http: HttpSession, path: string): Promise<SourceOptio
   return choices.toSorted(compareNames)
 }
 
-/** Columns that all records have, and codes that are always text. */
+/** Columns of every record, and codes that are always text. */
 const entityColumns: KnownColumn[] = [
   { path: 'uuid', dataType: 'TEXT' },
   ...declareColumns('TIMESTAMPTZ', ['creationDate', 'changeDate']),
@@ -146,10 +147,10 @@ const entityColumns: KnownColumn[] = [
   ...declareColumns('TEXT', ['epidNumber', 'caseIdExternalSystem', 'labSampleID']),
 ]
 
-/** The timestamps of 1973 and 2100 in milliseconds. Counts in outbreak data are outside of this range. */
+/** Timestamps from 1973 and 2100, in Unix milliseconds. Counts in outbreak data are outside this range. */
 const [minTimestamp, maxTimestamp] = [100_000_000_000, 4_102_444_800_000]
 
-/** Parses a timestamp. The API returns milliseconds although its specification declares text, so both are accepted. */
+/** Parses a timestamp. The API returns milliseconds, although its specification declares text, so both are accepted. */
 function parseTimestamp(value: unknown): number | undefined {
   const time = typeof value === 'number' ? value : typeof value === 'string' ? Date.parse(value) : NaN
   return Number.isFinite(time) ? time : undefined

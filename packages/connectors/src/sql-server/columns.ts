@@ -3,7 +3,7 @@ import type { StoredType } from '@sluice/row-stream'
 import { StatementNotAllowedError } from '../database-connector/database-session.ts'
 import { dropZeros, type FilterSyntax, formatNumber } from '../database-connector/increments/row-filter.ts'
 
-/** A column of a query as the server describes it. `system_type_name` is null for CLR types. */
+/** The server's description of a query column. `system_type_name` is null for CLR types. */
 export interface ServerField {
   name: string | null
   system_type_name: string | null
@@ -34,7 +34,10 @@ const columnTypesByName: Record<string, DataType> = {
   geography: 'GEOMETRY',
 }
 
-/** Expressions that read a value `c` of types for which the driver's own conversion loses digits or has no useful result. */
+/**
+ * SQL expressions to read a value `c`, by type. They are for types of which the driver loses digits or returns no
+ * useful value.
+ */
 const valueExpressions: Record<string, (c: string) => string> = {
   decimal: (c) => `convert(varchar(60), ${c})`,
   numeric: (c) => `convert(varchar(60), ${c})`,
@@ -58,8 +61,8 @@ export function sqlServerColumnType(field: ServerField): StoredType {
 }
 
 /**
- * Returns the expression that reads `column` without loss. Times arrive as JavaScript dates, with the digits below a
- * millisecond in an additional property.
+ * Returns the SQL expression that reads `column` without loss. Times arrive as JavaScript dates, with the digits below
+ * a millisecond in an additional property.
  */
 export function readExpression(column: string, field: ServerField): string {
   return valueExpressions[getTypeName(field)]?.(column) ?? column
@@ -68,28 +71,32 @@ export function readExpression(column: string, field: ServerField): string {
 const getTypeName = ({ system_type_name: system, user_type_name: user }: ServerField): string =>
   (system ?? user ?? '').replace(/\(.*/, '').toLowerCase()
 
-/** Returns the text of a number, date or timestamp, without loss of digits. */
+/** Returns the SQL expression for a number, date or timestamp as text with all its digits. */
 export function formatCursorText(value: string, field: ServerField): string {
   const read = readExpression(value, field)
-  // Style 126 is ISO 8601; it has no effect on integers.
+  // Style 126 is ISO 8601. It has no effect on integers.
   return read === value ? `convert(varchar(60), ${value}, 126)` : read
 }
 
-/** Returns the syntax of conditions for the columns of `wrapQuery`. */
+/** Returns the filter syntax for the columns of `wrapQuery`. */
 export const createFilterSyntax = (fields: readonly ServerField[]): FilterSyntax => ({
   column: (index) => `c${index + 1}`,
   literal: (value, kind, index) => (kind === 'NUMBER' ? formatNumber(value) : formatMoment(value, fields[index]!)),
   falseLiteral: '0',
 })
 
-/** The literal has the type of the column, because a `datetime` rounds to a third of a hundredth of a second and would be unequal otherwise. */
+/**
+ * Returns a literal with the column's type. A literal of another type would not be equal, because `datetime` rounds to
+ * 1/300 second.
+ */
 function formatMoment(value: string, field: ServerField): string {
   const [date, time] = value.split(' ')
   const name = getTypeName(field)
   if (time === undefined || name === 'date') return `cast('${date}' as date)`
   const [clock, fraction] = dropZeros(time).split('.')
   if (name === 'datetime') {
-    // A `datetime` accepts three digits. Only a clock has more, and may be earlier.
+    // A `datetime` accepts three decimal places. Only a clock value has more, and it may be earlier than the exact
+    // time.
     const digits = fraction !== undefined && fraction.length <= 3 ? `.${fraction}` : ''
     return `cast('${date}T${clock}${digits}' as datetime)`
   }
@@ -101,8 +108,9 @@ function formatMoment(value: string, field: ServerField): string {
 export const quoteName = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
 /**
- * Throws `StatementNotAllowedError` if the statement does not begin with SELECT. The query is then embedded in another query, because T-SQL
- * statements can follow each other without a separator. There, a second statement, WITH, and ORDER BY without TOP or OFFSET are syntax errors.
+ * Throws `StatementNotAllowedError` unless the statement starts with SELECT. The query is afterwards embedded in
+ * another query, where a second statement, WITH, and ORDER BY without TOP or OFFSET are syntax errors. This is needed
+ * because T-SQL statements can follow each other without a separator.
  */
 export function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[^\n\r]*(?:[\n\r]|$)|\/\*[^]*?\*\/)+/, '')

@@ -47,7 +47,7 @@ export function classifySqlServerError(error: unknown, _config: DatabaseConfig):
   const number = listErrorNumbers(error).find((errorNumber) => byNumber[errorNumber] !== undefined)
   if (number !== undefined) return classifyWithMessage(byNumber[number]!, message)
   const codes = listCodes(error)
-  // For a rejected sign-in, the driver keeps only the message of the server and not its number.
+  // For a rejected login, the driver keeps only the server's message and not its error number.
   if (codes.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
   if (codes.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
   if (codes.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
@@ -58,8 +58,8 @@ export function classifySqlServerError(error: unknown, _config: DatabaseConfig):
 }
 
 /**
- * Returns whether the driver raised the error, or the server raised it for a statement. An error of the driver is an
- * `MSSQLError`. An error of the server has the code EREQUEST and a number greater than 0.
+ * True if the driver or the server raised the error. A driver error is an `MSSQLError`. A server error has the code
+ * EREQUEST and a number greater than 0.
  */
 function isDriverOrServerError(error: unknown): boolean {
   return (
@@ -68,7 +68,7 @@ function isDriverOrServerError(error: unknown): boolean {
   )
 }
 
-/** Returns the error numbers of the server in an error and its causes. */
+/** Returns the server's error numbers in an error and its causes. */
 function listErrorNumbers(error: unknown): number[] {
   const errorNumbers: number[] = []
   for (let current = error; current instanceof Error && errorNumbers.length < 10; ) {

@@ -37,7 +37,7 @@ export const engine: DatabaseEngine = {
   classifyError: classifySqlServerError,
 }
 
-/** Bytes of a packet of the protocol: four times the driver's default, and below the maximum of a TLS record. */
+/** The packet size in bytes: four times the driver's default, and smaller than a TLS record. */
 const packetSize = 16_000
 
 async function openSqlServerSession(access: SessionParameters): Promise<DatabaseSession> {
@@ -53,7 +53,7 @@ async function openSqlServerSession(access: SessionParameters): Promise<Database
     connectionTimeout: access.limits.signIn,
     requestTimeout: 0,
     pool: { min: 0, max: 1 },
-    // The pool has one connection, because a session must always use the same one.
+    // The pool has only one connection, because a session must always use the same one.
     validateConnection: false,
     beforeConnect: (driver) => byteLimit.watch(driver as never),
     options: {
@@ -62,9 +62,9 @@ async function openSqlServerSession(access: SessionParameters): Promise<Database
       useUTC: true,
       packetSize,
       appName: 'sluice',
-      // The socket always connects to the checked address, even if the server redirects its clients to another one.
+      // The socket always connects to the checked address, even if the server redirects clients to another one.
       connector: async () => {
-        // This error stops the pool, which would otherwise open another connection.
+        // Throwing here stops the pool, which would otherwise open another connection.
         if (byteLimit.problem) throw byteLimit.problem
         const socket = await openSocket(access)
         sockets.push(socket)
@@ -100,7 +100,7 @@ const noSnapshot: ReadNote = {
     'The tables are read one after the other, and not all at the same moment, because the database does not allow snapshots. To allow them, set ALLOW_SNAPSHOT_ISOLATION to ON in the database.',
 }
 
-/** Returns whether the database allows snapshots, and its clock before the transaction begins. */
+/** Returns whether the database allows snapshots, and its clock before the transaction starts. */
 async function readServerState(pool: mssql.ConnectionPool): Promise<SourceClock & { hasSnapshots: boolean }> {
   const { recordset } = await pool.request().query<SourceClock & { state: number }>(
     `select snapshot_isolation_state as state, convert(varchar(40), sysutcdatetime(), 126) as utc, convert(varchar(40), sysdatetime(), 126) as local
@@ -110,7 +110,7 @@ async function readServerState(pool: mssql.ConnectionPool): Promise<SourceClock 
   return { hasSnapshots: state === 1, utc, local }
 }
 
-/** The text of a described query, with its columns. */
+/** The SQL of a described query, with its columns. */
 interface SqlServerQuery {
   text: string
   fields: readonly ServerField[]
@@ -121,7 +121,7 @@ function buildQuery({ text, fields }: SqlServerQuery, expressions: readonly stri
   return wrapQuery(text, expressions, fields.length, where)
 }
 
-/** A session that reads in a transaction, which is never committed. The server rolls it back when the connection ends. */
+/** A session that reads in a transaction and never commits it. The server rolls it back when the connection ends. */
 class SqlServerSession implements DatabaseSession {
   readonly notes: ReadNote[] = []
   readonly received: () => number
@@ -146,7 +146,7 @@ class SqlServerSession implements DatabaseSession {
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
     const text = buildStatement(statement, quoteName)
     assertQuery(text)
-    // The query is described alone first, because only a query that is complete by itself may be embedded in another one.
+    // First describes the query alone, because only a single complete query may be embedded in another one.
     const fields = await this.#fieldsOf(text)
     assertHasColumns(fields, statement)
     const query = { text, fields }
@@ -168,7 +168,10 @@ class SqlServerSession implements DatabaseSession {
     }
   }
 
-  /** An error of a description is a row of its result, so it does not end the transaction. */
+  /**
+   * Runs the operation without a savepoint. Describing a statement returns an error as a row, so it does not end the
+   * transaction.
+   */
   withSavepoint = <T>(operation: () => Promise<T>): Promise<T> => operation()
 
   async #findLargest(query: SqlServerQuery, index: number, filter: RowFilter): Promise<string | null> {
@@ -219,7 +222,7 @@ class SqlServerSession implements DatabaseSession {
     return []
   }
 
-  /** Sends the attention signal of the protocol, after which the server ends the request. */
+  /** Sends the protocol's attention signal, upon which the server ends the request. */
   async cancel(): Promise<void> {
     const request = this.#request
     if (!request) return
@@ -251,23 +254,30 @@ class SqlServerSession implements DatabaseSession {
   }
 }
 
-/** The driver creates a token reader for each message, after decryption. Its types do not declare this internal method. */
+/**
+ * The driver creates a token parser for each message, after decryption. Its types do not declare this internal method.
+ */
 interface TediousMessageIo {
   createTokenStreamParser(message: AsyncIterable<Buffer>, handler: unknown): { parser: Readable }
 }
 
 /**
- * Counts the bytes from a server, and breaks the connection above the limit. The driver keeps all pieces of a value until the
- * last one, without knowing the total length, and all rows, notices and errors of a response.
+ * Limits the bytes from a server, and closes the connection above the limit. The driver keeps all parts of a value
+ * until the last one without knowing the total length, and all rows, notices and errors of a response.
  */
 class SqlServerByteLimit extends InboundByteLimit {
-  /** Whether the session takes rows one by one. The limit then applies to each row, otherwise to the complete response. */
+  /**
+   * True if the session takes rows one by one. The limit then applies to each row, otherwise to the complete response.
+   */
   readsRowByRow = false
-  /** The problem for which the connection was broken. */
+  /** The problem because of which the connection was closed. */
   problem: SourceProblem | undefined
   #socket: Socket | undefined
 
-  /** Counts all bytes of the socket until the end of the sign-in, TLS included. Must be called before the driver receives the socket. */
+  /**
+   * Counts all bytes of the socket, TLS included, until login is complete. Call it before the driver receives the
+   * socket.
+   */
   watchSignIn(socket: Socket): void {
     this.#socket = socket
     let received = 0
@@ -276,7 +286,7 @@ class SqlServerByteLimit extends InboundByteLimit {
       received += bytes.length
       this.#break(this.findProblem(received))
     }
-    // Adding a listener starts the stream. It is paused, so that no data arrives before the driver listens too.
+    // Adding a listener starts the stream. It is paused again, so that no data arrives before the driver listens too.
     socket.pause()
     socket.on('data', count)
   }
@@ -290,7 +300,7 @@ class SqlServerByteLimit extends InboundByteLimit {
       reader.parser.on('data', ({ name }: { name: string }) => {
         if (this.readsRowByRow && (name === 'ROW' || name === 'NBCROW')) response.bytes = 0
       })
-      // The end of the stream is reported here, because the driver ignores tokens that it cannot parse.
+      // Reports malformed data here, because the driver ignores tokens that it cannot parse.
       reader.parser.on('error', () => this.#break(this.createOtherProtocolProblem()))
       return reader
     }
@@ -300,7 +310,8 @@ class SqlServerByteLimit extends InboundByteLimit {
     for await (const bytes of message) {
       response.bytes += bytes.length
       this.#break(this.findProblem(response.bytes))
-      // This promise never resolves: a response that ends here would look complete. The driver stops when the socket fails.
+      // Never resolves. If the stream ended here, the response would look complete; instead, the driver stops when the
+      // socket fails.
       if (this.problem) await new Promise(() => {})
       yield bytes
     }

@@ -1,14 +1,20 @@
 import type { ReadReporter, RowStream } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
 
-/** The cursor of uploaded files. The warehouse stores it with the rows, so both always match. It lists the newest files only. */
+/**
+ * The cursor of a pipeline with uploaded files. The warehouse stores it with the rows, so both always match. It lists
+ * only the newest 1,000 files.
+ */
 interface LoadedFiles {
   version: 1
-  /** SHA-256 digests in hexadecimal, the newest last. */
+  /** SHA-256 digests of the loaded files in hexadecimal, newest last. */
   sha256: readonly string[]
 }
 
-/** Each publication stores the list again, so its length is limited. The oldest files are forgotten first. */
+/**
+ * The maximum number of listed files, because each publication stores the list again. The oldest files are removed
+ * first.
+ */
 const maxRememberedFiles = 1_000
 
 function parseLoadedFiles(cursor: unknown): readonly string[] {
@@ -16,7 +22,7 @@ function parseLoadedFiles(cursor: unknown): readonly string[] {
   return version === 1 && Array.isArray(sha256) ? sha256 : []
 }
 
-/** Returns whether the rows of the file are in the table with this cursor. */
+/** True if the rows of this file are in the table with this cursor. */
 export const isFileLoaded = (cursor: unknown, sha256: string): boolean => parseLoadedFiles(cursor).includes(sha256)
 
 interface FileInput {
@@ -25,8 +31,8 @@ interface FileInput {
 }
 
 /**
- * Reads a file, and adds it to the cursor. If the rows are appended, yields nothing for a file that is already in the table, unless the run
- * requests its rows again.
+ * Reads a file and adds it to the cursor. With write mode APPEND, yields nothing for a file that is already loaded,
+ * unless the run explicitly requests to load it again.
  */
 export async function* readNewFile(
   { input, cursor, writeMode }: ReadRequest,

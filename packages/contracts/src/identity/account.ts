@@ -18,14 +18,17 @@ export const SecondFactor = defineContract(
 )
 export type SecondFactor = TypeOf<typeof SecondFactor>
 
-/** The user's current password. It prevents changes by another person at an unattended session. */
+/** The user's current password. It prevents changes by another person in an unattended session. */
 export const OwnPasswordBody = defineContract(
   'OwnPasswordBody',
   Type.Object({ password: GivenPassword }, noUnknownFields),
 )
 export type OwnPasswordBody = TypeOf<typeof OwnPasswordBody>
 
-/** The user's current password or a code of their second factor. If the body contains both, only the password is checked. */
+/**
+ * The user's current password or a code of their second factor. If the body contains both, only the password is
+ * checked.
+ */
 export const ProofBody = defineContract(
   'ProofBody',
   Type.Object(
@@ -57,7 +60,7 @@ export const SecondFactorEnrolment = defineContract(
   'SecondFactorEnrolment',
   Type.Object(
     {
-      /** `otpauth://totp/…` */
+      /** The link `otpauth://totp/…`. */
       uri: Type.String({ maxLength: 2000 }),
       /** The shared secret in Base32, for manual entry. */
       secret: Type.String({ maxLength: 100 }),
@@ -69,7 +72,9 @@ export const SecondFactorEnrolment = defineContract(
 )
 export type SecondFactorEnrolment = TypeOf<typeof SecondFactorEnrolment>
 
-/** Recovery codes. Each one can be used once instead of an authenticator's code. Only this response contains them. */
+/**
+ * Recovery codes. Each can be used once instead of a code of the authenticator app. Only this response contains them.
+ */
 export const RecoveryCodes = defineContract(
   'RecoveryCodes',
   Type.Object({ recoveryCodes: Type.Array(Type.String({ maxLength: 40 }), { maxItems: 10 }) }, noUnknownFields),
@@ -81,11 +86,14 @@ export const ApiTokenBody = defineContract(
   Type.Object(
     {
       name: Type.String({ minLength: 1, maxLength: 100, pattern: '^\\P{Cc}*$', examples: ['Nightly export'] }),
-      /** Roles of the user that the token receives. A token with an empty list can only call operations that require no role. */
+      /**
+       * Roles of the user that the token gets. A token with an empty list can only call operations that require no
+       * role.
+       */
       roles: RoleList,
       /** The expiry of the token, at most 365 days from now. */
       expires: Timestamp,
-      /** The user's current password or a code of their second factor; required if the user has one of them. */
+      /** The user's current password or a code of their second factor. Required if the user has one of them. */
       password: Type.Optional(GivenPassword),
       code: Type.Optional(SecondFactorCode),
     },
@@ -105,8 +113,8 @@ const apiToken = {
   /** False if the token has expired, or if the user has changed their password since. */
   usable: Type.Boolean(),
   /**
-   * The effective roles: the `roles` that the user still holds and that the client has not switched off. Empty if the
-   * token is not usable.
+   * The effective roles: those of `roles` that the user still holds and that the client (organisation) has not switched
+   * off. Empty if the token is not usable.
    */
   effectiveRoles: RoleList,
 }
@@ -138,9 +146,9 @@ export const OpenSession = defineContract(
       expires: Timestamp,
       address: Type.String({ maxLength: 100 }),
       userAgent: Type.String({ maxLength: 500 }),
-      /** Whether this request belongs to the session. */
+      /** True if this request belongs to the session. */
       current: Type.Boolean(),
-      /** The names of the applications that the user signed in to. */
+      /** The names of the applications to which the user signed in. */
       applications: Type.Array(SingleLineText, { maxItems: 100 }),
     },
     noUnknownFields,

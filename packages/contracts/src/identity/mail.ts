@@ -12,8 +12,8 @@ export const mailKinds = [
 export type MailKind = (typeof mailKinds)[number]
 
 /**
- * The service retries a QUEUED mail until it is SENT. After a day, or when the link in it expires, the mail is FAILED.
- * A mail is KEPT if no SMTP server is configured.
+ * The states of an email. QUEUED: the service retries until it is SENT. FAILED: a day has passed, or the link in the
+ * email has expired. KEPT: no SMTP server is configured, so the email is only stored.
  */
 export const mailStates = ['QUEUED', 'SENT', 'FAILED', 'KEPT'] as const
 export type MailState = (typeof mailStates)[number]
@@ -30,7 +30,7 @@ const mailFields = {
   /** The reason why the last attempt failed, or why the service stopped retrying. */
   reason: Type.Optional(Type.String({ maxLength: 1000 })),
   attempts: Type.Integer({ minimum: 0, maximum: 100_000 }),
-  /** The time when the mail was sent, or when the service stopped retrying. */
+  /** The time at which the mail was sent, or at which the service stopped retrying. */
   finished: Type.Optional(Timestamp),
 }
 
@@ -38,7 +38,7 @@ const mailFields = {
 export const MailSummary = defineContract('Mail', Type.Object(mailFields, noUnknownFields))
 export type MailSummary = TypeOf<typeof MailSummary>
 
-/** An email to a user. The text is present only if no SMTP server is configured. */
+/** An email to a user. Its text is only included if no SMTP server is configured. */
 export const ReadMail = defineContract(
   'ReadMail',
   Type.Object({ ...mailFields, text: Type.Optional(Type.String({ maxLength: 20_000 })) }, noUnknownFields),

@@ -4,12 +4,12 @@ import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 /** The one-time token of an emailed link: the value of `?token=` in its URL. */
 const LinkToken = Type.String({ minLength: 20, maxLength: 200 })
 
-/** Minimum and maximum number of characters of a password. */
+/** The minimum and maximum number of characters of a password. */
 export const passwordLength = { least: 12, most: 128 }
 
 export const NewPassword = Type.String({ minLength: passwordLength.least, maxLength: passwordLength.most })
 
-/** An existing password. Its length is not checked again. */
+/** An existing password. Its minimum length is not checked again. */
 export const GivenPassword = Type.String({ minLength: 1, maxLength: passwordLength.most })
 
 export const AcceptInvitationBody = defineContract(
@@ -17,7 +17,7 @@ export const AcceptInvitationBody = defineContract(
   Type.Object(
     {
       token: LinkToken,
-      /** The new password. Users with single sign-on omit it. */
+      /** The new password. Users with single sign-on leave it out. */
       password: Type.Optional(NewPassword),
     },
     noUnknownFields,

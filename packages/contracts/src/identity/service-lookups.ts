@@ -22,7 +22,7 @@ export const ClientSummary = defineContract(
 )
 export type ClientSummary = TypeOf<typeof ClientSummary>
 
-/** A deleted client and its name at the deletion. */
+/** A deleted client (organisation) and its name when it was deleted. */
 export const DeletedClientSummary = defineContract(
   'DeletedClientSummary',
   Type.Object({ id: Uid, code: SingleLineText, name: SingleLineText, deleted: Timestamp }, noUnknownFields),
@@ -32,9 +32,9 @@ export type DeletedClientSummary = TypeOf<typeof DeletedClientSummary>
 const credentialKinds = ['session', 'application', 'api-token'] as const
 
 /**
- * Identifies the principal of a bearer token with a valid form and signature. `id` is the user's uid, the application's
- * ssoClientId, or the API token's SHA-256 in base64url. Only a user's session has `session` and, if the token was issued to an
- * application, its ssoClientId in `application` and the claim `grant`.
+ * Identifies the principal (user or application) of a bearer token. `id` is the user's uid, the application's
+ * ssoClientId, or the API token's SHA-256 in base64url. Only a user's session has `session` and, if the token was
+ * issued to an application, its ssoClientId in `application` and the claim `grant`.
  */
 export const Credential = defineContract(
   'Credential',
@@ -52,11 +52,11 @@ export const Credential = defineContract(
 export type Credential = TypeOf<typeof Credential>
 
 /**
- * The state of a principal that a service needs for authorisation. The service rejects a token that was issued before
- * `tokenValidAfter`, and tokens of a user who is not ACTIVE or of a disabled client. `client` is the client that the
- * principal acts for. `roles` are the effective roles. They exclude roles that the client has switched off and, in a
- * session of an application, roles that the application may not have or that the user did not allow. The state of an
- * application contains the application's name.
+ * The state of a principal (user or application) that a service needs for authorisation. The service rejects a token
+ * that was issued before `tokenValidAfter`, and tokens of a user who is not ACTIVE or of a disabled client
+ * (organisation). `client` is the organisation for which the principal acts. `roles` are the effective roles. They
+ * exclude roles that the organisation has switched off and, in a session of an application, roles that the application
+ * may not have or that the user did not allow. The state of an application contains the application's name.
  */
 export const PrincipalState = defineContract(
   'Standing',
@@ -72,8 +72,8 @@ export const PrincipalState = defineContract(
       open: Type.Boolean(),
       roles: RoleList,
       /**
-       * Roles that the principal holds but that grant nothing, because the client has switched them off. Absent if all
-       * roles are effective.
+       * Roles that the principal holds but that grant nothing, because the client (organisation) has switched them off.
+       * Absent if all roles are effective.
        */
       dormantRoles: Type.Optional(RoleList),
       userGroups: Type.Array(Uid, { maxItems: 1000 }),
@@ -90,7 +90,7 @@ export const LookupBody = defineContract(
 )
 export type LookupBody = TypeOf<typeof LookupBody>
 
-/** Usernames of users or ids of applications, and codes of user groups, of one client. */
+/** The usernames of users, ids of applications, and codes of user groups, of one client (organisation). */
 export const PrincipalNames = defineContract(
   'PrincipalNames',
   Type.Object(

@@ -17,7 +17,7 @@ export const SessionUser = defineContract(
       createdBy: Type.Optional(SingleLineText),
       lastUpdatedBy: Type.Optional(SingleLineText),
       twoFactorAuth: Type.Boolean(),
-      /** The roles when the token was issued. Absent if they are the same as `auths`. */
+      /** The user's roles when the token was issued. Absent if they are the same as `auths`. */
       preUpdateAuths: Type.Optional(RoleList),
       auths: RoleList,
       userGroups: Type.Array(UserGroupSummary, { maxItems: 1000 }),
@@ -52,7 +52,7 @@ export const SessionClient = defineContract(
 
 const forwardTargets = ['SERVICE_MANAGER', 'SERVICE_INTEGRATION', 'SERVICE_DATA_PIPELINE'] as const
 
-/** The signed-in user, their client and their start page. */
+/** The signed-in user, their client (organisation) and their start page. */
 export const CurrentSession = defineContract(
   'Session',
   Type.Object(

@@ -20,14 +20,17 @@ export type LoginBody = TypeOf<typeof LoginBody>
 export const RefreshBody = defineContract('RefreshBody', Type.Object({ refreshToken: RefreshToken }, noUnknownFields))
 export type RefreshBody = TypeOf<typeof RefreshBody>
 
-/** An access token, to be sent as `Authorization: Bearer …`, and a refresh token, which can be exchanged once for new tokens. */
+/**
+ * An access token, to be sent as `Authorization: Bearer …`, and a refresh token, which can be exchanged once for new
+ * tokens.
+ */
 export const TokenPair = defineContract(
   'Tokens',
   Type.Object(
     {
       accessToken: Type.String({ maxLength: 10_000 }),
       tokenType: Type.Enum(['Bearer']),
-      /** Seconds until the access token expires. */
+      /** The number of seconds until the access token expires. */
       expiresIn: Type.Integer({ minimum: 1, maximum: 900 }),
       refreshToken: RefreshToken,
       refreshTokenExpires: Timestamp,
@@ -45,14 +48,17 @@ const LoginTicket = Type.String({ minLength: 20, maxLength: 100 })
 /** The six digits of an authenticator app, or a recovery code. Spaces and dashes are ignored. */
 export const SecondFactorCode = Type.String({ minLength: 6, maxLength: 40 })
 
-/** The response if the password was correct and the user has a second factor. Send the ticket and a code to `auth.loginWithCode`. */
+/**
+ * The response if the password was correct and the user has a second factor. The caller then sends the ticket and a
+ * code to `auth.loginWithCode`.
+ */
 export const SecondFactorDemand = defineContract(
   'SecondFactorDemand',
   Type.Object(
     {
       secondFactor: Type.Object(
         {
-          /** Proves the correct password for one sign-in within five minutes. */
+          /** Proves for five minutes that the password was correct. Valid for one sign-in. */
           ticket: LoginTicket,
           methods: Type.Array(Type.Enum([...secondFactorMethods]), { maxItems: secondFactorMethods.length }),
         },
@@ -64,7 +70,7 @@ export const SecondFactorDemand = defineContract(
 )
 export type SecondFactorDemand = TypeOf<typeof SecondFactorDemand>
 
-/** Tokens or, if the user has a second factor, the request for its code. */
+/** The response to a sign-in: tokens or, if the user has a second factor, the request for its code. */
 export const LoginAnswer = defineContract('LoginAnswer', Type.Union([TokenPair, SecondFactorDemand]))
 export type LoginAnswer = TypeOf<typeof LoginAnswer>
 
@@ -77,27 +83,32 @@ export type LoginCodeBody = TypeOf<typeof LoginCodeBody>
 export const accessTokenAudience = 'sluice'
 
 /**
- * The `client_id` of tokens from the sign-in of the identity service. They have all roles of the user, because no scope
+ * The `client_id` of tokens from the identity service's own sign-in. They have all roles of the user, because no scope
  * restricts them.
  */
 export const firstParty = 'first-party'
 
-/** The `client_id` of the web console. Its tokens have no scope and all roles of the user, like those of `firstParty`. */
+/**
+ * The `client_id` of the web console. Its tokens have no scope and all roles of the user, like those of `firstParty`.
+ */
 export const consoleApplication = 'console'
-/** The `client_id` of the command line. Its scopes are roles, as for a registered application. */
+/** The `client_id` of the command line tool. Its scopes are roles, as for a registered application. */
 export const cliApplication = 'cli'
 
 /** The claims of an access token (RFC 9068), except iss, aud, exp, iat and jti. */
 export interface AccessTokenClaims {
   /** The user's uid, or the ssoClientId of an application that acts for itself. */
   sub: string
-  /** The client that the token was issued to: the first-party sign-in or an application. */
+  /** The OAuth client to which the token was issued: the first-party sign-in or an application. */
   client_id: string
-  /** The uid of the client (organisation) that the principal acts for. */
+  /** The uid of the client (organisation) for which the principal acts. */
   tenant: string
   sid?: string
-  /** Space-separated roles and other scopes that limit the token of an application. */
+  /** The roles and other scopes that limit the token of an application, separated by spaces. */
   scope?: string
-  /** The SHA-256 (base64url) of the id of the grant, with which the token of an application for its user ends. */
+  /**
+   * The SHA-256 (base64url) of the grant's id. A grant allows an application to act for a user; when the grant ends,
+   * the token does too.
+   */
   grant?: string
 }

@@ -15,10 +15,10 @@ export const applicationScopes = [
 
 export type ApplicationScope = (typeof applicationScopes)[number]
 
-/** Returns the scopes that are roles. They limit what an application can do in identity and pipeline. */
+/** Returns those scopes that are roles. They limit what an application can do in identity and pipeline. */
 export const roleScopes = (scopes: readonly string[]): Role[] => allRoles.filter((role) => scopes.includes(role))
 
-/** Returns the OpenID Connect scopes, which give an application data about the user. */
+/** Returns those scopes of OpenID Connect that give an application data about the user. */
 export const userScopes = (scopes: readonly string[]): string[] =>
   openIdScopes.filter((scope) => scopes.includes(scope))
 
@@ -30,7 +30,7 @@ const AuthorizationGrantType = Type.Object(
   { ...noUnknownFields, title: 'AuthorizationGrantType' },
 )
 
-/** Maximum characters of an application's id and name, so that they fit into a database index and a page. */
+/** The maximum characters of an application's id and name, so that they fit into a database index and a page. */
 export const maxApplicationTextLength = 255
 
 const ApplicationName = lineOf({
@@ -56,7 +56,7 @@ const applicationFields = {
 
 /**
  * The body of an application. An absent or null `clientSecret` keeps the stored secret. An empty text deletes it, which
- * makes the application a public client.
+ * makes the application a public OAuth client.
  */
 export const SsoClientConfigBody = defineContract(
   'SsoClientConfigBody',
@@ -85,7 +85,7 @@ export const SsoClientConfigBody = defineContract(
 
 export type SsoClientConfigBody = TypeOf<typeof SsoClientConfigBody>
 
-/** An application that signs in users of a client, or acts for itself. */
+/** An application that signs in users of a client (organisation), or acts for itself. */
 export const SsoClientConfig = defineContract(
   'SsoClientConfig',
   Type.Object(
@@ -95,7 +95,7 @@ export const SsoClientConfig = defineContract(
       lastUpdated: Timestamp,
       client: Client,
       ...applicationFields,
-      /** Whether the application has a client secret. */
+      /** True if the application has a client secret. */
       confidential: Type.Boolean(),
     },
     noUnknownFields,
@@ -104,7 +104,7 @@ export const SsoClientConfig = defineContract(
 
 export type SsoClientConfig = TypeOf<typeof SsoClientConfig>
 
-/** An application, and the scopes that its user allowed. */
+/** An application and the scopes that its user allowed. */
 export const AllowedApplication = defineContract(
   'AllowedApplication',
   Type.Object(
@@ -114,10 +114,10 @@ export const AllowedApplication = defineContract(
       ssoClientId: SingleLineText,
       clientName: SingleLineText,
       scopes: Type.Array(Type.Enum([...applicationScopes]), { uniqueItems: true, maxItems: applicationScopes.length }),
-      /** The times when the user first allowed scopes and last allowed further scopes. */
+      /** The times at which the user first allowed scopes, and last allowed further scopes. */
       allowed: Timestamp,
       lastUpdated: Timestamp,
-      /** The last sign-in or token refresh of the application. Absent if no stored session shows it. */
+      /** The time of the application's last sign-in or token refresh. Absent if no stored session shows it. */
       lastUsed: Type.Optional(Timestamp),
     },
     noUnknownFields,

@@ -35,8 +35,8 @@ const ClientSecret = Type.String({
 })
 
 /**
- * The body of a provider. Responses omit clientId and clientSecret, so an absent or null value keeps the stored value,
- * and an empty text deletes it.
+ * The body of a provider. Responses leave out clientId and clientSecret, so an absent or null value keeps the stored
+ * value, and an empty text deletes it.
  */
 export const SsoProviderConfigBody = defineContract(
   'SsoProviderConfigBody',
@@ -54,11 +54,14 @@ export type SsoProviderConfigBody = TypeOf<typeof SsoProviderConfigBody>
 
 const providerConfigFields = { id: Uid, created: Timestamp, lastUpdated: Timestamp, client: Client, ...providerFields }
 
-/** The SSO provider of a client, without the client secret. */
+/** The SSO provider of a client (organisation), without the client secret. */
 export const SsoProviderConfig = defineContract('SsoProviderConfig', Type.Object(providerConfigFields, noUnknownFields))
 export type SsoProviderConfig = TypeOf<typeof SsoProviderConfig>
 
-/** The response for super admins, who configure providers for other clients. It contains the client ID and the secret. */
+/**
+ * The response for super admins, who configure providers for other organisations. It contains the client ID and the
+ * secret.
+ */
 export const SsoProviderConfigWithCredentials = defineContract(
   'SsoProviderConfigWithCredentials',
   Type.Object(

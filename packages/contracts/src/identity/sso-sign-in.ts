@@ -29,13 +29,16 @@ export const SsoStartQuery = defineContract(
 )
 export type SsoStartQuery = TypeOf<typeof SsoStartQuery>
 
-/** The service ignores additional parameters of providers (RFC 6749, section 4.1.2). */
+/**
+ * The query of the provider's callback. The service ignores additional parameters of providers (RFC 6749, section
+ * 4.1.2).
+ */
 export const SsoCallbackQuery = defineContract(
   'SsoCallbackQuery',
   Type.Object(
     {
       /**
-       * The uid of the SSO provider config. Every provider has a separate callback URL, so that one provider cannot
+       * The uid of the SSO provider config. Every provider has its own callback URL, so that one provider cannot
        * respond for another.
        */
       provider: Uid,

@@ -5,7 +5,7 @@ import { Client } from './client.ts'
 
 const userGroupFields = {
   ...namedAndDescribed,
-  /** The name is unique in the client, regardless of case. */
+  /** The code of a user group. The name is unique in the client (organisation), regardless of case. */
   code: lineOf({ maxLength: 255, examples: ['AIR-TEAM'] }),
   description: Type.Optional(LongText),
 }
@@ -19,7 +19,7 @@ export const UserGroupBody = defineContract(
 )
 export type UserGroupBody = TypeOf<typeof UserGroupBody>
 
-/** A group of users of one client. Objects can be shared with the group. */
+/** A group of users of one client (organisation). Objects can be shared with the group. */
 export const UserGroup = defineContract(
   'UserGroup',
   Type.Object(

@@ -81,7 +81,9 @@ export const UserBody = defineContract(
 )
 export type UserBody = TypeOf<typeof UserBody>
 
-/** A user is in the status INVITATION until they accept the invitation, and again if they lose all sign-in methods. */
+/**
+ * The status of a user. It is INVITATION until they accept the invitation, and again if they lose all sign-in methods.
+ */
 export const UserStatusBody = defineContract(
   'UserStatusBody',
   Type.Object({ status: Type.Enum(['ACTIVE', 'INACTIVE']) }, { additionalProperties: false }),
@@ -128,7 +130,10 @@ export const UserListQuery = defineContract(
 )
 export type UserListQuery = TypeOf<typeof UserListQuery>
 
-/** An invited user. The response contains the invitation link if no mail server is configured and the caller signed in directly. */
+/**
+ * An invited user. The response contains the invitation link if no mail server is configured and the caller signed in
+ * directly.
+ */
 export const InvitedUser = defineContract(
   'InvitedUser',
   Type.Object({ ...User.properties, invitationLink: Type.Optional(InvitationLink) }, noUnknownFields),

@@ -18,7 +18,9 @@ export const TableListQuery = defineContract(
 
 export type TableListQuery = TypeOf<typeof TableListQuery>
 
-/** Descriptions of a table and its columns. Absent ones keep their texts, and an empty text removes one. */
+/**
+ * Descriptions of a table and its columns. An absent description keeps its stored text, and an empty text removes it.
+ */
 export const TableDescriptionsBody = defineContract(
   'TableDescriptionsBody',
   Type.Object(

@@ -13,7 +13,9 @@ import { ViewBody } from './view.ts'
 import { jobTypes } from './workflow-run.ts'
 import { WorkflowBody } from './workflow.ts'
 
-/** The lists of a configuration, in the order in which their objects are saved: each kind refers only to earlier kinds. */
+/**
+ * The lists of a configuration, in the order in which their objects are saved. Each kind refers only to earlier kinds.
+ */
 export const configurationKinds = [
   'schemas',
   'variables',
@@ -26,7 +28,7 @@ export const configurationKinds = [
 ] as const
 export type ConfigurationKind = (typeof configurationKinds)[number]
 
-/** The role that each kind requires: ROLE_MANAGE_x to plan and apply, ROLE_SEE_x to export. */
+/** The role that each kind requires: ROLE_MANAGE_x for planning and applying, ROLE_SEE_x for exporting. */
 const roleByKind: Readonly<Record<ConfigurationKind, string>> = {
   schemas: 'SCHEMA',
   variables: 'VARIABLE',
@@ -44,7 +46,7 @@ export const configurationRole = (kind: ConfigurationKind, action: 'SEE' | 'MANA
 /** The maximum number of objects of one kind in a configuration. */
 export const maxConfiguredObjects = 5_000
 
-/** The maximum number of bytes of a configuration in a request. */
+/** The maximum bytes of a configuration in a request. */
 export const configurationByteLimit = 4_194_304
 
 const ObjectName = lineOf({ maxLength: 255, examples: ['Health'] })
@@ -84,7 +86,10 @@ const ConfiguredJob = Type.Object(
   { ...noUnknownFields, title: 'ConfiguredJob' },
 )
 
-/** The parts of request bodies that refer to other objects by id, by their titles, and what replaces them in a configuration. */
+/**
+ * The parts of request bodies that refer to other objects by id, by schema title, and the schemas that replace them in
+ * a configuration.
+ */
 const namedParts: Readonly<Record<string, object>> = {
   Reference: NameReference,
   SchemaReference: NameReference,
@@ -116,8 +121,8 @@ type ContractSchema = Record<string, any>
 const deprecatedFields = new Set(['warehouseAViewName'])
 
 /**
- * Returns the contract of an object in a configuration: the fields of its request body without ignored fields, with names instead of ids.
- * Responses have no secrets.
+ * Returns the contract of an object in a configuration: the fields of its request body without ignored fields, and with
+ * names instead of ids. On the response side it has no secrets.
  */
 function configured(body: object, side: MessageSide): ContractSchema {
   const { title, ...schema } = convert(body as ContractSchema, side)
@@ -164,7 +169,7 @@ const bodies: Readonly<Record<Exclude<ConfigurationKind, 'dataPipelines'>, objec
   workflows: WorkflowBody,
 }
 
-/** Returns the contract of the objects of a kind. */
+/** Returns the contract for objects of a kind in a configuration. */
 function configuredKind(kind: ConfigurationKind, side: MessageSide): object {
   if (kind !== 'dataPipelines') return configured(bodies[kind], side)
   const variants = pipelineVariants.map(({ body }) => configured(body, side) as Contract<unknown>)
@@ -184,7 +189,7 @@ const listsOf = (contracts: (kind: ConfigurationKind) => object) =>
     ]),
   )
 
-/** An object of a configuration. The other fields are those of the kind's request body, with names instead of ids. */
+/** An object in a configuration. Its other fields are those of its kind's request body, with names instead of ids. */
 export interface ConfiguredObject {
   name: string
   was?: string

@@ -43,7 +43,8 @@ const LabelsBody = Type.Array(
 const CheckLabelList = Type.Array(CheckLabel, { uniqueItems: true, maxItems: 50 })
 
 /**
- * Translations of checks and groups, including their labels. The translated property of a label is `labels.` followed by its key.
+ * Translations of checks and check groups, including their labels. The translated property of a label is `labels.`
+ * followed by its key.
  */
 const labelledTranslations = translationsWith(
   Type.String({
@@ -79,7 +80,7 @@ export const labelledResponse = {
 export const labelledIgnored = ['client', 'displayLabels', 'displayShortName', 'displayDescription'] as const
 
 const checkFields = {
-  /** The code is unique among the checks of a client, unless it is empty. */
+  /** The code. It is unique among the checks of a client (organisation), unless it is empty. */
   code: Type.String({ ...shortTextOptions, examples: ['FUTURE_DATES'] }),
   query: Type.String({
     minLength: 2,
@@ -102,7 +103,7 @@ export const DataQualityCheck = defineContract(
 )
 export type DataQualityCheck = TypeOf<typeof DataQualityCheck>
 
-/** A check inside another object. Callers who may not read the check only see its name. */
+/** A check inside another object. Callers who may not read the check see only its name. */
 export const ReferencedCheck = defineContract(
   'ReferencedCheck',
   Type.Object({ ...Type.Partial(DataQualityCheck).properties, id: Uid, name: SingleLineText }, noUnknownFields),
@@ -114,7 +115,7 @@ export const DataQualityCheckGroupBody = defineContract(
   defineRequestBody(
     {
       ...labelledFields,
-      /** The checks in the order of execution. */
+      /** The checks in the order in which they run. */
       dataQualityChecks: Type.Optional(Type.Array(ObjectReference, { uniqueItems: true, maxItems: 200 })),
       access: Type.Optional(AccessPart),
     },

@@ -14,7 +14,7 @@ const RunVariableBody = defineContract(
   ),
 )
 
-/** A variable in a response. The value of a secured variable is omitted. */
+/** A variable in a response. The value of a secret variable is left out. */
 const RunVariable = Type.Object(
   { name: VariableName, secured: Type.Boolean(), value: Type.Optional(VariableValue) },
   { ...noUnknownFields, title: 'RunVariable' },
@@ -51,7 +51,7 @@ export const CheckResult = defineContract(
       }),
       message: LongText,
       completedAt: Timestamp,
-      /** The number of violations. Absent if the count takes too long. */
+      /** The number of violations. Absent if counting takes too long. */
       violations: Type.Optional(NonNegativeInteger),
       data: Type.Optional(QueryResult),
     },
@@ -65,7 +65,7 @@ export const GroupResult = defineContract(
   Type.Object(
     {
       name: SingleLineText,
-      /** OK if all checks are OK, ERROR if at least one check could not be run, else FAILED. */
+      /** OK if all checks are OK, ERROR if at least one check could not run, otherwise FAILED. */
       status: Type.Enum([...checkStatuses]),
       message: LongText,
       taskId: Uid,

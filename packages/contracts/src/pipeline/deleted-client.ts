@@ -2,7 +2,9 @@ import { Type } from 'typebox'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { SingleLineText, Timestamp, Uid } from '../field-types.ts'
 
-/** A client that was deleted in the identity service, while the pipeline service still stores its data. */
+/**
+ * A client (organisation) that was deleted in the identity service, while the pipeline service still stores its data.
+ */
 export const DeletedClient = defineContract(
   'DeletedClient',
   Type.Object(

@@ -76,7 +76,7 @@ const targetUrlField = requiredBecause(TargetUrl, 'it is the system that receive
 const apiTarget = { url: targetUrlField, username: Type.Optional(TargetUsername) }
 const apiTokenTarget = { url: targetUrlField }
 
-/** The names of the secrets of each kind of target. */
+/** The names of the secrets for each kind of target. */
 export const targetSecrets = { apiTarget: ['password'], apiTokenTarget: ['authToken'] } as const
 
 const destinationFields = {
@@ -119,7 +119,7 @@ export const DestinationBody = defineContract(
 )
 export type DestinationBody = TypeOf<typeof DestinationBody>
 
-/** The view of a destination. Callers who may not read the view only see its name. */
+/** The view of a destination. Callers who may not read the view see only its name. */
 export const ReferencedView = defineContract(
   'ReferencedView',
   Type.Object({ ...Type.Partial(View).properties, id: Uid, name: SingleLineText }, noUnknownFields),
@@ -173,7 +173,7 @@ export const TargetBody = defineContract(
 )
 export type TargetBody = TypeOf<typeof TargetBody>
 
-/** The DHIS2 server in which a look-up searches for options. An omitted field has the value of the stored destination. */
+/** The DHIS2 server that lists options. An absent field has the value of the stored destination. */
 export const TargetLookupBody = defineContract(
   'TargetLookupBody',
   Type.Object(

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { SingleLineText } from '../field-types.ts'
 
-/** The formats of tables, with their media types. `json` is the format of one page; the others contain all rows. */
+/** The formats of exported tables, with their media types. `json` contains one page; the others contain all rows. */
 export const exportMediaTypes = {
   json: 'application/json',
   ndjson: 'application/x-ndjson',
@@ -13,10 +13,10 @@ export const exportMediaTypes = {
 
 export type ExportFormat = keyof typeof exportMediaTypes
 
-/** The media types of files; their order decides between equal preferences in the Accept header. */
+/** The media types of files. For equal preferences in the Accept header, the first one counts. */
 export const exportFileTypes: readonly string[] = Object.values(exportMediaTypes).slice(1)
 
-/** Returns the format of a media type, or of the text of `?format=`. */
+/** Returns the export format for a media type or for the text of `?format=`. */
 export function findExportFormat(text: string): ExportFormat | undefined {
   const names = Object.keys(exportMediaTypes) as ExportFormat[]
   return names.find((name) => name === text || exportMediaTypes[name] === text)

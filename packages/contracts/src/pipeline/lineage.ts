@@ -5,7 +5,7 @@ import { defineSignature } from '../operation-signature.ts'
 import type { Role } from '../roles.ts'
 import { runnableKinds } from './run.ts'
 
-/** The kinds of objects that lineage connects. TABLE and EXTERNAL_VIEW were not created by Sluice. */
+/** The kinds of objects in a lineage graph. TABLE and EXTERNAL_VIEW are objects that Sluice did not create. */
 export const lineageKinds = [
   ...runnableKinds,
   'DATA_QUALITY_CHECK',
@@ -58,7 +58,7 @@ interface LineageResource<Path extends string> {
   see: readonly Role[]
 }
 
-/** Returns the signature that lists what an object reads and what reads it. */
+/** Returns the signature of the operation that lists the objects which an object reads, and those which read it. */
 export function lineageSignature<const Path extends string>({ noun, plural, path, see }: LineageResource<Path>) {
   return {
     lineage: defineSignature({

@@ -26,7 +26,7 @@ export const SourcePreview = defineContract(
     {
       ...QueryResult.properties,
       complete: Type.Boolean({ description: 'Whether the preview contains all rows of the source.' }),
-      /** The rows of the preview that a load would reject. */
+      /** The rows in the preview that a load would reject. */
       rejected: Type.Array(RejectedRow, { maxItems: 100 }),
       /** Sentences for users about how the source was read. */
       notes: Type.Array(LongText, { maxItems: 100 }),

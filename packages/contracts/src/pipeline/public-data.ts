@@ -27,7 +27,7 @@ export const PublicMetadata = defineContract(
       reference: Type.Optional(LongText),
       source: Type.Optional(LongText),
       termsOfUse: Type.Optional(LongText),
-      /** When its rows were last loaded or filled. */
+      /** The time at which its rows were last loaded or filled. */
       lastUpdated: Type.Optional(Timestamp),
       rowCount: NonNegativeInteger,
       columns: Type.Array(PublicColumn, columnLimit),

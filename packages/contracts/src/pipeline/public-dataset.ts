@@ -94,7 +94,7 @@ export const PublicDatasetStatus = defineContract(
 )
 export type PublicDatasetStatus = TypeOf<typeof PublicDatasetStatus>
 
-/** An uploaded table that pipelines of type PUBLIC_DATASET of all organisations can load. */
+/** An uploaded table that pipelines of type PUBLIC_DATASET in all organisations can load. */
 export const PublicDataset = defineContract(
   'PublicDataset',
   Type.Object(
@@ -108,7 +108,7 @@ export const PublicDataset = defineContract(
       headerRow: Type.Boolean(),
       /** Absent in lists, and until the file is loaded. */
       table: Type.Optional(Table),
-      /** Result of loading the file. */
+      /** The result of loading the file. */
       status: PublicDatasetStatus,
     },
     noUnknownFields,

@@ -4,7 +4,10 @@ import type { Role } from '../roles.ts'
 import { CheckResult } from './data-quality-result.ts'
 import { PageQuery } from './run.ts'
 
-/** Returns the signature for the check results of one run: of a group, or of a pipeline that the group gates. */
+/**
+ * Returns the signature of the operation that returns the check results of one run: a run of a check group, or of a
+ * pipeline with such a group.
+ */
 export function qualityResultsSignature<const Path extends string>({
   plural,
   path,

@@ -26,7 +26,7 @@ const runStatusFields = {
   lastRunSuccess: Type.Optional(Timestamp),
   lastRun: Type.Optional(Timestamp),
   nextFullReplaceRun: Type.Optional(Timestamp),
-  /** A duration in ISO 8601. */
+  /** The duration in ISO 8601 format. */
   lastRunDuration: Type.Optional(SingleLineText),
   jobId: Type.Optional(SingleLineText),
 }
@@ -34,7 +34,7 @@ const runStatusFields = {
 export const RunStatus = defineContract('RunStatus', Type.Object(runStatusFields, noUnknownFields))
 export type RunStatus = TypeOf<typeof RunStatus>
 
-/** Progress of a running load. Counts start again when the load reads the source again. Unknown values are absent. */
+/** The progress of a running load. Counts start again if the load reads the source again. Unknown values are absent. */
 export const LoadProgress = defineContract(
   'Progress',
   Type.Object(
@@ -92,8 +92,8 @@ export const DataPipelineStatus = defineContract(
       /** Present while a run is in progress. */
       progress: Type.Optional(LoadProgress),
       /**
-       * The tables after the last successful run: the target table of the pipeline, and the tables of repeat groups and other
-       * streams.
+       * The tables after the last successful run: the pipeline's target table, and the tables of repeat groups and
+       * other streams.
        */
       tables: Type.Array(TableSummary, { maxItems: 1000 }),
       mainTableAsTable: Type.Optional(Table),
@@ -149,7 +149,7 @@ const TableChanges = Type.Array(
   { maxItems: 4000 },
 )
 
-/** A table as a run would have changed it, in the result of a dry run. */
+/** A table as a run would have changed it. Part of the result of a dry run. */
 export const PlannedTable = defineContract(
   'PlannedTable',
   Type.Object(
@@ -174,7 +174,7 @@ export const RunFile = defineContract(
       name: SingleLineText,
       /** Bytes. */
       size: NonNegativeInteger,
-      /** SHA-256 digest of the received bytes, in hexadecimal. */
+      /** The SHA-256 digest of the received bytes, in hexadecimal. */
       sha256: Type.String({ maxLength: 64 }),
       uploaded: Type.Optional({
         ...Timestamp,
@@ -219,7 +219,7 @@ export const Run = defineContract(
   Type.Object(
     {
       ...runFields,
-      /** Present for a dry run that reached its plan. */
+      /** Present for a dry run that computed its plan. */
       plannedTables: Type.Optional(Type.Array(PlannedTable, { maxItems: 1000 })),
       /** Present for a run of a workflow. */
       jobs: Type.Optional(Type.Array(WorkflowRunJob, { maxItems: maxJobs })),
@@ -230,7 +230,7 @@ export const Run = defineContract(
 
 export type Run = TypeOf<typeof Run>
 
-/** A publication of the tables of a pipeline: a run that changed their rows, or restored the previous ones. */
+/** A publication of a pipeline's tables: a run that changed their rows, or restored the previous ones. */
 export const TablePublication = defineContract(
   'TablePublication',
   Type.Object(
@@ -290,13 +290,15 @@ export const TablePublication = defineContract(
 )
 export type TablePublication = TypeOf<typeof TablePublication>
 
-/** The object of a run or of a schedule. */
+/** The object that a run or schedule belongs to. */
 export const RunnableObject = defineContract(
   'RunnableObject',
   Type.Object({ kind: Type.Enum([...runnableKinds]), id: Uid, name: SingleLineText }, noUnknownFields),
 )
 
-/** A run in a list over several objects. The list of the object's own runs also has planned tables and jobs. */
+/**
+ * A run in a list over several objects. In the list of an object's own runs, runs also contain planned tables and jobs.
+ */
 export const ObjectRun = defineContract(
   'ObjectRun',
   Type.Object({ ...runFields, object: RunnableObject }, noUnknownFields),
@@ -330,7 +332,7 @@ const CursorAfter = Type.String({
     'The cursor of the previous page, from its header X-Next-Cursor. The other parameters must stay the same.',
 })
 
-/** The paging parameters of lists with paging by cursor only. */
+/** Paging parameters for lists that support only cursors. */
 export const cursorPageFields = { pageSize: Type.Optional(CursorPageSize), after: Type.Optional(CursorAfter) }
 
 export const RunListQuery = defineContract(

@@ -20,7 +20,7 @@ export const providerSchemas = Object.values(warehouseTypes)
 
 const schemaFields = {
   ...namedAndDescribed,
-  /** The schema in the warehouse. It cannot be changed. Default: derived from the name. */
+  /** The schema in the warehouse. It cannot be changed later. Default: derived from the name. */
   schemaName: Type.Optional(WarehouseName),
   description: Type.Optional(LongText),
   tags: Type.Optional(TagList),
@@ -67,7 +67,10 @@ export const Schema = defineContract(
 )
 export type Schema = TypeOf<typeof Schema>
 
-/** A schema inside another object. Callers who may not read the schema only see the fields that the other object contains anyway. */
+/**
+ * A schema inside another object. Callers who may not read the schema see only the fields that the other object
+ * contains anyway.
+ */
 export const ReferencedSchema = defineContract(
   'ReferencedSchema',
   Type.Object(

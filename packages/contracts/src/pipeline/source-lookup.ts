@@ -8,10 +8,10 @@ import { RestApi } from './data-pipeline/sources/rest-api.ts'
 import { spreadsheetAccess } from './data-pipeline/sources/spreadsheet.ts'
 import { TargetLookupBody } from './destination.ts'
 
-/** Characters of the longest id: the key of an object. */
+/** The maximum characters of an option's id, such as the key of an object in a store. */
 export const maxKeyLength = 1024
 
-/** The connection to a source for a look-up. The type of the source determines the required fields. */
+/** The connection to a source for listing options. The type of the source determines the required fields. */
 export const SourceLookupBody = defineContract(
   'SourceLookupBody',
   Type.Object(
@@ -25,9 +25,9 @@ export const SourceLookupBody = defineContract(
         ...noUnknownFields,
         title: 'BlobStoreLookupBody',
       }),
-      /** Fields of an HTTP system with a token. */
+      /** Fields of Google Sheets. */
       spreadsheetSource: Type.Optional(spreadsheetAccess.given),
-      /** Fields for HTTP systems. */
+      /** Fields of other HTTP systems. */
       ...TargetLookupBody.properties,
       within: Type.Optional({
         ...SingleLineText,
@@ -41,7 +41,7 @@ export const SourceLookupBody = defineContract(
 )
 export type SourceLookupBody = TypeOf<typeof SourceLookupBody>
 
-/** An item of a source, such as a form, that a pipeline can load. The code of a table is its schema. */
+/** An option of a source, such as a form, that a pipeline can load. If the option is a table, `code` is its schema. */
 export const LookedUp = defineContract(
   'LookedUp',
   Type.Object(

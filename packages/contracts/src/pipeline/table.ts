@@ -136,7 +136,7 @@ export const QueryResult = defineContract(
     {
       ...tableFields,
       queryStartTime: Timestamp,
-      /** Milliseconds. */
+      /** The duration of the query in milliseconds. */
       queryDuration: NonNegativeNumber,
       rows: Type.Array(Type.Array(Type.Unknown(), columnLimit), { maxItems: 10_000 }),
       height: NonNegativeInteger,

@@ -43,7 +43,7 @@ export const VariableBody = defineContract(
 )
 export type VariableBody = TypeOf<typeof VariableBody>
 
-/** Variables to save, each identified by its name. */
+/** Variables to save. Each is identified by its name. */
 export const VariableBodies = {
   type: 'array',
   title: 'VariableBodies',

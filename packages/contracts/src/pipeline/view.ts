@@ -71,7 +71,7 @@ const viewBodyFields = {
   }),
   anonymousAccess: Type.Optional(AnonymousAccessBody),
   access: Type.Optional(AccessPart),
-  /** The service accepts and ignores the status of the last run. */
+  /** The status of the last run, which the service accepts and ignores. */
   status: Type.Optional(
     Object.assign(
       bodyOf(visualizationFields, { ...RunStatus.properties, lastRunStatus: viewStatus, pendingReason: LongText }),
@@ -93,7 +93,10 @@ const answeredNames = [
 export const ViewBody = defineContract('ViewBody', defineRequestBody(viewBodyFields, answeredNames))
 export type ViewBody = TypeOf<typeof ViewBody>
 
-/** A view for a preview before it is saved. The service ignores the other fields of a view, so that a form can be sent unchanged. */
+/**
+ * A view for a preview before it is saved. The service ignores the other fields of a view, so that a form can be sent
+ * unchanged.
+ */
 export const ViewPreviewBody = defineContract(
   'ViewPreviewBody',
   defineRequestBody(

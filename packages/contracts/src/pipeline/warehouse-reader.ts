@@ -56,7 +56,9 @@ export const WarehouseReaderBody = defineContract(
 )
 export type WarehouseReaderBody = TypeOf<typeof WarehouseReaderBody>
 
-/** Omits the address if the operator has removed the warehouse, or its address, from the settings. */
+/**
+ * The address of the warehouse. Absent if the operator has removed the warehouse, or its address, from the settings.
+ */
 const connection = {
   host: Type.Optional(SingleLineText),
   port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
@@ -97,7 +99,7 @@ const answeredFields = {
 export const WarehouseReader = defineContract('WarehouseReader', Type.Object(answeredFields, noUnknownFields))
 export type WarehouseReader = TypeOf<typeof WarehouseReader>
 
-/** The response that contains the password. Neither the service nor the warehouse stores it in clear text. */
+/** The only response with the password. Neither the service nor the warehouse stores the password in clear text. */
 export const NewWarehouseReader = defineContract(
   'NewWarehouseReader',
   Type.Object(

@@ -23,12 +23,12 @@ export const workflowJobStates = [
   'SKIPPED',
 ] as const
 
-/** A job in a run of a workflow, as the workflow defined it when the run started. */
+/** A job in a workflow's run, as the workflow defined it when the run started. */
 export const WorkflowRunJob = defineContract(
   'WorkflowRunJob',
   Type.Object(
     {
-      /** The number of the step, from 1. Jobs of a step also count from 1. */
+      /** The numbers of the step and of the job within it, both from 1. */
       step: NonNegativeInteger,
       job: NonNegativeInteger,
       jobType: Type.Enum([...jobTypes]),

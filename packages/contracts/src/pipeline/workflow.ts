@@ -39,7 +39,10 @@ const PipelineType = Type.Enum([...pipelineTypes])
 
 const listLimit = { maxItems: 50 }
 
-/** The object that a job runs: identified by `uid`, or by `id` if `uid` is absent. Other fields are accepted and ignored. */
+/**
+ * The object that a job runs, identified by `uid`, or by `id` if `uid` is absent. Other fields are accepted and
+ * ignored.
+ */
 const JobObjectBody = Object.assign(
   bodyOf(
     { uid: Type.Optional(Uid), id: Type.Optional(AnyNumber) },
@@ -114,7 +117,7 @@ const ObjectTranslations = Type.Array(
 const WorkflowJob = Type.Object(
   {
     jobType: Type.Enum([...jobTypes]),
-    /** The object that a job runs. Callers who may not read the object only see its uid and name. */
+    /** The object that a job runs. Callers who may not read the object see only its uid and name. */
     object: Type.Object(
       {
         id: Type.Optional({
@@ -179,7 +182,7 @@ export const WorkflowSearchResult = defineContract(
           pageSize: NonNegativeInteger,
           /** The total number of workflows. Absent if the request has disabled counting. */
           totalCount: Type.Optional(NonNegativeInteger),
-          /** Number of items before this page. */
+          /** The number of items before this page. */
           offset: NonNegativeInteger,
           pageCount: Type.Optional(NonNegativeInteger),
         },

@@ -4,7 +4,7 @@ import {
   KEY_NOT_UTF8, ENDS_EARLY, OPEN_ARRAY, OPEN_OBJECT, QUOTE, marks, clearMarks, scanColon, scanPlain, scanString, scanValue,
 } from './scan-value'
 
-/** Kinds of the values of the current object. A null counts as absent. */
+/** Kinds of the current object's values. A null counts as absent. */
 export const ABSENT_VALUE: u8 = 0
 export const PLAIN_VALUE: u8 = 1
 export const TEXT_VALUE: u8 = 2
@@ -14,18 +14,24 @@ export const NESTED_VALUE: u8 = 4
 const CLOSE_OBJECT: u8 = 125
 const LOWER_N: u8 = 110
 
-/** Number of keys compared before a call of the host. Objects rarely omit more keys at once. */
+/**
+ * The number of expected keys to compare before calling the host (the calling JavaScript). Objects rarely leave out
+ * more consecutive keys.
+ */
 const COMPARED_KEYS: i32 = 16
 
 /** The number of columns. */
 export let width: i32 = 0
-/** The first value of the current object that cannot be stored: its column, or -1, and its marks. */
+/** The first value of the current object that cannot be stored: its column (-1 if all can be stored) and its marks. */
 export let unfitColumn: i32 = -1
 export let unfitMarks: i32 = 0
 
 let spellingsEnd: usize = SPELLINGS
 
-/** Returns the column of the key with this spelling, and adds the column if the key is new; -1 if the key is not UTF-8. */
+/**
+ * Calls the host to find the column for a key with this spelling, or to add one. Returns -1 if the key is not valid
+ * UTF-8.
+ */
 @external('host', 'columnOf')
 declare function columnOf(from: usize, length: i32): i32
 
@@ -34,7 +40,7 @@ export function forgetColumns(): void {
   spellingsEnd = SPELLINGS
 }
 
-/** Adds a column for a key with this spelling. Spellings are stored up to a limit; the host stores all. */
+/** Adds a column for a key. Stores its spelling while there is space; the host stores all spellings. */
 export function addColumn(from: usize, length: usize): void {
   const key = KEYS + <usize>width * 8
   width++
@@ -47,8 +53,8 @@ export function addColumn(from: usize, length: usize): void {
 }
 
 /**
- * Notes where the values of the object at `from` are, by column. Returns the position after it, ENDS_EARLY or INVALID_JSON. The last
- * value of a duplicate key counts.
+ * Records the positions of the values of the object at `from`, by column. Returns the position after the object,
+ * ENDS_EARLY or INVALID_JSON. Of duplicate keys, the last value counts.
  */
 export function readObject(from: usize, end: usize): i32 {
   memory.fill(KINDS, ABSENT_VALUE, <usize>width)
@@ -85,7 +91,7 @@ export function readObject(from: usize, end: usize): i32 {
   }
 }
 
-/** Compares the key at `from` with the expected key and some after it. Returns its column, or -1. */
+/** Compares the key at `from` with the expected key and with those after it. Returns the key's column, or -1. */
 function findColumn(expected: i32, from: usize, end: usize): i32 {
   for (let i = 0; i < COMPARED_KEYS && i < width; i++) {
     let column = expected + i
@@ -102,7 +108,9 @@ function addOrFindColumn(from: usize, to: usize): i32 {
   return column
 }
 
-/** Returns the position after the closing quote of the key that opens at `from` if it is spelled like the key of the column; 0 otherwise. */
+/**
+ * If the key at `from` has the spelling of the column's key, returns the position after its closing quote, otherwise 0.
+ */
 @inline function afterKey(column: i32, from: usize, end: usize): i32 {
   if (column >= width) return 0
   const key = KEYS + <usize>column * 8
@@ -113,7 +121,7 @@ function addOrFindColumn(from: usize, to: usize): i32 {
   return isEqual(from + 1, spelling, length) ? <i32>closing + 1 : 0
 }
 
-/** Compares 16 bytes at a time; after both texts, some bytes may be read. */
+/** Compares 16 bytes at a time. May read a few bytes after both texts. */
 @inline function isEqual(one: usize, other: usize, length: usize): bool {
   let at: usize = 0
   for (; at + 16 <= length; at += 16) {
@@ -143,7 +151,10 @@ function addOrFindColumn(from: usize, to: usize): i32 {
   return to
 }
 
-/** Notes a value that cannot be stored: a number of any size can, unless it is part of JSONB. */
+/**
+ * Records a value that cannot be stored. A huge number can be stored, unless it is part of a nested value, which
+ * becomes JSONB.
+ */
 function refuse(valueMarks: i32, isNested: bool, column: i32): void {
   if (unfitColumn >= 0) return
   if ((valueMarks & (HAS_NUL | HAS_LONE_SURROGATE)) == 0 && !(isNested && (valueMarks & HAS_HUGE_NUMBER) != 0)) return

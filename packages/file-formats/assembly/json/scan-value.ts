@@ -1,16 +1,19 @@
 import { MAX_DEPTH, OPEN } from './json-memory'
 
-/** Results of a scan that are not positions: the available bytes end too early, or they are not JSON. */
+/** Results of a scan instead of a position: the available bytes end too early, or they are not valid JSON. */
 export const ENDS_EARLY: i32 = -1
 export const INVALID_JSON: i32 = -2
 
-/** Bits of `marks`. HAS_NUL: U+0000. HAS_LONE_SURROGATE: half a surrogate pair. HAS_HUGE_NUMBER: a number that JSONB cannot store. */
+/**
+ * Bits of `marks`. HAS_NUL: U+0000. HAS_LONE_SURROGATE: half a surrogate pair. HAS_HUGE_NUMBER: a number that JSONB
+ * cannot store.
+ */
 export const HAS_ESCAPE: i32 = 1
 export const HAS_NUL: i32 = 2
 export const HAS_LONE_SURROGATE: i32 = 4
 export const HAS_HUGE_NUMBER: i32 = 8
 
-/** Faults, in the order of `faultTexts` in src/json/wasm-json.ts. */
+/** Codes of syntax errors, in the order of `faultTexts` in src/json/wasm-json.ts. */
 export const KEY_EXPECTED: i32 = 0
 export const KEY_NOT_UTF8: i32 = 1
 export const COMMA_OR_BRACE_EXPECTED: i32 = 2
@@ -30,12 +33,12 @@ export const OPEN_OBJECT: u8 = 123
 const COLON: u8 = 58
 const LOWER_U: u8 = 117
 
-/** PostgreSQL keeps 16,383 digits after the decimal point. */
+/** The maximum length of a number in JSONB. PostgreSQL stores at most 16,383 digits after the decimal point. */
 const LONGEST_NUMBER: usize = 16_000
 
-/** Properties of the values that were scanned since `clearMarks`. */
+/** The combined marks of all values scanned since `clearMarks`. */
 export let marks: i32 = 0
-/** After INVALID_JSON: the fault and its position. */
+/** After INVALID_JSON: the code of the syntax error and its position. */
 export let fault: i32 = 0
 export let faultAt: usize = 0
 
@@ -59,7 +62,10 @@ export function broken(why: i32, at: usize): i32 {
   return at
 }
 
-/** Scans any value (strict RFC 8259) after optional white space. Returns the position after it, ENDS_EARLY or INVALID_JSON. */
+/**
+ * Scans a value (strict RFC 8259) after optional white space. Returns the position after it, ENDS_EARLY or
+ * INVALID_JSON.
+ */
 export function scanValue(from: usize, end: usize): i32 {
   let depth = 0
   let at = from
@@ -109,7 +115,7 @@ export function scanValue(from: usize, end: usize): i32 {
   }
 }
 
-/** Scans a key and its colon. */
+/** Scans a key and the colon after it. */
 export function scanKey(from: usize, end: usize): i32 {
   if (from >= end) return ENDS_EARLY
   if (load<u8>(from) != QUOTE) return broken(KEY_EXPECTED, from)
@@ -123,7 +129,7 @@ export function scanColon(from: usize, end: usize): i32 {
   return load<u8>(at) == COLON ? <i32>at + 1 : broken(COLON_EXPECTED, at)
 }
 
-/** Scans a string from its opening quote on. */
+/** Scans a string that starts with its opening quote at `from`. */
 export function scanString(from: usize, end: usize): i32 {
   const quotes = i8x16.splat(QUOTE)
   const backslashes = i8x16.splat(BACKSLASH)
@@ -150,7 +156,7 @@ export function scanString(from: usize, end: usize): i32 {
   return ENDS_EARLY
 }
 
-/** Scans a backslash and what it escapes; both halves of a surrogate pair. */
+/** Scans an escape sequence: a backslash and what follows it, or both halves of a surrogate pair. */
 function scanEscape(from: usize, end: usize): i32 {
   if (from + 1 >= end) return ENDS_EARLY
   const character = load<u8>(from, 1)
@@ -171,20 +177,20 @@ function scanEscape(from: usize, end: usize): i32 {
   return <i32>from + 6
 }
 
-/** Whether a backslash may precede the character: one of `"\/bfnrt`. */
+/** True if the character can follow a backslash: one of `"\/bfnrt`. */
 @inline function isEscapeCharacter(character: u8): bool {
   return character == QUOTE || character == BACKSLASH || character == 47 || character == 98 || character == 102 || character == 110 ||
     character == 114 || character == 116
 }
 
-/** Returns the code unit of a `\uXXXX`, ENDS_EARLY or INVALID_JSON. */
+/** Scans `\uXXXX`. Returns its code unit, ENDS_EARLY or INVALID_JSON. */
 function scanUnit(from: usize, end: usize): i32 {
   if (from + 6 > end) return ENDS_EARLY
   const unit = unitAt(from)
   return unit < 0 ? broken(BAD_ESCAPE, from) : unit
 }
 
-/** Returns the code unit of a `\uXXXX`, or -1. */
+/** Parses `\uXXXX`. Returns its code unit, or -1. */
 export function unitAt(from: usize): i32 {
   let unit = 0
   for (let at = from + 2; at < from + 6; at++) {
@@ -211,7 +217,7 @@ export function unitAt(from: usize): i32 {
 function scanWord(from: usize, end: usize): i32 {
   const byte = load<u8>(from)
   const isFalse = byte == 102
-  // `true`, `fals` and `null` as numbers.
+  // The first four bytes of `true`, `false` and `null` as little-endian integers.
   const word: u32 = byte == 116 ? 0x65757274 : isFalse ? 0x736c6166 : byte == 110 ? 0x6c6c756e : 0
   const length: usize = isFalse ? 5 : 4
   if (word == 0) return broken(VALUE_EXPECTED, from)
@@ -222,7 +228,7 @@ function scanWord(from: usize, end: usize): i32 {
   return <i32>(from + length)
 }
 
-/** The text must continue after a number, because it could have more digits. */
+/** Scans a number. More text must follow the number, because it could otherwise have further digits. */
 function scanNumber(from: usize, end: usize): i32 {
   let at = load<u8>(from) == 45 ? from + 1 : from
   const first = at

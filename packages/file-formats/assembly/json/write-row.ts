@@ -2,7 +2,9 @@ import { KINDS, OUT, SEEN, VALUES } from './json-memory'
 import { ABSENT_VALUE, ESCAPED_TEXT, NESTED_VALUE, PLAIN_VALUE, unfitColumn, width } from './read-object'
 import { BACKSLASH, COMMA, QUOTE, unitAt } from './scan-value'
 
-/** Bits for the kinds of values in a column, as in src/json/json-columns.ts. A date is a text that begins like one. */
+/**
+ * Bits for the kinds of values in a column, as in src/json/json-columns.ts. A date is a text that starts like a date.
+ */
 const SEEN_PLAIN: u8 = 1
 const SEEN_NESTED: u8 = 2
 const SEEN_DATE: u8 = 4
@@ -13,27 +15,27 @@ export const WRITTEN: i32 = 0
 export const BATCH_IS_FULL: i32 = 1
 const IS_UNFIT: i32 = 2
 
-/** Bytes of lines after which OUT is full; a longer line has OUT for itself. */
+/** The number of bytes of lines after which OUT is full. A longer line gets OUT for itself. */
 const BATCH_BYTES: usize = 512 << 10
 
 const LF: u8 = 10
 const HYPHEN: u8 = 45
 
-/** The position after the last written row. */
+/** The position after the last written row in OUT. */
 export let outEnd: usize = OUT
 
-/** Empties OUT after the host has copied its rows. */
+/** Empties OUT. The host (the calling JavaScript) calls it after it has copied the rows. */
 export function emptyOut(): void {
   outEnd = OUT
 }
 
 /**
- * Writes the current object, which has so many bytes, as a line of delimited text at the end of OUT. It quotes texts, copies numbers and
- * booleans as they are, and leaves null and absent values empty.
+ * Writes the current object, which has `bytes` bytes, as a line of delimited text at the end of OUT. Quotes texts,
+ * copies numbers and booleans unchanged, and leaves null and absent values empty.
  */
 export function writeRow(bytes: usize): i32 {
   if (unfitColumn >= 0) return IS_UNFIT
-  // Doubled quotes make a value at most twice as long; each value has a comma and two quotes of its own.
+  // Doubled quotes make a value at most twice as long. Each value additionally needs a comma and two quotes.
   const needed: usize = (bytes << 1) + <usize>(3 * width + 1)
   if (outEnd != OUT && outEnd + needed > OUT + BATCH_BYTES) return BATCH_IS_FULL
   let out = outEnd
@@ -83,7 +85,7 @@ function isDay(from: usize, to: usize): bool {
   return out + length
 }
 
-/** Copies bytes with doubled quotes. */
+/** Copies bytes and doubles their quotes. */
 function copyDoubled(start: usize, from: usize, to: usize): usize {
   const quotes = i8x16.splat(QUOTE)
   let out = start
@@ -102,7 +104,10 @@ function copyDoubled(start: usize, from: usize, to: usize): usize {
   return out
 }
 
-/** Copies the value of a well-formed JSON text as UTF-8 with doubled quotes. The value is never longer than the text. */
+/**
+ * Unescapes the text of a valid JSON string, and writes it as UTF-8 with doubled quotes. Unescaping never makes the
+ * text longer.
+ */
 function copyUnescaped(start: usize, from: usize, to: usize): usize {
   const backslashes = i8x16.splat(BACKSLASH)
   let out = start
@@ -135,7 +140,7 @@ function copyUnescaped(start: usize, from: usize, to: usize): usize {
   return out
 }
 
-/** Returns the byte that a character after a backslash means. */
+/** Returns the byte for a character after a backslash, such as LF for `n`. */
 function escapedByte(character: u8): u8 {
   switch (character) {
     case 98:

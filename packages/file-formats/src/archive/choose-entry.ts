@@ -4,22 +4,22 @@ import { startOf } from '../spool/byte-source.ts'
 import type { UploadOptions } from '../format/upload-options.ts'
 import type { ZipArchive } from './zip-archive.ts'
 
-/** Maximum number of entries that are examined; a list in a message is shorter. */
+/** The maximum number of entries that are examined, and that a message lists. */
 const lookedInto = 100
 const maxListedEntries = 20
 
-/** Files that some archivers add and users do not need. */
+/** Matches files that some archivers add and users do not need. */
 const ignoredEntryPattern = /(^|\/)(__MACOSX\/|\.|Thumbs\.db$|desktop\.ini$)/i
 
 /**
- * Returns the entry that holds the rows: the named one, the only one, or the only one that looks like rows. Throws
- * SourceProblem ENTRY_NOT_FOUND, ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists the entries.
+ * Returns the archive entry with the rows: the one named in the options, the only one, or the only one that looks like
+ * a table. Throws SourceProblem ENTRY_NOT_FOUND, ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists the entries.
  */
 export async function chooseEntry(archive: ZipArchive, { entry, encoding }: UploadOptions): Promise<string> {
   const names = [...archive.entries.keys()]
   if (entry !== undefined) {
     if (archive.entries.has(entry)) return entry
-    const text = `${archive.name} holds no ${entry}; it holds ${formatNames(names)}.`
+    const text = `${archive.name} holds no ${entry}; it holds ${formatNames(names)}. Correct the option "entry".`
     throw new SourceProblem('ENTRY_NOT_FOUND', text)
   }
   const candidates = names.filter((name) => !ignoredEntryPattern.test(name))
@@ -36,7 +36,7 @@ export async function chooseEntry(archive: ZipArchive, { entry, encoding }: Uplo
   throw new SourceProblem('ENTRY_AMBIGUOUS', text)
 }
 
-/** Whether an entry looks like a table. The result is false for an unreadable entry. */
+/** True if an entry looks like a table. False if it is unreadable. */
 async function looksLikeRows(archive: ZipArchive, name: string, declared?: string): Promise<boolean> {
   try {
     const start = await startOf(archive.bytes(name), detectionBytes)
@@ -49,7 +49,7 @@ async function looksLikeRows(archive: ZipArchive, name: string, declared?: strin
   }
 }
 
-/** Whether the first two lines have the same number of one delimiter outside of quotes. */
+/** True if the first two lines contain the same number of one delimiter outside quotes. */
 function isDelimited(text: string): boolean {
   const [first, second] = text
     .replace(/"[^"]*"/g, '""')

@@ -5,7 +5,7 @@ import { SourceProblem } from '@sluice/row-stream'
 import { tooLarge } from '../spool/spool-writer.ts'
 import { createGunzip } from 'node:zlib'
 
-/** Yields the decompressed chunks of a part of a file, within the limits. Messages refer to the file by `name`. */
+/** Yields the decompressed chunks of a part of a file, within the limits. `name` is the file's name in messages. */
 export async function* decompressChunks(
   file: FileBytes,
   decompressor: Transform,
@@ -16,7 +16,7 @@ export async function* decompressChunks(
   const pieces = file.pieces((bytes) => {
     guard.packed = bytes
   })
-  // An error reaches the loop below through the stream itself.
+  // An error reaches the loop below through the stream itself, so it is ignored here.
   pipeline(Readable.from(pieces, { highWaterMark: 1 }), decompressor, () => {})
   try {
     for await (const chunk of decompressor as AsyncIterable<Buffer>) {
@@ -29,11 +29,12 @@ export async function* decompressChunks(
 }
 
 /**
- * Compares the output of a decompressor with its input, and stops it at the limits. The ratio applies only above a minimum
- * size, because small files of one repeated line compress very well and are harmless.
+ * Compares the output of a decompressor with its input and stops it at the limits, as protection against zip bombs. The
+ * ratio limit applies only above a minimum size, because small files with one repeated line compress very well and are
+ * harmless.
  */
 class DecompressionLimit {
-  /** Compressed bytes given to the decompressor so far. */
+  /** The compressed bytes that the decompressor has received until now. */
   packed = 0
   unpacked = 0
   readonly #name: string
@@ -55,7 +56,10 @@ class DecompressionLimit {
   }
 }
 
-/** Maps an error of the decompressor to a problem, given the number of bytes that it returned before; undefined for any other error. */
+/**
+ * Returns the problem for a decompressor's error, or undefined for any other error. `unpacked` is the number of bytes
+ * that it returned before.
+ */
 function findDecompressionProblem(cause: unknown, name: string, unpacked: number): SourceProblem | undefined {
   const { code, message } = cause as NodeJS.ErrnoException
   if (code !== 'Z_DATA_ERROR' && code !== 'Z_BUF_ERROR') return undefined
@@ -73,8 +77,8 @@ function describeDamage(code: string, message: string, unpacked: number): string
 }
 
 /**
- * Returns the contents of a gzip file. Several members may follow each other, as after `cat a.gz b.gz`, and zeros may follow the last
- * one. The checksum of each member is verified. Throws SourceProblem ARCHIVE_DAMAGED, TOO_LARGE or SUSPICIOUS_ARCHIVE.
+ * Returns the contents of a gzip file. It may consist of several members, as after `cat a.gz b.gz`, and end with zeros.
+ * Verifies the checksum of each member. Throws SourceProblem ARCHIVE_DAMAGED, TOO_LARGE or SUSPICIOUS_ARCHIVE.
  */
 export function gunzipFile(file: FileBytes, name: string, limits: UploadLimits): ByteSource {
   return { chunks: () => decompressChunks(file, createGunzip({ chunkSize: limits.chunkBytes }), name, limits) }

@@ -9,12 +9,14 @@ const storedMethod = 0
 const deflatedMethod = 8
 
 /**
- * The central directory of a ZIP archive in an open file, and the bytes of its entries. Entry names are never used as
- * paths for writing.
+ * Reads the entries of a ZIP archive in an open file. Entry names are never used as paths for writing, so they cannot
+ * overwrite files.
  */
 export class ZipArchive {
   readonly name: string
-  /** The entries that are files, by name. The last of several entries with one name counts, as in other tools. */
+  /**
+   * The entries that are files, by name. Of several entries with the same name, the last one counts, as in other tools.
+   */
   readonly entries = new Map<string, Entry>()
   readonly #zip: ZipFile
   readonly #file: FileBytes
@@ -27,10 +29,13 @@ export class ZipArchive {
     this.#limits = limits
   }
 
-  /** Reads the central directory. Throws SourceProblem ARCHIVE_DAMAGED, ARCHIVE_TOO_MANY_ENTRIES or SUSPICIOUS_ARCHIVE. */
+  /**
+   * Reads the central directory. Throws SourceProblem ARCHIVE_DAMAGED, ARCHIVE_TOO_MANY_ENTRIES or SUSPICIOUS_ARCHIVE.
+   */
   static async open(file: FileBytes, name: string, limits: UploadLimits): Promise<ZipArchive> {
     try {
-      // Names are decoded below: yauzl would refuse a whole archive because of one name and would not say which.
+      // Names are decoded below. yauzl would reject the whole archive because of one invalid name, without saying
+      // which.
       const zip = await fromFdPromise(file.descriptor, { autoClose: false, decodeStrings: false })
       if (zip.entryCount > limits.entries) throw tooMany(name, zip.entryCount, limits.entries)
       const archive = new ZipArchive(zip, file, name, limits)
@@ -46,7 +51,7 @@ export class ZipArchive {
     }
   }
 
-  /** Returns the contents of an entry and verifies size and checksum. Throws SourceProblem at the first error. */
+  /** Returns the contents of an entry, and verifies its size and checksum. Throws SourceProblem at the first error. */
   bytes(entryName: string): ByteSource {
     const entry = this.entries.get(entryName)!
     return { chunks: () => this.#read(entry, `${entryName} in ${this.name}`) }
@@ -100,7 +105,10 @@ export class ZipArchive {
 }
 
 const tooMany = (name: string, entries: number, limit: number) =>
-  new SourceProblem('ARCHIVE_TOO_MANY_ENTRIES', `${name} has ${entries} entries, but at most ${limit} are allowed.`)
+  new SourceProblem(
+    'ARCHIVE_TOO_MANY_ENTRIES',
+    `${name} has ${entries} entries, but at most ${limit} are allowed. Split the archive.`,
+  )
 
 const leadsOut = (name: string, entry: string) =>
   new SourceProblem(

@@ -17,9 +17,9 @@ import type { AlikeTextsJob, AlikeTextsResult, TextPartsJob, TextPartsResult } f
 
 export type { RowSuffix, TextSegment } from '../delimited/alike-texts/text-part.ts'
 
-/** Texts in one file that are read as one. */
+/** A group of texts in one file, such as many small CSV objects, that are read as if they were one text. */
 export class AlikeTextGroup {
-  /** Types that fit all rows, unless they were inferred from samples. */
+  /** The columns. Their types fit all rows, unless the types were inferred from samples. */
   columns: Column[]
   readonly segments: readonly TextSegment[]
   readonly #file: number
@@ -34,25 +34,26 @@ export class AlikeTextGroup {
     this.columns = this.#toColumns()
   }
 
-  /** Describes the texts and how they are read, as a sentence without a point. */
+  /** Describes the texts and how they are read, as a sentence without its full stop. */
   describe(): string {
     const { guesses } = this.#result
     return `Read ${this.#name} as UTF-8, ${guesses}, ${formatCount(this.columns.length, 'column')}: ${describeColumns(this.columns)}`
   }
 
-  /** Sentences about the texts, such as skipped lines. */
+  /** Sentences for the log about the texts, such as skipped lines. */
   get notes(): readonly string[] {
     return this.#result.notes
   }
 
-  /** Sentences about the tables in the texts that are not read. */
+  /** Sentences about tables in the texts that are not read. */
   get unread(): readonly string[] {
     return this.#result.unread
   }
 
   /**
-   * Yields the rows, each with the suffix of its text. Returns the number of rows of each text, and facts about the columns. Rows can be
-   * requested again. Throws `TypesWidened` if the types were inferred from samples and do not fit; `columns` has the wider types.
+   * Yields the rows of all texts, each with the suffix fields of its text. Returns the number of rows of each text, and
+   * statistics of the columns. Can be called again. Throws `TypesWidened` if the types were inferred from samples and
+   * do not fit; `columns` then has the wider types.
    */
   async *rows(
     types: readonly StoredType[],
@@ -102,8 +103,9 @@ export class AlikeTextGroup {
 }
 
 /**
- * Returns the delimited texts of a file in groups that are read as one, because their dialects are equal. Each group infers the types of
- * its columns. `onProgress` is called while the texts are read. Throws SourceProblem, or the reason of the signal.
+ * Groups the delimited texts of a file. A group consists of texts with the same dialect (delimiter, quotes, header),
+ * which are read as one, and infers the types of its columns. `onProgress` is called while the texts are read. Throws
+ * SourceProblem or the signal's reason.
  */
 export async function groupAlikeTexts(
   { file, segments, options }: { file: number; segments: readonly TextSegment[]; options: DelimitedOptions },

@@ -21,26 +21,26 @@ export interface CsvJob {
   fileName: string
   options: DelimitedOptions
   limits: DelimitedLimits
-  /** Look for the odd values that made a column TEXT, after all rows are written. */
+  /** True to search for the odd values that made a column TEXT, after all rows are written. */
   reportOddValues?: boolean
 }
 
 /** The detected settings of an opened file. */
 export interface OpenedFile {
   columns: InferredColumn[]
-  /** The column names from the options, if given. */
+  /** The column names from the options. An entry is undefined if the options do not name that column. */
   names: (string | undefined)[]
-  /** Text for users: part of a sentence, and sentences. */
+  /** Texts for users: `guesses` is a part of a sentence, `notes` are sentences. */
   guesses: string
   notes: string[]
-  /** A sentence about other tables of the file, which are not read although no option excludes them. */
+  /** A sentence about other tables in the file. They are not read although no option excludes them. */
   unread?: string
-  /** Settings for the next file of the same table. */
+  /** The dialect to use for the next file of the same table. */
   reading: FileReading
   size: number
 }
 
-/** The dialect with which a file was read, as options. */
+/** The dialect with which a file was read, as options for the next one. */
 export type FileReading = Pick<RememberedDialect, 'delimiter' | 'quote' | 'escape' | 'headerRow' | 'decimal'>
 
 export interface CsvResult {
@@ -50,7 +50,7 @@ export interface CsvResult {
   oddValues: string[]
 }
 
-/** The next file of the thread reuses its memory and its compiled code. */
+/** The scanner. The next file on this thread reuses its memory and compiled code. */
 export const scanner = startScanner()
 
 export async function readCsvFile(

@@ -19,25 +19,25 @@ import {
 import type { CsvJob, CsvResult, OpenedFile } from './csv-job.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
-/** Absent options are detected: packages/file-formats/src/delimited/OPTIONS.md. */
+/** Options for reading a file. Absent options are detected, see packages/file-formats/src/delimited/OPTIONS.md. */
 export interface CsvConfig extends DelimitedOptions {
-  /** A path on this machine, or the descriptor of an open file, which stays open. */
+  /** A path on this machine, or the descriptor of an open file, which the caller closes. */
   path: string | number
-  /** The display name; messages show it instead of the path. */
+  /** The file's name in messages, which must not show its path. */
   fileName: string
-  /** Whether this process wrote the file, from a source that has neither encoding nor delimiter. */
+  /** True if this process wrote the file, so its encoding and delimiter are known and are not reported as detected. */
   written?: boolean
-  /** Read all rows before reporting types, because a guess from samples was wrong before. */
+  /** True to read all rows before reporting types, because types inferred from samples have turned out wrong before. */
   lookAtAll?: boolean
-  /** Report columns that are TEXT because of a few odd values, with `Report.hint`. */
+  /** True to report, with `Report.hint`, columns that are TEXT because of a few odd values. */
   reportOddValues?: boolean
 }
 
 /**
- * A delimited text file as one feed. Types are guessed from samples and proven while the rows are written as tuples of
- * binary COPY, so a file is read once if the guess holds. A thread reads the file, so the event loop stays free; memory
- * does not depend on the size of the file. The consumer must read the chunks before it requests the next feed. The
- * README.md of packages/file-formats describes values, blank lines, broken quotes and encodings.
+ * Reads a delimited text file as one row stream. Infers types from samples and checks them while it encodes the rows in
+ * binary COPY format, so a file is read once if the inferred types fit. A thread reads the file, so that the event loop
+ * stays responsive. Memory use does not depend on the file size. The consumer must read all chunks before it requests
+ * the next stream. The README.md of packages/file-formats describes values, blank lines, broken quotes and encodings.
  */
 export const csvSource: DataSource<CsvConfig> = {
   read: ({ lookAtAll, ...config }, report, signal) =>
@@ -49,7 +49,7 @@ export const csvSource: DataSource<CsvConfig> = {
     ),
 }
 
-/** Reads like `csvSource.read`, with other limits. */
+/** Same as `csvSource.read`, with other limits. */
 export async function* readCsv(
   { path, fileName, written = false, reportOddValues = false, ...options }: CsvConfig,
   report: ReadReporter,
@@ -82,7 +82,7 @@ export async function* readCsv(
 
 type CsvThread = ReaderThread<CsvResult, OpenedFile, InferredColumn[]>
 
-/** The rows of one file, which can be read repeatedly. */
+/** The rows of one file. They can be read repeatedly. */
 class CsvRows {
   readonly #thread: CsvThread
   readonly #opened: OpenedFile
@@ -143,7 +143,7 @@ export function feedColumns(columns: readonly InferredColumn[], given: readonly 
   }))
 }
 
-/** Keeps the remembered decimal sign if a file gives no evidence of its own. */
+/** Returns the decimal sign of earlier files. It applies if the new file contains no evidence of its own. */
 const findRememberedDecimal = (remembered: RememberedDialect | undefined) =>
   remembered?.decimal && { decimal: remembered.decimal }
 

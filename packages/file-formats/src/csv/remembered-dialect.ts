@@ -5,8 +5,8 @@ import type { FileReading } from './csv-job.ts'
 const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE']
 
 /**
- * Returns the dialect, labels and types of the last load, so that the next file is read in the same way; undefined before the
- * first load.
+ * Returns the dialect, labels and types of the last load, so that the next file is read in the same way. Returns
+ * undefined before the first load.
  */
 export function findRememberedDialect(feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined

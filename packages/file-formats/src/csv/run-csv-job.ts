@@ -12,7 +12,7 @@ import { type CsvJob, readCsvFile, scanner, sendRows } from './csv-job.ts'
 
 /** Groups the texts in a file that can be read as one. */
 export interface AlikeTextsJob {
-  /** The descriptor of a file of this process. */
+  /** The descriptor of a file that this process has open. */
   file: number
   segments: TextSegment[]
   options: DelimitedOptions
@@ -21,11 +21,11 @@ export interface AlikeTextsJob {
 
 export interface AlikeTextsResult extends Pick<AlikeTexts, 'parts' | 'known' | 'alike' | 'notes' | 'unread'> {
   dialect: DelimitedDialect
-  /** Text for users, as a part of a sentence. */
+  /** A description of how the texts are read, as a part of a sentence for users. */
   guesses: string
 }
 
-/** Reads the rows of texts in a file that can be read as one. */
+/** Parameters for reading the rows of texts in a file that can be read as one. */
 export interface TextPartsJob {
   file: number
   fileName: string
@@ -36,17 +36,17 @@ export interface TextPartsJob {
 }
 
 export interface TextPartsResult {
-  /** If the types were too narrow, those that fit all rows. The rows that were sent are then not valid. */
+  /** If types were too narrow: columns that fit all rows. The rows sent before are then invalid. */
   known: KnownColumns
   isWidened: boolean
   printedForms: readonly (string | undefined)[]
   /** The number of encoded rows of each part. */
   written: number[]
-  /** Sentences about the values that made a column TEXT. */
+  /** Sentences for users about the values that made a column TEXT. */
   oddValues: string[]
 }
 
-/** Does a job of the thread for delimited text. */
+/** Runs a job of the reader thread for delimited text. */
 export function runCsvJob(job: CsvJob | AlikeTextsJob | TextPartsJob, port: JobPort): Promise<object> {
   if ('segments' in job) return groupTexts(job, port)
   return 'parts' in job ? readTextParts(job, port) : readCsvFile(job, port)

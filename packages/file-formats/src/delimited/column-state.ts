@@ -5,7 +5,7 @@ import type { ColumnOptions, DateFormat } from './dialect/delimited-options.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 
-/** Codes of the stored types, in the order of assembly/column-state.ts. */
+/** The codes of the stored types, in the order of assembly/column-state.ts. */
 const stateCodes = [
   'TEXT',
   'BOOLEAN',
@@ -48,27 +48,29 @@ const PROVEN = 1
 const APART = 2
 const VALID_JSON = 4
 
-/** All recognised spellings, and those that a single value can prove. */
+/** Masks of date spellings: all that are recognised, and those that a single value can prove. */
 const inferred = 0x7f
 const unmistakable = 0x07
 const maxPrecision = 38
 const everyKind = 0xff
 const anyDigits = 255
-/** A column without values; only inferred types have this code. */
+/** The type code for a column without values. Only inferred types have it. */
 const nothingCode = 13
 
 const timeKinds = 0x70
 const zonedKind = 0x40
-/** Date spellings that contradict a column with the day first, or with the month first. */
+/** Masks of date spellings that contradict a column with the day first, or with the month first. */
 const monthFirst = 0x50
 const dayFirst = 0x28
 
-/** Returns the scanner's code of a stored type. */
+/** Returns the scanner's code for a stored type. */
 export function stateCodeOf(dataType: DataType): number {
   return stateCodes.indexOf(codesOfOtherTypes[dataType] ?? (dataType as StateCode))
 }
 
-/** Whether a column of this type holds text. Only there, an empty field in quotes is the empty text; elsewhere it is null. */
+/**
+ * True if a column of this type stores text. There, a quoted empty field is an empty text; in other columns it is null.
+ */
 export const isTextType = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(stateCodes[stateCodeOf(dataType)]!)
 const spellingOf = (format: DateFormat) => 1 << dateSpellings.indexOf(format)
 
@@ -78,7 +80,10 @@ export function columnStateOf({ bytes, run }: WasmScanner, column: number): Buff
   return bytes.subarray(address, address + run.COLUMN_BYTES.value)
 }
 
-/** Resets the observations of all columns. Columns with a `declaredTypes` type are checked against it; the others are observed. */
+/**
+ * Resets the observations of all columns. A column with an entry in `declaredTypes` is checked against it; the others
+ * are observed.
+ */
 function resetColumns(
   wasm: WasmScanner,
   declaredTypes: readonly (ColumnType | undefined)[],
@@ -93,7 +98,10 @@ function resetColumns(
   }
 }
 
-/** The observations of one column since the last `reset`: the kinds of its values, and the date spellings that fit all of them, as bits. */
+/**
+ * The observations of one column since the last reset: bits for the kinds of its values, and for the date spellings
+ * that fit all of them.
+ */
 export class ObservedColumn {
   readonly #state: Buffer
 
@@ -118,12 +126,12 @@ export class ObservedColumn {
 const otherOrder = (isDayFirst: boolean | undefined): number =>
   isDayFirst === undefined ? 0 : isDayFirst ? monthFirst : dayFirst
 
-/** Whether a value contradicts the known order of day and month in its column. */
+/** True if a value contradicts the known order of day and month of its column. */
 export function hasOtherDateOrder(wasm: WasmScanner, column: number, isDayFirst: boolean | undefined): boolean {
   return (columnStateOf(wasm, column)[13]! & otherOrder(isDayFirst)) !== 0
 }
 
-/** Sets the type of a column, its stored type and whether the type is inferred. Keeps the observations. */
+/** Sets a column's type, its stored type, and whether the type is inferred. Keeps the observations. */
 export function setColumn(
   wasm: WasmScanner,
   column: number,
@@ -134,7 +142,7 @@ export function setColumn(
   const state = columnStateOf(wasm, column)
   const taken = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothingCode : stateCodeOf(type.dataType)
   const alike = taken === stateCodeOf(stored.dataType)
-  // Text types differ only in the longest value they accept: the shorter one applies.
+  // Text types differ only in their maximum length, so the shorter one applies.
   const texts = taken !== nothingCode && isTextType(type.dataType) && isTextType(stored.dataType)
   state[5] = stateCodeOf(texts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
   state[6] = (guessed ? PROVEN : 0) | (alike || texts ? 0 : APART) | (type.hasValidJson ? VALID_JSON : 0)
@@ -142,7 +150,7 @@ export function setColumn(
   state[8] = packedDigits(type)
   state[9] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
   state[10] = type.dateFormat ? spellingOf(type.dateFormat) : unmistakable
-  // If both are DECIMAL, the warehouse pads the narrower value.
+  // If both are DECIMAL, the warehouse pads the narrower value, so the narrower limits apply.
   const limits = alike ? type : stored
   state[11] = packedDigits(limits)
   state[12] = limits.precision === undefined ? anyDigits : (limits.scale ?? 0)
@@ -160,7 +168,7 @@ function shorterType(one: DataType, other: DataType): DataType {
   return (maxCharacters[one] ?? Infinity) < (maxCharacters[other] ?? Infinity) ? one : other
 }
 
-/** Returns the narrowest type that holds all observed values of a column. */
+/** Returns the narrowest type that represents all observed values of a column. */
 export function seenType(wasm: WasmScanner, column: number): ColumnType {
   const state = columnStateOf(wasm, column)
   const dataType = stateCodes[wasm.run.columnType(column)] as DataType
@@ -178,19 +186,22 @@ export function seenType(wasm: WasmScanner, column: number): ColumnType {
   return { dataType }
 }
 
-/** Whether TEXT is only the result of missing or ambiguous values, by the rules of assembly/column-type.ts. */
+/**
+ * Returns the evidence if a column is TEXT only because it has no values or ambiguous values, by the rules of
+ * assembly/column-type.ts.
+ */
 function undecidedEvidence(kinds: number, spellings: number): 'NOTHING' | 'AMBIGUOUS' | undefined {
   if (kinds === 0) return 'NOTHING'
   const areTimes = (kinds & ~timeKinds) === 0 && ((kinds & zonedKind) === 0 || kinds === zonedKind)
   return areTimes && (spellings & (spellings - 1)) !== 0 ? 'AMBIGUOUS' : undefined
 }
 
-/** Copies the state of each column (the kinds and sizes of the values observed so far), for `mergeColumnStates`. */
+/** Copies the state of each column (kinds and sizes of observed values), for `mergeColumnStates`. */
 export function copyColumnStates(wasm: WasmScanner, columns: number): Buffer[] {
   return Array.from({ length: columns }, (_, column) => Buffer.from(columnStateOf(wasm, column)))
 }
 
-/** Adds the column states of another pass over the same rows. Types that are read afterwards hold for both passes. */
+/** Adds the column states of another pass over the same rows, so that types determined afterwards fit both passes. */
 export function mergeColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
   for (const [column, before] of states.entries()) {
     const state = columnStateOf(wasm, column)
@@ -201,12 +212,12 @@ export function mergeColumnStates(wasm: WasmScanner, states: readonly Uint8Array
   }
 }
 
-/** Restores copied states of the columns. */
+/** Restores copied column states. */
 export function restoreColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
   for (const [column, before] of states.entries()) columnStateOf(wasm, column).set(before)
 }
 
-/** Stops observing a column until the returned function is called. */
+/** Stops observing a column. Returns a function that resumes it. */
 export function closeColumn(wasm: WasmScanner, column: number): () => void {
   const state = columnStateOf(wasm, column)
   const kinds = state[0]!
@@ -216,7 +227,7 @@ export function closeColumn(wasm: WasmScanner, column: number): () => void {
   }
 }
 
-/** Returns the types that the options give, one entry for each column. */
+/** Returns the types from the options, one entry per column. */
 export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefined)[] {
   return columns.map((options) => {
     const declaredTypes = options && givenType(options)
@@ -224,7 +235,7 @@ export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefin
   })
 }
 
-/** Returns the type that the options of a column give; a date format without a type means DATE. */
+/** Returns the type from the options of a column. A date format without a type means DATE. */
 function givenType({ dataType, precision, scale, dateFormat, hasValidJson }: ColumnOptions): ColumnType | undefined {
   if (!dataType) return dateFormat && { dataType: 'DATE', dateFormat }
   return {
@@ -235,7 +246,10 @@ function givenType({ dataType, precision, scale, dateFormat, hasValidJson }: Col
   }
 }
 
-/** Configures the scanner for a dialect and resets its columns to the given types. `chunkBytes` limits the size of a chunk. */
+/**
+ * Configures the scanner for a dialect and resets its columns to the types from the options. `chunkBytes` is the
+ * maximum size of a chunk.
+ */
 export function configureScanner(wasm: WasmScanner, dialect: DelimitedDialect, chunkBytes: number): void {
   const { run } = wasm
   const declaredTypes = givenTypes(dialect)
@@ -251,7 +265,10 @@ function setNullSpellings({ run, bytes }: WasmScanner, nulls: readonly string[])
   for (const spelling of nulls) {
     const length = Buffer.byteLength(spelling)
     if (length > 255 || address + length + 1 > end) {
-      throw new SourceProblem('OPTIONS_NOT_USABLE', 'There are too many spellings of null, or too long ones.')
+      throw new SourceProblem(
+        'OPTIONS_NOT_USABLE',
+        'The option nullValues has too many or too long texts. Remove or shorten some of them.',
+      )
     }
     bytes[address] = length
     bytes.write(spelling, address + 1)

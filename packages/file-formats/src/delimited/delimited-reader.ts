@@ -20,34 +20,34 @@ import { findPrintedForms } from './printed-forms/find-printed-forms.ts'
 import { setRowSuffix, type TextPart } from './alike-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
 
-/** A column of the file with its type. The table may use another name. */
+/** A column of the file with its type. The table may use another column name. */
 export interface InferredColumn extends ColumnType {
   label: string
 }
 
-/** Receives the progress of a pass: the bytes and rows that were read. */
+/** Receives the progress of a pass over the file: the bytes and rows read until now. */
 export type ProgressListener = (bytes: number, rows: number) => void
 
-/** Columns that are already known, and the scanner's states of them if it has observed all rows. */
+/** Columns that an earlier reader determined. Includes the scanner's column states if that reader observed all rows. */
 export interface KnownColumns {
   columns: InferredColumn[]
   states?: Uint8Array[]
 }
 
 /**
- * The result of a pass: all rows were encoded (`rows` includes rejected rows, `written` has the encoded ones of each part), or the inferred
- * types were too narrow and `widened` has types that fit all rows.
+ * The result of encoding. Either all rows were encoded: `rows` counts all of them, including rejected ones, and
+ * `written` those encoded of each part. Or the inferred types were too narrow: `widened` has types that fit all rows.
  */
 export type EncodingOutcome = { rows: number; written: number[] } | { widened: InferredColumn[] }
 
 /**
- * Reads one file as tuples of PostgreSQL's binary COPY, or several parts of a file that have the same dialect. Types are inferred from samples, so they may differ from the types that all
- * rows need. Encoding the rows checks this: every value must fit the type of its column, and every column must have a value that needs
- * its type. At the first value that does not fit, encoding ends and the remaining rows are only observed. The outcome `widened` then
- * has exactly the types of the whole file.
+ * Reads a file, or several parts of a file with the same dialect, as rows in PostgreSQL's binary COPY format. Types are
+ * inferred from samples, so they may not fit all rows. Encoding checks them: every value must fit its column's type,
+ * and every column must have a value that needs its type fully. At the first value that does not fit, encoding stops
+ * and the remaining rows are only observed. The outcome `widened` then contains exactly the types of the whole file.
  */
 export class DelimitedReader {
-  /** The inferred columns; after an outcome `widened`, the final ones. */
+  /** The inferred columns. After an outcome `widened`, the final columns. */
   columns: InferredColumn[]
   /** The printed form of each column; known after `encode` has written all rows. */
   printedForms: readonly (string | undefined)[] = []
@@ -55,13 +55,16 @@ export class DelimitedReader {
   readonly #file: TextSource
   readonly #dialect: DelimitedDialect
   readonly #limits: DelimitedLimits
-  /** Types that the options give. */
+  /** The types from the options, by column. */
   readonly #given: readonly (ColumnType | undefined)[]
-  /** The scanner's state of each column (a buffer each) after it observed all rows; set by the first pass over the whole file. */
+  /**
+   * The scanner's column states (one buffer each) after it observed all rows. Set by the first pass over the whole
+   * file.
+   */
   #statesAfterAllRows: readonly Uint8Array[] | undefined
   readonly #parts: readonly TextPart[]
 
-  /** Infers the types from samples, unless they are known. */
+  /** Creates a reader. Infers the types from samples, unless `known` contains them. */
   constructor(
     file: TextSource,
     dialect: DelimitedDialect,
@@ -87,8 +90,8 @@ export class DelimitedReader {
   }
 
   /**
-   * Encodes all rows for these stored types, one for each column. Can be called again. A batch is valid until the next one is requested.
-   * Throws SourceProblem FILE_CHANGED if the file changed since it was opened.
+   * Encodes all rows for these stored types, one per column. Can be called again. A batch is valid until the next one
+   * is requested. Throws SourceProblem FILE_CHANGED if the file changed since it was opened.
    */
   *encode(
     stored: readonly StoredType[],
@@ -105,7 +108,8 @@ export class DelimitedReader {
     wasm.run.emptyOut()
     const { ending, rows, written } = yield* this.#encodeParts(onProgress)
     this.#file.assertUnchanged()
-    // Rejected rows do not count for types, and the stored types decide which rows are rejected. The passes end, because types only widen.
+    // Rejected rows must not affect types, and the stored types determine which rows are rejected. Repeated passes end,
+    // because types only widen.
     if (this.#statesAfterAllRows) mergeColumnStates(wasm, this.#statesAfterAllRows)
     this.#statesAfterAllRows = copyColumnStates(wasm, columns.length)
     this.assertDateOrders()
@@ -119,7 +123,10 @@ export class DelimitedReader {
     return { widened: seen }
   }
 
-  /** Finds columns that are TEXT because of a few odd values in the first `maxBytes` bytes. Call it after the last `encode`. */
+  /**
+   * Finds columns that are TEXT because of a few odd values in the first `maxBytes` bytes. Call it after the last
+   * `encode`.
+   */
   findOddValues(maxBytes?: number): OddValue[] {
     return findOddValues(this.#wasm, this.#file, this.#dialect, this.#limits, this.columns, {
       parts: this.#parts,
@@ -139,12 +146,14 @@ export class DelimitedReader {
     return { columns: this.columns, ...(this.#statesAfterAllRows && { states: [...this.#statesAfterAllRows] }) }
   }
 
-  /** Whether the types were inferred from all rows, and not from samples. */
+  /** True if the types were inferred from all rows, not from samples. */
   get hasSeenAllRows(): boolean {
     return this.#statesAfterAllRows !== undefined
   }
 
-  /** Throws SourceProblem DATE_ORDER_CHANGED if values that were seen contradict the date order of earlier files. */
+  /**
+   * Throws SourceProblem DATE_ORDER_CHANGED if observed values contradict the order of day and month in earlier files.
+   */
   assertDateOrders(): void {
     const { dayFirst = [], labels } = this.#dialect
     const column = labels.findIndex((_, index) => hasOtherDateOrder(this.#wasm, index, dayFirst[index]))
@@ -157,7 +166,10 @@ export class DelimitedReader {
     )
   }
 
-  /** Encodes the parts one after the other. After a record that does not fit the inferred types, the remaining ones are observed. */
+  /**
+   * Encodes the parts one after the other. After a record that does not fit the inferred types, only observes the
+   * remaining records.
+   */
   *#encodeParts(onProgress: ProgressListener): Generator<TupleBatch, EncodedParts, void> {
     const types = this.columns.map(({ dataType }) => dataType)
     const written: number[] = []
@@ -188,7 +200,7 @@ interface EncodedParts {
   written: number[]
 }
 
-/** Adds the name of the part to the reasons of its rejected rows. */
+/** Prefixes the reasons of a part's rejected rows with the part's name. */
 function* withName(
   { name }: TextPart,
   batches: Generator<TupleBatch, PassEnding, void>,

@@ -10,8 +10,9 @@ const isLiteral = 4
 const numbersOfField = 4
 
 /**
- * Passes the positions of the current record's fields to the scanner. Unescapes fields in the window where the scanner cannot, and then
- * returns a copy of the original record, so that it can be restored for messages.
+ * Passes the field positions of the current record to the WebAssembly scanner. Unescapes fields that the scanner cannot
+ * unescape, in the window itself. In that case returns a copy of the original record, so that it can be restored for
+ * messages.
  */
 export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Buffer | undefined {
   const { fields, window, run } = wasm
@@ -45,7 +46,7 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
   return original
 }
 
-/** Whether the scanner can read records of this grammar by itself. */
+/** True if the scanner can read records of this grammar without help. */
 export function isPlain({ quote, escape, padded, comment, repeatedHeader }: DelimitedGrammar): boolean {
   return quote === QUOTE && escape < 0 && !padded && comment < 0 && !repeatedHeader
 }

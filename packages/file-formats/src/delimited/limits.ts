@@ -2,15 +2,15 @@ import type { ChunkLimits } from '../reader-thread-protocol.ts'
 
 /** Limits of the reader. Tests use tiny limits, so that every boundary is crossed. */
 export interface DelimitedLimits extends ChunkLimits {
-  /** Bytes of the file that are held in memory. A longer record enlarges them. */
+  /** The bytes of the file that are held in memory. A longer record enlarges this window. */
   readBytes: number
-  /** The longest record that is read; a longer one is rejected. At most 16 MB. */
+  /** The maximum bytes of a record, at most 16 MB. A longer record is rejected. */
   recordBytes: number
-  /** Types of a file up to this size are inferred from all of its rows before the first row is encoded. */
+  /** The types of a file up to this size, in bytes, are inferred from all its rows before the first row is encoded. */
   wholeBytes: number
-  /** Types of a larger file are inferred from this many bytes at its start and at its end, and from `slices`. */
+  /** The types of a larger file are inferred from this many bytes at its start and at its end, and from `slices`. */
   sampleBytes: number
-  /** Number of slices between start and end, each of `sliceBytes`. */
+  /** The number of slices between start and end, each of `sliceBytes` bytes. */
   slices: number
   sliceBytes: number
 }

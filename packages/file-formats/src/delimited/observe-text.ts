@@ -9,16 +9,19 @@ import { afterLineEnd } from './record-scanner.ts'
 import type { TextSource } from './text-file.ts'
 import { OBSERVE, ODD_RECORD, type WasmScanner } from './wasm-scanner.ts'
 
-/** The observations of a text: whether its rows were all observed, and how many of the observed ones cannot be read. */
+/**
+ * The result of observing a text: whether all its rows were observed, and how many of the observed rows cannot be read.
+ */
 interface Observation {
   isWhole: boolean
   faultyRows: number
 }
 
 /**
- * Observes enough of a text to infer its types: all of a short one, else the start, the end and slices in between. A slice can begin
- * inside a record or a quote: lines that cannot be scanned are skipped, and misread values only make the inference worse. `size` is
- * the size of the whole text, including its header.
+ * Observes enough of a text to infer its types: all of a short text, otherwise the start, the end and slices in
+ * between. A slice can start inside a record or a quote. Lines that cannot be scanned are skipped, and misread values
+ * only make the inferred types worse, which encoding detects. `size` is the size of the whole text, including its
+ * header.
  */
 export function observeText(
   wasm: WasmScanner,
@@ -48,12 +51,16 @@ export function observeText(
   return { isWhole: false, faultyRows }
 }
 
-/** Values with this many decimals were computed, and the value with the most decimals is rare. */
+/**
+ * Values with this many decimal places were computed. The value with the most digits is then rare, so a sample probably
+ * misses it.
+ */
 const computedScale = 15
 
 /**
- * Samples show the maximum number of digits only if all values are similar. A DECIMAL that grew from sample to sample, or that has printed
- * doubles, is probably too narrow, and observing the whole column costs half as much as a failed pass.
+ * True if the inferred type is probably too narrow. Samples show the maximum number of digits only if all values are
+ * similar. A DECIMAL that grew from sample to sample, or that contains printed doubles, is probably too narrow.
+ * Observing the whole column then costs half as much as a failed pass.
  */
 function isUnsure(atFirst: ColumnType, now: ColumnType): boolean {
   if (now.dataType !== 'DECIMAL') return false

@@ -11,26 +11,29 @@ import { openRows, type RowInput } from './open-delimited-rows.ts'
 import type { TextPart } from './alike-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
 
-/** The reason why a column is TEXT although nearly all of its values have a narrower type. */
+/** Why a column is TEXT although nearly all of its values have a narrower type. */
 export interface OddValue {
   /** The index of the column. */
   column: number
   label: string
   /** The type of the other values. */
   dataType: Extract<DataType, 'BOOLEAN' | 'DECIMAL' | 'DATE' | 'TIMESTAMP'>
-  /** The first value that does not have this type, cut to 100 characters. */
+  /** The first value that does not have this type, truncated to 100 characters. */
   value: string
-  /** The physical line in which its record begins, from 1. */
+  /** The physical line number of the record's start, from 1. */
   line: number
-  /** The name of the part of the file with this line. */
+  /** The name of the part of the file that contains the line. */
   part?: string
 }
 
-/** A column is nearly of one type if, in so many records, it has at least `minValues` values and `minShare` of them have the type. */
+/**
+ * The first 1,000 records determine whether a column is nearly of one type: it needs at least `minValues` values there,
+ * and `minShare` of them must have the type.
+ */
 const sampleRecords = 1_000
 const minValues = 10
 const minShare = 0.9
-/** Bytes after which the search for odd values ends, unless the caller sets another limit. */
+/** The search for odd values stops after this many bytes, unless the caller sets another limit. */
 const defaultMaxBytes = 64 * 1024 * 1024
 const maxValueLength = 100
 
@@ -42,17 +45,21 @@ interface WatchedColumn {
   seen: ObservedColumn
   values: number
   counts: Record<TypeFamily, number>
-  /** The first value outside each family. */
+  /** The first value outside each type family. */
   firstOutside: Partial<Record<TypeFamily, Pick<OddValue, 'value' | 'line' | 'part'>>>
-  /** Date spellings that fit all values so far, as bits. */
+  /** Bits of the date spellings that fit all dates until now. */
   dateSpellings: number
-  /** Whether an odd value looks like a code (`007`, `1E30`): a column of codes is meant to be text. */
+  /**
+   * True if an odd value looks like a code (`007`, `1E30`). A column of codes is meant to be text, so it is not
+   * reported.
+   */
   hasCodes: boolean
 }
 
 /**
- * Finds the columns of a file that are TEXT because of a few odd values, with the first of these values. Call it after the rows were
- * read, because it resets the state of the scanner. Reads past the sample only until each such column has an odd value.
+ * Finds columns that are TEXT because of a few odd values, with the first such value of each column. Call it after the
+ * rows were read, because it resets the scanner's state. Beyond the sample, reads only until each such column has an
+ * odd value.
  */
 export function findOddValues(
   wasm: WasmScanner,
@@ -91,7 +98,7 @@ export function findOddValues(
   })
 }
 
-/** Yields each record of the parts until `maxBytes` bytes were read. */
+/** Yields each record of the parts, up to `maxBytes` bytes in total. */
 function* readRecords(
   parts: readonly TextPart[],
   maxBytes: number,
@@ -115,7 +122,7 @@ const familyNames: Record<TypeFamily, string> = {
   TIMESTAMP: 'dates with a time',
 }
 
-/** Returns a sentence with the value that made a column TEXT. */
+/** Returns a sentence for users about the value that made a column TEXT. */
 export const describeOddValue = ({ label, dataType, value, line, part }: OddValue): string =>
   `Column "${label}" is TEXT because of "${value}" in line ${line}${part === undefined ? '' : ` of ${part}`}; nearly all of its values are ${familyNames[dataType]}.`
 
@@ -130,8 +137,8 @@ const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
 })
 
 /**
- * Counts the value of the column in the current record by its type family, and keeps the first value outside each family. A date is
- * outside its family if no spelling of dates fits it and all dates before.
+ * Counts the column's value in the current record by type family, and stores the first value outside each family. A
+ * date is outside its family if no date spelling fits both this date and all dates before.
  */
 function observeRecord(watched: WatchedColumn, records: RecordReader, { name }: TextPart): void {
   const { kinds, spellings: dateSpellings } = watched.seen
@@ -154,7 +161,7 @@ function observeRecord(watched: WatchedColumn, records: RecordReader, { name }: 
     }
 }
 
-/** Returns the family of the value kinds, which are the bits of assembly/column-state.ts. */
+/** Returns the type family for kinds of values, which are bits of assembly/column-state.ts. */
 function familyOf(kinds: number): TypeFamily | undefined {
   if (kinds === 1) return 'BOOLEAN'
   if ((kinds & ~0x0e) === 0) return 'DECIMAL'

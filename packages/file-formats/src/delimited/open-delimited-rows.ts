@@ -8,19 +8,22 @@ import { RecordReader } from './record-reader.ts'
 import type { RowShape } from './rejected-row.ts'
 import type { TextSource, Utf8Reader } from './text-file.ts'
 
-/** The records of a file from the first row on, with the expected shape of a row. */
+/** The records of a file from the first row on, and the expected shape of a row. */
 export interface RowInput {
   records: RecordReader
   reader: Utf8Reader
   shape: RowShape
 }
 
-/** Detects the dialect of a file. Tries the grammar of the table's last file first. */
+/** Detects the dialect of a file. First tries the grammar (delimiter, quote, escape) of the table's last file. */
 export function detectText(file: TextSource, options: DelimitedOptions): DetectedDialect {
   return detectWithLastGrammar(file, options) ?? detectDialect(file, options)
 }
 
-/** Detects the dialect with the grammar of the table's last file. Returns undefined if the result has none of that file's columns. */
+/**
+ * Detects the dialect with the grammar of the table's last file. Returns undefined if this finds none of that file's
+ * columns.
+ */
 function detectWithLastGrammar(source: ReadableFile, options: DelimitedOptions): DetectedDialect | undefined {
   const { remembered: lastFile } = options
   if (!lastFile?.delimiter) return undefined
@@ -32,13 +35,14 @@ function detectWithLastGrammar(source: ReadableFile, options: DelimitedOptions):
     if (!detected.dialect.labels.some((label) => labels.includes(label))) return undefined
     return { ...detected, guesses: withOriginalOptions(detected.guesses, options) }
   } catch (error) {
-    // The grammar fits the file, but the decimal sign changed. Another grammar could read the same numbers as other values.
+    // For DECIMAL_SIGN_CHANGED, the grammar fits the file, but its decimal sign differs. Another grammar could read the
+    // same numbers as other values, so the error is thrown.
     if (error instanceof SourceProblem && error.code !== 'DECIMAL_SIGN_CHANGED') return undefined
     throw error
   }
 }
 
-/** Marks as given only the options that the user set, because detection received the others from the last file. */
+/** Marks as given only the options that the user set, because detection also received options from the last file. */
 function withOriginalOptions(guesses: DetectedOptions, options: DelimitedOptions): DetectedOptions {
   const originalOption = (name: 'delimiter' | 'quote' | 'escape' | 'headerRow') => options[name] !== undefined
   return {
@@ -50,7 +54,7 @@ function withOriginalOptions(guesses: DetectedOptions, options: DelimitedOptions
   }
 }
 
-/** Opens the rows of a file for one pass. The window lies in `memory` if that is given. */
+/** Opens the rows of a file for one pass. `memory` is the window for the bytes; without it, a new one is allocated. */
 export function openRows(
   file: TextSource,
   dialect: DelimitedDialect,
@@ -67,14 +71,17 @@ export function openRows(
   return { records, reader, shape: { labels, headerRow: headerLine > 0, recordBytes: limits.recordBytes } }
 }
 
-/** Throws TOO_MANY_COLUMNS if the rows have more fields than the scanner supports. Trailing delimiters count as fields. */
+/**
+ * Throws TOO_MANY_COLUMNS if the rows have more fields than the scanner supports. Empty fields from trailing delimiters
+ * count too.
+ */
 function assertColumnsFit({ labels, trailing }: DelimitedDialect): void {
   if (labels.length + trailing <= maxColumns) return
   const fields = `${labels.length} columns and ${trailing} trailing delimiters`
   throw new SourceProblem('TOO_MANY_COLUMNS', `${fields} are more than ${maxColumns} fields: lower trailingDelimiters.`)
 }
 
-/** Reads the bytes from the first row to the footer. */
+/** Reads the bytes from the first row to the start of the footer. */
 class RowsReader implements Utf8Reader {
   position: number
   readonly #file: TextSource

@@ -15,11 +15,11 @@ import { findPrintedForms } from './printed-forms/find-printed-forms.ts'
 import { passFieldPositions } from './field-positions.ts'
 import type { RecordReader } from './record-reader.ts'
 
-/** The file to preview: a descriptor or a path, with its name for messages. */
+/** The file to preview, as a descriptor or a path, and its name in messages. */
 type PreviewFile = { fd: number; name: string } | { path: string; name: string }
 
 interface PreviewColumn extends ColumnType {
-  /** The label in the header, or `column_1` and so on without a header. */
+  /** The label from the header, or `column_1` and so on without a header. */
   label: string
 }
 
@@ -29,17 +29,20 @@ export interface PreviewJob {
   rows: number
 }
 
-/** The result of loading the start of a file, without storing anything. */
+/** The result of reading the start of a file as a load would, without storing anything. */
 export interface DelimitedPreview {
   guesses: DetectedOptions
-  /** The detected options as part of a sentence, and whole sentences about other findings. */
+  /** The detected options as a part of a sentence, and further findings as complete sentences. */
   description: string
   notes: string[]
-  /** A sentence about other tables of the file, which a load does not read although no option excludes them. */
+  /** A sentence about other tables in the file. A load does not read them although no option excludes them. */
   unread?: string
-  /** The types are those of the sample. A load looks at all rows and widens a type where a later row needs it. */
+  /** The columns with their types in the sample. A load checks all rows and widens types if later rows need it. */
   columns: PreviewColumn[]
-  /** The first rows that fit, as a load would write them: each a tuple of PostgreSQL's binary COPY. */
+  /**
+   * The first rows that fit their types, as a load would write them: each is one row in PostgreSQL's binary COPY
+   * format.
+   */
   tuples: Buffer[]
   /** The line on which each of these rows begins, counted from 1. */
   lines: number[]
@@ -47,20 +50,23 @@ export interface DelimitedPreview {
   printedForms: (string | undefined)[]
   /** The first hundred rows of the sample that would be rejected. */
   rejected: RejectedRow[]
-  /** Number of rows that were read, number of those that a load would reject, and whether they are all rows of the file. */
+  /**
+   * The number of rows read, the number of these that a load would reject, and whether they are all rows of the file.
+   */
   sample: { rows: number; rejected: number; complete: boolean }
-  /** Whether the types were inferred from all rows, and not from samples. */
+  /** True if the types were inferred from all rows, not from samples. */
   hasSeenAllRows: boolean
 }
 
 const sampleRows = 5000
 const sampleBytes = 1024 * 1024
-/** Bytes that a preview searches for odd values. */
+/** The bytes in which a preview searches for odd values. */
 const oddValueBytes = 4 * 1024 * 1024
 const mostRejected = 100
 
 /**
- * Reads the start of a file as a load would, within milliseconds for any size. Types are inferred from this sample. Throws SourceProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
+ * Reads the start of a file as a load would, within milliseconds for a file of any size. Infers types from this sample.
+ * Throws the errors of `TextFile` and `detectDialect`, and DATE_ORDER_CHANGED as a load does.
  */
 export const previewJob = async ({ file, options, rows }: PreviewJob): Promise<DelimitedPreview> =>
   previewRows(file, options, { rows })
@@ -88,7 +94,7 @@ export function previewRows(
   }
 }
 
-/** Encodes the first rows. Returns at most `maxRows` tuples, some rejected rows, and the number of rows that were read. */
+/** Encodes the first rows. Returns at most `maxRows` encoded rows, some rejected rows, and the number of rows read. */
 function readFirstRows(
   wasm: WasmScanner,
   text: TextFile,
@@ -118,7 +124,7 @@ function readFirstRows(
       continue
     }
     const sampled = encoder.encode(records)
-    // The types hold for the sample only.
+    // The types were only inferred from the sample, so this row shows that wider types are needed.
     if (sampled === 'UNFIT') break
     if (sampled === 'RAGGED') {
       records.fault = sampled
@@ -135,10 +141,13 @@ function readFirstRows(
   return { tuples, lines, printedForms, rejected, sample: { rows, rejected: rejectedRows, complete } }
 }
 
-/** The result for one record: its tuple, the column that refuses its value, a wrong number of fields, or the need for wider types. */
+/**
+ * The result for one record: its encoded row, the column that rejects its value, RAGGED for a wrong number of fields,
+ * or UNFIT if wider types are needed.
+ */
 type SampledRecord = { tuple: Buffer } | { refusedBy: number } | 'RAGGED' | 'UNFIT'
 
-/** Encodes records one by one, as a load does. The records lie in the scanner's window. */
+/** Encodes records one by one as a load does. The records are in the scanner's window. */
 class SampleEncoder {
   readonly #wasm: WasmScanner
 
@@ -149,7 +158,7 @@ class SampleEncoder {
     for (const [index, type] of types.entries()) setColumn(wasm, index, type, type, declaredTypes[index] === undefined)
   }
 
-  /** Encodes the current record, which has no fault. */
+  /** Encodes the current record, which must be free of syntax errors. */
   encode(records: RecordReader): SampledRecord {
     const { run, bytes } = this.#wasm
     const original = passFieldPositions(this.#wasm, records)

@@ -4,34 +4,37 @@ import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
 import type { RejectedRow } from '@sluice/row-stream'
 import type { RowInput } from './open-delimited-rows.ts'
 
-/** The tuples encoded since the last batch, and the rejected rows. The tuples stay in the scanner's memory until the next batch. */
+/**
+ * The rows encoded since the last batch, and the rejected rows. The encoded rows are in the scanner's memory and valid
+ * until the next batch.
+ */
 export interface TupleBatch {
   tuples: Buffer
   rejected: RejectedRow[]
 }
 
-/** The reason why a pass ended: the end of the text, or a record that does not fit the inferred types. */
+/** Why a pass ended: at the end of the text, or at a record that does not fit the inferred types. */
 export type PassEnding = 'END' | 'NOT_AS_GUESSED'
 
 const rejectedInBatch = 256
-/** Bytes below the limit from which `RecordReader` takes over: it knows the exact limit. */
+/** This many bytes below the record limit, `RecordReader` takes over, because only it applies the limit exactly. */
 const recordLimitMargin = 2
 
 /**
- * One pass over the records. The scanner processes correct records, a window at a time. A record at which it stops goes to `RecordReader`,
- * which finds what is wrong with it, or that it is correct.
+ * One pass over the records. The WebAssembly scanner processes regular records, one window at a time. A record at which
+ * it stops goes to `RecordReader`, which finds out what is wrong with it, or that it is valid.
  */
 export class RecordPass {
-  /** Encoded and rejected records. */
+  /** The number of encoded and rejected records. */
   rows = 0
   /** The number of rejected records among `rows`. */
   rejectedRows = 0
-  /** The number of observed records that cannot be read, or have values that do not fit given types. */
+  /** The number of observed records that cannot be read, or that have a value which does not fit a given type. */
   faultyRows = 0
   readonly #wasm: WasmScanner
   readonly #rows: RowInput
   readonly #plain: boolean
-  /** Types of the columns in words, for the reasons of rejected rows. */
+  /** The names of the columns' types, for the reasons of rejected rows. */
   readonly #types: readonly string[]
   #rejected: RejectedRow[] = []
 
@@ -44,7 +47,7 @@ export class RecordPass {
     wasm.run.setShape(grammar.delimiter, width + trailing, trailing, rows.shape.recordBytes - recordLimitMargin)
   }
 
-  /** Widens the types of the columns by all records that begin before byte `untilBytes`. */
+  /** Widens the column types by all records that start before byte `untilBytes`. */
   observe(untilBytes: number): void {
     const { reader, records } = this.#rows
     for (;;) {
@@ -57,8 +60,9 @@ export class RecordPass {
   }
 
   /**
-   * Encodes records as tuples until the text ends or a record does not fit the inferred types. That record is observed. Unless this is
-   * the last pass, its last tuples may stay in the scanner's memory, and belong to the first batch of the next pass.
+   * Encodes records until the text ends or a record does not fit the inferred types. That record is only observed.
+   * Unless this is the last pass, its last encoded rows may stay in the scanner's memory; they then belong to the first
+   * batch of the next pass.
    */
   *encode(isLast: boolean): Generator<TupleBatch, PassEnding, void> {
     const { records, shape } = this.#rows
@@ -87,7 +91,7 @@ export class RecordPass {
     return { tuples, rejected }
   }
 
-  /** Lets the scanner process the text that is known to be UTF-8. Returns the reason why it stopped, or 0. */
+  /** Lets the scanner process the text that is known to be valid UTF-8. Returns the reason why it stopped, or 0. */
   #scan(use: number): number {
     const { records } = this.#rows
     const { run, window } = this.#wasm
@@ -100,7 +104,7 @@ export class RecordPass {
     return why
   }
 
-  /** Processes a record that `RecordReader` found correct. */
+  /** Processes a record that `RecordReader` found to be valid. */
   #takeOne(use: number): PassEnding | undefined {
     const { records, shape } = this.#rows
     const { run } = this.#wasm

@@ -19,27 +19,29 @@ import type { Utf8Reader } from './text-file.ts'
 type RecordFault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
 
 const noMemory = Buffer.alloc(0)
-/** Minimum bytes of a read; `Utf8Reader.read` requires 8. */
+/** The minimum bytes of a read. `Utf8Reader.read` requires at least 8. */
 const minReadBytes = 8
-/** A window with invalid UTF-8 is checked in pieces of this size. */
+/** A window with invalid UTF-8 is checked in pieces of this many bytes. */
 const pieceBytes = 8 * 1024
 
 /**
  * Reads the records of a file one by one, in a window of bytes that grows with the longest record, up to the limit.
  *
- * A broken quote ends its record at the end of the line in which the quote opened, and reading continues after that line. So a stray quote
- * costs one line, not the rest of the file.
+ * A broken quote ends its record at the end of the line in which the quote opened, and reading continues after that
+ * line. So a stray quote costs one line instead of the rest of the file.
  */
 export class RecordReader {
   readonly grammar: DelimitedGrammar
   readonly scanner: RecordScanner
   bytes: Buffer
-  /** The current record: its first byte, the byte after its line end, and its physical line. */
+  /**
+   * The current record: the position of its first byte, the position after its line end, and its physical line number.
+   */
   from = 0
   next = 0
   line = 1
   fault: RecordFault | undefined
-  /** The number of fields of every record; 0 until it is known. */
+  /** The number of fields that every record must have; 0 until it is known. */
   width = 0
   /** The number of empty fields at the end of every record. They are dropped. */
   trailing = 0
@@ -52,11 +54,11 @@ export class RecordReader {
   #complete = false
   #lines = 0
   #skipping = false
-  /** Whether the window is known to be UTF-8, and the position of its first NUL, or -1. */
+  /** True if the window is known to be valid UTF-8. `#nul` is the position of its first NUL, or -1. */
   #clean = true
   #nul = -1
 
-  /** Uses `memory` for the window as long as it is large enough. */
+  /** Creates a reader. Uses `memory` as the window while it is large enough. */
   constructor(
     reader: Utf8Reader,
     grammar: DelimitedGrammar | number,
@@ -71,7 +73,10 @@ export class RecordReader {
     this.bytes = this.#allocate(limits.readBytes)
   }
 
-  /** Moves to the next record; returns false at the end. Blank lines are skipped, except in files of one column, where they are nulls. */
+  /**
+   * Moves to the next record. Returns false at the end. Skips blank lines, except in a file with one column, where they
+   * are nulls.
+   */
   advance(): boolean {
     const { scanner } = this
     this.fault = undefined
@@ -137,12 +142,15 @@ export class RecordReader {
     )
   }
 
-  /** Returns the physical line of a byte of the current record. */
+  /** Returns the physical line number of a byte in the current record. */
   lineOf(position: number): number {
     return this.line + countLineEnds(this.bytes, this.from, position)
   }
 
-  /** Returns the end of the text after the current record that is known to be UTF-8 without NUL; `next` if there is none. */
+  /**
+   * Returns the end of the text after the current record that is known to be valid UTF-8 without NUL. Returns `next` if
+   * no such text follows.
+   */
   cleanEnd(): number {
     if (this.#skipping) return this.next
     if (this.#nul >= 0 && this.#nul < this.next) this.#nul = this.#indexOfNul(this.next)
@@ -152,7 +160,7 @@ export class RecordReader {
     return isUtf8(this.bytes.subarray(this.next, piece)) ? piece : this.next
   }
 
-  /** Skips to a position up to which the scanner has processed the records, which have `lines` line ends. */
+  /** Skips to a position up to which the scanner has processed the records. They have `lines` line ends. */
   passOver(position: number, lines: number): void {
     this.line += this.#lines + lines
     this.#lines = 0
@@ -180,20 +188,20 @@ export class RecordReader {
     return true
   }
 
-  /** Ends the record at the first line end after `position`, reading more if necessary. */
+  /** Ends the record with a fault at the first line end after `position`. Reads more bytes if necessary. */
   #giveUp(fault: RecordFault, position: number): true {
     this.fault = fault
     const after = afterLineEnd(this.bytes, position, this.#end, this.#complete)
     this.#skipping = after < 0 && !this.#complete
     this.next = after < 0 ? this.#end : after
-    // A CR at the end may be half of a CRLF, so it stays in the window.
+    // A CR at the end may be the first half of a CRLF, so it stays in the window.
     if (this.#skipping && this.bytes[this.next - 1] === 13) this.next--
     this.#lines = countLineEnds(this.bytes, this.from, this.next)
     if (this.grammar.readsStrayQuotes && fault !== 'TOO_LONG' && !this.#skipping) this.#readStrayQuotes()
     return true
   }
 
-  /** Reads the record again as one with quotes in its values, and removes the fault if that is possible. */
+  /** Reads the record again as one with unescaped quotes inside its values. If that is possible, removes the fault. */
   #readStrayQuotes(): void {
     const fields = this.width + this.trailing
     const end = withoutLineEnd(this.bytes, this.from, this.next)
@@ -217,7 +225,7 @@ export class RecordReader {
     }
   }
 
-  /** Moves the rest of the window to its start and reads more after it. */
+  /** Moves the remaining bytes of the window to its start and reads more after them. */
   #fill(): void {
     const heldBytes = this.#end - this.from
     const { readBytes } = this.#limits
@@ -227,7 +235,7 @@ export class RecordReader {
     while (size - heldBytes < minReadBytes) size *= 2
     if (size > this.#memory.length && this.#memory.length - heldBytes >= minReadBytes) size = this.#memory.length
     const window = size === this.bytes.length ? this.bytes : this.#allocate(size)
-    // Both may share memory: copy handles overlaps.
+    // Source and target may overlap in memory, which copying supports.
     window.set(this.bytes.subarray(this.from, this.#end))
     this.bytes = window
     this.from = 0
@@ -248,7 +256,7 @@ export class RecordReader {
     return bytes <= this.#memory.length ? this.#memory.subarray(0, bytes) : Buffer.allocUnsafeSlow(bytes)
   }
 
-  /** Returns `end` without the first bytes of a character that `end` would cut. */
+  /** Returns `end`, moved back if it would cut a UTF-8 character. */
   #wholeCharacters(end: number): number {
     const { bytes } = this
     if (this.#complete && end === this.#end) return end

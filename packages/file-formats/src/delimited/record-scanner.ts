@@ -6,10 +6,10 @@ export const NEEDS_MORE = 0
 export const COMPLETE_RECORD = 1
 export const UNCLOSED_QUOTE = 2
 export const TEXT_AFTER_QUOTE = 3
-/** A comment line; only `next` and `lines` are set. */
+/** The scanned line is a comment; only `next` and `lines` are set. */
 export const COMMENT_LINE = 4
 
-/** Bits of `marks`: how the bytes of a field differ from its value. */
+/** Bits of `marks`, which say how the bytes of a field differ from its value. */
 export const NEEDS_ESCAPE = 1
 export const IS_QUOTED = 2
 export const HAS_DOUBLED_QUOTES = 4
@@ -26,25 +26,26 @@ const ENDS_RECORD = 3
 const STARTS_ESCAPE = 4
 
 /**
- * Finds the fields of one record without creating objects: after COMPLETE_RECORD, the fields are
- * `starts[i]` to `ends[i]` (inside the quotes, if any) with their `marks[i]`, for the first 1,600 of `count`.
- * All bytes with a meaning are ASCII, so UTF-8 needs no decoding. `DelimitedGrammar` describes the syntax.
+ * Finds the fields of one record without creating objects. After COMPLETE_RECORD, the fields are `starts[i]` to
+ * `ends[i]` (inside the quotes, if quoted) with their `marks[i]`, for the first 1,600 of `count` fields. All bytes with
+ * a special meaning are ASCII, so UTF-8 need not be decoded. `DelimitedGrammar` describes the syntax.
  */
 export class RecordScanner {
   readonly starts = new Int32Array(maxColumns)
   readonly ends = new Int32Array(maxColumns)
   /**
-   * NEEDS_ESCAPE: the field has a byte that COPY text escapes. IS_QUOTED: it was in quotes. HAS_DOUBLED_QUOTES: it has doubled quotes.
-   * HAS_BACKSLASH_ESCAPE: it has a backslash that escapes a character.
+   * Marks of each field. NEEDS_ESCAPE: it contains a byte that COPY text must escape. IS_QUOTED: it was quoted.
+   * HAS_DOUBLED_QUOTES: it contains doubled quotes. HAS_BACKSLASH_ESCAPE: it contains a backslash that escapes a
+   * character.
    */
   readonly marks = new Uint8Array(maxColumns)
-  /** The number of fields; after a fault, the index of the faulty field. */
+  /** The number of fields or, after a fault, the index of the faulty field. */
   count = 0
-  /** The first byte after the record and its line end. */
+  /** The position after the record and its line end. */
   next = 0
-  /** The number of line ends in the record, its own included. */
+  /** The number of line ends in the record, including the one at its end. */
   lines = 0
-  /** The last quote that was opened and not closed correctly, or -1. */
+  /** The position of the last quote that was opened and not closed correctly, or -1. */
   openQuote = -1
   readonly #kinds = new Uint8Array(256)
   readonly #grammar: DelimitedGrammar
@@ -58,7 +59,7 @@ export class RecordScanner {
     this.#kinds[CR] = ENDS_RECORD
   }
 
-  /** Scans the record that starts at `from`. `complete` means that the text ends at `end`. */
+  /** Scans the record that starts at `from`. `complete` is true if the text ends at `end`. */
   scan(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
     const kinds = this.#kinds
     const { starts, ends, marks } = this
@@ -130,7 +131,10 @@ export class RecordScanner {
     }
   }
 
-  /** Sets `next` to the byte after the closing quote and returns the field's marks, or 0 if the quote stays open. */
+  /**
+   * Scans a quoted field. Sets `next` to the byte after the closing quote and returns the field's marks, or 0 if the
+   * quote stays open.
+   */
   #quoted(bytes: Uint8Array, opened: number, end: number, complete: boolean): number {
     const { quote, escape } = this.#grammar
     let mark = IS_QUOTED
@@ -138,7 +142,7 @@ export class RecordScanner {
     for (; position < end; position++) {
       const byte = bytes[position]!
       if (byte === quote) {
-        // The next byte decides whether this quote closes the field, and it may not be available yet.
+        // The next byte determines whether this quote closes the field, and it may not be available yet.
         if (position + 1 === end && !complete) break
         if (position + 1 === end || bytes[position + 1] !== quote) {
           this.next = position + 1
@@ -163,7 +167,10 @@ export class RecordScanner {
     return 0
   }
 
-  /** Returns the position after a backslash and the character it escapes; -1 if more bytes are needed. Counts line ends. */
+  /**
+   * Returns the position after a backslash and the character that it escapes, or -1 if more bytes are needed. Counts
+   * line ends.
+   */
   #afterBackslash(bytes: Uint8Array, position: number, end: number, complete: boolean): number {
     if (position + 1 === end) return complete ? end : -1
     const byte = bytes[position + 1]!
@@ -189,7 +196,10 @@ function isEscapable(byte: number, { delimiter, quote }: DelimitedGrammar): bool
   return byte === BACKSLASH || byte === delimiter || byte === quote || byte === LF || byte === CR
 }
 
-/** Writes the value of a field with doubled quotes or escaping backslashes to `target`. Returns the number of bytes. */
+/**
+ * Writes the value of a field with doubled quotes or escaping backslashes to `target`. Returns the number of bytes
+ * written.
+ */
 export function unescapeField(
   bytes: Uint8Array,
   from: number,
@@ -222,7 +232,10 @@ function afterSpaces(bytes: Uint8Array, from: number, end: number): number {
   return position
 }
 
-/** Returns the position after the first line end at or after `from`, or -1 if no line end is certain. */
+/**
+ * Returns the position after the first line end at or after `from`. Returns -1 without a line end, and for a final CR
+ * that may be half of a CRLF.
+ */
 export function afterLineEnd(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
   for (let position = from; position < end; position++) {
     if (bytes[position] === LF) return position + 1
@@ -233,7 +246,7 @@ export function afterLineEnd(bytes: Uint8Array, from: number, end: number, compl
   return -1
 }
 
-/** Returns the end of a record without its line end. */
+/** Returns the end of a record's text, before its line end. */
 export function withoutLineEnd(bytes: Uint8Array, from: number, next: number): number {
   if (next === from) return next
   if (bytes[next - 1] === CR) return next - 1
@@ -241,7 +254,7 @@ export function withoutLineEnd(bytes: Uint8Array, from: number, next: number): n
   return next - 1 > from && bytes[next - 2] === CR ? next - 2 : next - 1
 }
 
-/** Counts line ends between two positions; LF, CR and CRLF count as one each. */
+/** Counts line ends between two positions. LF, CR and CRLF count as one each. */
 export function countLineEnds(bytes: Uint8Array, from: number, to: number): number {
   let lines = 0
   for (let position = from; position < to; position++) {

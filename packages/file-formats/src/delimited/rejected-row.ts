@@ -13,7 +13,7 @@ export interface RowShape {
   recordBytes: number
 }
 
-/** Describes a faulty record: its line, the reason and its text. */
+/** Creates the report of a record with a syntax error: its line, the reason and its text. */
 export function rejectFaultyRecord(records: RecordReader, shape: RowShape): RejectedRow {
   const { labels } = shape
   const row = {
@@ -25,7 +25,10 @@ export function rejectFaultyRecord(records: RecordReader, shape: RowShape): Reje
   return column === undefined ? row : { ...row, column }
 }
 
-/** Describes a record with a value that does not fit the given type of its column; `type` is that type in words. */
+/**
+ * Creates the report of a record with a value that does not fit its column's given type. `type` is the name of that
+ * type.
+ */
 export function rejectUnfitValue(
   records: RecordReader,
   { labels }: RowShape,
@@ -68,7 +71,7 @@ export function rejectionReason(records: RecordReader, { labels, headerRow, reco
   }
 }
 
-/** Returns the reason for a wrong number of fields: the found and expected numbers, and the probable cause. */
+/** Returns the reason for a wrong number of fields: the actual and expected numbers, and the probable cause. */
 function raggedReason({ scanner, trailing, grammar }: RecordReader, columns: number, measure: string): string {
   const { count } = scanner
   if (trailing > 0 && count === columns + trailing) return 'text after the last column, where all other rows have none'
@@ -81,7 +84,7 @@ function raggedReason({ scanner, trailing, grammar }: RecordReader, columns: num
   return `${valueCount}: put a value that contains ${delimiter} in quotes, or remove the value that is too many`
 }
 
-/** Returns the index of the faulty field, or -1 if the whole record is faulty. */
+/** Returns the index of the faulty field, or -1 if the fault concerns the whole record. */
 function blamedField(records: RecordReader, { recordBytes }: RowShape): number {
   const { fault, scanner, bytes } = records
   if (fault === 'TOO_LONG') return longField(records, recordBytes)
@@ -95,7 +98,10 @@ function blamedField(records: RecordReader, { recordBytes }: RowShape): number {
   return -1
 }
 
-/** Returns the index of the field in which the record exceeds `recordBytes`, or -1 if that field has less than half of the bytes. */
+/**
+ * Returns the index of the field in which the record exceeds `recordBytes`, or -1 if that field has less than half of
+ * the bytes.
+ */
 function longField({ scanner, from }: RecordReader, recordBytes: number): number {
   const isOpen = scanner.openQuote >= 0
   const field = isOpen ? scanner.count : scanner.count - 1
@@ -103,7 +109,7 @@ function longField({ scanner, from }: RecordReader, recordBytes: number): number
   return start - from < recordBytes / 2 ? field : -1
 }
 
-/** Returns the value of a field as a string. Used for headers and messages; rows need no strings. */
+/** Returns the value of a field as a string. Only headers and messages need strings. */
 export function fieldText({ bytes, scanner }: RecordReader, index: number): string {
   const text = bytes.toString('utf8', scanner.starts[index], scanner.ends[index])
   return scanner.marks[index]! & HAS_DOUBLED_QUOTES ? text.replaceAll('""', '"') : text

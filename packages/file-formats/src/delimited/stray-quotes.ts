@@ -4,21 +4,24 @@ import { HAS_DOUBLED_QUOTES, IS_QUOTED, NEEDS_ESCAPE, type RecordScanner } from 
 const LF = 10
 const CR = 13
 
-/** Maximum steps for one record: its delimiters, multiplied by those that are not between its fields. */
+/** The maximum steps for one record: the number of delimiters times the number of those that are inside fields. */
 const maxSteps = 100_000
 
-/** One way to read a field that starts after a delimiter. */
+/** One possible reading of a field that starts after a delimiter. */
 interface FieldReading {
   start: number
   end: number
   marks: number
-  /** The number of quotes in the field that are neither its own quotes nor doubled. */
+  /** The number of quotes in the field that neither enclose it nor are doubled. */
   strayQuotes: number
-  /** The index of the next field's start; the number of starts for the last field of the record. */
+  /** The index of the next field's start, or the number of starts if this is the record's last field. */
   next: number
 }
 
-/** The reading with the fewest stray quotes of the rest of a record. `isUnique` is false if another reading has as few. */
+/**
+ * The reading with the fewest stray quotes for the rest of a record. `isUnique` is false if another reading has equally
+ * few.
+ */
 interface RestReading {
   strayQuotes: number
   first: FieldReading
@@ -26,10 +29,11 @@ interface RestReading {
 }
 
 /**
- * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fields` fields. A field in quotes may contain
- * quotes that are not doubled, if they are not next to a delimiter, and a field may begin with a quote that is part of its text. Of all
- * such readings, the one with the fewest of these stray quotes counts. Sets the fields of the scanner and returns true if there is exactly
- * one such reading. Returns false for grammars with an escape character or with spaces around fields, which would allow more.
+ * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fields` fields. In this
+ * reading, a quoted field may contain undoubled quotes that are not next to a delimiter, and an unquoted field may
+ * start with a quote. The reading with the fewest of these stray quotes counts. Sets the scanner's fields and returns
+ * true if exactly one such reading exists. Returns false for grammars with an escape character or padding, which would
+ * allow more readings.
  */
 export function readStrayQuotes(
   scanner: RecordScanner,
@@ -52,7 +56,10 @@ export function readStrayQuotes(
   return true
 }
 
-/** Returns the readings of each field, by the order of the delimiters before them; undefined if there are too many or too few. */
+/**
+ * Returns the possible readings of each field, in the order of the delimiters before them. Returns undefined if there
+ * are too many or too few delimiters.
+ */
 function listReadings(
   bytes: Uint8Array,
   from: number,
@@ -92,8 +99,9 @@ function listReadings(
 }
 
 /**
- * Returns the position of the quote that closes a field, or -1: the first quote that is followed by a delimiter or the end of the record.
- * Quotes inside the field must be doubled if `isStrict` is set. Otherwise, they must not follow a delimiter.
+ * Returns the position of the quote that closes a field: the first quote followed by a delimiter or the end of the
+ * record. Returns -1 if no quote does. With `isStrict`, quotes inside the field must be doubled; otherwise they must
+ * not follow a delimiter.
  */
 function findClosingQuote(
   bytes: Uint8Array,
@@ -120,9 +128,11 @@ function countQuotes(bytes: Uint8Array, from: number, to: number, quote: number)
   return count
 }
 
-/** Returns the fields of the only reading with the fewest stray quotes; undefined unless exactly one exists. */
+/**
+ * Returns the fields of the reading with the fewest stray quotes, or undefined unless exactly one such reading exists.
+ */
 function findBestReading(readings: readonly FieldReading[][], fields: number): FieldReading[] | undefined {
-  // rests[index][count] reads the record from the field `index` on as `count` fields.
+  // rests[index][count] is the best reading of the record from field `index` on as `count` fields.
   const rests: (RestReading | undefined)[][] = Array.from({ length: readings.length + 1 }, () => [])
   for (let index = readings.length - 1; index >= 0; index--)
     for (let count = Math.max(1, fields - index); count <= Math.min(fields, readings.length - index); count++)

@@ -10,26 +10,29 @@ const openErrors: Record<string, string> = {
   EISDIR: 'is a folder, not a file',
 }
 
-/** A text in UTF-8. Its bytes can be read at any position, more than once. */
+/** A UTF-8 text with bytes that can be read repeatedly at any position. */
 export interface TextSource {
   /** The name for messages. */
   readonly name: string
   readonly size: number
-  /** Bytes of the byte order mark. */
+  /** The number of bytes of the byte order mark, which are skipped. */
   readonly skip: number
-  /** Copies at most `length` bytes from `position` to `filePosition` in the buffer. Returns their number; 0 at the end. */
+  /**
+   * Copies at most `length` bytes from `position` of the file to `filePosition` of the buffer. Returns their number, or
+   * 0 at the end.
+   */
   read(target: Uint8Array, filePosition: number, length: number, position: number): number
   /** Throws SourceProblem FILE_CHANGED if the file changed since it was opened. */
   assertUnchanged(): void
 }
 
-/** A file that stays open during all passes, so that a file that replaces it is never mixed into it. */
+/** A file that stays open during all passes. If another file replaces it, the two are never mixed. */
 export class TextFile implements TextSource, Disposable {
   readonly name: string
   readonly size: number
   readonly skip: number
   readonly #descriptor: number
-  /** A given descriptor is closed by the caller. */
+  /** True if this object opened the descriptor and must close it. */
   readonly #own: boolean
   readonly #modified: bigint
 
@@ -69,15 +72,15 @@ export class TextFile implements TextSource, Disposable {
   }
 }
 
-/** Reads text in UTF-8 as a stream. */
+/** Reads a UTF-8 text as a stream. */
 export interface Utf8Reader {
-  /** The number of bytes read from the file. */
+  /** The number of bytes read from the file until now. */
   readonly position: number
-  /** Copies at most `maxBytes` (at least 8) bytes to `position`. Returns 0 at the end of the file. */
+  /** Copies at most `maxBytes` bytes (at least 8) to `position` of the buffer. Returns 0 at the end of the file. */
   read(target: Uint8Array, position: number, maxBytes: number): number
 }
 
-/** Returns the first byte that is not part of a character, as `byte 0xE9`; the last byte if all are. */
+/** Returns the first byte that is not part of a valid character, as `byte 0xE9`; the last byte if all are valid. */
 export function badByte(bytes: Uint8Array, from: number, next: number): string {
   let position = from
   while (position < next) {
@@ -88,7 +91,10 @@ export function badByte(bytes: Uint8Array, from: number, next: number): string {
   return `byte 0x${bytes[Math.min(position, next - 1)]!.toString(16).toUpperCase().padStart(2, '0')}`
 }
 
-/** Returns the number of bytes of the well-formed character at `position` (table 3-7 of the Unicode standard), or 0 if it is not well-formed. */
+/**
+ * Returns the number of bytes of the well-formed UTF-8 character at `position` (table 3-7 of the Unicode standard), or
+ * 0 if it is not well-formed.
+ */
 function characterLength(bytes: Uint8Array, position: number, end: number): number {
   const firstByte = bytes[position]!
   if (firstByte < 0x80) return 1

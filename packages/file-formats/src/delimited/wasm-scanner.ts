@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 
-/** Results of `scan` and `take`, as in assembly/process-record.ts. */
+/** Result codes of `scan` and `take`, as in assembly/process-record.ts. */
 export const ODD_RECORD = 1
 export const OUT_IS_FULL = 2
 export const TAKEN = 3
 export const IS_REFUSED = 4
 export const IS_UNFIT = 5
 
-/** Purposes of `scan` and `take`. */
+/** Values for `use` of `scan` and `take`. */
 export const OBSERVE = 0
 export const ENCODE = 1
 
@@ -15,7 +15,7 @@ interface WasmGlobal {
   readonly value: number
 }
 
-/** The exports of assembly/scanner.ts. Positions are addresses in its memory. */
+/** The exports of assembly/scanner.ts. Positions are addresses in the scanner's memory. */
 interface ScannerExports {
   memory: { readonly buffer: ArrayBuffer }
   IN: WasmGlobal
@@ -58,20 +58,20 @@ declare const WebAssembly: {
 }
 
 /**
- * The compiled scanner (assembly/) and its memory. A page uses memory only after the first write to it, so the areas can be as large as the
- * longest record. A scanner reads one file at a time.
+ * The compiled WebAssembly scanner (assembly/) and its memory. A memory page takes space only after the first write to
+ * it, so the areas can be as large as the longest record. A scanner reads one file at a time.
  */
 export interface WasmScanner {
   run: ScannerExports
-  /** The whole memory; addresses are indexes. */
+  /** The whole memory. Addresses are indexes into it. */
   bytes: Buffer
-  /** The area of the text. */
+  /** The memory area for the input text. */
   window: Buffer
-  /** The fields of the current record, four numbers each: start, end, marks, unused. */
+  /** The fields of the current record, as four numbers each: start, end, marks, unused. */
   fields: Int32Array
 }
 
-/** The scanner reads blocks of 64 bytes, also past the end of the text. */
+/** The scanner reads blocks of 64 bytes, also beyond the end of the text. */
 const overreadBytes = 64
 
 export function startScanner(
@@ -97,18 +97,21 @@ export function startScanner(
   }
 }
 
-/** Returns whether a double can store the number. Warehouses refuse numbers that overflow, and numbers that underflow to zero. */
+/** Returns true if a double can represent the number. Warehouses reject numbers that overflow or underflow to zero. */
 function fitsDouble(text: string): boolean {
   const value = Number(text)
   return Number.isFinite(value) && (value !== 0 || /^[-.0]*e/i.test(text))
 }
 
-/** Whether PostgreSQL accepts a text as JSONB: JSON without NUL, lone surrogates and powers of ten that numeric cannot hold. */
+/**
+ * True if PostgreSQL accepts a text as JSONB: valid JSON without NUL, lone surrogates, and exponents that numeric
+ * cannot store.
+ */
 function parsesAsJsonb(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text)
     if (/\de\+?\d{6,}/i.test(text)) return false
-    // JSON.stringify escapes surrogates only if they are lone, so an escaped surrogate in its result is a lone one.
+    // JSON.stringify escapes only lone surrogates, so an escaped surrogate in its result is a lone one.
     return !text.includes('\\u') || !/\\ud[89a-f]|\\u0000/i.test(JSON.stringify(value).replaceAll('\\\\', ''))
   } catch {
     return false
@@ -116,8 +119,9 @@ function parsesAsJsonb(text: string): boolean {
 }
 
 /**
- * Returns the 651 powers of five from 5^-342 to 5^308 as the upper 128 bits of each, truncated (rounded up below 5^0), low half first:
- * the factors of the method of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021).
+ * Returns the 651 powers of five from 5^-342 to 5^308, each as its upper 128 bits, low half first. Truncates them, and
+ * rounds up below 5^0. They are the factors in the method of Eisel and Lemire ("Number parsing at a gigabyte per
+ * second", 2021).
  */
 function powersOfFive(): BigUint64Array<ArrayBuffer> {
   const powers = new BigUint64Array(651 * 2)
@@ -131,13 +135,13 @@ function powersOfFive(): BigUint64Array<ArrayBuffer> {
   return powers
 }
 
-/** Returns the first 128 bits of a number. */
+/** Returns the leading 128 bits of a number. */
 function leadingBits(value: bigint): bigint {
   const bits = BigInt(value.toString(2).length)
   return bits > 128n ? value >> (bits - 128n) : value << (128n - bits)
 }
 
-/** Returns the first 128 bits of a reciprocal, rounded up before truncation, as the proof of the method requires. */
+/** Returns the leading 128 bits of a reciprocal. Rounds up before truncation, as the proof of the method requires. */
 function reciprocalBits(value: bigint, exact: boolean): bigint {
   const bits = BigInt((value - 1n).toString(2).length)
   return leadingBits((1n << (exact ? bits + 127n : 2n * bits + 128n)) / value + 1n)

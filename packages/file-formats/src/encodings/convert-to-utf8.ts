@@ -4,13 +4,13 @@ import { TextDecoder } from 'node:util'
 
 const multiByte = /^(gbk|gb18030|big5|euc-jp|iso-2022-jp|shift_jis|euc-kr)$/
 
-/** Returns the decoder of an encoding other than UTF-8. `encoding` is TextDecoder's name of it. */
+/** Returns the decoder for an encoding other than UTF-8. `encoding` is TextDecoder's name for it. */
 export function decoderOf(encoding: string): TextDecoderPort {
   if (encoding === 'utf-16le' || encoding === 'utf-16be') return new Utf16Decoder(encoding)
   return multiByte.test(encoding) ? new MultiByteDecoder(encoding) : new SingleByteDecoder(encoding)
 }
 
-/** Yields a text as UTF-8, without its byte order mark. */
+/** Yields a text converted to UTF-8, without its byte order mark. */
 export function convertToUtf8(
   source: ByteSource,
   { encoding, skip }: Pick<TextEncoding, 'encoding' | 'skip'>,
@@ -32,7 +32,10 @@ async function* decodeChunks(source: ByteSource, encoding: string, skip: number)
 
 const replacementCharacter = '\uFFFD'
 
-/** Decodes the East Asian encodings with the platform's own decoder. A byte that the decoder would replace stays invalid. */
+/**
+ * Decodes East Asian encodings with the platform's decoder. A byte that the decoder would replace by U+FFFD stays
+ * invalid.
+ */
 class MultiByteDecoder implements TextDecoderPort {
   readonly #decoder: TextDecoder
 
@@ -57,9 +60,12 @@ function utf8(text: string): Buffer {
   )
 }
 
-/** Decodes Latin and similar encodings: every byte is a character or invalid. */
+/** Decodes Latin and similar encodings, in which every byte is a character or invalid. */
 class SingleByteDecoder implements TextDecoderPort {
-  /** The UTF-8 of each byte from 0x80 on: up to three bytes, lowest first, with their number in the highest byte. */
+  /**
+   * The UTF-8 bytes of each input byte from 0x80 on: up to three bytes, lowest first, and their number in the highest
+   * byte.
+   */
   readonly #upper: Int32Array
   #out = Buffer.allocUnsafeSlow(0)
 
@@ -98,7 +104,10 @@ function packCharacter(decoder: TextDecoder, byte: number): number {
   return utf8.reduce((word, part, index) => word | (part << (8 * index)), utf8.length << 24)
 }
 
-/** The platform decodes unassigned bytes of a Windows code page as control characters; this function treats them as invalid. */
+/**
+ * Returns the UTF-8 bytes of a Windows code page's byte. The platform decodes unassigned bytes as control characters;
+ * this function treats them as invalid.
+ */
 function characterOf(decoder: TextDecoder, byte: number): Uint8Array {
   try {
     const character = decoder.decode(Uint8Array.of(byte))
@@ -110,14 +119,14 @@ function characterOf(decoder: TextDecoder, byte: number): Uint8Array {
 }
 
 /**
- * Decodes UTF-16 of either byte order. A lone surrogate becomes three bytes that UTF-8 forbids, and a last byte without its
- * code unit becomes 0xFF, so that the record is rejected. The platform decodes a chunk without lone surrogates.
+ * Decodes UTF-16 in either byte order. A lone surrogate becomes three bytes that UTF-8 forbids, and an odd last byte
+ * becomes 0xFF, so that the record is rejected. Chunks without lone surrogates are decoded by the platform.
  */
 class Utf16Decoder implements TextDecoderPort {
   readonly #swap: boolean
   #units = Buffer.allocUnsafeSlow(0)
   #out = Buffer.allocUnsafeSlow(0)
-  /** The number of bytes at the end of the last chunk that are part of an incomplete code unit or surrogate pair. */
+  /** The number of bytes at the end of the last chunk that belong to an incomplete code unit or surrogate pair. */
   #held = 0
 
   constructor(encoding: 'utf-16le' | 'utf-16be') {
@@ -138,7 +147,7 @@ class Utf16Decoder implements TextDecoderPort {
     const high = units[end - (this.#swap ? 2 : 1)]!
     if (end > 0 && (high & 0xfc) === 0xd8) end -= 2
     const convertedBytes = this.#convert(units.subarray(0, end))
-    // The held bytes keep the order of the file, so that they can precede the next chunk.
+    // The held bytes stay in the byte order of the file, so that they can precede the next chunk.
     units.copyWithin(0, end, length)
     this.#held = length - end
     return this.#out.subarray(0, convertedBytes)
@@ -162,8 +171,8 @@ class Utf16Decoder implements TextDecoderPort {
 }
 
 /**
- * Writes a text as UTF-8, and each lone surrogate as the three bytes of its code point. Returns the number of bytes. `Buffer.write`
- * would write U+FFFD instead, which is valid UTF-8, and the changed text would be loaded.
+ * Writes a text as UTF-8, with each lone surrogate as the three bytes of its code point. Returns the number of bytes.
+ * `Buffer.write` would write U+FFFD instead; that is valid UTF-8, so the changed text would be loaded.
  */
 function encodeKeepingLoneSurrogates(text: string, out: Buffer): number {
   let position = 0
@@ -179,8 +188,8 @@ function encodeKeepingLoneSurrogates(text: string, out: Buffer): number {
 }
 
 /**
- * Converts bytes of one encoding to UTF-8. Invalid input becomes bytes that UTF-8 does not allow, and never a replacement
- * character, so its record is rejected like any other invalid record. The result is valid until the next call.
+ * Converts bytes of an encoding to UTF-8. Invalid input becomes bytes that UTF-8 forbids, never a replacement
+ * character, so that its record is rejected. The result is valid until the next call.
  */
 interface TextDecoderPort {
   decode(bytes: Buffer): Buffer

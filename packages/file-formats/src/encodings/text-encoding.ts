@@ -3,21 +3,21 @@ import { SourceProblem } from '@sluice/row-stream'
 export interface TextEncoding {
   /** TextDecoder's name of the encoding, such as `utf-8`, `utf-16le`, `windows-1252`. */
   encoding: string
-  /** Length of its byte order mark in bytes. */
+  /** The length of the byte order mark in bytes. */
   skip: number
   because: string
 }
 
 /**
- * Minimum share of UTF-16 units with one zero half; nearly all units of Latin text have one, and any file of rows has
- * delimiters and digits.
+ * The minimum share of 16-bit units with one zero byte in UTF-16. Nearly all units of Latin text have one, and any file
+ * with rows contains delimiters and digits.
  */
 const zeroHalves = 0.1
 
 /**
- * Detects the encoding of a text by its start. A byte order mark takes precedence over the declared encoding. Without
- * both, the encoding is UTF-8, unless the zero bytes are all in one half of the 16-bit units. Throws SourceProblem
- * ENCODING_NOT_KNOWN or ENCODING_NOT_SUPPORTED.
+ * Detects the encoding of a text from its first bytes. A byte order mark takes precedence over the declared encoding.
+ * If both are absent, the encoding is UTF-8, unless all zero bytes are in the same half of the 16-bit units. Throws
+ * SourceProblem ENCODING_NOT_KNOWN or ENCODING_NOT_SUPPORTED.
  */
 export function textEncoding(start: Uint8Array, declared: string | undefined, name: string): TextEncoding {
   const [a, b, c, d] = start
@@ -44,7 +44,7 @@ function parseEncodingLabel(label: string, name: string): string {
   }
 }
 
-/** Returns the UTF-16 encoding that the positions of zero bytes show, if any. Throws if they show UTF-32. */
+/** Returns the UTF-16 encoding that the positions of zero bytes show, or undefined. Throws if they show UTF-32. */
 function byZeros(start: Uint8Array, name: string): string | undefined {
   const zeros = [0, 0, 0, 0]
   const units = Math.floor(start.length / 4) * 2

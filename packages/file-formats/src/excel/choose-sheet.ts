@@ -6,8 +6,8 @@ import type { WorkbookSheet } from './workbook.ts'
 type ListedSheet = WorkbookSheet & { hasRows: boolean }
 
 /**
- * Chooses the sheet that the options name, or else the first visible one that has rows. Throws SourceProblem SHEET_NOT_FOUND,
- * SHEET_EMPTY if the sheet has no rows and another sheet has some, or EMPTY_FILE if no sheet has rows.
+ * Returns the sheet that the options name, or else the first visible sheet with rows. Throws SourceProblem
+ * SHEET_NOT_FOUND; SHEET_EMPTY if the sheet has no rows and another one has; EMPTY_FILE if no sheet has rows.
  */
 export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptions, file: string): ListedSheet {
   const { sheet: name, sheetNumber: number } = options
@@ -47,7 +47,10 @@ export const asFound = (sheets: readonly ListedSheet[], read: ListedSheet): Foun
     isRead: sheet === read,
   }))
 
-/** Returns a sentence about sheets with rows that are not read although no setting excludes them; undefined if all are read. */
+/**
+ * Returns a sentence about sheets with rows that are not read although no setting excludes them, or undefined if all
+ * are read.
+ */
 export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptions, file: string): string | undefined {
   if (options.sheet !== undefined || options.sheetNumber !== undefined) return undefined
   const unread = sheets.filter(({ hasRows, isRead }) => hasRows && !isRead)
@@ -59,7 +62,7 @@ export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptio
 }
 
 const mostListed = 20
-/** Excel allows 31 characters; other programs exceed this limit. */
+/** The maximum characters of a sheet name in messages. Excel allows 31; other programs exceed that. */
 const longestName = 60
 
 function formatSheetList(listedSheets: readonly ListedSheet[], all: readonly ListedSheet[]): string {

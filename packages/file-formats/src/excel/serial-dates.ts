@@ -1,13 +1,14 @@
 const dayLength = 86_400_000
-/** The serial number of 29 February 1900, which did not exist; the other constant is the last day in Excel. */
+/** The serial numbers of 29 February 1900, which did not exist, and of the last day in Excel. */
 const inventedDay = 60
 const lastDay = 2_958_465
-/** Days between the two date systems. */
+/** The days between Excel's two date systems, 1900 and 1904. */
 const from1904 = 1462
 
 /**
- * Formats a serial number as the date or time that Excel shows for it; undefined if Excel shows none. Days are counted
- * from 1900, including a nonexistent 29 February, or from 1904; fractions are times, to the millisecond.
+ * Formats a serial number as the date or time that Excel displays, to the millisecond, or returns undefined if Excel
+ * displays none. Days are counted from 1900, including a nonexistent 29 February, or from 1904. The fraction is the
+ * time of day.
  */
 export function serialText(serial: number, meaning: NumberMeaning, is1904: boolean): string | undefined {
   const total = Math.round(serial * dayLength)
@@ -52,7 +53,7 @@ function formatClockTime(time: number): string {
   return milliseconds === 0 ? text : `${text}.${String(milliseconds).padStart(3, '0')}`
 }
 
-/** Formats a duration; its hours may exceed a day. */
+/** Formats a duration. Its hours may exceed a day. */
 function formatElapsedTime(total: number): string {
   const positive = Math.abs(total)
   const hours = Math.floor(positive / 3_600_000)
@@ -61,7 +62,9 @@ function formatElapsedTime(total: number): string {
 
 export type NumberMeaning = 'NUMBER' | 'DATE' | 'TIMESTAMP' | 'TIME' | 'ELAPSED'
 
-/** Returns the meaning of a format that every workbook has implicitly, including the East Asian ones. */
+/**
+ * Returns the meaning of a built-in number format, which every workbook has implicitly. Includes the East Asian ones.
+ */
 export function builtInMeaning(id: number): NumberMeaning {
   if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || (id >= 34 && id <= 36) || (id >= 50 && id <= 58))
     return 'DATE'
@@ -71,8 +74,8 @@ export function builtInMeaning(id: number): NumberMeaning {
 }
 
 /**
- * Returns the meaning of a format code such as `yyyy-mm-dd hh:mm` or `[Red]0.00`. Text in quotes, after a backslash or in brackets does
- * not count as format letters; hours, minutes or seconds alone in brackets are a duration that may exceed a day.
+ * Returns the meaning of a format code such as `yyyy-mm-dd hh:mm` or `[Red]0.00`. Text in quotes, after a backslash or
+ * in brackets is not format letters. Hours, minutes or seconds alone in brackets mean a duration that may exceed a day.
  */
 export function meaningOf(code: string): NumberMeaning {
   const bare = code.replace(/"[^"]*"|\\.|_.|\*./g, '')

@@ -6,17 +6,17 @@ import type { UploadLimits } from '../spool/upload-limits.ts'
 import { diskProblem, type ScratchFiles } from '../spool/spool-file.ts'
 
 const pageBytes = 256 * 1024
-/** Alignment of a text, which begins with its length, so that positions fit 32 bits. */
+/** The alignment of a stored text, so that positions fit 32 bits. A text is stored after its length. */
 const textAlignment = 4
 const placesBlock = 64 * 1024
 
 /**
- * The texts that a workbook's cells share, by number. They are kept in pages. If the pages exceed the memory limit, they
- * are moved to a file and loaded on demand. Most cells refer to the texts in the order of their numbers.
+ * The texts that a workbook's cells share, by number. They are stored in pages. Pages beyond the memory limit are moved
+ * to a file and loaded on demand. This is fast, because most cells refer to texts in the order of their numbers.
  */
 export class SharedTexts {
   count = 0
-  /** The page of the text that `find` found. */
+  /** The page with the text that `find` found. `from` is the text's position in it. */
   page: Buffer = Buffer.alloc(0)
   from = 0
   to = 0
@@ -36,7 +36,7 @@ export class SharedTexts {
     this.#limits = limits
   }
 
-  /** Throws SourceProblem EXCEL_TOO_MANY_TEXTS, EXCEL_DAMAGED or DISK_FULL. */
+  /** Adds a text. Throws SourceProblem EXCEL_TOO_MANY_TEXTS, EXCEL_DAMAGED or DISK_FULL. */
   add(text: Buffer, length: number): void {
     const { texts } = this.#limits
     if (this.count >= texts) {
@@ -60,7 +60,7 @@ export class SharedTexts {
     this.count++
   }
 
-  /** Returns false if the text does not exist. */
+  /** Finds a text and sets `page` and its position. Returns false if the text does not exist. */
   find(index: number): boolean {
     if (!(index >= 0 && index < this.count)) return false
     const offset = this.#places[Math.floor(index / placesBlock)]![index % placesBlock]! * textAlignment
@@ -90,7 +90,7 @@ export class SharedTexts {
     return page
   }
 
-  /** Evicts the oldest page. */
+  /** Removes the oldest page from memory if the limit is exceeded. */
   #evict(): void {
     if (this.#pages.size * pageBytes <= this.#limits.textBytes) return
     if (this.#file === undefined) {
@@ -120,7 +120,7 @@ export class SharedTexts {
 
 const longestText = 1024 * 1024
 
-/** Stores the texts of a workbook. It skips formatting and phonetic text. */
+/** Stores the shared texts of a workbook. Skips formatting and phonetic text. */
 export class TextReader implements XmlHandler {
   readonly #texts: SharedTexts
   readonly #text = new CellText(longestText)
@@ -155,13 +155,13 @@ const UNDERSCORE = 95
 const CR = 13
 const LF = 10
 
-/** The text of one cell, assembled from pieces of XML: UTF-8 with doubled quotes. */
+/** The text of one cell, assembled from pieces of XML as UTF-8 with doubled quotes. */
 export class CellText {
   bytes = Buffer.allocUnsafeSlow(1024)
   length = 0
   readonly #longest: number
 
-  /** `longest` is the maximum length of a text in bytes. */
+  /** Creates a text. `longest` is its maximum length in bytes. */
   constructor(longest: number) {
     this.#longest = longest
   }
@@ -170,7 +170,7 @@ export class CellText {
     this.length = 0
   }
 
-  /** Throws BadXml for invalid XML text. */
+  /** Appends a piece of XML text. Throws BadXml if it is invalid. */
   add(xml: Buffer, from: number, to: number, literal: boolean): void {
     this.#reserve(2 * (to - from))
     const out = this.bytes
@@ -209,8 +209,8 @@ export class CellText {
 }
 
 /**
- * Returns the character that Excel writes as `_xHHHH_`, because XML cannot express it otherwise, or 0. NUL and halves of
- * surrogate pairs, which no database can store, stay as written.
+ * Returns the character that Excel writes as `_xHHHH_`, because XML cannot contain it, or 0. NUL and halves of
+ * surrogate pairs stay as written, because databases cannot store them.
  */
 function escapedAt(xml: Buffer, position: number, to: number): number {
   if (position + 7 > to || (xml[position + 1]! | 32) !== 120 || xml[position + 6] !== UNDERSCORE) return 0

@@ -23,7 +23,10 @@ export interface SheetContext {
   is1904: boolean
 }
 
-/** Receives a sheet's cells and passes their values to a row. Errors such as #N/A and empty texts count as no value. */
+/**
+ * Receives a sheet's cells and passes their values to a `SheetRow`. Errors such as #N/A and empty texts count as no
+ * value.
+ */
 export class SheetReader implements XmlHandler {
   readonly #row: SheetRow
   readonly #context: SheetContext
@@ -144,7 +147,7 @@ export class SheetReader implements XmlHandler {
     let [from, to] = [0, length]
     while (from < to && bytes[from]! <= 32) from++
     while (to > from && bytes[to - 1]! <= 32) to--
-    // This should be a number; quotes keep any other content in one field.
+    // This should be a number. Quotes keep any other content in one field.
     if (from < to) this.#row.put(this.#column, bytes, from, to, !isPlain(bytes, from, to))
   }
 }
@@ -174,7 +177,7 @@ function parseDigits(bytes: Buffer, from: number, to: number): number {
   return number
 }
 
-/** Whether the bytes are digits, signs, a decimal point and an exponent only, so that a field needs no quotes. */
+/** True if the bytes are only digits, signs, a decimal point and an exponent, so that a field needs no quotes. */
 function isPlain(bytes: Buffer, from: number, to: number): boolean {
   for (let position = from; position < to; position++) {
     const byte = bytes[position]!
@@ -189,11 +192,11 @@ const COMMA = 44
 const LF = 10
 
 /**
- * One row of a sheet as a line of delimited text. The line has the columns from `first` to `last`, which were guessed. A
- * cell with a value outside this range widens it, and marks that another pass is necessary.
+ * One row of a sheet, written as a line of delimited text. The line has the columns from `first` to `last`, which were
+ * derived from the start of the sheet. A cell with a value outside this range widens it and requires another pass.
  */
 export class SheetRow {
-  /** The columns in use so far, from 0; the range is empty while `first` exceeds `last`. */
+  /** The range of used columns, from 0. The range is empty while `first` exceeds `last`. */
   first: number
   last: number
   late = false
@@ -202,10 +205,10 @@ export class SheetRow {
   readonly #longest: number
   #line = Buffer.allocUnsafeSlow(64 * 1024)
   #at = 0
-  /** Number of columns of the line that are already written. */
+  /** The number of columns of the line that are already written. */
   #column = 0
 
-  /** If `output` is absent, the row only collects columns. */
+  /** If `output` is absent, the row only determines the range of columns. */
   constructor({ first, last }: { first: number; last: number }, longest: number, output?: RowOutput) {
     this.first = first
     this.last = last
@@ -226,7 +229,7 @@ export class SheetRow {
     this.#column = 0
   }
 
-  /** Adds a cell's value. Its column must follow all earlier columns of this row. */
+  /** Adds a cell's value. The cell's column must be after those of all earlier cells in this row. */
   put(column: number, bytes: Uint8Array, from: number, to: number, quoted: boolean): void {
     if (column < this.first || column > this.last) this.#widen(column)
     if (this.late || !this.#output) return
@@ -264,7 +267,7 @@ export class SheetRow {
 
   #reserve(more: number): void {
     if (this.#at + more <= this.#line.length) return
-    // Only the start of an overlong row is kept.
+    // Only the start of a row that exceeds the maximum length is kept.
     if (this.#at > this.#longest) this.#at = this.#longest + 1
     const line = Buffer.allocUnsafeSlow((this.#at + more) * 2)
     this.#line.copy(line, 0, 0, this.#at)

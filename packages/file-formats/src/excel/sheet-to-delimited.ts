@@ -10,14 +10,14 @@ import { type OpenWorkbook, partOf, readWorkbook, scanPart, type WorkbookSheet }
 import { SharedTexts, TextReader } from './shared-texts.ts'
 import { type SheetContext, SheetReader, SheetRow } from './sheet-reader.ts'
 
-/** Bytes of a sheet from which the columns are guessed. */
+/** The bytes of a sheet from which the range of columns is derived. */
 const guessedFrom = 1024 * 1024
 
 type SheetFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch: ScratchFiles }
 
 /**
- * Writes a sheet of a workbook as lines of delimited text. Rows without a value are left out. The columns run from the
- * first to the last one with a value anywhere. They are guessed from the start of the sheet; if the guess is wrong, the
+ * Writes a sheet as lines of delimited text. Leaves out rows without a value. The columns range from the first to the
+ * last one with a value in any row. This range is derived from the start of the sheet; if later rows exceed it, the
  * function writes everything again.
  */
 export async function writeSheet(
@@ -48,7 +48,10 @@ export async function writeSheet(
   return { sheets: asFound(listed, sheet), dialect: sheetDialect, complete, written: row.rows - output.rejects.count }
 }
 
-/** Whether a sheet has a value anywhere. The sheet is read up to its first value; an unreadable sheet counts as having values. */
+/**
+ * True if a sheet has a value. Reads the sheet up to its first value. An unreadable sheet counts as having values, so
+ * that reading it reports the problem.
+ */
 async function hasRows(archive: ZipArchive, { path: part }: WorkbookSheet, context: SheetContext): Promise<boolean> {
   const row = new SheetRow({ first: 0, last: -1 }, 0)
   try {
@@ -78,6 +81,6 @@ const readSheet = (part: ByteSource, row: SheetRow, context: SheetContext, name:
   scanPart(part, new SheetReader(row, context), name)
 
 function tooWide(name: string, width: number): SourceProblem {
-  const text = `${name} has values in ${width} columns; a table holds at most ${maxColumns}.`
+  const text = `${name} has values in ${width} columns; a table holds at most ${maxColumns}. Remove columns.`
   return new SourceProblem('TOO_MANY_COLUMNS', text)
 }

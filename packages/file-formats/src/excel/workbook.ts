@@ -6,7 +6,7 @@ import { BadXml, type XmlHandler, XmlScanner } from './xml-scanner.ts'
 import { type ByteSource, startOf } from '../spool/byte-source.ts'
 import { tooLarge } from '../spool/spool-writer.ts'
 
-/** The properties of a workbook that are read before its sheets. */
+/** The parts of a workbook that are read before its sheets. */
 export interface OpenWorkbook {
   sheets: WorkbookSheet[]
   sharedTexts: string | undefined
@@ -20,7 +20,7 @@ export interface WorkbookSheet {
   path: string
 }
 
-/** Reads the list of sheets with cells; charts are left out. Throws SourceProblem EXCEL_DAMAGED. */
+/** Reads the list of sheets with cells. Leaves out charts. Throws SourceProblem EXCEL_DAMAGED. */
 export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
   const path = workbookPart(archive)!
   const relations = await readRelations(archive, path)
@@ -47,8 +47,8 @@ export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
 }
 
 /**
- * Reads the relations of the workbook, by id. The kind is the last word of a relation's type, because two editions of the
- * standard have different prefixes.
+ * Reads the relations (links between parts) of the workbook, by id. The kind is the last word of a relation's type,
+ * because two editions of the standard use different prefixes.
  */
 async function readRelations(archive: ZipArchive, path: string): Promise<Map<string, { type: string; path: string }>> {
   const folder = posix.dirname(path)
@@ -82,7 +82,7 @@ async function readMeanings(archive: ZipArchive, path: string): Promise<NumberMe
   return meanings
 }
 
-/** Returns the main part of a workbook; some Microsoft services append a number to its name. */
+/** Returns the name of the workbook's main part. Some Microsoft services append a number to it. */
 const workbookPart = (archive: ZipArchive): string | undefined =>
   [...archive.entries.keys()].find((name) => /^xl\/workbook\d*\.xml$/i.test(name))
 
@@ -103,11 +103,11 @@ export function refuseOtherDocuments({ entries, name }: ZipArchive): void {
 /** Receives each element of a part. */
 type XmlReader = (xml: XmlScanner) => void
 
-/** Maximum bytes of the parts that are held in memory as a whole: names, relations, styles. */
+/** The maximum bytes of parts that are held in memory completely: names, relations, styles. */
 const smallPart = 64 * 1024 * 1024
 const longestToken = 16 * 1024 * 1024
 
-/** Reads one of a workbook's small parts. Throws SourceProblem EXCEL_DAMAGED or TOO_LARGE. */
+/** Reads one of the small parts. Throws SourceProblem EXCEL_DAMAGED or TOO_LARGE. */
 async function readPart(
   archive: ZipArchive,
   path: string,
@@ -117,7 +117,7 @@ async function readPart(
   await scanPart(partOf(archive, path), { open, close, text: () => {} }, archive.name, smallPart)
 }
 
-/** Returns a part's bytes by its name; Office compares these names case-insensitively. */
+/** Returns a part's bytes by its name, ignoring case as Office does. */
 export function partOf(archive: ZipArchive, path: string): ByteSource {
   const name = archive.entries.has(path)
     ? path
@@ -126,7 +126,7 @@ export function partOf(archive: ZipArchive, path: string): ByteSource {
   return archive.bytes(name)
 }
 
-/** Passes a part to a handler from its start to its end. */
+/** Scans a whole part and passes its elements and texts to a handler. */
 export async function scanPart(
   source: ByteSource,
   handler: XmlHandler,

@@ -9,28 +9,36 @@ const BANG = 33
 const QUESTION = 63
 const attributesKept = 64
 
-/** Receives the events of an XML text. Positions refer to `xml.bytes` and are valid until the call returns. */
+/** Receives the events of an XML scan. Positions are indexes into `xml.bytes` and valid until the call returns. */
 export interface XmlHandler {
-  /** An element. Its local name lies between `nameFrom` and `nameTo`. An empty element is closed immediately afterwards. */
+  /**
+   * Called for a start tag. The local name is between `nameFrom` and `nameTo`. For an empty element, `close` follows
+   * immediately.
+   */
   open(xml: XmlScanner): void
   close(xml: XmlScanner): void
-  /** Characters as written; in a CDATA section ampersands have no special meaning. */
+  /**
+   * Called for characters as written. `literal` is true in a CDATA section, where ampersands have no special meaning.
+   */
   text(xml: XmlScanner, from: number, to: number, literal: boolean): void
 }
 
-/** The XML is not valid in a workbook's part. */
+/** The XML is invalid for a workbook's part. */
 export class BadXml extends Error {}
 
 /**
- * Scans a workbook's part chunk by chunk, without a tree and without an object per element. It supports the syntax of such
- * parts: elements, attributes, text, comments, CDATA. It refuses document type and entity declarations, which Office never
- * writes, so entities cannot expand.
+ * Scans a workbook's part chunk by chunk, without building a tree or an object per element. Supports the syntax that
+ * such parts use: elements, attributes, text, comments, CDATA. Rejects document type and entity declarations, which
+ * Office never writes, so entities cannot expand.
  */
 export class XmlScanner {
   bytes: Buffer = Buffer.allocUnsafeSlow(0)
   nameFrom = 0
   nameTo = 0
-  /** Attributes found by `attributes()`: four positions each, for the local name and for the value between its quotes. */
+  /**
+   * The positions of the attributes that `attributes()` found, as four numbers each: start and end of the local name,
+   * start and end of the value inside its quotes.
+   */
   readonly places = new Int32Array(attributesKept * 4)
   readonly #handler: XmlHandler
   readonly #longest: number
@@ -39,13 +47,13 @@ export class XmlScanner {
   #depth = 0
   #seen = false
 
-  /** `longest` is the maximum length of a tag or a text in bytes. */
+  /** Creates a scanner. `longest` is the maximum length of a tag or text in bytes. */
   constructor(handler: XmlHandler, longest: number) {
     this.#handler = handler
     this.#longest = longest
   }
 
-  /** Throws BadXml. */
+  /** Scans the next chunk. Throws BadXml if the XML is invalid. */
   scan(chunk: Buffer): void {
     this.#append(chunk)
     let from = 0
@@ -63,7 +71,7 @@ export class XmlScanner {
     if (this.#depth > 0 || !this.#seen) throw new BadXml('it ends too early')
   }
 
-  /** Whether the current element has this name. */
+  /** True if the current element has this name. */
   is(name: string): boolean {
     return this.equals(this.nameFrom, this.nameTo, name)
   }
@@ -74,7 +82,7 @@ export class XmlScanner {
     return true
   }
 
-  /** Returns the value of an attribute of the current element, by its name without prefix. */
+  /** Returns the value of an attribute of the current element. `name` has no prefix. */
   attribute(name: string): string | undefined {
     const count = this.attributes()
     for (let i = 0; i < count * 4; i += 4) {
@@ -86,7 +94,7 @@ export class XmlScanner {
     return undefined
   }
 
-  /** Finds the attributes of the current element and returns their number. */
+  /** Finds the attributes of the current element. Returns their number. */
   attributes(): number {
     const { bytes, places } = this
     let count = 0
@@ -122,7 +130,7 @@ export class XmlScanner {
     this.#end = length
   }
 
-  /** Skips one tag, text, comment or CDATA section; returns -1 if it is incomplete. */
+  /** Scans one tag, text, comment or CDATA section. Returns the position after it, or -1 if it is incomplete. */
   #token(from: number): number {
     const { bytes } = this
     const end = this.#end
@@ -148,7 +156,7 @@ export class XmlScanner {
     return position + 1
   }
 
-  /** Passes a start tag or an end tag to the handler; a tag of an empty element is passed as both. */
+  /** Passes a tag to the handler. The tag of an empty element is passed as both a start tag and an end tag. */
   #tag(from: number, to: number): void {
     const { bytes } = this
     const closing = bytes[from + 1] === SLASH
@@ -186,7 +194,7 @@ export class XmlScanner {
 
 const predefinedEntities: Readonly<Record<string, number>> = { amp: 38, lt: 60, gt: 62, quot: 34, apos: 39 }
 
-/** Returns the code point of an entity, given its name or number without `&` and `;`. */
+/** Returns the code point of an entity. `entity` is its name or number without `&` and `;`. */
 export function pointOf(entity: string): number {
   const point = entity.startsWith('#x')
     ? Number.parseInt(entity.slice(2), 16)

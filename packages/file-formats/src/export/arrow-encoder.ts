@@ -27,13 +27,13 @@ import {
   parseUnscaled,
 } from './typed-cells.ts'
 
-/** Bytes of the marker and the zero length that end a stream, and that begin each message. */
+/** The bytes of a marker and a length. They start each message and, with length 0, end the stream. */
 const frameBytes = 8
 
 /**
- * Encodes rows as an Arrow IPC stream, one record batch for each call of `write`. The library encodes whole streams, so each batch
- * is encoded as a stream, of which the schema and the end are left out.
- * Format: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
+ * Encodes rows as an Arrow IPC stream, one record batch per call of `write`. The library encodes only whole streams, so
+ * each batch is encoded as a stream, and the schema and end marker are removed. Format:
+ * https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
  */
 export function arrowEncoder(columns: readonly ExportedColumn[]): FileEncoder {
   const encode = (cells: readonly (readonly CellText[])[]): Uint8Array =>
@@ -84,7 +84,7 @@ function arrowColumn(column: ExportedColumn, cells: readonly CellText[]): Column
       )
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ': {
-      // Built as integers, because the library's own conversion from milliseconds rounds.
+      // Built from integers, because the library's own conversion from milliseconds rounds.
       const integers = from(
         mapCells(cells, (text) => parseMicroseconds(text, name)),
         int64(),

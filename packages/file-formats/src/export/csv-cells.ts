@@ -5,21 +5,21 @@ const [quote, comma, lineFeed, carriageReturn] = [0x22, 0x2c, 0x0a, 0x0d]
 const maxFieldBytes = 64 * 1024 * 1024
 
 /**
- * Splits CSV that a warehouse has written (RFC 4180, valid UTF-8, no stray quotes) into cells. An empty field is NULL, and `""` is
- * an empty text. Chunks may end anywhere.
+ * Splits CSV that a warehouse has written (RFC 4180, valid UTF-8, no stray quotes) into cells. An empty field is NULL,
+ * and `""` is an empty text. Chunks may end anywhere.
  */
 export class CsvCells {
   readonly #width: number
   #columns: CellText[][]
   #rows = 0
-  /** The bytes of the field that is being read, from earlier chunks. */
+  /** The bytes of the current field from earlier chunks. */
   #partialField: Buffer[] = []
   #partialBytes = 0
   #column = 0
   #isQuoted = false
   #isInQuotes = false
 
-  /** `width` is the number of columns. The header must be removed before. */
+  /** Creates a splitter. `width` is the number of columns. The header must already be removed. */
   constructor(width: number) {
     this.#width = width
     this.#columns = this.#emptyColumns()
@@ -29,12 +29,12 @@ export class CsvCells {
     return this.#rows
   }
 
-  /** Whether the last row is complete. */
+  /** True if the last row is complete. */
   get isAtRowStart(): boolean {
     return this.#column === 0 && this.#partialBytes === 0
   }
 
-  /** Returns the cells of all complete rows, column by column, and forgets them. */
+  /** Returns the cells of all complete rows, column by column, and clears them. */
   take(): CellText[][] {
     const columns = this.#columns
     if (!this.isAtRowStart) throw new Error('Internal error: a row of an export is not complete.')
@@ -52,7 +52,8 @@ export class CsvCells {
       if (this.#isInQuotes) {
         if (byte === quote) this.#isInQuotes = false
       } else if (byte === quote) {
-        // A quote inside a quoted field is doubled, so it ends the quotes and begins them again.
+        // A quote inside a quoted field is doubled. It is handled as the end of one quoted part and the start of
+        // another.
         this.#isQuoted = true
         this.#isInQuotes = true
       } else if (byte === comma) {
@@ -99,7 +100,10 @@ export class CsvCells {
   }
 }
 
-/** Returns the text of a field in quotes. Ignores the bytes after the closing quote, because CR may follow the last field of a row. */
+/**
+ * Returns the text of a quoted field. Ignores bytes after the closing quote, because CR may follow the last field of a
+ * row.
+ */
 function unquote(field: Buffer): string {
   const text = field.toString('utf8')
   return text.slice(1, text.lastIndexOf('"')).replaceAll('""', '"')

@@ -10,19 +10,22 @@ import {
 
 const encoderProgram = new URL('./encoder-thread.ts', import.meta.url)
 
-/** Bytes of CSV in one row group or record batch: enough to compress well, few enough to hold several times. */
+/**
+ * The bytes of CSV for one row group or record batch: enough to compress well, and few enough to be in memory several
+ * times.
+ */
 const defaultBatchBytes = 4 * 1024 * 1024
 
 interface EncodeOptions {
   format: EncodedFormat
   columns: readonly ExportedColumn[]
-  /** CSV as `QueryRunner.exportRows` writes it, without the header. */
+  /** The CSV from `QueryRunner.exportRows`, without the header. */
   rows: AsyncIterable<Uint8Array>
   batchBytes?: number
 }
 
 /**
- * Encodes rows as a file in a thread of its own, and reads rows only as fast as the consumer takes the bytes. Throws
+ * Encodes rows as a file in a separate thread. Reads rows only as fast as the consumer takes the bytes. Throws
  * UnencodableValueError, the error that `rows` throws, or the signal's reason.
  */
 export async function* encodeInThread(
@@ -73,7 +76,7 @@ class EncoderThread {
     signal.addEventListener('abort', this.#abort, { once: true })
   }
 
-  /** Sends a command and yields the bytes that the thread has ready until it asks for the next command. */
+  /** Sends a command to the thread, and yields the bytes that it returns until it can take the next command. */
   async *exchange(command: EncoderCommand): AsyncGenerator<Uint8Array> {
     this.#worker.postMessage(command, [])
     for (;;) {

@@ -18,14 +18,14 @@ const { format, columns, batchBytes } = workerData as EncoderJob
 const send = (message: EncoderMessage, transfer: ArrayBuffer[] = []): void =>
   mainThreadPort.postMessage(message, transfer)
 
-/** Sends bytes in memory of their own, so that the memory moves to the main thread instead of being copied. */
+/** Sends bytes to the main thread. They get memory of their own, so that the memory is moved instead of copied. */
 function sendBytes(bytes: Uint8Array): void {
   if (bytes.length === 0) return
   const memory = new Uint8Array(bytes).buffer
   send({ kind: 'bytes', memory }, [memory])
 }
 
-/** Imports the encoder of the job's format, with the libraries of that format only. */
+/** Imports the encoder for the job's format, and only the libraries of that format. */
 async function openEncoder(): Promise<{
   write(cells: CellText[][]): Promise<void>
   end(): Promise<void>
@@ -83,7 +83,7 @@ async function handle(command: EncoderCommand): Promise<void> {
   for (let position = 0; position < chunk.length; ) {
     const from = position
     const isBatchFull = bytesInBatch >= batchBytes
-    // A batch ends at a row. A full batch takes the rest of the row that has started.
+    // A batch ends at a row. When a batch is full, only the rest of the current row is added.
     position = cells.read(chunk, position, isBatchFull ? cells.rows + 1 : maxBatchRows)
     bytesInBatch += position - from
     if (cells.rows >= maxBatchRows || (isBatchFull && cells.isAtRowStart)) await writeBatch()

@@ -1,6 +1,9 @@
 import type { DataType } from '@sluice/contracts'
 
-/** A column of an export. `precision` and `scale` belong to DECIMAL; a decimal without them has any number of digits. */
+/**
+ * A column of an export. `precision` and `scale` belong to DECIMAL. A decimal without them may have any number of
+ * digits.
+ */
 export interface ExportedColumn {
   name: string
   dataType: DataType
@@ -10,17 +13,20 @@ export interface ExportedColumn {
   printedForm?: string | undefined
 }
 
-/** A value as text, as `QueryRunner.exportRows` writes it in CSV; null for NULL. */
+/** A value as text, as in the CSV of `QueryRunner.exportRows`; null for NULL. */
 export type CellText = string | null
 
-/** Turns rows into a file, part by part. */
+/** Encodes rows as a file, part by part. */
 export interface FileEncoder {
-  /** Returns the bytes that are complete after these rows. `columns` has the values of each column, all of the same length. */
+  /**
+   * Adds rows and returns the bytes that are then complete. `columns` contains the values of each column; all columns
+   * have the same length.
+   */
   write(columns: readonly (readonly CellText[])[]): Uint8Array[]
   end(): Uint8Array[]
 }
 
-/** The format cannot store a value, or cannot store this many rows or columns. The message is for users. */
+/** The format cannot store a value, or not this many rows or columns. The message is for users. */
 export class UnencodableValueError extends Error {
   override readonly name = 'UnencodableValueError'
 }
@@ -28,18 +34,18 @@ export class UnencodableValueError extends Error {
 /** PRINTED_CSV is CSV with the values in the printed forms of their columns. */
 export type EncodedFormat = 'PARQUET' | 'ARROW' | 'XLSX' | 'PRINTED_CSV'
 
-/** The `workerData` of a thread, which encodes one file. */
+/** The `workerData` of an encoder thread, which encodes one file. */
 export interface EncoderJob {
   format: EncodedFormat
   columns: readonly ExportedColumn[]
-  /** Bytes of CSV that become one row group or record batch. */
+  /** The bytes of CSV that become one row group or record batch. */
   batchBytes: number
 }
 
-/** Commands to the thread: CSV without its header, in order. */
+/** Commands to the thread: parts of the CSV in order, without its header, and the end. */
 export type EncoderCommand = { kind: 'rows'; bytes: Uint8Array } | { kind: 'end' }
 
-/** Messages of the thread. It sends `ready` for each command `rows`, when it can take the next one. */
+/** Messages from the thread. For each command `rows`, it sends `ready` when it can take the next one. */
 export type EncoderMessage =
   | { kind: 'bytes'; memory: ArrayBuffer }
   | { kind: 'ready' }

@@ -3,8 +3,8 @@ import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts
 import { fixedDecimalOf, mapCells, parseDays, parseFloatText, parseMicroseconds, parseUnscaled } from './typed-cells.ts'
 
 /**
- * Encodes rows as Parquet, one row group for each call of `write`. Decimals without a fixed number of digits, and JSON,
- * are texts.
+ * Encodes rows as Parquet, one row group per call of `write`. JSON, and decimals without a fixed number of digits,
+ * become texts.
  */
 export function parquetEncoder(columns: readonly ExportedColumn[]): FileEncoder {
   const bytes = new ByteWriter()
@@ -17,7 +17,7 @@ export function parquetEncoder(columns: readonly ExportedColumn[]): FileEncoder 
   const takeBytes = (): Uint8Array[] => {
     if (bytes.index === 0) return []
     const encoded = bytes.getBytes().slice()
-    // `offset`, the position in the file, goes on.
+    // `offset`, the position in the file, must continue, so only the buffer is reset.
     bytes.index = 0
     return [encoded]
   }

@@ -1,6 +1,6 @@
 import { type CellText, type ExportedColumn, UnencodableValueError } from './exported-column.ts'
 
-/** The most digits of a decimal in Parquet and Arrow. */
+/** The maximum digits of a decimal in Parquet and Arrow. */
 const maxDecimalDigits = 38
 
 export interface FixedDecimal {
@@ -8,17 +8,23 @@ export interface FixedDecimal {
   scale: number
 }
 
-/** Returns the digits of a decimal column; undefined if Parquet and Arrow must store it as text to keep every digit. */
+/**
+ * Returns the precision and scale of a decimal column. Returns undefined if Parquet and Arrow must store it as text to
+ * keep all digits.
+ */
 export function fixedDecimalOf({ dataType, precision, scale = 0 }: ExportedColumn): FixedDecimal | undefined {
   if (dataType !== 'DECIMAL' || precision === undefined) return undefined
   return precision <= maxDecimalDigits && scale >= 0 && scale <= precision ? { precision, scale } : undefined
 }
 
-/** Maps the cells that are not NULL. */
+/** Converts the cells that are not NULL. */
 export const mapCells = <T>(cells: readonly CellText[], parse: (text: string) => T): (T | null)[] =>
   cells.map((cell) => (cell === null ? null : parse(cell)))
 
-/** Returns a decimal without its point: `12.50` with scale 2 is 1250n. Throws UnencodableValueError for NaN and Infinity. */
+/**
+ * Returns a decimal without its point: `12.50` with scale 2 is 1250n. Throws UnencodableValueError for NaN and
+ * Infinity.
+ */
 export function parseUnscaled(text: string, scale: number, column: string): bigint {
   const match = /^([+-]?\d*)(?:\.(\d*))?$/.exec(text)
   if (!match) throw cannotHold(text, column)
@@ -32,14 +38,17 @@ export const parseFloatText = (text: string): number =>
 
 export const dayMilliseconds = 86_400_000
 
-/** Returns the days from 1970-01-01. Years before 1 have the suffix `BC`, and years beyond 9999 have more digits. */
+/**
+ * Returns the days since 1970-01-01. In the text, years before 1 have the suffix `BC`, and years after 9999 have more
+ * digits.
+ */
 export function parseDays(text: string, column: string): number {
   const match = /^(\d{4,})-(\d\d)-(\d\d)( BC)?$/.exec(text)
   if (!match) throw cannotHold(text, column)
   return daysOf(match[1]!, match[2]!, match[3]!, match[4] !== undefined)
 }
 
-/** Returns the microseconds from 1970-01-01T00:00:00 in UTC. */
+/** Returns the microseconds since 1970-01-01T00:00:00 UTC. */
 export function parseMicroseconds(text: string, column: string): bigint {
   const match =
     /^(\d{4,})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:(Z)|([+-])(\d\d)(?::?(\d\d))?(?::?(\d\d))?)?( BC)?$/.exec(
@@ -62,7 +71,8 @@ export function parseMicroseconds(text: string, column: string): bigint {
 
 function daysOf(year: string, month: string, day: string, isBeforeChrist: boolean): number {
   const signedYear = isBeforeChrist ? 1 - Number(year) : Number(year)
-  // Date covers 275,760 years in each direction; the Gregorian calendar repeats after 400 years, which have 146,097 days.
+  // JavaScript's Date covers 275,760 years in each direction. The Gregorian calendar repeats every 400 years, which
+  // have 146,097 days, so other years are shifted by such cycles.
   const cycles = Math.floor(signedYear / 400)
   const date = new Date(0)
   date.setUTCFullYear(signedYear - cycles * 400, Number(month) - 1, Number(day))

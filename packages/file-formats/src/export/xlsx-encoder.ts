@@ -3,20 +3,20 @@ import { PassThrough } from 'node:stream'
 import { ZipFile } from 'yazl'
 import { type CellText, type ExportedColumn, UnencodableValueError } from './exported-column.ts'
 
-/** Rows of a sheet, its header included. */
+/** The maximum rows of a sheet, including its header. */
 export const maxSheetRows = 1_048_576
 const maxSheetColumns = 16_384
-/** Characters of a cell (https://support.microsoft.com/office/excel-specifications-and-limits). */
+/** The maximum characters of a cell (https://support.microsoft.com/office/excel-specifications-and-limits). */
 const maxCellLength = 32_767
-/** Excel keeps 15 significant digits of a number. Longer whole numbers, which may be codes, are stored as text. */
+/** Excel keeps 15 significant digits of a number. Longer integers, which may be codes, are stored as text. */
 const exactDigits = 15
 
 const numberTypes = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
 const [dateStyle, timestampStyle] = [1, 2]
 
 /**
- * Writes rows as a workbook with one sheet. Numbers, booleans and dates have their types in Excel; texts are never formulas. The
- * caller reads `output` while it writes.
+ * Writes rows as a workbook with one sheet. Numbers, booleans and dates have their Excel types, and texts are never
+ * formulas. The caller must read `output` while it writes.
  */
 export class WorkbookWriter {
   readonly output: NodeJS.ReadableStream
@@ -24,7 +24,7 @@ export class WorkbookWriter {
   readonly #sheet = new PassThrough()
   #rows = 0
 
-  /** Throws UnencodableValueError for more columns than a sheet can have. */
+  /** Creates a writer. Throws UnencodableValueError for more columns than a sheet can have. */
   constructor(columns: readonly ExportedColumn[]) {
     if (columns.length > maxSheetColumns)
       throw new UnencodableValueError(
@@ -38,7 +38,10 @@ export class WorkbookWriter {
     this.output = zip.outputStream
   }
 
-  /** Resolves when the bytes were taken. Throws UnencodableValueError for a row or a value that a sheet cannot hold. */
+  /**
+   * Writes rows. Resolves when the bytes have been taken. Throws UnencodableValueError for a row or value that a sheet
+   * cannot store.
+   */
   async write(cells: readonly (readonly CellText[])[]): Promise<void> {
     let xml = this.#rows === 0 ? this.#sheetHead() : ''
     const rows = cells[0]!.length
@@ -92,7 +95,7 @@ function cellXml(cell: CellText, { name, dataType }: ExportedColumn): string {
 }
 
 const firstSerialDay = Date.UTC(1899, 11, 30)
-/** Excel counts a 29 February 1900 that did not exist, so earlier dates are texts. */
+/** Excel counts a 29 February 1900, which did not exist, so earlier dates become texts. */
 const firstExactDate = '1900-03-01'
 
 function serialDate(text: string): number | undefined {
@@ -114,8 +117,8 @@ const textCell = (text: string): string =>
   `<c t="inlineStr"><is><t xml:space="preserve">${escapeXml(text)}</t></is></c>`
 
 /**
- * Escapes a text for XML. Control characters and halves of surrogate pairs, which XML cannot contain, become `_xHHHH_` (ECMA-376,
- * ST_Xstring); the underscore of a text that already looks like this becomes `_x005F_`.
+ * Escapes a text for XML. Control characters and halves of surrogate pairs, which XML cannot contain, become `_xHHHH_`
+ * (ECMA-376, ST_Xstring). The underscore of a text that already looks like this becomes `_x005F_`.
  */
 function escapeXml(text: string): string {
   return text
@@ -128,7 +131,7 @@ function escapeXml(text: string): string {
     )
 }
 
-/** The earliest time of a ZIP entry: two exports of the same rows are the same file. */
+/** The earliest possible time of a ZIP entry. With a fixed time, two exports of the same rows are identical files. */
 const mtime = new Date(1980, 0, 1)
 const xmlHeader = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 const main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'
@@ -136,7 +139,7 @@ const officeRelations = 'http://schemas.openxmlformats.org/officeDocument/2006/r
 const packageRelations = 'http://schemas.openxmlformats.org/package/2006/relationships'
 const contentType = 'application/vnd.openxmlformats-officedocument.spreadsheetml'
 
-/** The parts of a workbook except its sheet (ECMA-376, part 1). */
+/** The parts of a workbook other than its sheet (ECMA-376, part 1). */
 const fixedParts = {
   '[Content_Types].xml': `${xmlHeader}<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="${contentType}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="${contentType}.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="${contentType}.styles+xml"/></Types>`,
   '_rels/.rels': `${xmlHeader}<Relationships xmlns="${packageRelations}"><Relationship Id="rId1" Type="${officeRelations}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,

@@ -2,27 +2,27 @@ import type { UploadFormat } from './detect-format.ts'
 import type { UploadOptions, WrittenDialect } from './upload-options.ts'
 import type { UploadLimits } from '../spool/upload-limits.ts'
 
-/** The job that starts the thread. The sender keeps ownership of all descriptors. */
+/** The job with which a conversion thread starts. The sender keeps ownership of all descriptors. */
 export interface NormaliseJob {
   name: string
   source: number
   size: number
   spool: number
-  /** The descriptor for the first rejected rows, one JSON text per line. */
+  /** The descriptor of the file for the first rejected rows, one JSON text per line. */
   rejects: number
   /** The directory for the thread's temporary files. */
   directory: string
   options: UploadOptions
-  /** Only this many bytes of the rows are needed, from the start. */
+  /** The number of bytes of rows that are needed from the start. Absent: all. */
   firstBytes?: number
-  /** The only accepted format; another one is refused as soon as it is recognised. */
+  /** The only accepted format. Another format is rejected as soon as it is recognised. */
   expectedFormat?: UploadFormat
   limits: UploadLimits
 }
 
-/** A sheet of a workbook, as users choose it. */
+/** A sheet of a workbook, as users select it. */
 export interface FoundSheet {
-  /** Its position among the sheets with cells, from 1, including hidden sheets. */
+  /** The position among the sheets with cells, from 1, including hidden sheets. */
   number: number
   name: string
   isHidden: boolean
@@ -33,16 +33,19 @@ export interface FoundSheet {
 export interface NormalisedFile {
   format: UploadFormat
   size: number
-  /** The formats found, outermost first, as text. */
+  /** The formats that were found, outermost first, as text. */
   notices: string[]
   dialect?: WrittenDialect
   sheets?: FoundSheet[]
-  /** Whether only columns that occur in some record are present. */
+  /** True if only columns that occur in some record are present. */
   sparse?: boolean
   complete: boolean
-  /** Number of rejected rows, including those that are not stored. */
+  /** The number of rejected rows, including those that are not stored. */
   rejected: number
-  /** Number of rows in the spool, possibly including its header; absent if they were not counted. */
+  /**
+   * The number of rows in the spool file (temporary file), possibly including its header. Absent if they were not
+   * counted.
+   */
   written?: number
 }
 

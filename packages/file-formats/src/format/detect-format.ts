@@ -7,7 +7,7 @@ export const detectionBytes = 64 * 1024
 
 const uploadAdvice = 'upload CSV, JSON, Excel (.xlsx) or Parquet, or one of these in gzip or ZIP'
 
-/** File types that users upload by mistake, by their first bytes as latin1. */
+/** File types that users upload by mistake, by their first bytes in Latin-1. */
 const unsupportedSignatures: readonly [string, string][] = [
   ['%PDF-', 'a PDF document'],
   ['7z\xbc\xaf\x27\x1c', 'a 7z archive'],
@@ -26,8 +26,8 @@ const unsupportedSignatures: readonly [string, string][] = [
 const tarMark = 257
 
 /**
- * Detects the type of an upload that begins with `start` by its content, never by its name. Throws SourceProblem
- * NOT_SUPPORTED, OLD_EXCEL, EXCEL_PROTECTED or the errors of `textEncoding`.
+ * Detects the type of an upload from its first bytes `start`, never from its name. Throws SourceProblem NOT_SUPPORTED,
+ * OLD_EXCEL, EXCEL_PROTECTED or the errors of `textEncoding`.
  */
 export function detectFormat(start: Buffer, name: string, declared?: string): FileContent {
   const head = start.subarray(0, 512).toString('latin1')
@@ -49,21 +49,24 @@ export function detectFormat(start: Buffer, name: string, declared?: string): Fi
 
 const archiveSignatures = ['\x1f\x8b', 'PK\x03\x04', 'PK\x05\x06']
 
-/** Whether a file that begins with `start` is gzip or ZIP; four bytes are enough. */
+/** True if a file that starts with `start` is gzip or ZIP. Four bytes suffice. */
 export function isPacked(start: Buffer): boolean {
   const head = start.toString('latin1', 0, 4)
   return archiveSignatures.some((magic) => head.startsWith(magic))
 }
 
 /**
- * Returns whether a file begins like Parquet: with `PAR1`, and bytes after it that are not text. A CSV header can also begin with
+ * True if a file starts like Parquet: with `PAR1` and then bytes that are not text. A CSV header can also start with
  * `PAR1`.
  */
 function isParquet(head: string): boolean {
   return head.startsWith('PAR1') && (head.length < 12 || [...head].some((character) => character < '\t'))
 }
 
-/** Returns the problem for Microsoft's older container: a workbook with a password, or one from before 2007. */
+/**
+ * Returns the problem for a file in Microsoft's older container format: a workbook with a password, or one from before
+ * 2007.
+ */
 function compoundFileProblem(start: Buffer, name: string): SourceProblem {
   if (start.includes(Buffer.from('EncryptedPackage', 'utf16le'))) return isProtected(name)
   const text = `${name} is an Excel workbook in the format before 2007 (.xls), or another old document of Microsoft Office; save it as .xlsx and upload that file. If it is protected with a password, remove the password first.`
@@ -73,10 +76,10 @@ function compoundFileProblem(start: Buffer, name: string): SourceProblem {
 const isProtected = (name: string) =>
   new SourceProblem('EXCEL_PROTECTED', `${name} is protected with a password; save it without one and upload it again.`)
 
-/** The format that a pipeline reads. Everything except Parquet is converted to text, which is DELIMITED. */
+/** The format that a pipeline reads. All formats except Parquet are converted to delimited text. */
 export type UploadFormat = 'DELIMITED' | 'PARQUET'
 
-/** Throws SourceProblem PARQUET_UPLOADED or NOT_PARQUET if only the other format is wanted. */
+/** Throws SourceProblem PARQUET_UPLOADED or NOT_PARQUET if the format is not the expected one. */
 export function assertFormat(format: UploadFormat, expectedFormat: UploadFormat | undefined, name: string): void {
   if (expectedFormat === undefined || expectedFormat === format) return
   if (format === 'PARQUET') {

@@ -2,26 +2,31 @@ import type { DataType } from '@sluice/contracts'
 import type { ColumnOptions } from '../delimited/dialect/delimited-options.ts'
 
 export interface UploadOptions {
-  /** A label that TextDecoder knows, such as `windows-1252`; applies to text without a byte order mark. */
+  /**
+   * The encoding, as a label that TextDecoder knows, such as `windows-1252`. Applies to text without a byte order mark.
+   */
   encoding?: string
-  /** The file inside a ZIP archive that holds the rows. */
+  /** The name of the file inside a ZIP archive that contains the rows. */
   entry?: string
   sheet?: string
   /** The position of the sheet among the sheets with cells, from 1. */
   sheetNumber?: number
-  /** The key of a JSON document under which the rows are, where several keys hold arrays of objects. */
+  /** The key of a JSON document that contains the rows. Needed if several keys contain arrays of objects. */
   rowsUnder?: string
-  /** The columns as users describe them. They take precedence over the types that the source declares. */
+  /** The columns as users describe them. They take precedence over types that the source declares. */
   columns?: readonly ColumnOptions[]
 }
 
-/** The dialect of a spool that this process wrote, in the terms of packages/file-formats/src/delimited/OPTIONS.md. It takes precedence over any guess. */
+/**
+ * The dialect of a spool file (temporary file) that this process wrote, in the terms of
+ * packages/file-formats/src/delimited/OPTIONS.md. It replaces detection.
+ */
 export interface WrittenDialect {
   delimiter: 'COMMA'
   quote: 'DOUBLE'
   escape: 'DOUBLED'
   decimal: 'POINT'
-  /** Absent if the header is to be detected as in any other file. */
+  /** Absent if the header must be detected as in any other file. */
   headerRow?: true
   headerLines?: 1
   skipLines?: 0
@@ -39,7 +44,7 @@ export interface DeclaredColumn {
   hasValidJson?: true
 }
 
-/** Returns the given columns, and adds the declared types of columns that have no given type. */
+/** Returns the given columns, with the declared types added for columns without a given type. */
 export function addDeclared(
   declarations: readonly ColumnOptions[],
   declared: readonly DeclaredColumn[],

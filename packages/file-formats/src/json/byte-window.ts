@@ -4,16 +4,16 @@ import type { ByteSource } from '../spool/byte-source.ts'
 import { wasmJson } from './wasm-json.ts'
 
 /**
- * A section of a stream that is long enough for the current read, in the memory of the compiled scanner. Growing drops the bytes before
- * `from`. Dispose of a window before you create the next one.
+ * The part of a stream that the current read needs, in the memory of the WebAssembly scanner. Growing discards the
+ * bytes before `from`. Dispose of a window before you create the next one, because they share that memory.
  */
 export class ByteWindow implements AsyncDisposable {
   readonly bytes: Buffer = wasmJson.window
   from = 0
   end = 0
-  /** Whether the stream ends at `end`. */
+  /** True if the stream ends at `end`. */
   complete = false
-  /** Whether the bytes between `from` and `end` are known to be UTF-8. */
+  /** True if the bytes between `from` and `end` are known to be valid UTF-8. */
   clean = true
   readonly #chunks: AsyncIterator<Buffer>
   #forgotten = 0
@@ -23,7 +23,10 @@ export class ByteWindow implements AsyncDisposable {
     this.#chunks = source.chunks()[Symbol.asyncIterator]()
   }
 
-  /** Reads until the window holds twice as much, so that a long record is not scanned repeatedly. Returns false at the end. */
+  /**
+   * Reads until the window contains twice as many bytes, so that a long record is not scanned too often. Returns false
+   * at the end of the stream.
+   */
   async grow(): Promise<boolean> {
     if (this.complete) return false
     this.#forget()
@@ -40,7 +43,7 @@ export class ByteWindow implements AsyncDisposable {
     return true
   }
 
-  /** Returns the position of the window in the stream; all numbers start at 1. */
+  /** Returns the position in the stream for a position in the window. Lines and bytes are counted from 1. */
   place(position: number): { line: number; byte: number } {
     return { line: this.#lines + countLines(position) + 1, byte: this.#forgotten + position + 1 }
   }
@@ -65,7 +68,7 @@ export class ByteWindow implements AsyncDisposable {
     wasmJson.usedBytes = Math.max(wasmJson.usedBytes, length)
   }
 
-  /** Returns the end without the first bytes of a truncated character. */
+  /** Returns the end of the window, moved back if it would cut a UTF-8 character. */
   #wholeCharacters(): number {
     if (this.complete) return this.end
     for (let back = 1; back <= 3 && back <= this.end; back++) {
@@ -79,7 +82,7 @@ export class ByteWindow implements AsyncDisposable {
 
 const { run } = wasmJson
 
-/** Counts the line feeds before a position of the window. */
+/** Counts the line feeds before a position in the window. */
 const countLines = (to: number): number => run.countLines(run.IN.value, run.IN.value + to)
 
 interface JsonPosition {

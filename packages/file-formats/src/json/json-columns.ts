@@ -5,17 +5,20 @@ import { wasmJson } from './wasm-json.ts'
 
 export const SEEN_PLAIN = 1
 export const SEEN_NESTED = 2
-/** Marks a text that begins like a date. */
+/** Bits for kinds of values. SEEN_DATE: a text that starts like a date. */
 export const SEEN_DATE = 4
 export const SEEN_TEXT = 8
 
-/** Maximum number of remembered key spellings: a key can be escaped in very many ways. */
+/** The maximum number of cached key spellings. A key can be escaped in very many ways. */
 const maxSpellings = 10_000
 
-/** The keys of all objects as columns, in the order of their first appearance. The compiled scanner has one set of columns at a time. */
+/**
+ * Maps the keys of all objects to columns, in the order of their first appearance. The WebAssembly scanner has one set
+ * of columns at a time.
+ */
 export class JsonColumns {
   readonly labels: string[] = []
-  /** Bits for the kinds of values found in each column. */
+  /** Bits for the kinds of values in each column. */
   readonly seen = wasmJson.seen
   readonly #name: string
   readonly #byLabel = new Map<string, number>()
@@ -29,8 +32,8 @@ export class JsonColumns {
   }
 
   /**
-   * Returns the column of the key with this spelling, and adds a new column if necessary; -1 if the key is not UTF-8.
-   * Throws SourceProblem TOO_MANY_COLUMNS or JSON_BROKEN.
+   * Returns the column for the key with this spelling. Adds a column for a new key. Returns -1 if the key is not valid
+   * UTF-8. Throws SourceProblem TOO_MANY_COLUMNS or JSON_BROKEN.
    */
   #indexOf(from: number, to: number): number {
     const bytes = wasmJson.window
@@ -45,7 +48,10 @@ export class JsonColumns {
     return index
   }
 
-  /** Returns the types that the source declares: texts stay texts, except for dates; objects and arrays are JSONB. */
+  /**
+   * Returns the types that JSON itself declares: texts stay texts, except dates; objects and arrays are JSONB. Other
+   * types are inferred.
+   */
   declared(): DeclaredColumn[] {
     return this.labels.flatMap((label, index): DeclaredColumn[] => {
       const seen = this.seen[index]!
@@ -54,7 +60,7 @@ export class JsonColumns {
     })
   }
 
-  /** Returns the index of the column of a key, which is spelled as in the file. Adds a column for a new key. */
+  /** Returns the index of a key's column. `spelling` is the key as written in the file. Adds a column for a new key. */
   #column(spelling: string): number {
     const label = JSON.parse(`"${spelling}"`) as string
     const knownIndex = this.#byLabel.get(label)

@@ -16,7 +16,9 @@ import {
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
 
-/** A position in a JSON document. It moves over whole tokens and values only and reads more bytes when it needs them. */
+/**
+ * A position in a JSON document. It moves only over whole tokens and values, and reads more bytes when it needs them.
+ */
 export class JsonCursor {
   readonly window: ByteWindow
   readonly name: string
@@ -28,7 +30,7 @@ export class JsonCursor {
     this.recordBytes = recordBytes
   }
 
-  /** Returns the next byte that is not white space, without consuming it; undefined at the end. */
+  /** Returns the next byte that is not white space without consuming it, or undefined at the end. */
   async peek(): Promise<number | undefined> {
     const { window } = this
     for (;;) {
@@ -45,7 +47,7 @@ export class JsonCursor {
     this.window.from++
   }
 
-  /** Reads a key with its colon. */
+  /** Reads a key and the colon after it. Returns the key. */
   async key(): Promise<string> {
     await this.peek()
     const { window } = this
@@ -56,7 +58,7 @@ export class JsonCursor {
     return key
   }
 
-  /** Skips a value. Returns its first byte, and the first byte after that and white space. */
+  /** Skips a value. Returns the value's first byte, and the first byte after the value and white space. */
   async skipValue(): Promise<[number, number]> {
     await this.peek()
     const { window } = this
@@ -66,7 +68,7 @@ export class JsonCursor {
     return [bytes[from]!, bytes[afterSpace(bytes, from + 1, end)]!]
   }
 
-  /** Skips a value that is too long to keep in memory. Only its quotes and brackets are parsed. */
+  /** Skips a value that is too long for memory. Only its quotes and brackets are parsed. */
   async skipLongValue(): Promise<void> {
     const { window } = this
     let depth = 0
@@ -94,7 +96,10 @@ export class JsonCursor {
     }
   }
 
-  /** Reads more of a token that starts at the window's start. Throws SourceProblem if it is too long or if the stream ends. */
+  /**
+   * Reads more of a token that starts at the window's start. Throws SourceProblem if the token is too long or the
+   * stream ends.
+   */
   async more(): Promise<void> {
     const { window } = this
     if (window.end - window.from > this.recordBytes) {

@@ -17,7 +17,7 @@ const BATCH_IS_FULL = 1
 const { run, out } = wasmJson
 const windowStart = run.IN.value
 
-/** Reads JSON objects in the window of the compiled scanner, and writes them as lines of delimited text. */
+/** Reads JSON objects in the window of the WebAssembly scanner, and writes them as lines of delimited text. */
 class JsonRecord {
   readonly columns: JsonColumns
 
@@ -26,12 +26,17 @@ class JsonRecord {
     run.emptyOut()
   }
 
-  /** Reads the object that begins at `from`. Returns the position after it, NEEDS_MORE or INVALID_JSON. The last value of a duplicate key counts. */
+  /**
+   * Reads the object that starts at `from`. Returns the position after it, NEEDS_MORE or INVALID_JSON. Of duplicate
+   * keys, the last value counts.
+   */
   read(from: number, end: number): number {
     return positionOf(run.readObject(windowStart + from, windowStart + end))
   }
 
-  /** Why the object that was read last cannot be stored, although it is valid JSON, and the key at fault. */
+  /**
+   * Returns the reason why the last read object cannot be stored although it is valid JSON, and the key of the value.
+   */
   unfit(): { reason: string; column: string } {
     const marks = run.unfitMarks.value
     const reason =
@@ -43,7 +48,7 @@ class JsonRecord {
     return { reason, column: this.columns.labels[run.unfitColumn.value]! }
   }
 
-  /** Writes the object that was read last, which has so many bytes. Returns false if it is unfit. */
+  /** Writes the last read object, which has `length` bytes. Returns false if it cannot be stored. */
   write(writer: SpoolWriter, length: number): boolean {
     let outcome = run.writeRow(length)
     if (outcome === BATCH_IS_FULL) {
@@ -53,19 +58,19 @@ class JsonRecord {
     return outcome === WRITTEN
   }
 
-  /** Moves the written lines to the spool. */
+  /** Moves the written lines to the spool file (temporary file). */
   flush(writer: SpoolWriter): void {
     writer.put(out.subarray(0, run.outEnd.value - run.OUT.value))
     run.emptyOut()
   }
 }
 
-/** Whether a record is UTF-8. Called only if the bytes around it are not known to be UTF-8. */
+/** True if a record is valid UTF-8. Called only if the bytes around it are not known to be. */
 const isUtf8Range = (bytes: Buffer, from: number, to: number): boolean => isUtf8(bytes.subarray(from, to))
 
 /**
- * One pass over the objects of a text. It writes a line for each object until an object has a key that the header lacks.
- * From then on it only collects keys, and `late` says that another pass is necessary.
+ * One pass over the objects of a text. Writes a line per object until an object has a key that the header lacks. From
+ * then on, it only collects keys, and `late` requests another pass.
  */
 export class JsonPass {
   readonly record: JsonRecord
@@ -75,7 +80,7 @@ export class JsonPass {
   readonly #output: RowOutput | undefined
   readonly #width: number
 
-  /** If `output` is absent, the pass only collects keys. */
+  /** Creates a pass. Without `output`, it only collects keys. */
   constructor(columns: JsonColumns, output?: RowOutput) {
     this.record = new JsonRecord(columns)
     this.#output = output
@@ -86,7 +91,7 @@ export class JsonPass {
     return this.#output !== undefined && !this.late
   }
 
-  /** Takes the object that was read last, which lies between two positions of the window. */
+  /** Processes the last read object, which is between two positions of the window. */
   take(window: ByteWindow, from: number, to: number, line: () => number): void {
     const { record } = this
     this.rows++

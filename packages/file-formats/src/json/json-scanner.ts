@@ -1,6 +1,6 @@
 import { wasmJson } from './wasm-json.ts'
 
-/** Results of a scan that are not positions: the available bytes end too early, or they are not JSON. */
+/** Results of a scan instead of a position: the available bytes end too early, or they are not valid JSON. */
 export const NEEDS_MORE = -1
 export const INVALID_JSON = -2
 
@@ -10,7 +10,7 @@ export const OPEN_ARRAY = 91
 export const BACKSLASH = 92
 export const OPEN_OBJECT = 123
 
-/** Texts of the faults, in the order of assembly/json/scan-value.ts. */
+/** Descriptions of syntax errors, in the order of assembly/json/scan-value.ts. */
 const faultTexts = [
   'a key in double quotes is expected',
   'a key is not valid UTF-8',
@@ -35,21 +35,21 @@ export function afterSpace(bytes: Uint8Array, from: number, end: number): number
 const { run } = wasmJson
 const windowStart = run.IN.value
 
-/** Converts a result of the scanner, which is an address, to a position in the window. */
+/** Converts a scanner result, which is a memory address, to a position in the window. */
 export const positionOf = (result: number): number => (result < 0 ? result : result - windowStart)
 
 /**
- * Scans the JSON (strict RFC 8259) in the window of the compiled scanner without building values. Each scan returns the position after
- * the token, NEEDS_MORE or INVALID_JSON.
+ * Scans JSON (strict RFC 8259) in the window of the WebAssembly scanner without building values. Each scan returns the
+ * position after the token, NEEDS_MORE or INVALID_JSON.
  */
 export const jsonScanner = {
-  /** Scans any value at `from`, after optional white space. */
+  /** Scans a value at `from`, after optional white space. */
   value: (from: number, end: number): number => positionOf(run.scanValue(windowStart + from, windowStart + end)),
-  /** Scans a key and its colon. */
+  /** Scans a key and the colon after it. */
   key: (from: number, end: number): number => positionOf(run.scanKey(windowStart + from, windowStart + end)),
-  /** Scans a string from its opening quote on. */
+  /** Scans a string that starts with its opening quote. */
   string: (from: number, end: number): number => positionOf(run.scanString(windowStart + from, windowStart + end)),
-  /** After INVALID_JSON: the fault and its position. */
+  /** After INVALID_JSON: the description of the syntax error. */
   get fault(): string {
     return faultTexts[run.fault.value]!
   },

@@ -4,11 +4,11 @@ import { brokenJson, type ByteWindow, endsTooEarly } from './byte-window.ts'
 import { afterSpace, INVALID_JSON, jsonScanner, NEEDS_MORE, OPEN_OBJECT } from './json-scanner.ts'
 
 export type JsonShape =
-  /** One object per line. */
+  /** One object per line (NDJSON). */
   | { kind: 'LINES' }
-  /** Consecutive objects. */
+  /** Consecutive objects without separators. */
   | { kind: 'SEQUENCE' }
-  /** The elements of an array: the whole document, or the value of one of its keys. */
+  /** The elements of an array: either the whole document, or the value of one of its keys. */
   | { kind: 'ARRAY'; key?: string }
 
 const [OPEN_ARRAY, CLOSE_ARRAY, COMMA] = [91, 93, 44]
@@ -24,9 +24,10 @@ interface ShapeSample {
 }
 
 /**
- * Examines the start of a text. A single object is one row, unless it contains arrays of objects: then the rows are in the
- * only such array, or in the named one. If the source is cut short, only the part before the cut is examined. Throws
- * SourceProblem JSON_BROKEN, JSON_AMBIGUOUS or ROWS_NOT_FOUND.
+ * Determines how the rows are arranged, from the start of a text. A document with a single object is one row, unless it
+ * contains arrays of objects: then the rows are in the only such array, or in the one that the options name. If the
+ * source is truncated, only the part before the cut is examined. Throws SourceProblem JSON_BROKEN, JSON_AMBIGUOUS or
+ * ROWS_NOT_FOUND.
  */
 export async function jsonShape(look: ShapeSample): Promise<JsonShape> {
   const { window, name, recordBytes } = look
@@ -62,7 +63,7 @@ function shapeOfSeveral({ bytes }: ByteWindow, start: number, after: number, nex
   return { kind: inOneLine && lineEnds ? 'LINES' : 'SEQUENCE' }
 }
 
-/** Returns whether one of the first lines is a complete JSON object. */
+/** True if one of the first lines is a complete JSON object. */
 function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
   let from = 0
   for (let lines = 0; lines < linesLookedAt && from < end; lines++) {
@@ -77,7 +78,7 @@ function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
   return false
 }
 
-/** Returns the shape of a document that is one object; only its examined start may be available. */
+/** Returns the shape of a document that is a single object. Possibly only its start is available. */
 function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isCut: boolean): JsonShape {
   const arrays = arraysUnderKeys(window, start)
   if (rowsUnder !== undefined) {
@@ -88,7 +89,7 @@ function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isC
     )
   }
   const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
-  // One line may be a document or the only row; only this case checks the file name.
+  // A single line may be a document or the only row of NDJSON. Only in this case, the file name decides.
   if (/\.(ndjson|jsonl)\b/i.test(name) && (window.complete || isCut)) return { kind: 'LINES' }
   if (first && second) throw ambiguousArraysProblem(name, first.key, second.key)
   return first ? { kind: 'ARRAY', key: first.key } : { kind: 'SEQUENCE' }
@@ -99,7 +100,7 @@ export function ambiguousArraysProblem(name: string, one: string, other: string)
   return new SourceProblem('JSON_AMBIGUOUS', text)
 }
 
-/** Returns the keys of arrays that are empty or begin with an object. */
+/** Returns the keys with arrays that are empty or start with an object. */
 function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: string; empty: boolean }[] {
   const arrays: { key: string; empty: boolean }[] = []
   let position = start

@@ -11,14 +11,14 @@ import { JsonPass } from './json-record.ts'
 import { type JsonShape, jsonShape } from './json-shape.ts'
 import { walkArray, walkLines, walkSequence } from './walk-values.ts'
 
-/** Number of bytes at the start from which the first header is made. */
+/** The number of bytes at the start from which the first header is made. */
 const guessedFrom = 1024 * 1024
 
 type JsonFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'>
 
 /**
- * Writes the objects of a JSON text in UTF-8 as lines of delimited text. The keys at the start determine the header. If a
- * later object has another key, the function reads only the keys of the rest and then writes everything again.
+ * Writes the objects of a UTF-8 JSON text as lines of delimited text. The keys at the start determine the header. If a
+ * later object has another key, reads only the keys of the rest, and then writes everything again.
  */
 export async function writeJson(
   source: ByteSource,
@@ -42,7 +42,7 @@ export async function writeJson(
     records = pass.rows
     if (!pass.late) break
   }
-  // An incomplete record may lack keys, so the columns cannot be taken from it.
+  // An incomplete record may lack keys, so the columns cannot be derived from it.
   if (records === 0 && !complete)
     throw new SourceProblem(
       'PREVIEW_TOO_LARGE',

@@ -8,10 +8,13 @@ import { type ByteWindow, formatBytes } from './byte-window.ts'
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
 const ARRAY_END = -3
-/** A value was taken, and the window ends before the comma or bracket that follows the value. */
+/** The value was processed, and the window ends before the comma or bracket after it. */
 const VALUE_TAKEN = -4
 
-/** Takes consecutive objects up to the end of the text. A broken object ends the walk, because the start of the next object is unknown. */
+/**
+ * Processes consecutive objects up to the end of the text. A broken object ends the walk with an error, because the
+ * start of the next object is unknown.
+ */
 export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   while ((await cursor.peek()) !== undefined) {
     if (takeRun(cursor, pass, false) !== NEEDS_MORE || cursor.window.from === cursor.window.end) continue
@@ -21,8 +24,8 @@ export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<
 }
 
 /**
- * Takes the elements of the document's array, or of the array under one of its keys. The rest of the document must be
- * valid too. `forbidOtherArrays` forbids another array of objects under another key.
+ * Processes the elements of the document's array, or of the array under one of its keys. The rest of the document must
+ * be valid too. With `forbidOtherArrays`, throws for another array of objects under another key.
  */
 export async function walkArray(
   cursor: JsonCursor,
@@ -58,7 +61,7 @@ async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   }
 }
 
-/** Whether the value at the window's start exceeds the maximum length of a record. */
+/** True if the value at the window's start exceeds the maximum length of a record. */
 const isTooLong = ({ window, recordBytes }: JsonCursor): boolean => window.end - window.from > recordBytes
 
 async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void> {
@@ -74,8 +77,8 @@ async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void
 }
 
 /**
- * Takes rows while the window contains complete ones. They are the elements of an array up to its end if `separated` is set,
- * otherwise objects that follow each other without commas.
+ * Processes rows while the window contains complete ones. With `separated`, they are the elements of an array, up to
+ * its end; otherwise, they are consecutive objects without commas.
  */
 function takeRun(
   cursor: JsonCursor,
@@ -110,7 +113,7 @@ function takeRun(
   }
 }
 
-/** Moves to the position after the colon of a key of the document's object. */
+/** Moves to the position after a key of the document's object and its colon. */
 async function findKey(cursor: JsonCursor, key: string): Promise<void> {
   await cursor.expect(OPEN_OBJECT)
   while ((await cursor.key()) !== key) {
@@ -137,7 +140,7 @@ function notRows({ name }: JsonCursor, line: number): SourceProblem {
 
 const LF = 10
 
-/** Takes one object from each line. An invalid line is rejected and affects no other line; blank lines are skipped. */
+/** Processes one object per line. An invalid line is rejected and does not affect other lines. Skips blank lines. */
 export async function walkLines(window: ByteWindow, pass: JsonPass, recordBytes: number): Promise<void> {
   let line = 1
   do {
@@ -182,7 +185,7 @@ function takeLine(
   pass.take(window, from, end, () => line)
 }
 
-/** Skips a line that is too long for memory. */
+/** Rejects and skips a line that is too long for memory. */
 async function skipLine(window: ByteWindow, pass: JsonPass, line: number, recordBytes: number): Promise<void> {
   pass.reject(window, window.from, window.end, line, `is longer than ${formatBytes(recordBytes)}`)
   do {

@@ -4,7 +4,7 @@ interface WasmGlobal {
   readonly value: number
 }
 
-/** The exports of assembly/json/json-scanner.ts. Positions are addresses in its memory. */
+/** The exports of assembly/json/json-scanner.ts. Positions are addresses in the scanner's memory. */
 interface JsonExports {
   memory: { readonly buffer: ArrayBuffer }
   IN: WasmGlobal
@@ -29,7 +29,7 @@ interface JsonExports {
   forgetColumns(): void
   addColumn(from: number, length: number): void
   readObject(from: number, end: number): number
-  /** Returns 0, 1 if the area of written lines is full, or 2 if a value cannot be stored. */
+  /** Returns 0 for success, 1 if the area for written lines is full, or 2 if a value cannot be stored. */
   writeRow(bytes: number): number
   /** Returns 0 if the rest has no line end, 1 if the area of written lines is full, or 2 if the host must read the next line. */
   writeLines(from: number, end: number, longest: number): number
@@ -44,10 +44,10 @@ declare const WebAssembly: {
 
 type ColumnOfKey = (from: number, to: number) => number
 
-/** The compiled JSON scanner and its memory. It scans one text at a time. */
+/** The compiled WebAssembly JSON scanner and its memory. It scans one text at a time. */
 interface WasmJson {
   run: JsonExports
-  /** The area of the text. */
+  /** The memory area for the input text. */
   window: Buffer
   /** Bytes of the area that had a text so far. They take memory until the thread ends. */
   usedBytes: number
@@ -55,11 +55,14 @@ interface WasmJson {
   out: Buffer
   /** Bits for the kinds of values in each column. */
   seen: Uint8Array
-  /** Returns the column of the key between two positions of the window. Set by the owner of the columns. */
+  /**
+   * Returns the column for the key between two positions of the window. The current owner of the columns sets this
+   * function.
+   */
   columnOf: ColumnOfKey
 }
 
-/** The scanner reads up to 16 bytes after the end of the text. */
+/** The scanner reads up to 16 bytes beyond the end of the text. */
 const overreadBytes = 16
 
 function startJson(): WasmJson {
@@ -83,5 +86,5 @@ function startJson(): WasmJson {
   return wasm
 }
 
-/** The next text of the thread reuses its memory and its compiled code. */
+/** The scanner. The next text on this thread reuses its memory and compiled code. */
 export const wasmJson = startJson()

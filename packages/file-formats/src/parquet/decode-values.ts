@@ -6,10 +6,10 @@ import { readVarInt } from 'hyparquet/src/thrift.js'
 import { HybridReader } from './rle-hybrid.ts'
 import type { LeafType } from './schema.ts'
 
-/** The values of a page or a dictionary in one of two layouts, independent of their encoding. */
+/** The values of a page or dictionary, in one of two layouts. The layout does not depend on their Parquet encoding. */
 export type DecodedValues = FixedValues | ByteValues
 
-/** Values as in PLAIN encoding, little-endian and consecutive; booleans take a byte each. */
+/** Values of fixed width as in PLAIN encoding: little-endian and consecutive. A boolean takes one byte. */
 export interface FixedValues {
   count: number
   bytes: Uint8Array
@@ -21,21 +21,24 @@ export interface ByteValues {
   bytes: Uint8Array
   starts: Uint32Array
   lengths: Uint32Array
-  /** Faults of values, by index. */
+  /** Reasons why values cannot be stored, by index. */
   faults?: Map<number, string>
 }
 
-/** Bytes without annotation are not valid text. */
+/** Thrown if bytes without a type annotation are not valid UTF-8 text. */
 export class NotText extends Error {
   override readonly name = 'NotText'
 }
 
-/** Node's own pool of small buffers is not larger. */
+/** Buffers up to this size may come from Node's shared pool. */
 const smallBytes = 64 * 1024
 
 const physicalTypeWidths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
-/** Reads at most `maxBytes` values of a body. `longest` limits the output of encodings with shared prefixes. Throws on invalid bytes. */
+/**
+ * Reads at most `maxBytes` values of a page's body. `longest` limits the output of encodings with shared prefixes.
+ * Throws for invalid bytes.
+ */
 export function readValues(
   body: Uint8Array,
   encoding: Encoding,
@@ -99,7 +102,10 @@ function joinStreams(body: Uint8Array, width: number): Uint8Array {
   return bytes
 }
 
-/** Returns the positions of at most `maxBytes` values in their bytes. Throws RangeError if the page is damaged. */
+/**
+ * Returns the values of a page's body as positions in its bytes. Reads at most `maxBytes` values. Throws RangeError if
+ * the page is damaged.
+ */
 function readByteArrays(body: Uint8Array, encoding: Encoding, maxBytes: number, longest: number): ByteValues {
   if (encoding === 'PLAIN') return plainByteArrays(body, maxBytes)
   if (encoding === 'DELTA_BYTE_ARRAY') return joinPrefixes(body, maxBytes, longest)
@@ -117,7 +123,7 @@ function readByteArrays(body: Uint8Array, encoding: Encoding, maxBytes: number, 
 }
 
 function plainByteArrays(bytes: Uint8Array, maxBytes: number): ByteValues {
-  // A value has at least the four bytes of its length.
+  // A value takes at least the four bytes of its length.
   const maxValues = Math.min(maxBytes, bytes.length >> 2)
   const starts = new Uint32Array(maxValues)
   const lengths = new Uint32Array(maxValues)
@@ -136,8 +142,8 @@ function plainByteArrays(bytes: Uint8Array, maxBytes: number): ByteValues {
 }
 
 /**
- * Reads values that share their first bytes with the previous value. A few bytes may expand to very many, so the lengths are summed up
- * before any value is copied.
+ * Reads values that share their first bytes with the previous value. A few bytes may expand to very many, so the
+ * lengths are summed up before any value is copied.
  */
 function joinPrefixes(body: Uint8Array, maxBytes: number, longest: number): ByteValues {
   const prefixes = unpackDeltas(body, maxBytes, (count) => new Int32Array(count))
@@ -170,7 +176,7 @@ function joinPrefixes(body: Uint8Array, maxBytes: number, longest: number): Byte
   return { count, bytes, starts, lengths }
 }
 
-/** Reads all the deltas at the start of a body. Returns them and the position where they end. */
+/** Reads all deltas at the start of a body. Returns them and the position where they end. */
 function unpackDeltas<T extends Int32Array | BigInt64Array>(
   body: Uint8Array,
   maxBytes: number,
@@ -195,7 +201,7 @@ function unpackDeltas<T extends Int32Array | BigInt64Array>(
   return { values, end: reader.offset }
 }
 
-/** Finds the values that are invalid for their declared type in the warehouse. */
+/** Finds the values that are invalid for their type in the warehouse, and records the reasons. */
 function addTextFaults(values: ByteValues, { reading }: LeafType): ByteValues {
   if (reading.as !== 'text' && reading.as !== 'json' && reading.as !== 'text-or-hex') return values
   const { bytes, starts, lengths, count } = values
@@ -210,7 +216,7 @@ function addTextFaults(values: ByteValues, { reading }: LeafType): ByteValues {
     for (; position + 4 <= end; position += 4) {
       const word = view.getInt32(position)
       total |= word
-      // The highest bit of a byte is set if the byte is 0.
+      // Sets the highest bit of a byte if the byte is 0.
       less |= (word - 0x01010101) & ~word
     }
     for (; position < end; position++) {
@@ -242,7 +248,7 @@ function jsonFault(bytes: Uint8Array, start: number, end: number): string | unde
   }
 }
 
-/** Frees the memory of values at once, before garbage collection. No code may read the values afterwards. */
+/** Frees the memory of values immediately instead of at garbage collection. The values must not be read afterwards. */
 export function freeValues(values: DecodedValues): void {
   freeBuffer(values.bytes)
   if (!('starts' in values)) return
@@ -250,7 +256,7 @@ export function freeValues(values: DecodedValues): void {
   freeBuffer(values.lengths)
 }
 
-/** Frees a buffer. Small buffers may share their memory with others, so they are left to the garbage collector. */
+/** Frees a buffer. Small buffers may share memory with others, so these are left to the garbage collector. */
 export function freeBuffer({ buffer, byteLength }: Uint8Array | Uint32Array): void {
   if (byteLength > smallBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }

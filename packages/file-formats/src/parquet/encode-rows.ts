@@ -21,11 +21,11 @@ import { type RowBatch, RowGroups } from './row-groups.ts'
 import { isFlat, type ParquetColumn } from './schema.ts'
 
 export interface ParquetResult {
-  /** The columns in which digits finer than a microsecond were cut off, with the number of values. */
+  /** The columns in which digits finer than a microsecond were truncated, with the number of such values. */
   cuts: { label: string; values: number }[]
 }
 
-/** Reads all rows and sends them as tuples. */
+/** Reads all rows and sends them in binary COPY format. */
 export async function encodeRows(
   file: ParquetFile,
   columns: readonly ParquetColumn[],
@@ -41,7 +41,7 @@ export async function encodeRows(
     if (tupleBytes > maxTupleBytes)
       throw new FileProblem(
         'FILE_TOO_DENSE',
-        `grows to more than ${limits.ratio} times its size. It may be built to do harm.`,
+        `grows to more than ${limits.ratio} times its size. The file may be malicious: check where it comes from.`,
       )
     pool.close(memory, length)
   }
@@ -69,7 +69,7 @@ export async function encodeRows(
   return { cuts: cuts.filter(({ values }) => values > 0) }
 }
 
-/** Adds a fault for each row that is too long or has a value that is too long. */
+/** Records a reason for each row that is too long or has a too long value. */
 function addFaultsOfLongRows({ rows, vectors, faults }: RowBatch): void {
   const texts = [...vectors.entries()].flatMap(([column, vector]) => ('data' in vector ? [{ column, vector }] : []))
   // No row is longer than all values of the batch together.
@@ -86,7 +86,7 @@ function addFaultsOfLongRows({ rows, vectors, faults }: RowBatch): void {
   }
 }
 
-/** Yields the ranges of rows without fault. */
+/** Yields the ranges of consecutive valid rows. */
 function* listValidRanges(
   { rows, faults }: RowBatch,
   reject: (row: number) => void,
@@ -102,7 +102,7 @@ function* listValidRanges(
   if (from < rows) yield [from, rows]
 }
 
-/** Creates a rejected row. A Parquet file has no lines, so the row's number replaces the line. */
+/** Creates the report of a rejected row. A Parquet file has no lines, so the row number is reported as the line. */
 function rejectedRow(
   { before, vectors, faults }: RowBatch,
   row: number,
@@ -120,7 +120,7 @@ function rejectedRow(
   }
 }
 
-/** Returns the value as text. A number or time that does not fit was not kept; the reason contains it. */
+/** Returns a value as text. For a number or time that did not fit, the value itself is lost; the reason contains it. */
 function formatRejectedValue(vector: ColumnVector, row: number, faulty: boolean): string {
   if (vector.nulls[row]) return 'null'
   if ('data' in vector && vector.lengths[row]! > maxRawBytes) return `${textStart(vector, row)}…`

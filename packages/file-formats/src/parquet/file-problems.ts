@@ -8,7 +8,10 @@ type FileProblemCode =
   | 'PARQUET_NOT_SUPPORTED'
   | 'FILE_TOO_DENSE'
 
-/** An error of the file, raised where the file's display name is unknown: `message` follows the file's name. */
+/**
+ * An error of the file, thrown where the file's display name is unknown. `message` is a clause that follows the file's
+ * name.
+ */
 export class FileProblem extends Error {
   override readonly name = 'FileProblem'
   readonly code: FileProblemCode
@@ -23,7 +26,7 @@ export class FileProblem extends Error {
   }
 }
 
-/** Returns the problem of a damaged file. `location` names the part that cannot be read. */
+/** Returns the problem for a damaged file. `location` names the part that cannot be read. */
 export function damagedFileProblem(location: string, cause?: unknown): FileProblem {
   const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
   return new FileProblem(

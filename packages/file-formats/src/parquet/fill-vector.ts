@@ -15,15 +15,18 @@ import { parseFloat16 } from 'hyparquet/src/convert.js'
 import type { LeafReading, LeafType } from './schema.ts'
 import type { ByteValues, DecodedValues, FixedValues } from './decode-values.ts'
 
-/** Receives notes about single values while a vector is filled. */
+/** Receives notes about individual values while a vector is filled. */
 export interface ConversionNotes {
-  /** Called when the warehouse cannot store the row's value, for this reason. */
+  /** Called if the warehouse cannot store the value of a row. Contains the reason. */
   fault(row: number, reason: string): void
-  /** Called when digits that the warehouse does not store were cut off. */
+  /** Called if digits that the warehouse does not store were truncated. */
   cut(): void
 }
 
-/** Puts the values at `places` into the first `count` rows of the vector; -1 is a null, which the vector has already marked. */
+/**
+ * Writes the values at indexes `places` to the first `count` rows of the vector. An index of -1 is a null, which the
+ * vector has already marked.
+ */
 export type FillFunction = (
   values: DecodedValues,
   places: Int32Array,
@@ -34,7 +37,10 @@ export type FillFunction = (
 
 type FillFixed<V> = (values: FixedValues, position: number, vector: V, row: number, notes: ConversionNotes) => void
 
-/** Returns the function that converts a leaf's values into a vector of type `dataType`, the leaf's own type or a wider one. */
+/**
+ * Returns the function that converts the values of a leaf column to a vector of type `dataType`: the leaf's own type or
+ * a wider one.
+ */
 export function createFillFunction(type: LeafType, dataType: DataType): FillFunction {
   const { reading } = type
   switch (reading.as) {
@@ -67,10 +73,11 @@ function createFixedFill<V extends ColumnVector>(width: number, fillValue: FillF
   }
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- a reading fills one kind of vector, which leaf-types.ts pairs it with
+// oxlint-disable-next-line typescript/no-explicit-any -- a reading fills one kind of vector, which leaf-types.ts pairs
+// it with
 type AnyFill = FillFixed<any>
 
-/** Returns the bytes of a stored value of fixed width and the function that writes one value into a vector. */
+/** Returns the byte width of a stored value of fixed width, and the function that writes one such value to a vector. */
 function chooseFixedFill(reading: LeafReading, dataType: DataType): [width: number, fillValue: AnyFill] {
   switch (reading.as) {
     case 'boolean':
@@ -173,7 +180,7 @@ function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: numbe
   }
 }
 
-/** Reads big-endian two's complement of any width; most values are wide and hold small numbers. */
+/** Reads big-endian two's complement integers of any width. Most such values are wide and contain small numbers. */
 function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFunction {
   return (values, places, count, vector, notes) => {
     const { bytes } = values
@@ -221,7 +228,9 @@ const fillBytes: FillFunction = (values, places, count, vector, notes) => {
   }
 }
 
-/** Puts an unscaled integer into the vector, given by its halves, or as `big` if it does not fit them. */
+/**
+ * Writes an unscaled integer to the vector. It is given as two 32-bit halves, or as `big` if it does not fit into them.
+ */
 function storeDecimal(
   vector: DecimalVector,
   row: number,
@@ -237,7 +246,7 @@ function storeDecimal(
     vector.big ??= new Map()
     vector.big.set(row, big)
   } else vector.big?.delete(row)
-  // 64 bits hold no more than 19 digits.
+  // 64 bits represent at most 19 digits, so no check is needed.
   if (big === undefined && digits >= 19) return
   const value = big ?? wholeOf(low, high)
   const tooLong =
@@ -256,7 +265,7 @@ const nanosecondsOfDay = 86_400_000_000_000n
 
 type RenderOne = (values: DecodedValues, offset: number, row: number, notes: ConversionNotes) => string
 
-/** Returns the function that formats values that the warehouse stores as text. */
+/** Returns the function that formats values for types that the warehouse stores as text. */
 function createTextFill(type: LeafType): FillFunction {
   const formatValue = renderOne(type)
   return (values, places, count, vector, notes) => {
@@ -275,7 +284,7 @@ function createTextFill(type: LeafType): FillFunction {
   }
 }
 
-/** Returns the function that formats one value as text, for types that are stored as text. */
+/** Returns the function that formats one value as text. */
 function renderOne({ physical, width, reading }: LeafType): RenderOne {
   const hexOf = (values: DecodedValues, offset: number) => {
     const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[offset]! : offset * width
@@ -309,14 +318,17 @@ function formatInterval(view: DataView, position: number): string {
   return `P${months}M${days}DT${milliseconds! / 1000}S`
 }
 
-/** A 64-bit integer in two halves, read without allocating an object. */
+/** A 64-bit integer as two halves, which can be read without allocating an object. */
 interface Int64Halves {
   low: Int32Array
   high: Int32Array
 }
 
 const two32 = 4294967296
-/** 24 November 4714 BC, where PostgreSQL's calendar begins; its end exceeds the range of 64-bit microseconds. */
+/**
+ * 24 November 4714 BC, the start of PostgreSQL's calendar, in microseconds since 1970. The calendar's end is beyond the
+ * range of 64-bit microseconds.
+ */
 const firstMicrosecond = -210_866_803_200_000_000
 const microsecondsOfDay = 86_400_000_000
 const unixJulianDay = 2_440_588
@@ -340,10 +352,10 @@ function storeBig(halves: Int64Halves, row: number, value: bigint): boolean {
   return true
 }
 
-/** Converts units since 1970 to microseconds; returns false if PostgreSQL cannot store the timestamp. */
+/** Converts units since 1970 to microseconds. Returns false if PostgreSQL cannot store the timestamp. */
 function storeMoment(halves: Int64Halves, row: number, low: number, high: number, perSecond: number): boolean {
   if (perSecond === 1_000_000_000) {
-    // (high * 2^32 + low) / 1000, rounded down, in numbers that stay exact.
+    // Computes (high × 2^32 + low) / 1000, rounded down, with numbers that stay exact.
     const quotient = Math.floor(high / 1000)
     halves.high[row] = quotient
     halves.low[row] = Math.floor(((high - quotient * 1000) * two32 + (low >>> 0)) / 1000)
@@ -355,19 +367,19 @@ function storeMoment(halves: Int64Halves, row: number, low: number, high: number
     return high * two32 + (low >>> 0) >= firstMicrosecond
   }
   const milliseconds = high * two32 + (low >>> 0)
-  // 2^53 microseconds are 285 years.
+  // A double represents microseconds exactly up to 2^53, which are 285 years.
   if (milliseconds > -9e12 && milliseconds < 9e12) storeWhole(halves, row, milliseconds * 1000)
   else return storeBig(halves, row, ((BigInt(high) << 32n) | BigInt(low >>> 0)) * 1000n)
   return true
 }
 
-/** Whether nanoseconds are not a whole number of microseconds. */
+/** True if the nanoseconds are not a whole number of microseconds. */
 function isFiner(low: number, high: number): boolean {
   const rest = high - Math.floor(high / 1000) * 1000
   return (rest * two32 + (low >>> 0)) % 1000 !== 0
 }
 
-/** Converts Impala's timestamps: nanoseconds of the day and the Julian day. */
+/** Converts a timestamp of Impala, which consists of the nanoseconds of the day and the Julian day. */
 function storeJulian(halves: Int64Halves, row: number, low: number, high: number, julianDay: number): boolean {
   const ofDay = Math.floor((high * two32 + (low >>> 0)) / 1000)
   const days = julianDay - unixJulianDay

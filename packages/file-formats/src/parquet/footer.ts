@@ -7,22 +7,25 @@ import type { ParquetColumn } from './schema.ts'
 
 const parquetMagic = 'PAR1'
 const encryptedMagic = 'PARE'
-/** Minimum file size: magic at the start; length and magic at the end. */
+/** The minimum file size in bytes: `PAR1` at the start; length and `PAR1` at the end. */
 const minFileBytes = 12
-/** hyparquet reads a number of any length, in quadratic time; no valid footer has such bytes. */
+/** The maximum bytes of a number in the footer. hyparquet would read a number of any length, in quadratic time. */
 const longestNumber = 16 * 1024
 
 /** An open file with its parsed footer. */
 export class ParquetFile implements Disposable {
   readonly size: number
   readonly metadata: FileMetaData
-  /** The position where the footer begins; pages end before it. */
+  /** The position where the footer starts. All pages end before it. */
   readonly dataEnd: number
   readonly #fd: number
   readonly #owned: boolean
   readonly #stamp: string
 
-  /** A descriptor, if given instead of a path, stays open. Throws FileProblem, or SourceProblem FILE_MISSING. */
+  /**
+   * Opens a file and reads its footer. If `path` is a descriptor, it stays open. Throws FileProblem, or SourceProblem
+   * FILE_MISSING.
+   */
   constructor(path: string | number, fileName: string, limits: ParquetLimits) {
     this.#owned = typeof path === 'string'
     this.#fd = typeof path === 'string' ? openFile(path, fileName) : path
@@ -39,7 +42,7 @@ export class ParquetFile implements Disposable {
     }
   }
 
-  /** Reads exactly these bytes; throws FileProblem if the file has become shorter. */
+  /** Reads exactly `length` bytes. Throws FileProblem if the file has become shorter. */
   read(from: number, length: number, target = Buffer.allocUnsafeSlow(length)): Buffer {
     let bytesRead = 0
     while (bytesRead < length) {
@@ -103,7 +106,7 @@ function openFile(path: string, fileName: string): number {
 function readMetadata(footer: Buffer): FileMetaData {
   try {
     refuseEndlessNumbers(footer)
-    // The geometry columns of GeoParquet are kept as their bytes, so their marks are not needed.
+    // Geometry columns of GeoParquet are kept as bytes, so their annotations are not needed.
     const metadata = parquetMetadata(new Uint8Array(footer), { geoparquet: false, parsers: plainParsers })
     assertSane(metadata)
     return metadata
@@ -112,7 +115,7 @@ function readMetadata(footer: Buffer): FileMetaData {
   }
 }
 
-/** Statistics are not used: these parsers ignore their bytes, so invalid statistics cannot fail. */
+/** Parsers that ignore statistics. Statistics are not used, so invalid ones must not cause an error. */
 const plainParsers = {
   timestampFromMilliseconds: (value: bigint) => value,
   timestampFromMicroseconds: (value: bigint) => value,
@@ -139,7 +142,10 @@ const encryptedFileProblem = () =>
 const createTruncatedFileProblem = () =>
   new FileProblem('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
 
-/** Throws RangeError unless all used values have the expected type, because hyparquet returns values of any type that the bytes declare. */
+/**
+ * Throws RangeError unless all used values have the expected type. This is needed because hyparquet returns values of
+ * whatever type the bytes declare.
+ */
 function assertSane({ schema, row_groups: groups }: FileMetaData): void {
   for (const element of schema) assertElement(element)
   for (const { columns, num_rows: rows } of groups) {
@@ -157,26 +163,32 @@ function assertElement({ name, num_children, type_length, scale, precision, logi
 }
 
 function assertChunk({ meta_data: data }: ColumnChunk): void {
-  // Absent where the column is encrypted or in another file.
+  // Absent if the column is encrypted or in another file.
   if (data === undefined) return
   const { num_values, total_compressed_size, data_page_offset, dictionary_page_offset = 0n } = data
   const whole = [num_values, total_compressed_size, data_page_offset, dictionary_page_offset]
   if (!whole.every((number) => typeof number === 'bigint')) throw new RangeError('a column has no place in the file')
 }
 
-/** Checks the footer's row counts. Throws FileProblem if they contradict each other or exceed the plausible number for the file's size. */
+/**
+ * Checks the row counts of the footer. Throws FileProblem if they contradict each other or are implausible for the
+ * file's size.
+ */
 export function assertPlausible({ metadata, size }: ParquetFile, { ratio, ratioFrom }: ParquetLimits): number {
   const counts = metadata.row_groups.map((group) => Number(group.num_rows))
   if (counts.some((count) => !(count >= 0 && Number.isSafeInteger(count))))
     throw damagedFileProblem('its number of rows')
   const rows = counts.reduce((sum, count) => sum + count, 0)
   if (rows > ratioFrom.rows + ratio * size) {
-    throw new FileProblem('FILE_TOO_DENSE', `claims ${rows} rows in ${size} bytes. It may be built to do harm.`)
+    throw new FileProblem(
+      'FILE_TOO_DENSE',
+      `claims ${rows} rows in ${size} bytes. The file may be malicious: check where it comes from.`,
+    )
   }
   return rows
 }
 
-/** Returns the column with its bytes in hex instead of as text. */
+/** Returns the column with its bytes shown in hexadecimal instead of as text. */
 export function asHex({ column, node }: ParquetColumn): ParquetColumn {
   return { column, node: hexBelow(node) }
 }

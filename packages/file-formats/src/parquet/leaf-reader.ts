@@ -13,18 +13,19 @@ import { type DecodedValues, freeValues, freeBuffer, NotText, readValues } from 
 const noBytes = new Uint8Array(0)
 
 /**
- * Reads the values of one leaf, a batch at a time, over all row groups. It holds at most one page and one dictionary, so a
- * row group may have any size. Errors caused by the bytes are thrown as FileProblem with the column's name.
+ * Reads the values of one leaf column, batch by batch, over all row groups. Holds at most one page and one dictionary
+ * in memory, so a row group may have any size. Errors that the bytes cause are thrown as FileProblem with the column's
+ * name.
  */
 export class LeafReader implements ConversionNotes {
   readonly leaf: SchemaLeaf
-  /** The entries filled last. For a plain column, an entry is a row; in a list, a row has several entries. */
+  /** The entries filled last. In a flat column, an entry is a row; in a list, a row has several entries. */
   readonly vector: ColumnVector
   readonly definitions: Uint8Array
   readonly repetitions: Uint8Array
-  /** The index of each entry of the last `fill` that the warehouse cannot store, with the reason. */
+  /** For each entry of the last `fill` that the warehouse cannot store: its index and the reason. */
   readonly faults = new Map<number, string>()
-  /** Number of values that lost digits so far. */
+  /** The number of values that lost digits until now. */
   cuts = 0
   readonly #places: Int32Array
   readonly #file: ParquetFile
@@ -35,7 +36,7 @@ export class LeafReader implements ConversionNotes {
   #dictionary: DecodedValues | undefined
   #values: DecodedValues | undefined
   #page: DataPage | undefined
-  /** Dictionary indices of the page, if it is dictionary-encoded. */
+  /** The page's dictionary indexes, if the page is dictionary-encoded. */
   #indices: HybridReader | undefined
   #held = 0
   #next = 0
@@ -55,7 +56,7 @@ export class LeafReader implements ConversionNotes {
     this.#fill = createFillFunction(leaf.type, dataType)
   }
 
-  /** Opens the leaf's chunk of the next row group. */
+  /** Starts reading the leaf's column chunk of the next row group. */
   open(chunk: ColumnMetaData): void {
     this.#guard(() => {
       if (chunk.type !== this.leaf.type.physical) throw new RangeError('it has another type than the schema says')
@@ -74,13 +75,13 @@ export class LeafReader implements ConversionNotes {
     return this.#pages?.bytesRead ?? 0
   }
 
-  /** Returns the number of entries that can be filled without another page; 0 at the end of the chunk. */
+  /** Returns the number of entries that can be filled without reading another page, or 0 at the end of the chunk. */
   available(): number {
     if (this.#leftInPage === 0 && this.#leftInChunk > 0) this.#guard(() => this.#nextPage())
     return this.#leftInPage
   }
 
-  /** Fills the next entries, at most as many as are available. */
+  /** Fills the next entries. `count` must not exceed `available()`. */
   fill(count: number): void {
     this.faults.clear()
     this.#guard(() => this.#fillFrom(this.#page!, count))
@@ -137,21 +138,21 @@ export class LeafReader implements ConversionNotes {
     if (present > 0 && !this.#values) throw new RangeError('values are missing')
     this.#place(count, present)
     if (this.#values) this.#fill(this.#values, this.#places, count, this.vector, this)
-    // The old data of the vector may refer to freed memory.
+    // The vector's previous data may refer to freed memory.
     else if ('data' in this.vector) this.vector.data = noBytes
   }
 
-  /** Computes the index of each entry's value among the values of the page or the dictionary. */
+  /** Computes, for each entry, the index of its value among the values of the page or dictionary. */
   #place(count: number, present: number): void {
     const places = this.#places
     const { nulls } = this.vector
     const valueCount = this.#values?.count ?? 0
     if (this.#indices) {
       this.#indices.read(places, present)
-      // An index beyond 2^31 is negative.
+      // An index beyond 2^31 appears as negative.
       for (let i = 0; i < present; i++)
         if (places[i]! >>> 0 >= valueCount) throw new RangeError('a value is not in the dictionary')
-      // In reverse order, the present values move to their entries without another array.
+      // Moves the present values to their entries in reverse order, which needs no second array.
       for (let i = count - 1, from = present - 1; i >= 0 && from < i; i--) places[i] = nulls[i] ? -1 : places[from--]!
       return
     }

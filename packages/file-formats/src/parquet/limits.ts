@@ -1,22 +1,25 @@
 import type { ChunkLimits } from '../reader-thread-protocol.ts'
 import { FileProblem } from './file-problems.ts'
 
-/** Limits of the reader. Tests use tiny limits so that every boundary is crossed. */
+/** Limits of the reader. Tests use tiny limits, so that every boundary is crossed. */
 export interface ParquetLimits extends ChunkLimits {
-  /** Rows that are decoded and encoded at a time. */
+  /** The number of rows that are decoded and encoded at a time. */
   batchRows: number
   footerBytes: number
-  /** Maximum bytes of one decompressed page. DuckDB writes pages of up to 100 MB, other writers of 1 MB. */
+  /** The maximum bytes of a decompressed page. DuckDB writes pages of up to 100 MB, other programs of 1 MB. */
   pageBytes: number
-  /** Bytes in memory at the same time: decompressed pages and dictionaries of all columns, and the nested values of one batch as JSON. */
+  /**
+   * The maximum bytes in memory at the same time: decompressed pages and dictionaries of all columns, and the nested
+   * values of one batch as JSON.
+   */
   heldBytes: number
-  /** Maximum ratio of decompressed to compressed bytes, and of rows to bytes of the file. */
+  /** The maximum ratio of decompressed to compressed bytes, and of rows to bytes of the file. */
   ratio: number
-  /** Amounts that are accepted before `ratio` applies. */
+  /** The amounts up to which `ratio` does not apply. */
   ratioFrom: { bytes: number; rows: number }
-  /** Bytes of tuples that are accepted before `ratio` applies to them: one value may occur in every row. */
+  /** The bytes of encoded rows up to which `ratio` does not apply to them. Beyond, one value may occur in every row. */
   writtenFrom: number
-  /** Timeout of a silent thread, in milliseconds. */
+  /** The time limit for a thread that sends nothing, in milliseconds. */
   silence: number
 }
 
@@ -35,10 +38,10 @@ export const defaultLimits: ParquetLimits = {
   silence: 120_000,
 }
 
-/** Maximum nesting of groups; deeper groups are not read. */
+/** The maximum nesting of groups. Files with deeper groups are rejected. */
 export const maxDepth = 64
 
-/** Limits the memory that a small file can use: every page is admitted before it is decompressed. */
+/** Limits the memory that a small malicious file can use. Every page must be admitted before it is decompressed. */
 export class MemoryBudget {
   readonly #limits: ParquetLimits
   #compressed = 0
@@ -49,7 +52,7 @@ export class MemoryBudget {
     this.#limits = limits
   }
 
-  /** Admits a page of `compressed` bytes before it is decompressed to `whole` bytes. */
+  /** Admits a page of `compressed` bytes before it is decompressed to `whole` bytes. Throws if it exceeds a limit. */
   admit(compressed: number, whole: number): void {
     const { pageBytes, ratio, ratioFrom } = this.#limits
     if (!(whole >= 0)) throw new RangeError(`a page of ${whole} bytes`)
@@ -62,11 +65,14 @@ export class MemoryBudget {
     this.#compressed += compressed
     this.#whole += whole
     if (this.#whole > ratioFrom.bytes + ratio * this.#compressed) {
-      throw new FileProblem('FILE_TOO_DENSE', `grows to more than ${ratio} times its size. It may be built to do harm.`)
+      throw new FileProblem(
+        'FILE_TOO_DENSE',
+        `grows to more than ${ratio} times its size. The file may be malicious: check where it comes from.`,
+      )
     }
   }
 
-  /** Adds bytes that are held while a column is read; negative to release them. */
+  /** Adds bytes that are in memory while a column is read. A negative number releases them. */
   hold(bytes: number): void {
     this.#held += bytes
     if (this.#held <= this.#limits.heldBytes) return

@@ -12,7 +12,7 @@ import type { LeafReader } from './leaf-reader.ts'
 import type { MemoryBudget, ParquetLimits } from './limits.ts'
 import { elementOf, type SchemaLeaf, type SchemaNode } from './schema.ts'
 
-/** The position in one leaf of a nested column: the entries of its reader, one at a time. */
+/** A position in one leaf of a nested column. Moves over the entries of its reader one by one. */
 class LeafCursor {
   readonly reader: LeafReader
   readonly #batch: number
@@ -33,7 +33,7 @@ class LeafCursor {
     return this.reader.leaf.maxDefinition === 0 ? 0 : this.reader.definitions[this.#at]!
   }
 
-  /** The level of the list that continues; 0 begins a row, and the end counts as 0 too. */
+  /** The level of the list that continues at this entry. 0 starts a new row; the end of the data counts as 0 too. */
   get repetition(): number {
     return this.ended || this.reader.leaf.maxRepetition === 0 ? 0 : this.reader.repetitions[this.#at]!
   }
@@ -57,8 +57,8 @@ class LeafCursor {
 }
 
 /**
- * Assembles groups, lists and maps as JSON text, a row at a time, with Dremel's record assembly over the leaves below the
- * column. It holds only the current row and a batch of entries of each leaf.
+ * Assembles groups, lists and maps to JSON text, row by row, with Dremel's record assembly over the leaves below the
+ * column. Holds only the current row and a batch of entries of each leaf in memory.
  */
 export class NestedColumn {
   readonly vector: BytesVector
@@ -84,7 +84,7 @@ export class NestedColumn {
     for (const [leaf, cursor] of this.#cursors) cursor.open(chunks[leaf.index]!)
   }
 
-  /** Assembles the next rows. */
+  /** Assembles the next rows into the vector. */
   fill(rows: number): void {
     const { nulls, starts, lengths } = this.vector
     const texts: Buffer[] = []
@@ -103,7 +103,7 @@ export class NestedColumn {
     this.vector.data = Buffer.concat(texts, length)
   }
 
-  /** Asserts that every leaf is at its end, as required after the last row of a row group. */
+  /** Throws unless every leaf is at its end, as it must be after the last row of a row group. */
   assertEnded(): void {
     for (const { ended, reader } of this.#cursors.values()) {
       if (!ended)
@@ -173,7 +173,10 @@ export class NestedColumn {
     return elements
   }
 
-  /** Returns an object if the keys are single values, otherwise pairs of key and value. A duplicate key has its last value. */
+  /**
+   * Returns a map as a JSON object if its keys are single values, otherwise as pairs of key and value. Of duplicate
+   * keys, the last value counts.
+   */
   #map(entry: SchemaNode): string {
     const [key, value] = entry.children
     const pairs = this.#elements(entry, () => [this.#any(key!), value ? this.#any(value) : 'null'] as const)
@@ -194,7 +197,7 @@ export class NestedColumn {
       return 'null'
     }
     if ('data' in reader.vector) this.#length += reader.vector.lengths[position]!
-    // The row will be rejected, so the rest of its value is skipped.
+    // The row will be rejected because of its length, so the rest of its value is skipped.
     if (this.#length > maxValueBytes) return 'null'
     return jsonOf(reader.vector, position)
   }
@@ -213,7 +216,7 @@ export class NestedColumn {
   }
 }
 
-/** Returns a non-null value of a row as JSON. Exact numbers keep their digits; times are ISO 8601 text. */
+/** Returns a row's non-null value as JSON. Exact numbers keep their digits; times are ISO 8601 text. */
 function jsonOf(vector: ColumnVector, row: number): string {
   const text = vectorText(vector, row)
   switch (vector.kind) {

@@ -7,16 +7,19 @@ import { bitWidth, HybridReader } from './rle-hybrid.ts'
 import type { MemoryBudget } from './limits.ts'
 import type { SchemaLeaf } from './schema.ts'
 
-/** A decompressed page of values. Levels that the schema does not need are absent: all values are present and not repeated. */
+/**
+ * A decompressed data page. Levels that the schema does not need are absent: then all values are present and not
+ * repeated.
+ */
 export interface DataPage {
   entries: number
   repetitions: HybridReader | undefined
   definitions: HybridReader | undefined
   encoding: Encoding
   body: Uint8Array
-  /** The whole decompressed memory, with or without levels. The page is its only owner. */
+  /** The whole decompressed memory, with or without levels. The page is its only owner, so the memory can be freed. */
   memory: Uint8Array
-  /** The number of values in the body, if the header has it; otherwise the levels determine it. */
+  /** The number of values in the body, if the header contains it. Otherwise the levels determine it. */
   values?: number
 }
 
@@ -28,7 +31,7 @@ interface DictionaryPage {
 const scratchBuffer = Buffer.allocUnsafeSlow(1024 * 1024)
 const firstGuess = 1024
 const longestHeader = 4 * 1024 * 1024
-/** An old Java writer excluded the header of the dictionary page from a chunk's length. */
+/** An old Java writer did not count the header of the dictionary page in a chunk's length. */
 const dictionaryHeaderSlack = 100
 
 /** Reads the pages of one column chunk in order, one at a time. Throws any error that the bytes cause. */
@@ -58,12 +61,15 @@ export class PageReader {
     this.#end = Math.min(start + length + dictionaryHeaderSlack, file.dataEnd)
   }
 
-  /** Number of bytes of the file that the reader has read. */
+  /** The bytes of the file read until now. */
   get bytesRead(): number {
     return this.#at - this.#start
   }
 
-  /** Returns the next page that holds values; undefined at the chunk's end. `dictionary` receives a dictionary page that precedes it. */
+  /**
+   * Returns the next page with values, or undefined at the chunk's end. Passes a preceding dictionary page to
+   * `dictionary`.
+   */
   next(dictionary: (page: DictionaryPage) => void): DataPage | undefined {
     while (this.#at < this.#end) {
       const header = this.#header()
@@ -73,7 +79,7 @@ export class PageReader {
         dictionary({ values, body: decompressPage(this.#run, compressed, header.uncompressed_page_size) })
       } else if (header.type === 'DATA_PAGE') return this.#readVersion1(header, compressed)
       else if (header.type === 'DATA_PAGE_V2') return this.#readVersion2(header, compressed)
-      // Index pages and unknown page types hold no values.
+      // Index pages and pages of unknown types contain no values.
     }
     return undefined
   }
@@ -107,7 +113,10 @@ export class PageReader {
     return bytes
   }
 
-  /** Returns memory for reading. Decompression copies the bytes, so all columns may share this memory; a large buffer is not kept. */
+  /**
+   * Returns memory for reading compressed bytes. Decompression copies them, so all columns may share this memory. A
+   * large buffer is not kept.
+   */
   #reserve(length: number): Buffer<ArrayBuffer> | undefined {
     if (!this.#compressed || length > scratchBuffer.length) return undefined
     return scratchBuffer.subarray(0, length)
@@ -144,7 +153,7 @@ export class PageReader {
     const forRepetitions = assertCount(info.repetition_levels_byte_length)
     const before = forRepetitions + assertCount(info.definition_levels_byte_length)
     if (before > compressed.length) throw new RangeError('levels end outside their page')
-    // The memory of `compressed` will be reused.
+    // Copies the levels, because the memory of `compressed` will be reused.
     const levelBytes = Uint8Array.prototype.slice.call(compressed, 0, before)
     const levels = (largest: number, from: number, to: number) =>
       largest === 0 ? undefined : new HybridReader(levelBytes, from, to, bitWidth(largest))
@@ -166,7 +175,7 @@ export class PageReader {
 }
 
 function chunkStart({ dictionary_page_offset: dictionary, data_page_offset: data }: ColumnMetaData): number {
-  // Zero means absent; some writers store it instead of omitting the field.
+  // Zero means absent, because some writers store 0 instead of leaving out the field.
   const first = dictionary !== undefined && dictionary > 0n && dictionary < data ? dictionary : data
   return Number(first)
 }
@@ -179,8 +188,8 @@ function assertCount(value: number | undefined): number {
 type PageDecompressor = (input: Uint8Array, length: number) => Uint8Array
 
 /**
- * Decompressors by codec. All of them stop at `length`: a page cannot exceed the length in its header, which is checked
- * before. Node's own are several times faster than the same in JavaScript; Snappy is WebAssembly.
+ * Decompressors by codec. All of them stop at `length`, so a page cannot exceed the length in its header, which is
+ * checked before. Node's native ones are several times faster than JavaScript; Snappy is WebAssembly.
  */
 const decompressorsByCodec: Partial<Record<CompressionCodec, PageDecompressor>> = {
   UNCOMPRESSED: (input) => input,
@@ -200,7 +209,7 @@ export function findDecompression(codec: CompressionCodec | undefined): PageDeco
   return codec === undefined ? undefined : decompressorsByCodec[codec]
 }
 
-/** Throws if the bytes do not match their header. */
+/** Decompresses a page. Throws if the bytes do not match the page's header. */
 export function decompressPage(run: PageDecompressor, input: Uint8Array, length: number): Uint8Array {
   const page = length === 0 && input.length === 0 ? input : run(input, length)
   if (page.length !== length) throw new RangeError(`a page has ${page.length} bytes, but its header says ${length}`)

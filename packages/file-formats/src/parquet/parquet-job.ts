@@ -8,7 +8,7 @@ import { HoldsBytes } from './row-groups.ts'
 import { readSchema } from './schema.ts'
 
 export interface ParquetJob {
-  /** A path, or a descriptor, which its opener closes. */
+  /** A path, or the descriptor of a file that its opener closes. */
   path: string | number
   fileName: string
   limits: ParquetLimits
@@ -23,7 +23,7 @@ export interface InspectedFile {
   writer: string
 }
 
-/** The label of a column with bytes that are not text, which is read as hex from now on. */
+/** The label of a column with bytes that are not text, which is read as hexadecimal from now on. */
 export interface HexColumn {
   label: string
 }

@@ -15,22 +15,23 @@ import type { HexColumn, InspectedFile, ParquetJob } from './parquet-job.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
 interface ParquetConfig {
-  /** A path on this machine, or a descriptor, which the caller closes after reading. */
+  /** A path on this machine, or a descriptor that the caller closes after reading. */
   path: string | number
-  /** The display name; messages show it instead of the path. */
+  /** The file's name in messages, which must not show its path. */
   fileName: string
 }
 
 /**
- * A Parquet file as one feed. The schema gives exact types, so the file is read once, a page of each column at a time;
- * memory does not depend on the sizes of the file and its row groups. A thread reads the file, so the event loop stays
- * free. README.md in this directory describes the mapping of Parquet's types to columns.
+ * Reads a Parquet file as one row stream. The schema contains exact types, so the file is read once, one page of each
+ * column at a time. Memory does not depend on the sizes of the file and its row groups. A thread reads the file, so
+ * that the event loop stays responsive. README.md in this directory describes the mapping of Parquet's types to
+ * columns.
  */
 export const parquetSource: DataSource<ParquetConfig> = {
   read: (config, report, signal) => readParquet(config, report, signal, defaultLimits),
 }
 
-/** Reads like `parquetSource.read`, with other limits. */
+/** Same as `parquetSource.read`, with other limits. */
 export async function* readParquet(
   { path, fileName }: ParquetConfig,
   report: ReadReporter,
@@ -72,7 +73,7 @@ function describeFile({ columns, rows, rowGroups, codecs, writer }: InspectedFil
 
 type ParquetThread = ReaderThread<ParquetResult, InspectedFile, HexColumn>
 
-/** Starts reading a file. A timeout ends files crafted to keep a decoder busy for years. */
+/** Starts a thread that reads a file. A time limit stops files that were crafted to keep a decoder busy for years. */
 function startParquetThread(job: ParquetJob, signal: AbortSignal): ParquetThread {
   const { fileName, limits } = job
   const milliseconds = limits.silence

@@ -1,16 +1,16 @@
 /**
- * Reads Parquet's hybrid of run lengths and packed bits, a few values at a time: one run may represent a billion values,
- * so runs are never expanded. Bit widths are 0 to 32. Throws RangeError when the bytes end too early.
+ * Reads Parquet's hybrid encoding of run lengths and packed bits, a few values at a time. One run may represent a
+ * billion values, so runs are never expanded. Bit widths are 0 to 32. Throws RangeError if the bytes end too early.
  */
 export class HybridReader {
   readonly #bytes: Uint8Array
   readonly #width: number
   readonly #end: number
   #at: number
-  /** Values left in the current run, and its value. */
+  /** The remaining values of the current repeated run, and its value. */
   #repeated = 0
   #value = 0
-  /** Values left in the current packed run, and the bit where the next begins, from `#at` on. */
+  /** The remaining values of the current packed run, and the bit position of the next one, counted from `#at`. */
   #packed = 0
   #bit = 0
 
@@ -23,7 +23,7 @@ export class HybridReader {
     this.#end = end
   }
 
-  /** Fills `out` up to `count`. */
+  /** Reads `count` values into `out`. */
   read(out: Uint8Array | Int32Array, count: number): void {
     for (let valuesRead = 0; valuesRead < count; ) {
       if (this.#repeated > 0) {
@@ -71,7 +71,7 @@ export class HybridReader {
     const last = this.#at + ((bit + count * width + 7) >> 3)
     if (last > this.#end) throw new RangeError('packed values end too early')
     if (width === 1) {
-      // Definition levels of one bit: most columns have them for every row.
+      // A fast loop for one-bit values: the definition levels that most columns have for every row.
       for (let i = from; i < from + count; i++, bit++) out[i] = (bytes[this.#at + (bit >> 3)]! >> (bit & 7)) & 1
       this.#rebase(bit)
       return
@@ -79,7 +79,7 @@ export class HybridReader {
     for (let i = from; i < from + count; i++) {
       const position = this.#at + (bit >> 3)
       const shift = bit & 7
-      // Up to 39 bits are read: four bytes, and a fifth if the value does not begin at a byte boundary.
+      // Reads up to 39 bits: four bytes, and a fifth if the value does not start at a byte boundary.
       let value =
         (bytes[position]! |
           (bytes[position + 1]! << 8) |
@@ -93,7 +93,7 @@ export class HybridReader {
     this.#rebase(bit)
   }
 
-  /** Keeps the bit position small, however long the run is. */
+  /** Keeps the bit position small, however long the run is, so that it stays exact. */
   #rebase(bit: number): void {
     this.#at += bit >> 3
     this.#bit = bit & 7
@@ -116,5 +116,5 @@ export class HybridReader {
   }
 }
 
-/** Returns the number of bits for numbers up to `largest`. */
+/** Returns the number of bits needed for numbers up to `largest`. */
 export const bitWidth = (largest: number): number => 32 - Math.clz32(largest)

@@ -10,7 +10,7 @@ import { NestedColumn } from './nested-column.ts'
 import { isFlat, type ParquetColumn, type SchemaLeaf } from './schema.ts'
 import { NotText } from './decode-values.ts'
 
-/** One column of the table during the reading. */
+/** A column of the table while the file is read. */
 interface OpenColumn {
   vector: ColumnVector
   faults: ReadonlyMap<number, string>
@@ -21,7 +21,10 @@ interface OpenColumn {
   assertEnded(): void
 }
 
-/** A column that was read as text contains other bytes. */
+/**
+ * Thrown if a column that was read as text contains other bytes. The file is then read again with the column in
+ * hexadecimal.
+ */
 export class HoldsBytes extends Error {
   override readonly name = 'HoldsBytes'
   readonly column: number
@@ -35,14 +38,17 @@ export class HoldsBytes extends Error {
 /** Rows that were decoded together. The vectors are reused for the next batch. */
 export interface RowBatch {
   rows: number
-  /** Number of rows before the batch in the file. */
+  /** The number of rows in the file before this batch. */
   before: number
   vectors: ColumnVector[]
-  /** Reasons why the warehouse cannot store a row: the column's position and a reason. */
+  /** Rows that the warehouse cannot store, by row index: the index of the column, and the reason. */
   faults: Map<number, { column: number; reason: string }>
 }
 
-/** Reads all rows of a file, a batch at a time. `types` has the stored type of each column. Throws FileProblem, or HoldsBytes. */
+/**
+ * Reads all rows of a file, batch by batch. `types` are the stored types of the columns. Throws FileProblem or
+ * HoldsBytes.
+ */
 export class RowGroups {
   readonly #file: ParquetFile
   readonly #limits: ParquetLimits
@@ -63,12 +69,12 @@ export class RowGroups {
     })
   }
 
-  /** Number of bytes of the file read so far. */
+  /** The bytes of the file read until now. */
   get bytesRead(): number {
     return this.#finishedBytes + this.#current()
   }
 
-  /** Number of values that lost digits finer than a microsecond, by column. */
+  /** For each column, the number of values that lost digits finer than a microsecond. */
   get cuts(): number[] {
     return this.#columns.map(({ readers }) => readers.reduce((sum, { cuts }) => sum + cuts, 0))
   }

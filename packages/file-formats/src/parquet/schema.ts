@@ -4,23 +4,23 @@ import { type FileMetaData, parquetSchema, type ParquetType, type SchemaElement,
 import { damagedFileProblem, FileProblem } from './file-problems.ts'
 import { maxDepth } from './limits.ts'
 
-/** A node of the schema below a column. Levels are Dremel's: the definition level and the repetition level. */
+/** A node of the schema below a column. Levels are Dremel's definition level and repetition level. */
 export interface SchemaNode {
   name: string
   shape: 'leaf' | 'group' | 'list' | 'map'
-  /** Whether the node may be absent at its own level. */
+  /** True if the node may be absent within its parent. */
   optional: boolean
   repeated: boolean
   definition: number
   repetition: number
   children: SchemaNode[]
   leaf?: SchemaLeaf
-  /** All leaves below the node, in file order. */
+  /** All leaf columns below the node, in file order. */
   leaves: SchemaLeaf[]
 }
 
 export interface SchemaLeaf {
-  /** The index of the column chunk in a row group. */
+  /** The index of the leaf's column chunk in a row group. */
   index: number
   path: string
   type: LeafType
@@ -28,13 +28,13 @@ export interface SchemaLeaf {
   maxRepetition: number
 }
 
-/** One column of the table: a plain leaf, or a tree that becomes JSON. */
+/** One column of the table: either a single leaf, or a nested tree that becomes JSON. */
 export interface ParquetColumn {
   column: Column
   node: SchemaNode
 }
 
-/** Returns the table that a schema describes. Throws FileProblem. */
+/** Returns the columns of the table that a schema describes. Throws FileProblem. */
 export function readSchema(metadata: FileMetaData): ParquetColumn[] {
   const root = treeOf(metadata)
   const counter = { leaves: 0 }
@@ -53,7 +53,7 @@ export function readSchema(metadata: FileMetaData): ParquetColumn[] {
   }))
 }
 
-/** Whether a column is a plain leaf, so that its entries are the rows. */
+/** True if a column is a single leaf that is not repeated, so that its entries are the rows. */
 export function isFlat(node: SchemaNode): node is SchemaNode & { leaf: SchemaLeaf } {
   return node.leaf !== undefined && !node.repeated
 }
@@ -78,7 +78,7 @@ interface NestingLevels {
   depth: number
 }
 
-/** Returns the node of an element with its descendants. `seen.leaves` counts the leaves so far, and so numbers them. */
+/** Returns the node of an element with its descendants. `counter.leaves` numbers the leaves. */
 function nodeOf(tree: SchemaTree, above: NestingLevels, counter: { leaves: number }): SchemaNode {
   const { element, children, path } = tree
   const repeated = element.repetition_type === 'REPEATED'
@@ -115,8 +115,8 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, counter: { leaves: numbe
 }
 
 /**
- * Returns the shape of an annotated group, in the variants of old and new writers. A list or map without its repeated
- * group is a plain group.
+ * Returns whether an annotated group is a list or a map, in the variants of old and new writers. A list or map without
+ * its repeated group is an ordinary group.
  */
 function shapeOf({ element }: SchemaTree, nodes: SchemaNode[]): SchemaNode['shape'] {
   const { converted_type: converted, logical_type: logical } = element
@@ -128,8 +128,8 @@ function shapeOf({ element }: SchemaTree, nodes: SchemaNode[]): SchemaNode['shap
 }
 
 /**
- * Returns the element of a list: the child of its repeated group, or the repeated node itself in files of old writers
- * without three levels. The rules are those of Parquet's LogicalTypes.md, "Lists".
+ * Returns the element of a list: the child of its repeated group. In files of old writers without three levels, it is
+ * the repeated node itself. The rules are in Parquet's LogicalTypes.md, "Lists".
  */
 export function elementOf(list: SchemaNode): { repeated: SchemaNode; element?: SchemaNode } {
   const repeated = list.children[0]!
@@ -142,23 +142,23 @@ export function elementOf(list: SchemaNode): { repeated: SchemaNode; element?: S
 /** The interpretation of a leaf's values, from the bytes of PLAIN encoding. */
 export type LeafReading =
   | { as: 'boolean' }
-  /** `from` and `to` are the range of the annotation, if it has fewer than 32 bits. */
+  /** An integer. `from` and `to` are the range of the annotation, if it has fewer than 32 bits. */
   | { as: 'int32' | 'uint32'; from?: number; to?: number }
   | { as: 'int64' | 'float16' | 'float' | 'double' | 'date' | 'int96' }
-  /** Exact numbers of up to `digits` digits. */
+  /** Exact numbers of at most `digits` digits. */
   | { as: 'decimal32' | 'decimal64' | 'unsigned64' | 'decimal-bytes'; digits: number }
-  /** A timestamp, with its units per second. */
+  /** A timestamp. `perSecond` is the number of its units per second. */
   | { as: 'timestamp'; perSecond: 1_000 | 1_000_000 | 1_000_000_000 }
   | { as: 'time'; nanoseconds: 1 | 1_000 | 1_000_000; wide: boolean }
   | { as: 'text' | 'json' | 'uuid' | 'interval' }
-  /** Bytes in PostgreSQL's hex notation, or in PostGIS's notation without prefix. */
+  /** Bytes in PostgreSQL's hexadecimal notation, or in PostGIS's notation without a prefix. */
   | { as: 'hex'; prefix: '\\x' | '' }
-  /** Unannotated bytes: text if the whole column is valid text, otherwise hex. */
+  /** Bytes without annotation: text if the whole column is valid text, otherwise hexadecimal. */
   | { as: 'text-or-hex' }
 
 export interface LeafType {
   physical: ParquetType
-  /** Bytes of a FIXED_LEN_BYTE_ARRAY. */
+  /** The size in bytes of a FIXED_LEN_BYTE_ARRAY. */
   width: number
   reading: LeafReading
   kind: VectorKind
@@ -167,13 +167,10 @@ export interface LeafType {
   scale?: number
 }
 
-/** Maximum number of digits in a declared numeric of PostgreSQL. */
+/** The maximum precision of a declared numeric in PostgreSQL. */
 const maxPrecision = 1000
 
-/**
- * Returns the type of a leaf of the schema, exact by its annotation. Throws FileProblem for types that cannot be read or
- * are not supported.
- */
+/** Returns the exact type of a schema leaf from its annotation. Throws FileProblem for unsupported types. */
 function leafType(element: SchemaElement, label: string): LeafType {
   const physical = element.type
   if (physical === undefined) throw unsupportedColumnProblem(label, 'has no type')
@@ -227,7 +224,9 @@ const unannotatedElements: Record<ParquetType, TypedElement> = {
   FIXED_LEN_BYTE_ARRAY: hexElement,
 }
 
-/** Returns the type of an integer column, which its annotations may declare as a timestamp, time, date or another integer. */
+/**
+ * Returns the type of an integer column. Its annotations may declare it as a timestamp, time, date or another integer.
+ */
 function integerElement(element: SchemaElement, physical: 'INT32' | 'INT64'): TypedElement {
   const { converted_type: converted, logical_type: logical } = element
   const is64Bit = physical === 'INT64'
@@ -235,7 +234,7 @@ function integerElement(element: SchemaElement, physical: 'INT32' | 'INT64'): Ty
   if (logical?.type === 'TIME') return timeElement(logical.unit, is64Bit)
   if (!is64Bit && (logical?.type === 'DATE' || converted === 'DATE'))
     return typedElement('DATE', 'date', { as: 'date' })
-  // In the old annotation, timestamps were always UTC.
+  // In the old annotation, timestamps were always in UTC.
   if (is64Bit && converted === 'TIMESTAMP_MILLIS') return timestampElement('MILLIS', true)
   if (is64Bit && converted === 'TIMESTAMP_MICROS') return timestampElement('MICROS', true)
   if (converted === 'TIME_MILLIS') return timeElement('MILLIS', is64Bit)

@@ -6,8 +6,8 @@ const mostRejected = 100
 const mostNotes = 100
 
 /**
- * Returns the first rows of a source's first feed, read as a load would read them. It reads at most as much ahead as a
- * load has in flight. Throws the errors of the source.
+ * Returns the first rows of a source's first row stream, read as in a load. Reads no further ahead than a load does.
+ * Throws the errors of the source.
  */
 export async function previewFeed(
   read: (report: ReadReporter, signal: AbortSignal) => AsyncIterable<RowStream>,
@@ -32,7 +32,7 @@ export async function previewFeed(
   return { columns: [], rows: [], rejected, notes, complete: true }
 }
 
-/** Returns the first `maxRows` rows of a feed. Reads them again each time their types prove too narrow. */
+/** Returns the first `maxRows` rows of a stream. Reads them again each time their types turn out too narrow. */
 async function firstRows(
   { columns, content }: RowStream,
   maxRows: number,
@@ -48,7 +48,7 @@ async function firstRows(
   }
 }
 
-/** Returns the first `maxRows` rows, or fewer if these have too many characters, and whether these are all. */
+/** Returns the first `maxRows` rows, or fewer if they have too many characters, and whether these are all rows. */
 async function takeFirstRows(
   chunks: AsyncIterable<{ bytes: Uint8Array; release?(): void }>,
   types: Column[],

@@ -13,7 +13,7 @@ import { startReaderThread } from '../start-reader-thread.ts'
 import { maxPreviewCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
-/** Bytes of rows that are read: more than the preview examines. */
+/** The bytes of rows that are read, which are more than the preview examines. */
 const firstBytes = 2 * 1024 * 1024
 const mostRejected = 100
 
@@ -59,7 +59,8 @@ export async function previewUpload(
     notes: [
       ...unreadParts,
       opened.formatSentence,
-      // For text that was made from a workbook or JSON, the delimiter and the header line say nothing about the file.
+      // For text that was converted from a workbook or JSON, delimiter and header line say nothing about the uploaded
+      // file.
       ...(opened.dialect ? [] : [`It is read with ${description}.`]),
       ...notes,
     ],
@@ -74,7 +75,7 @@ export async function previewUpload(
   }
 }
 
-/** Runs a preview in a thread, because the samples of a large file would block the event loop for a tenth of a second. */
+/** Runs a preview in a thread, because the samples of a large file would block the event loop for 0.1 s. */
 async function previewInThread(job: PreviewJob, signal: AbortSignal): Promise<DelimitedPreview> {
   signal.throwIfAborted()
   await using thread = startReaderThread<DelimitedPreview>('preview', job, { reading: job.file.name }, signal)
@@ -98,7 +99,10 @@ function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[])
   return rows
 }
 
-/** Returns the rejected rows found in the preview, then those rejected before, up to the number that is shown. */
+/**
+ * Returns first the rejected rows that the preview found, then those rejected by the conversion, up to the maximum
+ * number shown.
+ */
 async function firstRejected(rejectedRows: readonly RejectedRow[], upload: OpenedUpload): Promise<RejectedRow[]> {
   const first = rejectedRows.slice(0, mostRejected)
   if (first.length === mostRejected) return first

@@ -4,21 +4,25 @@ import type { PreviewCell } from './source-preview.ts'
 
 export interface ReadRows {
   rows: PreviewCell[][]
-  /** Approximate length of the rows as JSON, in characters; exceeds the limit by less than a row of short values. */
+  /**
+   * The approximate length of the rows as JSON, in characters. May exceed the limit by less than one row of short
+   * values.
+   */
   characters: number
 }
 
-/** Characters of a preview after which it reads no more rows. */
+/** A preview stops reading rows after this many characters. */
 export const maxPreviewCharacters = 4_000_000
 
-/** A value is never cut to fewer characters than this. */
+/** A value is never truncated to fewer characters than this. */
 const minCutLength = 1000
-/** Characters added for each cell: quotes and a comma, or `null`. */
+/** The characters that each cell adds: quotes and a comma, or `null`. */
 const charactersPerCell = 5
 
 /**
- * Reads the rows of a chunk of binary COPY: at most `maxRows`, and none after the row that exceeds `maxCharacters`. The limit counts
- * characters, because a number of ten bytes can have a hundred thousand digits. A longer text or document is cut and ends in `…`.
+ * Reads rows in binary COPY format: at most `maxRows`, and none after the row that exceeds `maxCharacters`. The limit
+ * counts characters instead of bytes, because a number of ten bytes can have 100,000 digits. Longer texts and JSON
+ * documents are truncated and end in `…`.
  */
 export function readTuples(
   chunk: Uint8Array,
@@ -55,7 +59,7 @@ type ValueReader = (value: Buffer, maxCharacters: number) => PreviewCell
 const readText: ValueReader = (value, maxCharacters) => {
   if (value.length <= maxCharacters) return value.toString('utf8')
   let end = maxCharacters
-  // Do not cut in the middle of a character.
+  // Does not cut in the middle of a character.
   while (end > 0 && (value[end]! & 0xc0) === 0x80) end--
   return `${value.toString('utf8', 0, end)}…`
 }
@@ -64,7 +68,7 @@ const valueReaders: Partial<Record<DataType, ValueReader>> = {
   SMALLINT: (value) => value.readInt16BE(),
   INTEGER: (value) => value.readInt32BE(),
   BIGINT: (value) => value.readBigInt64BE().toString(),
-  // JSON has no NaN or Infinity; their names are more informative than null.
+  // JSON cannot represent NaN and Infinity, so they become text.
   FLOAT: (value) => finiteOrName(Number(value.readFloatBE().toPrecision(7))),
   DOUBLE: (value) => finiteOrName(value.readDoubleBE()),
   BOOLEAN: (value) => value[0] === 1,
@@ -94,10 +98,16 @@ function formatTimestamp(microseconds: bigint, zone = ''): string {
 
 const nonFiniteNames: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
 
-/** Maximum characters of a number that is written out; longer numbers are written as `1.5e+2000`, with at most this many digits. */
+/**
+ * The maximum characters of a number that is written out. Longer numbers become `1.5e+2000`, with at most this many
+ * digits.
+ */
 const maxNumberLength = 1000
 
-/** Reads a numeric in base 10000: the number of digits, the weight of the first, the sign, and the digits after the decimal point. */
+/**
+ * Reads PostgreSQL's binary numeric: the count of base-10,000 digits, the weight of the first, the sign, and the number
+ * of decimal places.
+ */
 function readNumeric(value: Buffer): string {
   const [count, weight, sign, scale] = [
     value.readInt16BE(0),
@@ -107,7 +117,7 @@ function readNumeric(value: Buffer): string {
   ]
   if (nonFiniteNames[sign]) return nonFiniteNames[sign]
   const zeros = (groups: number) => '0000'.repeat(Math.max(0, groups))
-  // Groups before the first or after the last are zeros.
+  // Groups before the first and after the last are zeros.
   const groups = (from: number, to: number) => {
     let digits = zeros(Math.min(0, to + 1) - from)
     const end = Math.min(count - 1, to)

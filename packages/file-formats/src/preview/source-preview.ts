@@ -2,7 +2,10 @@ import type { CsvGuesses } from '@sluice/contracts'
 import type { FoundSheet } from '../format/converted-upload.ts'
 import type { Column, ColumnFacts, RejectedRow } from '@sluice/row-stream'
 
-/** A cell value. Values that JavaScript cannot hold exactly are strings: BIGINT, DECIMAL, dates and timestamps. */
+/**
+ * A value in a preview. It is a string if JavaScript cannot represent the value exactly: BIGINT, DECIMAL, dates and
+ * timestamps.
+ */
 export type PreviewCell = string | number | boolean | null | object
 
 /** A column, and the form in which the previewed rows print all its values. */
@@ -16,17 +19,20 @@ export interface SourcePreview {
   lines?: number[]
   /** The rejected rows among them. */
   rejected: RejectedRow[]
-  /** Notes as sentences. */
+  /** Notes for users, as sentences. */
   notes: string[]
-  /** Whether the preview contains all rows of the source. */
+  /** True if the preview contains all rows of the source. */
   complete: boolean
-  /** Whether types and evidence of the columns come from all rows. */
+  /** Set if the types and evidence of the columns come from all rows. */
   typesKnown?: true
-  /** Whether only columns that occur in some record are present. */
+  /** Set if only columns that occur in some record are present. */
   sparse?: true
   /** The reason why a load would fail. Set if all rows were read and too many of them do not fit. */
   tooManyRejected?: string
-  /** A sentence with the number of rows at the start of a larger file that do not fit. Set if nearly all of these rows do not fit. */
+  /**
+   * A sentence with the number of rows that do not fit. Set if nearly all rows at the start of a larger file do not
+   * fit.
+   */
   likelyRejected?: string
   /** A sentence about sheets with rows that a load would not read. */
   unread?: string

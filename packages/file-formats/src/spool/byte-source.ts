@@ -1,11 +1,11 @@
 import { readSync } from 'node:fs'
 
-/** Bytes that can be read repeatedly from the start. A chunk is valid until the reader requests the next one. */
+/** Bytes that can be read repeatedly from the start. A chunk is valid until the next one is requested. */
 export interface ByteSource {
   chunks(): AsyncIterable<Buffer>
 }
 
-/** A part of an open file. `onRead` receives the position after each chunk that was read. */
+/** A part of an open file. `onRead` receives the position after each chunk read. */
 export class FileBytes implements ByteSource {
   readonly descriptor: number
   readonly from: number
@@ -32,7 +32,10 @@ export class FileBytes implements ByteSource {
     return new FileBytes(this.descriptor, from, to, this.#chunkBytes, this.#onRead)
   }
 
-  /** `taken` receives the number of bytes handed out. Each piece has its own memory, because a decompressor may still hold it. */
+  /**
+   * Yields the bytes in pieces, and calls `taken` with the number of bytes handed out. Each piece has its own memory,
+   * because a decompressor may still use it.
+   */
   *pieces(taken: (bytes: number) => void = () => {}): Generator<Buffer, void, void> {
     yield* this.#read(() => Buffer.allocUnsafeSlow(this.#chunkBytes), taken)
   }
@@ -55,7 +58,7 @@ export class FileBytes implements ByteSource {
   }
 }
 
-/** Returns at most the first `length` bytes. */
+/** Returns the first `length` bytes, or fewer if the source is shorter. */
 export async function startOf(source: ByteSource, length: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let have = 0
@@ -68,13 +71,15 @@ export async function startOf(source: ByteSource, length: number): Promise<Buffe
 }
 
 /**
- * Returns the chunks of a source up to the one that contains byte number `length`, then throws `TruncatedRead`, so that no reader
- * mistakes the cut for the end. `catchTruncatedRead` turns this error into the value 'CUT'.
+ * Returns a source that ends after the chunk with byte number `length` by throwing `TruncatedRead`, so that no reader
+ * mistakes the cut for the real end. `catchTruncatedRead` converts this error to the value 'CUT'.
  */
 export const truncateAfter = (source: ByteSource, length: number): ByteSource =>
   truncateWhen(source, (seen) => seen >= length)
 
-/** Returns the chunks of a source until `isEnough` returns true for the number of bytes so far, then throws `TruncatedRead`. */
+/**
+ * Returns a source that throws `TruncatedRead` once `isEnough` returns true for the number of bytes read until then.
+ */
 export function truncateWhen(source: ByteSource, isEnough: (seen: number) => boolean): ByteSource {
   return {
     async *chunks() {
@@ -90,7 +95,7 @@ export function truncateWhen(source: ByteSource, isEnough: (seen: number) => boo
 
 class TruncatedRead extends Error {}
 
-/** Returns 'CUT' for a `TruncatedRead`; rethrows any other error. */
+/** Returns 'CUT' for a `TruncatedRead`. Rethrows any other error. */
 export function catchTruncatedRead(error: unknown): 'CUT' {
   if (error instanceof TruncatedRead) return 'CUT'
   throw error

@@ -7,19 +7,25 @@ const readBytes = 64 * 1024
 const LF = 10
 const readAt = promisify(read)
 
-/** Rows rejected while a spool is written: a separate file holds the first of them, and all are counted. */
+/**
+ * The rows that were rejected while a spool file (temporary file) was written. A separate file stores the first of
+ * them; all are counted.
+ */
 export class RejectsFile {
   count = 0
   readonly #writer: SpoolWriter
   readonly #kept: number
 
-  /** `kept` is the maximum number of stored rows. */
+  /** Creates the file. `kept` is the maximum number of stored rows. */
   constructor(writer: SpoolWriter, kept: number) {
     this.#writer = writer
     this.#kept = kept
   }
 
-  /** Counts a rejected row, and stores it if fewer than `kept` are stored. Converts `raw` with `rawText`, so that a report can store it. */
+  /**
+   * Counts a rejected row, and stores it if fewer than `kept` are stored. Converts `raw` with `rawText`, so that
+   * databases can store it.
+   */
   add(line: number, reason: string, raw: Uint8Array, column?: string): void {
     this.count++
     if (this.count > this.#kept) return
@@ -37,7 +43,10 @@ export class RejectsFile {
   }
 }
 
-/** Yields the rows of a rejects file from its start, in batches: the event loop is free between two batches. The owner closes the file. */
+/**
+ * Yields the rows of a rejects file in batches, from its start. Yields to the event loop between batches. The owner
+ * closes the file.
+ */
 export async function* readRejects(descriptor: number): AsyncGenerator<RejectedRow[], void, void> {
   const chunk = Buffer.allocUnsafe(readBytes)
   let pendingBytes = Buffer.alloc(0)
@@ -57,7 +66,7 @@ export async function* readRejects(descriptor: number): AsyncGenerator<RejectedR
   }
 }
 
-/** The writer of the rows, and the destination of rejected rows. */
+/** The writers for the rows and for the rejected rows of a conversion. */
 export interface RowOutput {
   writer: SpoolWriter
   rejects: RejectsFile

@@ -4,12 +4,15 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { SourceProblem } from '@sluice/row-stream'
 
-/** The directory of spools. Spools are unlinked, so a listing does not show them. */
+/**
+ * The directory of spool files: temporary files for uploads and downloads. They have no name there, so a listing does
+ * not show them.
+ */
 export const spoolDirectory = (filesDirectory: string): string => join(filesDirectory, 'spool')
 
 /**
- * Creates an unlinked file that only its owner can use: its disk space is freed when the process ends for any reason.
- * Returns the descriptor, to be read and written at positions. Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE.
+ * Creates a temporary file without a name, so its disk space is freed when the process ends for any reason. Returns the
+ * descriptor, for reading and writing at positions. Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE.
  */
 export function openSpool(directory: string): number {
   try {
@@ -74,7 +77,7 @@ function removeIfExists(path: string): void {
 
 const diskFullCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
-/** Returns the problem for a write error that means a full disk; undefined for other errors. */
+/** Returns the problem for a write error that means a full disk, or undefined for other errors. */
 export function diskProblem(error: unknown): SourceProblem | undefined {
   if (!diskFullCodes.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
   const text =
@@ -82,7 +85,7 @@ export function diskProblem(error: unknown): SourceProblem | undefined {
   return new SourceProblem('DISK_FULL', text, { cause: error })
 }
 
-/** Unlinked temporary files for normalising one upload. Disposing closes them, which frees their disk space. */
+/** Unnamed temporary files for converting one upload. Disposing closes them, which frees their disk space. */
 export class ScratchFiles implements Disposable {
   readonly #directory: string
   readonly #descriptors: number[] = []
@@ -91,7 +94,7 @@ export class ScratchFiles implements Disposable {
     this.#directory = directory
   }
 
-  /** Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
+  /** Creates a temporary file. Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
   open(): number {
     const descriptor = openSpool(this.#directory)
     this.#descriptors.push(descriptor)

@@ -5,8 +5,8 @@ import { diskProblem } from './spool-file.ts'
 const bufferBytes = 512 * 1024
 
 /**
- * Writes a spool from its start. To write many small pieces, call `reserve`, write into `bytes` from `position` on and advance
- * `position`; to write whole chunks, call `put`. Only the buffer is kept in memory.
+ * Writes a spool file (temporary file) from its start. To write many small pieces, call `reserve`, write to `bytes`
+ * from `at` on and advance `at`. To write whole chunks, call `put`. Only the buffer is in memory.
  */
 export class SpoolWriter {
   bytes = Buffer.allocUnsafeSlow(bufferBytes)
@@ -18,8 +18,8 @@ export class SpoolWriter {
   #written = 0
 
   /**
-   * `name` is the name of the upload in messages, and `limit` its maximum size in bytes; `dense` is the size above which
-   * no upload of this size is plausible.
+   * Creates a writer. `name` is the upload's name in messages, and `limit` the maximum size in bytes. `dense` is the
+   * size above which the upload is suspicious.
    */
   constructor(descriptor: number, limit: number, name: string, dense = Infinity) {
     this.#descriptor = descriptor
@@ -32,7 +32,7 @@ export class SpoolWriter {
     return this.#written + this.at
   }
 
-  /** Ensures that `length` bytes can be written from `position` on. */
+  /** Ensures that `length` bytes can be written from `at` on. */
   reserve(length: number): void {
     if (length <= this.bytes.length - this.at) return
     this.flush()
@@ -42,7 +42,7 @@ export class SpoolWriter {
 
   put(chunk: Uint8Array): void {
     const large = chunk.length >= bufferBytes / 2
-    // The buffered bytes precede a large chunk, so they are flushed even if both fit into the buffer.
+    // The buffered bytes precede a large chunk in the file, so they must be flushed first.
     if (large || chunk.length > this.bytes.length - this.at) this.flush()
     if (large) return this.#write(chunk)
     this.reserve(chunk.length)
@@ -50,7 +50,7 @@ export class SpoolWriter {
     this.at += chunk.length
   }
 
-  /** Throws SourceProblem DISK_FULL, or TOO_LARGE or SUSPICIOUS_ARCHIVE at the limits. */
+  /** Writes the buffered bytes. Throws SourceProblem DISK_FULL, or TOO_LARGE or SUSPICIOUS_ARCHIVE at the limits. */
   flush(): void {
     const { at: position } = this
     this.at = 0

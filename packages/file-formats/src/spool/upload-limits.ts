@@ -2,31 +2,33 @@ import { mostKeptRejects } from '@sluice/row-stream'
 
 /** Limits for reading an upload. Tests use tiny limits. */
 export interface UploadLimits {
-  /** Maximum bytes of an upload after it is unpacked or rewritten. */
+  /** The maximum bytes of an upload after it is unpacked or converted. */
   spoolBytes: number
-  /** Size in bytes of the largest workbook that a preview unpacks from an archive. */
+  /** The maximum bytes of a workbook that a preview unpacks from an archive. */
   previewBytes: number
-  /** Maximum ratio of unpacked to packed size; applies from `ratioFrom` bytes on. */
+  /** The maximum ratio of unpacked to packed size. It applies from `ratioFrom` bytes on. */
   ratio: number
   ratioFrom: number
   /**
-   * Number of written bytes from which the same ratio applies to output; workbooks and JSON files can repeat values
-   * without compression.
+   * The number of written bytes from which the same ratio applies to converted output. Workbooks and JSON files can
+   * expand even without compression, because they refer to repeated values.
    */
   writtenFrom: number
-  /** Entries of a ZIP archive, a workbook's parts included. */
+  /** The maximum entries of a ZIP archive, or parts of a workbook. */
   entries: number
-  /** Bytes of one record: a JSON object, a row of a sheet. A longer one is rejected or refused. */
+  /**
+   * The maximum bytes of one record: a JSON object or a row of a sheet. A longer record is rejected, or the upload is.
+   */
   recordBytes: number
-  /** Bytes read or unpacked per step. */
+  /** The bytes that are read or unpacked per step. */
   chunkBytes: number
-  /** Bytes of a workbook's texts kept in memory; the rest is kept in a file. */
+  /** The bytes of a workbook's shared texts that are kept in memory. Further texts are kept in a file. */
   textBytes: number
-  /** Texts that a workbook may share among its cells. */
+  /** The maximum number of texts that a workbook's cells share. */
   texts: number
-  /** Number of rejected rows that are stored; further ones are only counted. */
+  /** The maximum number of rejected rows that are stored. Further ones are only counted. */
   keptRejects: number
-  /** Megabytes of JavaScript objects that the thread may hold; its input and output buffers do not count. */
+  /** The thread's heap limit in megabytes. Its input and output buffers are outside the heap. */
   heapMegabytes: number
 }
 

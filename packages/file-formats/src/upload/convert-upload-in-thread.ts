@@ -10,8 +10,8 @@ const maxBytesOfSmallJob = 4 * 1024 * 1024
 const maxHeldBytes = 24 * 1024 * 1024
 
 /**
- * Normalises an upload in a thread of its own. An abort ends the thread before this promise rejects, so the caller may
- * then close the descriptors. Throws the abort's reason, SourceProblem, or the thread's error.
+ * Converts an upload in a separate thread. After an abort, the thread has ended before the promise rejects, so the
+ * caller may then close the descriptors. Throws the signal's reason, SourceProblem, or the thread's error.
  */
 export async function normaliseInThread(
   job: NormaliseJob,

@@ -16,7 +16,7 @@ import type { JobPort } from '../reader-thread-protocol.ts'
 import { ScratchFiles } from '../spool/spool-file.ts'
 import { SpoolWriter } from '../spool/spool-writer.ts'
 
-/** A job and its directory of temporary files. */
+/** A conversion job and its temporary files. */
 type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
 
 /** Converts an upload to UTF-8 text or Parquet in the spool of the job. Reports the number of bytes read from the source. */
@@ -49,7 +49,7 @@ async function normaliseWith(job: NormaliseWork, onRead: (bytes: number) => void
   return normaliseUnpacked(job, archive.bytes(entry), `${entry} in ${name}`, `a ZIP archive with ${entry}`)
 }
 
-/** Converts the content of an archive, which may have any supported format except another archive. */
+/** Converts the content of an archive. It may have any supported format except another archive. */
 async function normaliseUnpacked(
   job: NormaliseWork,
   unpacked: ByteSource,
@@ -59,7 +59,7 @@ async function normaliseUnpacked(
   const { limits, options } = job
   const content = detectFormat(await startOf(unpacked, detectionBytes), name, options.encoding)
   if (content.kind !== 'ZIP') return normaliseContent({ ...job, name }, unpacked, content, [format])
-  // A workbook needs random access, so it has to be a file.
+  // A workbook needs random access, so it is first unpacked to a file.
   const scratchFile = job.scratch.open()
   const writer = new SpoolWriter(scratchFile, limits.spoolBytes, name)
   await copyBytes(job.firstBytes === undefined ? unpacked : limitBytes(unpacked, limits.previewBytes, name), writer)
@@ -68,7 +68,10 @@ async function normaliseUnpacked(
   return normaliseWorkbook(job, archive, [format])
 }
 
-/** Writes the content as Parquet or as delimited UTF-8 text. `notices` has the formats that contain it, such as a ZIP archive. */
+/**
+ * Writes the content as Parquet or as delimited UTF-8 text. `notices` are the formats around the content, such as a ZIP
+ * archive.
+ */
 async function normaliseContent(
   job: NormaliseJob,
   whole: ByteSource,
@@ -130,7 +133,7 @@ async function copyBytes(source: ByteSource, writer: SpoolWriter): Promise<void>
   writer.flush()
 }
 
-/** Returns a source with the same bytes, which throws SourceProblem PREVIEW_TOO_LARGE after `maxBytes` bytes. */
+/** Returns a source with the same bytes that throws SourceProblem PREVIEW_TOO_LARGE after `maxBytes` bytes. */
 function limitBytes(source: ByteSource, maxBytes: number, name: string): ByteSource {
   return {
     async *chunks() {

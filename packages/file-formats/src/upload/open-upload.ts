@@ -11,51 +11,57 @@ import { openSpool, spoolDirectory } from '../spool/spool-file.ts'
 import { addDeclared, type UploadOptions, type WrittenDialect } from '../format/upload-options.ts'
 
 export interface UploadToOpen {
-  /** A path on this machine, or the descriptor of an open file, which stays open. */
+  /** A path on this machine, or the descriptor of an open file, which the caller closes. */
   path: string | number
-  /** The display name; messages show it instead of the path. */
+  /** The file's name in messages, which must not show its path. */
   name: string
-  /** Spools are created in the folder `spool` of this directory. */
+  /** Temporary files are created in the folder `spool` of this directory. */
   filesDirectory: string
   options?: UploadOptions
   limits?: UploadLimits
-  /** The only accepted format, if set. A file of the other format is refused before it is unpacked. */
+  /** The only accepted format, if set. A file of the other format is rejected before it is unpacked. */
   expectedFormat?: UploadFormat
   /** The number of bytes of rows after which unpacking stops, for example for a preview. */
   firstBytes?: number
-  /** Called while the upload is unpacked or rewritten, with bytes of the upload itself; never for an upload that is read in place. */
+  /**
+   * Called while the upload is unpacked or converted, with bytes of the upload itself. Not called for an upload that is
+   * read in place.
+   */
   onProgress?: (bytesRead: number, bytesTotal: number) => void
 }
 
 type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOptions[] }
 
-/** An open upload of plain rows. Disposing it closes the file, which deletes a spool. */
+/** An open upload as a file of plain rows. Disposing closes the file; a temporary file is then deleted. */
 export interface OpenedUpload extends Disposable {
-  /** DELIMITED is UTF-8 text, with its byte order mark if it is read in place; PARQUET is unchanged. */
+  /** DELIMITED: UTF-8 text, with its byte order mark if it is read in place. PARQUET: the unchanged file. */
   format: UploadFormat
-  /** Read the file at positions: the descriptor's own position is undefined. Threads of this process may use the descriptor. */
+  /**
+   * The file to read at explicit positions, because the descriptor's own position is undefined. Threads of this process
+   * may use the descriptor.
+   */
   file: { fd: number; size: number; name: string }
-  /** Whether `file` is the upload itself, which other processes may change, or a private spool. */
+  /** True if `file` is the upload itself, which other processes may change. False if it is a private temporary file. */
   inPlace: boolean
-  /** False if `firstBytes` left something out: the last record may then be truncated. */
+  /** False if `firstBytes` left something out. The last record may then be truncated. */
   complete: boolean
-  /** A sentence that names the formats of the upload, for the log of a run. */
+  /** A sentence about the formats of the upload, for the run's log. */
   formatSentence: string
-  /** The dialect of a text that this process wrote. It overrides the given options and includes their columns. */
+  /** The dialect of a text that this process wrote. It replaces the given options and includes their columns. */
   dialect?: ReadDialect
-  /** Whether only columns that occur in some record are present. */
+  /** Set if only columns that occur in some record are present. */
   sparse?: boolean
   sheets?: FoundSheet[]
   /** A sentence about contents of the upload that are not read although no setting excludes them. */
   unread?: string
-  /** Number of rows rejected while the spool was written. */
+  /** The number of rows that the conversion rejected. */
   rejected: number
   /**
-   * Yields the first rejected rows, up to the kept number, with line numbers of the upload. They can be read again, for
-   * example after `startOver`.
+   * Yields the stored rejected rows, with line numbers of the upload. They can be read again, for example after
+   * `startOver`.
    */
   rejects(): AsyncIterable<RejectedRow[]>
-  /** Number of rows in the spool, possibly including its header; absent if they were not counted. */
+  /** The number of rows in the temporary file, possibly including its header. Absent if they were not counted. */
   written?: number
 }
 
@@ -67,9 +73,9 @@ const unreadableReasons: Record<string, string> = {
 }
 
 /**
- * Opens an upload of any supported format as one file of plain rows. Text in UTF-8 and Parquet are opened in place; a
- * thread writes everything else once into a spool, within the limits. An abort stops this at once and leaves no files.
- * Throws SourceProblem for problems that a user can fix.
+ * Opens an upload of any supported format as one file of plain rows. UTF-8 text and Parquet are opened in place. A
+ * thread converts everything else once to a temporary file, within the limits. An abort stops this at once and leaves
+ * no files. Throws SourceProblem for problems that a user can fix.
  */
 export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Promise<OpenedUpload> {
   signal.throwIfAborted()

@@ -15,12 +15,12 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import { parquetSource } from '../parquet/parquet-source.ts'
 import { isPacked } from '../format/detect-format.ts'
 
-/** The options that a user gave for a file, and the decisions of earlier loads. */
+/** The user's options for a file, and what earlier loads have determined. */
 export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtAll?: boolean }
 
 /**
- * Reads an uploaded file of rows in any supported format: opens it as plain text, then reads it as delimited text. An
- * empty list has `columnsBefore`, the columns of the last load.
+ * Reads an uploaded file in any supported format except Parquet: converts it to delimited text if necessary, then reads
+ * that text. An empty JSON list gets the columns of the last load, `columnsBefore`.
  */
 export async function* readUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress'>,
@@ -69,7 +69,8 @@ export async function* readOpened(
     },
   }
   await reportRejects()
-  // Only written rows can still fit the table. If too many rows were rejected before, the load fails without reading them.
+  // Only written rows can still fit the table. If the conversion already rejected too many rows, the load fails without
+  // reading the others.
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   const isRewritten = opened.dialect !== undefined
@@ -90,7 +91,7 @@ export async function* readOpened(
     }
 }
 
-/** Reads an uploaded Parquet file in place; one in gzip or ZIP is unpacked into a spool first. */
+/** Reads an uploaded Parquet file in place. Inside gzip or ZIP, it is first unpacked to a temporary file. */
 export async function* readParquetUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress' | 'path'> & { path: string },
   report: ReadReporter,
@@ -105,7 +106,7 @@ export async function* readParquetUpload(
   yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: onSecondProgress(size) }, signal)
 }
 
-/** Returns false for a file that cannot be opened: the reader reports the error. */
+/** True if the file is gzip or ZIP. False for a file that cannot be opened; the reader then reports the error. */
 function looksPacked(path: string): boolean {
   let descriptor: number | undefined
   try {

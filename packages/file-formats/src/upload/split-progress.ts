@@ -1,16 +1,19 @@
 import type { ReadReporter } from '@sluice/row-stream'
 
-/** Splits the progress of an upload into two halves, rewriting and reading; both report bytes of the upload. */
+/**
+ * Combines the progress of converting and reading an upload. Each counts as half, and both are reported in bytes of the
+ * upload.
+ */
 export function splitProgress(report: ReadReporter) {
   let uploadSize: number | undefined
   return {
-    /** Reports progress of the rewriting; an upload that is read in place skips this half. */
+    /** Reports the progress of the conversion. An upload that is read in place skips this half. */
     first(bytesRead: number, bytesTotal: number): void {
       uploadSize = bytesTotal
       report.progress({ bytesRead: Math.floor(bytesRead / 2), bytesTotal })
     },
 
-    /** Returns the reporter of the reading. `size` is the number of bytes to read. */
+    /** Returns the reporter for reading. `size` is the number of bytes to read. */
     onSecondProgress(size: number): ReadReporter['progress'] {
       return (counts) => {
         if (uploadSize === undefined || counts.bytesRead === undefined) return report.progress(counts)

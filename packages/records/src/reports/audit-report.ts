@@ -29,36 +29,39 @@ export interface AuditRow {
 }
 
 interface AuditLog {
-  /** The operations of the service by noun. The report shows their summaries. */
+  /** The operations of the service, by the noun of their ids. The report shows their summaries. */
   operations: Readonly<Record<string, object>>
-  /** The name of the object when the row was written, because the object may be deleted. */
+  /** SQL for the object's name when the audit row was written, because the object may have been deleted since. */
   objectName: RawBuilder<string | null>
-  /** The search property `at`. It is `required` if the indexes of the service descend by time and then by id. */
+  /** The search property `at`. It is `required` (not null) if the service's indexes descend by time and then by id. */
   time: Property
 }
 
 interface AuditReader {
   db: Kysely<any>
-  /** The conditions of the rows that the caller may see. No row meets two of them. */
+  /** The conditions of the rows that the caller may see. No row matches two of them. */
   visible: readonly RawBuilder<SqlBool>[]
   subtitle: string
   readClientCodes(uids: string[]): Promise<ReadonlyMap<string, string>>
-  /** Returns a look-up of the names of actors, for rows that were written without them. */
+  /** Returns a function that looks up the names of actors, for rows that were written without names. */
   readUsernames?(uids: string[]): Promise<(uid: string) => string | undefined>
-  /** Returns a look-up of the present names of objects, for rows without a name in their details. */
+  /** Returns a function that looks up the current names of objects, for rows without a name in their details. */
   readObjectNames?(uids: string[]): Promise<(uid: string) => string | undefined>
 }
 
-/** The outcome, which for a refused sign-in is the reason. A rejected write leaves no audit row. */
+/** SQL for the outcome. For a rejected sign-in, it is the reason. A rejected write leaves no audit row. */
 const outcomeSql = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
 
 /** The maximum number of rows to count, because counting a log of several years takes longer than reading a page. */
 const countedAtMost = 100_000
 
-/** Characters of the details of a row. Longer ones are only in a page of one row, so that a page of a thousand rows stays small. */
+/**
+ * The maximum characters of a row's details. Longer details are only shown on a page with one row, so that a page with
+ * 1,000 rows stays small.
+ */
 const maxDetailsLength = 20_000
 
-/** Returns the search of a service's audit log: its properties, and its report. */
+/** Returns the search of a service's audit log: its properties and its report. */
 export function createAuditReport({ operations, objectName, time }: AuditLog) {
   const summaries: ReadonlyMap<string, string> = new Map(
     Object.values(operations)
@@ -79,7 +82,7 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
     requestId: { column: 'r.request_id', type: 'string' },
   } as const satisfies Properties
 
-  /** Parses an audit query. Throws 400. */
+  /** Parses an audit query. Throws a 400 problem. */
   function parseQuery(request: SearchRequest): SearchPlan {
     const query = (text: string) => {
       const like = `%${escapeLike(text)}%`
@@ -101,9 +104,9 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
   }
 
   /**
-   * Returns one page of the rows that meet one of the conditions `visible`, and one row more if another page follows. Each part
-   * reads only the rows that the page can need, in index order, because an `or` would make PostgreSQL read and sort all of a
-   * client's rows.
+   * Returns SQL for one page of the rows that match one of the conditions `visible`, and for one row more if another
+   * page follows. Each part of the union reads only the rows that the page can need, in index order; an `or` would make
+   * PostgreSQL read and sort all of an organisation's rows.
    */
   function selectPage(visible: AuditReader['visible'], plan: SearchPlan): RawBuilder<AuditRow> {
     const order = sql.join(plan.order)
@@ -184,7 +187,10 @@ interface AuditNames {
 const nameIn = (lookup: NameLookup, uid: string | null): string | undefined =>
   uid === null ? undefined : lookup?.(uid)
 
-/** The report omits the row number, because its gaps would reveal the activity of other clients. */
+/**
+ * The columns of the report. The row number is left out, because its gaps would reveal the activity of other
+ * organisations.
+ */
 const auditColumns = ({ summaries, clientCodes, usernameOf, objectNameOf }: AuditNames): ReportColumn<AuditRow>[] => [
   { name: 'When', column: 'at', valueType: 'TIMESTAMPTZ', cell: ({ at }) => at.toISOString() },
   { name: 'User id', column: 'user.id', valueType: 'VARCHAR_50', id: true, cell: ({ actor }) => actor },

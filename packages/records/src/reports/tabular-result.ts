@@ -1,6 +1,6 @@
 import type { ReportHeader, TabularResult } from '@sluice/contracts'
 
-/** A column of a report and the source of its cells. */
+/** A column of a report, and the function that returns its values. */
 export interface ReportColumn<Row> extends Omit<ReportHeader, 'hidden' | 'meta'> {
   /** True for an id, which programs use and user interfaces hide. */
   id?: boolean
@@ -10,11 +10,11 @@ export interface ReportColumn<Row> extends Omit<ReportHeader, 'hidden' | 'meta'>
 export interface ReportPager {
   page: number
   pageSize: number
-  /** The number of rows of all pages; undefined if they were not counted. */
+  /** The number of rows on all pages. Undefined if they were not counted. */
   total?: number | undefined
-  /** Whether the total is a lower bound. */
+  /** True if the total is only a lower bound. */
   totalIsAtLeast?: boolean
-  /** The cursor of the next page; undefined on the last page, and for reports without cursors. */
+  /** The cursor of the next page. Undefined on the last page, and for reports without cursors. */
   nextCursor?: string | undefined
 }
 
@@ -27,7 +27,7 @@ interface TabularReport<Row> {
   metaData?: TabularResult['metaData']
 }
 
-/** Returns rows as a page of a report. Absent values are null, so that every row is as wide as the headers. */
+/** Returns rows as a page of a report. Absent values become null, so that every row has a value for each header. */
 export function buildTabularResult<Row>(rows: readonly Row[], report: TabularReport<Row>): TabularResult {
   const { table, title, subtitle, columns, pager, metaData } = report
   const headers = columns.map(({ name, column, valueType, id = false }) => ({

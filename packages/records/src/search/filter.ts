@@ -4,16 +4,21 @@ import { isNotTrue, wordsOf } from './patterns.ts'
 import { getProperty, type Properties, type Property } from './properties.ts'
 import { assertStorableText, quoteText, rejectTerm } from './violations.ts'
 
-/** Properties and free-text condition of a search. */
+/** The properties and the free-text condition of a search. */
 export interface SearchTarget {
   properties: Properties
-  /** Condition for a free text: the request's `query`, and each word of an `identifiable` filter. */
+  /**
+   * Returns the condition for a free text: for the request's `query`, and for each word of an `identifiable` filter.
+   */
   query?: (text: string) => Expression<SqlBool>
 }
 
 const maxListItems = 500
 
-/** Converts `property:operator[:value]` to one condition in parentheses. The value is everything after the second colon. */
+/**
+ * Converts a filter `property:operator[:value]` to a SQL condition in parentheses. The value is everything after the
+ * second colon.
+ */
 export function filterCondition(filter: string, { properties, query }: SearchTarget): RawBuilder<SqlBool> {
   assertStorableText(filter)
   const [name = '', operator, ...rest] = filter.split(':')
@@ -40,7 +45,7 @@ const negatedOperators: ReadonlyMap<string, string> = new Map([
     .map((name): [string, string] => [name, name.slice(1)]),
 ])
 
-/** Returns the condition on a value of a related row if the operator can be evaluated there. */
+/** Returns the condition on a value in a related row, if the operator can be evaluated on that row. */
 function relatedRowCondition(
   property: Property,
   name: string,
@@ -61,7 +66,7 @@ function relatedRowCondition(
 /** Returns the property name of a filter without validating the filter. */
 export const propertyNameOf = (filter: string): string => filter.split(':', 1)[0]!
 
-/** Converts `query` to one condition in parentheses; undefined for a blank text. */
+/** Converts the free text `query` to a SQL condition in parentheses. Returns undefined for a blank text. */
 export function queryCondition(text: string | undefined, { query }: SearchTarget): RawBuilder<SqlBool> | undefined {
   const trimmed = text?.trim()
   if (!trimmed) return undefined
@@ -124,7 +129,7 @@ function identifiableCondition(
   if (!supported.includes(operator))
     rejectTerm(`uses ${quoteText(operator)}; identifiable supports: ${supported.join(', ')}`)
   const text = requireValue(value, operator)
-  // The operators `token` and `!token` look for each word, the others for the text as a whole.
+  // The operators `token` and `!token` search for each word, the others for the text as a whole.
   const words = operator.endsWith('token') ? wordsOf(text) : [text || rejectTerm('needs a text to search for')]
   const everyWord = sql<SqlBool>`${sql.join(
     words.map((word) => sql`(${query(word)})`),

@@ -5,20 +5,26 @@ import type { PropertyType } from './properties.ts'
 import { assertStorableText, rejectTerm } from './violations.ts'
 import { createHash } from 'node:crypto'
 
-/** Returns the expression of a term's value as text that `bindKey` converts back; null if the value is missing. */
+/**
+ * Returns SQL for the value of an order term as text, which `bindKey` converts back. The result is null if the value is
+ * missing.
+ */
 export function keyText({ key, type }: OrderTerm): RawBuilder<string | null> {
-  // The time zone is removed, so that the text does not depend on the session. `dateTime` reads the text as UTC.
+  // Removes the time zone, so that the text does not depend on the session. `dateTime` reads the text as UTC.
   const value = type === 'date-time' ? sql`(${key} at time zone 'UTC')` : key
   return sql`to_jsonb(${value}) #>> '{}'`
 }
 
-/** Returns the condition for the rows after the row with these keys. The last term of the order must be unique and not null. */
+/**
+ * Returns the condition for the rows after the row with these sort keys. The last order term must be unique and not
+ * null.
+ */
 export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | null)[]): RawBuilder<SqlBool> {
   const values = terms.map((term, index) => bindKey(term, keys[index] ?? null))
   const { descending } = terms[0]!
   const haveOneDirection = terms.every((term) => term.required && term.descending === descending)
   if (!haveOneDirection) return sql`(${lexicographicAfter(terms, values)})`
-  // One row comparison, which can use an index.
+  // Compares all keys as one row, which can use an index.
   const keysOfRow = sql.join(terms.map(({ key }) => key))
   const keysOfCursor = sql.join(values.map((value) => value ?? rejectTerm('lacks a value that the order requires')))
   return sql`(${keysOfRow}) ${sql.raw(descending ? '<' : '>')} (${keysOfCursor})`
@@ -27,8 +33,8 @@ export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | 
 type KeysetValue = RawBuilder<unknown> | undefined
 
 /**
- * Returns the condition as one comparison per term: a row comes later by the first term, or equals it and comes later by the
- * other terms.
+ * Returns the condition with one comparison per term: a row comes later by the first term, or it is equal there and
+ * comes later by the other terms.
  */
 function lexicographicAfter(
   [term, ...rest]: readonly OrderTerm[],
@@ -37,7 +43,7 @@ function lexicographicAfter(
   if (!term) return sql`false`
   const { key, required } = term
   const laterByRest = lexicographicAfter(rest, values)
-  // Nulls come last: only further nulls can follow.
+  // Nulls come last, so only further nulls can follow.
   if (!value) return sql`(${key} is null and (${laterByRest}))`
   const laterByValue = sql<SqlBool>`${key} ${sql.raw(term.descending ? '<' : '>')} ${value}`
   const laterByTerm = required ? laterByValue : sql<SqlBool>`${laterByValue} or ${key} is null`
@@ -50,7 +56,7 @@ const valuePatterns: Partial<Record<PropertyType, RegExp>> = {
   boolean: /^(true|false)$/,
 }
 
-/** Returns a value as a bind parameter. Rejects text that PostgreSQL cannot convert. */
+/** Returns a key value as a bind parameter. Rejects text that PostgreSQL cannot convert. */
 function bindKey({ type }: OrderTerm, text: string | null): KeysetValue {
   if (text === null) return undefined
   assertStorableText(text)
@@ -67,9 +73,9 @@ function bindKey({ type }: OrderTerm, text: string | null): KeysetValue {
   }
 }
 
-/** A position in a list: the sort keys of the last row. */
+/** A position in a list: the sort keys of the last row of the previous page. */
 export interface PageCursor {
-  /** Number of the page that starts here. */
+  /** The number of the page that starts here. */
   page: number
   /** The row's value for each order term. */
   keys: (string | null)[]
@@ -81,8 +87,8 @@ const invalidCursor =
   'is not a cursor of this list: send the cursor of the previous page unchanged, with the same filters and order'
 
 /**
- * Returns the text of a cursor. `list` identifies the resource, filters and order. The checksum detects mistakes and is not a
- * signature: a cursor grants nothing that a filter would not. Undefined if the row's values are too long.
+ * Serializes a cursor. `list` identifies the resource, filters and order. The checksum detects mistakes but is not a
+ * signature, because a cursor allows no more than a filter. Returns undefined if the row's values are too long.
  */
 export function serializeCursor(list: string, { page, keys }: PageCursor): string | undefined {
   const payload = Buffer.from(JSON.stringify([page, ...keys])).toString('base64url')
@@ -90,7 +96,7 @@ export function serializeCursor(list: string, { page, keys }: PageCursor): strin
   return text.length <= maxCursorLength ? text : undefined
 }
 
-/** Parses a cursor. Rejects a cursor of another list. `keys` is the expected number of values. */
+/** Parses a cursor. Rejects the cursor of another list. `keys` is the expected number of values. */
 export function parseCursor(list: string, text: string, keys: number): PageCursor {
   const [payload = '', sum, ...rest] = text.split('.')
   if (text.length > maxCursorLength || rest.length > 0 || sum !== computeChecksum(list, payload))

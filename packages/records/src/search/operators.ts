@@ -13,7 +13,9 @@ import { arrayOf, collectionSize, valueOf } from './values.ts'
 
 type ConditionBuilder<Operand extends unknown[]> = (property: Property, ...operand: Operand) => RawBuilder<SqlBool>
 
-/** A filter operator: its operand, its condition and the property types that it supports. */
+/**
+ * A filter operator: whether it takes a value, the condition that it builds, and the property types that it supports.
+ */
 export type FilterOperator = { types: readonly PropertyType[] } & (
   | { takes: 'value'; condition: ConditionBuilder<[text: string]> }
   | { takes: 'list'; condition: ConditionBuilder<[texts: string[]]> }
@@ -39,7 +41,7 @@ function comparisonOperator(
   return { takes: 'value', types, condition }
 }
 
-/** Matches values in the list; for a collection, matches any shared element. */
+/** Returns the operator that matches values in a list. For a collection, it matches if any element is in the list. */
 function listOperator(negated: boolean): FilterOperator {
   const condition: ConditionBuilder<[string[]]> = (property, values) => {
     const column = columnOf(property.column)
@@ -51,8 +53,8 @@ function listOperator(negated: boolean): FilterOperator {
 }
 
 /**
- * Returns an operator that matches a pattern. `pieces` returns texts that every match contains, so that a trigram index can look
- * them up.
+ * Returns an operator that matches a pattern. `pieces` returns texts that every match contains, for lookup in a trigram
+ * index.
  */
 function patternOperator(match: TextPattern, pieces: (value: string) => string[] = () => []): FilterOperator {
   const condition: ConditionBuilder<[string]> = (property, value) =>
@@ -80,7 +82,10 @@ function unaryOperator(
 
 const [eq, ne] = [comparisonOperator('=', allPropertyTypes), comparisonOperator('is distinct from', allPropertyTypes)]
 const [ge, le] = [comparisonOperator('>=', orderedTypes), comparisonOperator('<=', orderedTypes)]
-/** Returns the parts of a text that are stored exactly as they are compared. Other letters may have several Unicode forms. */
+/**
+ * Returns the parts of a text that are stored exactly as they are compared. Other characters may have several Unicode
+ * forms.
+ */
 const plainPieces = (value: string): string[] => value.normalize('NFC').match(/[\w.@+-]{3,}/g) ?? []
 const ieq = patternOperator(
   (column, value) => sql`lower(normalize(${column}, NFC)) = lower(${value.normalize('NFC')})`,
@@ -99,8 +104,8 @@ const patternOperators: Record<string, TextPattern> = {
 const piecesOf = (name: string) => (name === 'token' ? wordsOf : (value: string) => [value])
 
 /**
- * All operators by their names on the wire. A row without a value for the property matches only `ne`, the negated patterns,
- * `null`, and `empty` for a collection.
+ * All operators by their names in requests. A row without a value for the property matches only `ne`, the negated
+ * patterns, `null`, and for a collection `empty`.
  */
 export const filterOperators: ReadonlyMap<string, FilterOperator> = new Map<string, FilterOperator>([
   ...Object.entries({ eq, ne, neq: ne, '!eq': ne, ieq }),

@@ -6,13 +6,13 @@ export interface OrderTerm {
   key: RawBuilder<unknown>
   type: PropertyType
   descending: boolean
-  /** Whether the value is never null. Nulls come last in either direction. */
+  /** True if the value is never null. Nulls come last in either direction. */
   required: boolean
 }
 
 const sortDirections = ['asc', 'desc', 'iasc', 'idesc']
 
-/** Returns a parser of `property[:direction]` terms that rejects repeated properties. */
+/** Returns a parser of order terms `property[:direction]`. It rejects repeated properties. */
 export function orderReader(properties: Properties) {
   const usedNames = new Set<string>()
 
@@ -41,8 +41,8 @@ export function orderReader(properties: Properties) {
 }
 
 /**
- * Appends the id, which makes the order total. The id ascends, unless all terms descend and are not null: then one index serves
- * both directions.
+ * Appends the id, which makes the order total. The id ascends, unless all terms descend and are not null; then one
+ * index serves both directions.
  */
 export function withId(terms: readonly OrderTerm[], id: Pick<OrderTerm, 'key' | 'type'>): OrderTerm[] {
   return [
@@ -55,7 +55,10 @@ export function withId(terms: readonly OrderTerm[], id: Pick<OrderTerm, 'key' | 
   ]
 }
 
-/** Omits `nulls last` for columns that are never null, because PostgreSQL cannot use a plain index for `desc nulls last`. */
+/**
+ * Returns SQL for an order term. Leaves out `nulls last` for columns that are never null, because PostgreSQL cannot use
+ * an ordinary index for `desc nulls last`.
+ */
 export function orderBy({ key, descending, required }: OrderTerm): RawBuilder<unknown> {
   const direction = sql.raw(descending ? 'desc' : 'asc')
   return required ? sql`${key} ${direction}` : sql`${key} ${direction} nulls last`

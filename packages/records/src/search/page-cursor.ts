@@ -3,8 +3,8 @@ import { type PageCursor, parseCursor } from './keyset.ts'
 import { InvalidTerm } from './violations.ts'
 
 /**
- * Returns the position of a cursor, for lists without a search plan; undefined without a cursor. `keys` has a pattern for each key, because a
- * cursor is not signed. Throws 400 for a cursor of another list.
+ * Returns the position in a cursor, for lists without a search plan, or undefined if the request has no cursor. `keys`
+ * has a pattern to validate each key, because a cursor is not signed. Throws 400 for the cursor of another list.
  */
 export function readCursor(
   list: string,

@@ -1,30 +1,33 @@
 import { maxOffset } from './plan.ts'
 
 interface AnsweredPage {
-  /** From 1. */
+  /** The page number, from 1. */
   page: number
   pageSize: number
-  /** Rows on all pages, if they were counted. */
+  /** The number of rows on all pages, if they were counted. */
   total?: number
-  /** Rows on this page. A full page implies a next page if the total is unknown. */
+  /** The number of rows on this page. If the total is unknown, a full page implies a next page. */
   rows?: number
-  /** Whether another page follows. Default: derived from `total` or `rows`. */
+  /** True if another page follows. Default: derived from `total` or `rows`. */
   more?: boolean
-  /** Cursor of the next page. Without it, the next page has a page number. */
+  /** The cursor of the next page. If absent, the link to the next page contains a page number. */
   cursor?: string
-  /** Whether this page was requested by a cursor. Such a page has no `prev` link. */
+  /** True if this page was requested by a cursor. Such a page has no `prev` link. */
   byCursor?: boolean
-  /** Whether the list takes no page numbers. */
+  /** True if the list does not accept page numbers. */
   onlyCursors?: boolean
 }
 
-/** Characters. By default, proxies allow 4 kB for all response headers, and a search can be that long. */
+/**
+ * The maximum characters of the Link header. By default, proxies allow 4 kB for all response headers, and a search can
+ * be that long.
+ */
 const maxLinkLength = 3000
 
 /**
- * Returns the headers of one page: X-Page, X-Page-Size, X-Total-Count and X-Page-Count if the total is known, X-Next-Cursor with
- * a cursor, and Link to the first, prev, next and last page. `url` is the GET address of this page; without it, the
- * Link header is omitted.
+ * Returns the headers of one page: X-Page, X-Page-Size; X-Total-Count and X-Page-Count if the total is known;
+ * X-Next-Cursor if there is a cursor; and Link to the first, prev, next and last page. `url` is the GET address of this
+ * page; without it, the Link header is left out.
  */
 export function pageHeaders(answered: AnsweredPage, url?: URL | string): Record<string, string> {
   const { page, pageSize, total, rows, cursor } = answered
@@ -47,7 +50,9 @@ interface LinkContext extends AnsweredPage {
   more: boolean
 }
 
-/** Returns the Link header (RFC 8288) with addresses relative to the host. A header that is too long keeps only `next`. */
+/**
+ * Returns the Link header (RFC 8288) with addresses relative to the host. If it is too long, it contains only `next`.
+ */
 function linkHeader(
   url: string,
   { page, pageSize, pageCount, more, cursor, byCursor, onlyCursors }: LinkContext,
@@ -66,8 +71,8 @@ function linkHeader(
 }
 
 /**
- * Returns the path and query of `url` with its paging parameters replaced by `pageParameters`. `URL` serializes both, because it
- * escapes characters that would end the link early.
+ * Returns the path and query of `url` with its paging parameters replaced by `pageParameters`. Serializes with `URL`,
+ * which escapes characters that would end the link early.
  */
 function replacePageParameters(url: string, pageParameters: Record<string, string>): string {
   const [, path = '', query = ''] = /^(?:https?:\/\/[^/?]*)?([^?]*)\??(.*)$/is.exec(url) ?? []

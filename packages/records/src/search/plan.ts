@@ -7,52 +7,55 @@ import { columnOf, type ColumnReference } from './properties.ts'
 import { InvalidSearch, InvalidTerm, rejectTerm } from './violations.ts'
 
 export interface SearchResource extends SearchTarget {
-  /** Identifies the resource in cursors. */
+  /** The name that identifies the resource in cursors. */
   name?: string
-  /** Unique and not null. It is the last term of every order, so that pages neither overlap nor skip. */
+  /**
+   * The id column, which is unique and not null. It is the last term of every order, so that pages neither overlap nor
+   * skip rows.
+   */
   idColumn: ColumnReference
-  /** Default: `uid`. */
+  /** The type of the id. Default: `uid`. */
   idType?: 'uid' | 'number'
   /** Order terms for requests without an order, such as `['name:iasc']`. Default: by id. */
   defaultOrder?: readonly string[]
 }
 
-/** The parts of a select statement. */
+/** The parts of a SELECT statement. */
 export interface SearchPlan {
-  /** Combine with AND. Each condition is in parentheses. */
+  /** The conditions to combine with AND. Each is in parentheses. */
   where: RawBuilder<SqlBool>[]
-  /** Condition of the cursor: the page starts after its row. Not part of the count. */
+  /** The cursor's condition: the page starts after its row. The count does not include it. */
   after: RawBuilder<SqlBool> | undefined
-  /** Never empty; ends in the id. */
+  /** The ORDER BY terms. Never empty; the last one is the id. */
   order: RawBuilder<unknown>[]
-  /** Keys of a row for `cursorAfter`, in this order. */
+  /** The sort keys of a row, in the order that `cursorAfter` expects. */
   keys: RawBuilder<string | null>[]
   limit: number
   offset: number
-  /** From 1. */
+  /** The page number, from 1. */
   page: number
-  /** Rows. */
+  /** The number of rows per page. */
   pageSize: number
-  /** Whether the request wants the total. */
+  /** True if the request wants the total. */
   counted: boolean
-  /** The properties that filters look at, by name. */
+  /** The names of the properties that filters use. */
   filtered: string[]
-  /** Whether the request has a `query`. */
+  /** True if the request has a `query`. */
   looksForText: boolean
-  /** Returns the cursor after a row with these keys; undefined if the keys are too long. */
+  /** Returns the cursor after a row with these sort keys, or undefined if the keys are too long. */
   cursorAfter(keys: (string | null)[]): string | undefined
 }
 
 const defaultPageSize = 50
-/** Also the limit of requests without paging. */
+/** The maximum page size, which is also the limit for requests without paging. */
 const maxPageSize = 1000
-/** Maximum number of rows that the database skips for a page. */
+/** The maximum number of rows that the database skips for a page. */
 export const maxOffset = 100_000
 
-/** Converts a search request to SQL parts. Throws InvalidSearch with one violation per invalid term. */
+/** Converts a search request to parts of a SQL statement. Throws InvalidSearch with one violation per invalid term. */
 export function searchPlan(request: SearchRequest, resource: SearchResource): SearchPlan {
   const violations: FieldViolation[] = []
-  /** Returns what `parse` returns. For an invalid term, collects its violation and returns undefined. */
+  /** Returns the result of `parse`. For an invalid term, records its violation and returns undefined. */
   function parseTerm<T>(pointer: string, parse: () => T): T | undefined {
     try {
       return parse()
@@ -74,7 +77,7 @@ export function searchPlan(request: SearchRequest, resource: SearchResource): Se
     type: resource.idType ?? 'uid',
   })
   const listId = identifyList(request, resource)
-  // The cursor belongs to this order, so it can only be parsed if the order is valid.
+  // A cursor belongs to an order, so it can only be parsed if the order is valid.
   const start =
     violations.length === 0
       ? parseTerm('/paging/after', () => cursorPosition(request.paging, listId, terms))

@@ -5,10 +5,10 @@ import { rejectTerm } from './violations.ts'
 const maxValueLength = 1000
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Returns whether the text is a UUID. PostgreSQL rejects a query that compares a uuid with other text. */
+/** True if the text is a UUID. PostgreSQL rejects a query that compares a uuid with other text. */
 export const isUid = (text: string): boolean => uuidPattern.test(text)
 
-/** Limits the digits, because PostgreSQL fails for numbers beyond its range. */
+/** Limits the number of digits, because PostgreSQL fails for numbers beyond its range. */
 const numberPattern = /^-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?$/
 const bigintPattern = /^-?\d{1,18}$/
 
@@ -25,7 +25,7 @@ export function arrayOf(property: Property, texts: readonly string[]): RawBuilde
   return type ? sql`${values}${type}[]` : sql`${values}`
 }
 
-/** Parses the size of a collection, with which `eq` and `ne` compare it. Rejects text that is not a whole number. */
+/** Parses the size of a collection, with which `eq` and `ne` compare it. Rejects text that is not an integer. */
 export function collectionSize(text: string): RawBuilder<unknown> {
   if (!/^\d{1,9}$/.test(text)) {
     const member = /^[\w-]{1,60}$/.test(text) ? text : '…'
@@ -56,8 +56,8 @@ function parseValue(property: Property, text: string): string {
 }
 
 /**
- * Returns the cast for the values; undefined for text-like types, which PostgreSQL infers from the column. Whole numbers are cast to
- * bigint, because an index on an integer column does not support a comparison with numeric.
+ * Returns the SQL cast for the values, or undefined for text-like types, which PostgreSQL infers from the column.
+ * Integers are cast to bigint, because an index on an integer column does not support a comparison with numeric.
  */
 function castValues({ type }: Property, values: readonly string[]): RawBuilder<unknown> | undefined {
   switch (type) {
@@ -76,8 +76,8 @@ const iso8601 =
   /^(?<date>\d{4}-\d\d-\d\d)(?:T(?<time>[01]\d|2[0-3]):(?<minute>[0-5]\d)(?::(?<second>[0-5]\d)(?:\.(?<fraction>\d{1,9}))?)?(?<zone>Z|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?)?)?$/
 
 /**
- * Converts an ISO 8601 date or date-time to text that PostgreSQL reads independently of session settings. A missing time is
- * midnight, a missing offset is UTC. Digits after microseconds are cut off.
+ * Converts an ISO 8601 date or date-time to text that PostgreSQL reads independently of session settings. A missing
+ * time is midnight, and a missing offset is UTC. Digits after microseconds are truncated.
  */
 export function dateTime(text: string): string {
   const {
@@ -97,7 +97,7 @@ export function dateTime(text: string): string {
   return `${date}T${time}:${minute}:${second}.${fraction.slice(0, 6)}${zone}`
 }
 
-/** Returns whether PostgreSQL accepts the date. It rejects the year 0, and 30 February, which JavaScript reads as 1 March. */
+/** True if PostgreSQL accepts the date. It rejects the year 0, and 30 February, which JavaScript reads as 1 March. */
 function inCalendar(date: string): boolean {
   const day = new Date(`${date}T00:00:00Z`)
   return !date.startsWith('0000') && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date)

@@ -1,6 +1,6 @@
 import type { FieldViolation } from '@sluice/contracts'
 
-/** An invalid search, with one violation per invalid term. Becomes a 400. */
+/** An invalid search, with one violation per invalid term. It becomes a 400 problem. */
 export class InvalidSearch extends Error {
   override readonly name = 'InvalidSearch'
   readonly violations: FieldViolation[]
@@ -11,7 +11,7 @@ export class InvalidSearch extends Error {
   }
 }
 
-/** An invalid search term. The message follows the pointer of the term. */
+/** An invalid search term. The message is a clause that follows the term's pointer. */
 export class InvalidTerm extends Error {
   override readonly name = 'InvalidTerm'
 }
@@ -23,7 +23,7 @@ export function rejectTerm(detail: string): never {
   throw new InvalidTerm(detail.length > maxDetailLength ? `${detail.slice(0, maxDetailLength - 1)}…` : detail)
 }
 
-/** Returns a part of the request for a message: quoted, escaped and shortened. */
+/** Formats a part of the request for a message: quoted, escaped and shortened. */
 export function quoteText(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
 }

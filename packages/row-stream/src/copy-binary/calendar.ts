@@ -3,7 +3,7 @@ const secondsOfDay = 86_400
 export const epochDays = 10_957
 export const epochMicroseconds = 946_684_800_000_000n
 
-/** Returns the days since 2000-01-01 of a day in the proleptic Gregorian calendar. The month is 1 to 12. */
+/** Returns the days since 2000-01-01 of a day in the proleptic Gregorian calendar. `month` is 1 to 12. */
 export function daysFrom2000(year: number, month: number, day: number): number {
   const shifted = month > 2 ? year : year - 1
   const era = Math.floor(shifted / 400)
@@ -15,14 +15,14 @@ export function daysFrom2000(year: number, month: number, day: number): number {
 
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Returns whether the date exists, in the years 1 to 9999. */
+/** True if the date exists and its year is between 1 and 9999. */
 export function isDay(year: number, month: number, day: number): boolean {
   if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1) return false
   const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   return day <= monthDays[month - 1]! + (leap ? 1 : 0)
 }
 
-/** A timestamp as days since 2000-01-01, seconds into that day, and microseconds into that second. */
+/** A timestamp as days since 2000-01-01, seconds of that day, and microseconds of that second. */
 export interface TimestampParts {
   days: number
   seconds: number
@@ -39,8 +39,8 @@ export const momentOf = (date: Date, moment: TimestampParts): void => {
 }
 
 /**
- * Writes microseconds since 2000-01-01 as eight bytes. Their number exceeds 2^53 from 2285 on, so the two halves are computed
- * separately.
+ * Writes microseconds since 2000-01-01 as eight bytes. From the year 2285 on they exceed 2^53, so the two halves are
+ * computed separately.
  */
 export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: TimestampParts): void {
   const all = days * secondsOfDay + seconds
@@ -56,13 +56,13 @@ export function writeMicroseconds(view: DataView, at: number, { days, seconds, m
 const timestampPattern =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?(?: ?(Z|[+-]\d\d(?::?\d\d)?))?$/i
 
-/** The result of parsing a text as a date or a timestamp. `ZERO` is a date with a zero part, such as `0000-00-00`. */
+/** The kind of a parsed text. `ZERO` is a date with a zero year, month or day, such as `0000-00-00`. */
 type TimeTextKind = 'DAY' | 'TIME' | 'ZERO' | undefined
 
 /**
- * Reads `2026-11-21`, `2026-11-21 09:30:00.123456`, with or without `T`, seconds, `Z` and an offset, into `moment`; with an
- * offset, the result is in UTC. Rounds fractions finer than a microsecond, as PostgreSQL does. Years 1 to 9999. Returns undefined
- * for any other text.
+ * Parses a date `2026-11-21` or timestamp `2026-11-21 09:30:00.123456` into `moment`. `T`, seconds, `Z` and a UTC
+ * offset are optional; with an offset, the result is in UTC. Rounds fractions finer than a microsecond, as PostgreSQL
+ * does. Supports the years 1 to 9999. Returns undefined for any other text.
  */
 export function readTime(text: string, moment: TimestampParts): TimeTextKind {
   const [whole, y, m, d, hours, minutes, seconds = '0', fraction = '', offset] = timestampPattern.exec(text) ?? []

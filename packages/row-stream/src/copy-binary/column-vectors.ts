@@ -1,6 +1,6 @@
 /**
- * Column vectors: the form of columnar sources, a column at a time, the rows of one batch. Row i of a column is null if
- * `nulls[i]` is not 0; the other arrays' values there are undefined.
+ * Column vectors, the data structure for columnar sources: the values of one column in one batch of rows. If `nulls[i]`
+ * is not 0, row i is null, and its values in the other arrays are undefined.
  */
 export type ColumnVector =
   | BooleanVector
@@ -17,28 +17,31 @@ interface NullableVector {
 
 export interface BooleanVector extends NullableVector {
   kind: 'boolean'
-  /** 0 or 1. */
+  /** The values, 0 or 1. */
   bits: Uint8Array
 }
 
-/** 64-bit integers, two's complement, in two halves: arithmetic on them makes no objects, as bigints would. */
+/** 64-bit integers (two's complement) in two halves. Arithmetic on halves creates no objects, unlike bigints. */
 export interface IntegerVector extends NullableVector {
   kind: 'integer'
   low: Int32Array
   high: Int32Array
 }
 
-/** Exact numbers: the integer times ten to the power of minus `scale`. */
+/** Exact decimals: each value is the integer times 10^-`scale`. */
 export interface DecimalVector extends NullableVector {
   kind: 'decimal'
   low: Int32Array
   high: Int32Array
-  /** Integers that do not fit into 64 bits, by row; they override the halves. Absent if all integers fit. */
+  /** Integers that do not fit into 64 bits, by row. They replace the halves. Absent if all integers fit. */
   big?: Map<number, bigint>
   scale: number
 }
 
-/** `float`: the values have single precision, so their text has fewer digits than that of doubles. */
+/**
+ * Floating-point numbers. With kind `float`, values have single precision, so their text has fewer digits than that of
+ * doubles.
+ */
 export interface FloatingVector extends NullableVector {
   kind: 'float' | 'double'
   values: Float64Array
@@ -50,14 +53,14 @@ export interface DateVector extends NullableVector {
   days: Int32Array
 }
 
-/** Microseconds since 1970-01-01, in two halves; of the wall clock, or of UTC with `timestamptz`. */
+/** Microseconds since 1970-01-01 in two halves: of local time, or in UTC with `timestamptz`. */
 export interface TimestampVector extends NullableVector {
   kind: 'timestamp' | 'timestamptz'
   low: Int32Array
   high: Int32Array
 }
 
-/** Valid UTF-8 without NUL; `json` is valid JSON that PostgreSQL accepts. The bytes are not copied. */
+/** Texts in valid UTF-8 without NUL. With kind `json`, valid JSON that PostgreSQL accepts. The bytes are not copied. */
 export interface BytesVector extends NullableVector {
   kind: 'text' | 'json'
   data: Uint8Array
@@ -71,7 +74,7 @@ const two32 = 4294967296
 
 /** Returns a 64-bit integer as a number, or as a bigint if a number would round it. */
 export function wholeOf(low: number, high: number): number | bigint {
-  // 2^53 has 21 bits in the upper half.
+  // The upper half of 2^53 has 21 bits.
   if (high >= -0x200000 && high < 0x200000) return high * two32 + (low >>> 0)
   return (BigInt(high) << 32n) | BigInt(low >>> 0)
 }
@@ -81,7 +84,10 @@ export function unscaledOf(vector: DecimalVector, row: number): number | bigint 
   return vector.big?.get(row) ?? wholeOf(vector.low[row]!, vector.high[row]!)
 }
 
-/** Returns a vector of `rows` rows with all arrays allocated, except `data` of a bytes vector, which the caller sets. */
+/**
+ * Creates a vector for `rows` rows and allocates all its arrays, except `data` of a bytes vector, which the caller
+ * sets.
+ */
 export function emptyVector(kind: VectorKind, rows: number, scale = 0): ColumnVector {
   const nulls = new Uint8Array(rows)
   const halves = () => ({ low: new Int32Array(rows), high: new Int32Array(rows) })

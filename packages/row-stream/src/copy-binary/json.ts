@@ -1,11 +1,12 @@
 import { UnstorableValue, type TupleBuffer, checkValueBytes } from './tuple-buffer.ts'
 
-/** JSONB's version byte. */
+/** The version byte of binary jsonb. */
 const jsonbVersion = 1
 
 /**
- * Writes a JSON text as a field of a JSONB column. Throws `UnstorableValue` for a value that PostgreSQL would
- * reject, because one such value would end the whole load: broken JSON, `\u0000`, lone surrogates, numbers beyond numeric.
+ * Writes a JSON text as a field of a JSONB column. Throws `UnstorableValue` for a text that PostgreSQL would reject:
+ * invalid JSON, `\u0000`, lone surrogates, numbers beyond numeric. Otherwise a single such value would end the whole
+ * load.
  */
 export function writeJson(text: string, out: TupleBuffer): void {
   checkValueBytes(text.length)
@@ -45,8 +46,8 @@ function checkString(text: string): void {
 }
 
 /**
- * Throws `UnstorableValue` for a number that JSONB cannot store. JSONB keeps numbers as numeric: 131,072 digits before the point
- * and 16,383 after it.
+ * Throws `UnstorableValue` for a number that JSONB cannot store. JSONB stores numbers as numeric, with at most 131,072
+ * digits before and 16,383 after the decimal point.
  */
 function checkNumber(source: string): void {
   const [digits = '', exponent = '0'] = source.toLowerCase().split('e')

@@ -3,12 +3,12 @@ const negativeSign = 0x4000
 const notANumber = 0xc000
 const positiveInfinity = 0xd000
 const negativeInfinity = 0xf000
-/** Up to this scale a fraction, filled up to groups of four digits, is an exact JavaScript number. */
+/** Up to this scale, a fraction that is padded to groups of four digits is an exact JavaScript number. */
 const exactScale = 12
 
 /**
- * PostgreSQL's binary numerics, one after another in one buffer: int16 count of digits, weight, sign, scale, then the
- * digits to the base of 10,000.
+ * A buffer with PostgreSQL's binary numerics, one after the other: int16 digit count, weight, sign and scale, then
+ * base-10,000 digits.
  */
 export class NumericBuffer {
   bytes = Buffer.alloc(16 * 1024)
@@ -23,7 +23,7 @@ export class NumericBuffer {
     return this.#at
   }
 
-  /** Appends `unscaled` times ten to the power of minus `scale`. Allocates no objects for numbers below 2^53. */
+  /** Appends `unscaled` × 10^-`scale`. Creates no objects for numbers below 2^53. */
   push(unscaled: number | bigint, scale: number): void {
     if (typeof unscaled === 'bigint' || scale > exactScale) return this.pushText(String(unscaled), scale)
     const at = this.#reserve(8 + 2 * 8)
@@ -50,7 +50,7 @@ export class NumericBuffer {
         const unit = numericBase ** place
         const digit = Math.floor(fraction / unit)
         fraction -= digit * unit
-        // Leading zeros move the weight instead.
+        // Leading zeros are not written; they only change the weight.
         if (digitsAt === at + 8 && digit === 0) {
           weight--
           continue
@@ -62,7 +62,7 @@ export class NumericBuffer {
     this.#finish(at, digitsAt, weight, unscaled < 0 ? negativeSign : 0, scale)
   }
 
-  /** Appends an integer given by its decimal digits, divided by ten to the power of `scale`. */
+  /** Appends an integer, given as decimal digits, divided by 10^`scale`. */
   pushText(unscaled: string, scale: number): void {
     const negative = unscaled.startsWith('-')
     const digits = (negative ? unscaled.slice(1) : unscaled).padStart(scale + 1, '0')
@@ -85,7 +85,7 @@ export class NumericBuffer {
     this.#finish(at, digitsAt, weight, negative ? negativeSign : 0, scale)
   }
 
-  /** Appends a float as the decimal that its shortest text says. */
+  /** Appends a float as the decimal of its shortest text. */
   pushFloating(value: number, text: string): void {
     if (Number.isFinite(value)) {
       const [mantissa = '', power = '0'] = text.split('e')

@@ -1,4 +1,4 @@
-/** The most digits before and after the point that PostgreSQL's numeric can store. */
+/** The maximum digits before and after the decimal point in PostgreSQL's numeric. */
 const maxNumericDigits = { before: 131_072, after: 16_383 }
 
 const zero = 0x30
@@ -12,15 +12,16 @@ const notFinite: Record<string, number> = {
 }
 
 /**
- * Converts decimal numbers from text to the binary format of PostgreSQL's numeric: groups of four digits, their weight, a sign and the
- * number of digits after the point. One instance converts many values: call `read`, check the counts, then call `write`.
+ * Converts decimal numbers from text to PostgreSQL's binary numeric: groups of four digits, their weight, the sign and
+ * the number of decimal places. One instance converts many values: call `read`, check the digit counts, then call
+ * `write`.
  */
 export class NumericText {
-  /** Number of digits before the point, without leading zeros. */
+  /** The number of digits before the decimal point, without leading zeros. */
   before = 0
-  /** Number of digits after the point. */
+  /** The number of digits after the decimal point. */
   after = 0
-  /** Number of digits after the point, without zeros at the end. */
+  /** The number of digits after the decimal point, without trailing zeros. */
   significantAfter = 0
   #source: Uint8Array = new Uint8Array()
   #whole = 0
@@ -28,14 +29,15 @@ export class NumericText {
   #negative = false
   #special = 0
 
-  /** True for NaN and infinity. Their counts are zero. */
+  /** True for NaN and infinity. Their digit counts are zero. */
   get special(): boolean {
     return this.#special !== 0
   }
 
   /**
-   * Reads the bytes `from` to `to`, which must not change until `write`. Returns false if they are not a number (a sign, digits, a
-   * point, an exponent; or NaN, Infinity, -Infinity), or if PostgreSQL's numeric cannot store it.
+   * Parses the bytes `from` to `to`, which must not change until `write`. Accepts a sign, digits, a point and an
+   * exponent, or NaN, Infinity, -Infinity. Returns false if they are not a number or PostgreSQL's numeric cannot store
+   * it.
    */
   read(source: Uint8Array, from: number, to: number): boolean {
     this.#special = 0
@@ -68,7 +70,7 @@ export class NumericText {
     return 16 + ((this.before + this.after) >> 1)
   }
 
-  /** Writes the value without its length, and returns the number of bytes. */
+  /** Writes the value without its length prefix. Returns the number of bytes. */
   write(view: DataView, at: number): number {
     if (this.#special !== 0) {
       view.setInt32(at, 0)
@@ -127,7 +129,7 @@ export class NumericText {
   }
 }
 
-/** Converts `1.5e-3` to `0.0015`; undefined if the text is not a number, or is longer than PostgreSQL can hold. */
+/** Converts `1.5e-3` to `0.0015`. Returns undefined if the text is not a number, or too long for PostgreSQL. */
 function withoutExponent(text: string): string | undefined {
   const [, sign = '', whole = '', fraction = '', exponent] = /^([+-]?)(\d*)\.?(\d*)e([+-]?\d{1,7})$/.exec(text) ?? []
   if (exponent === undefined || whole.length + fraction.length === 0) return undefined

@@ -7,21 +7,22 @@ import { UnstorableValue, type TupleBuffer } from './tuple-buffer.ts'
 
 export type RowColumn = StoredType & { label: string }
 
-/** The reason why the last row was not written. */
+/** Why the last row was not written. */
 export interface RowFault {
   column: string
   reason: string
 }
 
-/** Counts values that could only be stored as null: dates with a zero part, by column. */
+/** Counts values that could only be stored as null: dates with a zero year, month or day. */
 export interface NulledCounts {
   zeroDates: number
 }
 
 /**
- * Encodes rows of JavaScript values, in the order of the columns, as tuples of binary COPY, without loss. A decimal is a text; a whole
- * number is a number, bigint or text; a time is a text or a Date, which may have `nanosecondsDelta`, the seconds beyond its
- * milliseconds; bytes are a Uint8Array; JSON is a text or an object. A value that its column cannot store sets `fault` and does not throw.
+ * Encodes rows of JavaScript values, in the order of the columns, in PostgreSQL's binary COPY format without loss. A
+ * decimal must be a text; an integer a number, bigint or text; a time a text or a Date, which may have
+ * `nanosecondsDelta`, the seconds beyond its milliseconds; binary data a Uint8Array; JSON a text or an object. A value
+ * that does not fit its column sets `fault` instead of throwing.
  */
 export class RowEncoder {
   readonly nulled: NulledCounts[]
@@ -37,7 +38,9 @@ export class RowEncoder {
     this.#writers = columns.map((column, index) => valueWriter(column, this.nulled[index]!))
   }
 
-  /** Writes a row. Returns false if a value does not fit: `fault` then has the reason, and the buffer is unchanged. */
+  /**
+   * Writes a row. Returns false if a value does not fit; `fault` then contains the reason, and the buffer is unchanged.
+   */
   write(values: readonly unknown[]): boolean {
     const buffer = this.#buffer
     const writers = this.#writers
@@ -62,7 +65,7 @@ export class RowEncoder {
 /** Writes one value that is not null as a field: its length, then its bytes. Throws `UnstorableValue`. */
 type WriteValue = (value: unknown, out: TupleBuffer) => void
 
-/** Returns the writer of a column. It counts values that it can only store as null. */
+/** Returns the writer for a column. `nulled` counts the values that it can only store as null. */
 export function valueWriter(column: StoredType, nulled: NulledCounts): WriteValue {
   return writerFactories[column.dataType](column, nulled)
 }
@@ -137,7 +140,7 @@ const makeDecimalWriter: WriterFactory = ({ precision, scale = 0 }) => {
   }
 }
 
-/** Throws `UnstorableValue` if a column of that precision and scale would reject or round the number. */
+/** Throws `UnstorableValue` if a column of this precision and scale would reject or round the number. */
 export function checkDecimal(number: NumericText, precision: number | undefined, scale: number): void {
   if (precision === undefined) return
   if (number.before > precision - scale) throw new UnstorableValue(`does not fit DECIMAL(${precision},${scale})`)
@@ -206,7 +209,7 @@ const makeTimeWriter =
 
 const atMidnight = ({ seconds, microseconds }: TimestampParts): boolean => seconds === 0 && microseconds === 0
 
-/** Writes a timestamp as a field of a DATE (the day only), TIMESTAMP or TIMESTAMPTZ column. */
+/** Writes a timestamp as a field of a DATE (only the day), TIMESTAMP or TIMESTAMPTZ column. */
 export function writeMoment(
   out: TupleBuffer,
   moment: TimestampParts,
@@ -241,8 +244,8 @@ const writerFactories: Record<DataType, WriterFactory> = {
 }
 
 /**
- * Returns a value as PostgreSQL would print it: bytes as `\x…`, times without a zone of the machine, numbers and booleans as words,
- * anything else as JSON.
+ * Formats a value as PostgreSQL prints it: binary data as `\x…`, times without this machine's time zone, numbers and
+ * booleans as words, and anything else as JSON.
  */
 export function toText(value: unknown): string {
   if (typeof value === 'string') return value

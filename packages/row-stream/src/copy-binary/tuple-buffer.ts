@@ -1,21 +1,23 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Extra bytes beyond the size of a full chunk, so that most rows need no larger buffer. */
+/**
+ * Additional bytes of the buffer beyond a full chunk, so that the last row of a chunk rarely requires a larger buffer.
+ */
 const chunkSlackBytes = 64 * 1024
-/** The maximum size in bytes of a loaded value, in its stored form. */
+/** The maximum size of a value in its stored form, in bytes. */
 export const maxValueBytes = 16 * 1024 * 1024
-/** The maximum size in bytes of a loaded row. */
+/** The maximum size of a row, in bytes. */
 export const maxRowBytes = 64 * 1024 * 1024
 const shortText = 48
 
 export interface TupleBufferOptions {
-  /** The size in bytes at which a chunk is full. Its last row may exceed it. */
+  /** A chunk is full at this size in bytes. Its last row may exceed it. */
   chunkBytes?: number
-  /** Returns a buffer to reuse, if one is available. */
+  /** Returns a buffer for reuse, or undefined if none is available. */
   reuse?: () => ArrayBuffer | undefined
 }
 
-/** Builds tuples in a sequence of chunks. `at` is the position of the next byte. */
+/** Builds rows in PostgreSQL's binary COPY format, in a sequence of chunks. `at` is the position of the next byte. */
 export class TupleBuffer {
   bytes!: Buffer<ArrayBuffer>
   view!: DataView<ArrayBuffer>
@@ -34,12 +36,12 @@ export class TupleBuffer {
     return this.at >= this.#chunkBytes
   }
 
-  /** Begins a row of which the caller writes all bytes, including the number of fields. */
+  /** Starts a row. The caller writes all its bytes, including the number of fields. */
   beginTuple(): void {
     this.#row = this.at
   }
 
-  /** Begins a row and writes the number of its fields. */
+  /** Starts a row and writes the number of its fields. */
   beginRow(fields: number): void {
     this.beginTuple()
     this.reserve(2)
@@ -52,7 +54,7 @@ export class TupleBuffer {
     this.at = this.#row
   }
 
-  /** Ensures capacity for this many more bytes. Throws `UnstorableValue` when the row becomes too long. */
+  /** Ensures space for this many more bytes. Throws `UnstorableValue` if the row becomes too long. */
   reserve(bytes: number): void {
     if (this.at + bytes <= this.bytes.length) return
     if (this.at + bytes - this.#row > maxRowBytes) throw new UnstorableValue(rowTooLong)
@@ -61,7 +63,7 @@ export class TupleBuffer {
     this.#use(larger)
   }
 
-  /** Returns the index of the first field of the current row that is longer than `maxValueBytes`, or -1. */
+  /** Returns the index of the first field in the current row that is longer than `maxValueBytes`, or -1. */
   findLongValue(): number {
     if (this.at - this.#row <= maxValueBytes) return -1
     let at = this.#row + 2
@@ -73,7 +75,7 @@ export class TupleBuffer {
     return -1
   }
 
-  /** Whether the current row has this number of fields, and their lengths add up to the written bytes. */
+  /** True if the current row has this number of fields, and their lengths add up to the written bytes. */
   isWholeRow(fields: number): boolean {
     const { bytes, at: end } = this
     let at = this.#row
@@ -97,7 +99,8 @@ export class TupleBuffer {
   /** Writes a text field. Throws `UnstorableValue` if PostgreSQL could not store it. */
   writeText(text: string): void {
     const { length } = text
-    // UTF-8 has at most three bytes for each UTF-16 unit. The exact size is only computed if the buffer might be too small.
+    // A UTF-16 code unit takes at most three bytes in UTF-8. The exact size is only computed if the buffer might be too
+    // small.
     if (this.at + 4 + length * 3 > this.bytes.length) this.reserve(4 + checkValueBytes(Buffer.byteLength(text)))
     const { bytes, view, at } = this
     if (length <= shortText) {
@@ -121,7 +124,10 @@ export class TupleBuffer {
     this.at = at + 4 + written
   }
 
-  /** Writes a text field from UTF-8 in `source`. Throws `UnstorableValue` if it is not valid UTF-8, or contains NUL. */
+  /**
+   * Writes a text field from UTF-8 bytes in `source`. Throws `UnstorableValue` if they are not valid UTF-8 or contain
+   * NUL.
+   */
   writeUtf8(source: Uint8Array, from: number, to: number): void {
     const length = checkValueBytes(to - from)
     this.reserve(4 + length)
@@ -145,7 +151,7 @@ export class TupleBuffer {
     if (high > 0x7f && !isUtf8(source.subarray(from, to))) throw new UnstorableValue('is not valid UTF-8')
   }
 
-  /** Writes bytes as the text that PostgreSQL shows for a `bytea`: `\x` and two digits each. */
+  /** Writes bytes as the text that PostgreSQL shows for `bytea`: `\x` and two hexadecimal digits per byte. */
   writeHex(source: Uint8Array): void {
     const length = checkValueBytes(2 + source.length * 2)
     this.reserve(4 + length)
@@ -179,7 +185,7 @@ export class TupleBuffer {
   }
 }
 
-/** Returns its argument, the size of a value in bytes. Throws `UnstorableValue` if that exceeds `maxValueBytes`. */
+/** Returns its argument, the size of a value in bytes. Throws `UnstorableValue` if it exceeds `maxValueBytes`. */
 export function checkValueBytes(bytes: number): number {
   if (bytes > maxValueBytes) throw new UnstorableValue(valueTooLong)
   return bytes
@@ -192,7 +198,10 @@ export const rowTooLong = `makes the row longer than ${formatMegabytes(maxRowByt
 
 const createNulError = () => new UnstorableValue('holds a NUL character, which text in the warehouse cannot')
 
-/** A value that its column cannot store. The message follows the column's name: "holds a NUL character, …". */
+/**
+ * Thrown for a value that does not fit its column. The message is a clause that follows the column's name: "holds a NUL
+ * character, …".
+ */
 export class UnstorableValue extends Error {
   override readonly name = 'UnstorableValue'
 }

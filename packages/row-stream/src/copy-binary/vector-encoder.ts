@@ -15,17 +15,17 @@ import { epochDays, epochMicroseconds } from './calendar.ts'
 import { NumericBuffer } from './numeric-buffer.ts'
 import { vectorText } from './vector-text.ts'
 
-/** Supplies the memory for tuples and receives the filled chunks. */
+/** Provides memory for encoded rows and receives the filled chunks. */
 export interface ChunkSink {
-  /** Returns memory for the next chunk, of at least this many bytes. */
+  /** Returns memory of at least this many bytes for the next chunk. */
   open(atLeast: number): Uint8Array<ArrayBuffer>
-  /** Receives a chunk of whole tuples: the first `length` bytes of the opened memory. */
+  /** Receives a chunk of complete rows: the first `length` bytes of the memory from `open`. */
   close(memory: Uint8Array<ArrayBuffer>, length: number): void
 }
 
 /**
- * Encodes column vectors as tuples of PostgreSQL's binary COPY. A batch is written a column at a time, each with a loop of its own,
- * to places that were measured before: a row of many columns costs no dispatch per cell.
+ * Encodes column vectors as rows in PostgreSQL's binary COPY format. Writes a batch column by column, each column with
+ * its own loop, to positions that were computed before. So a row with many columns needs no dispatch per cell.
  */
 export class TupleEncoder {
   readonly #writers: CellWriter[]
@@ -35,13 +35,19 @@ export class TupleEncoder {
   #memory: Uint8Array<ArrayBuffer> | undefined
   #at = 0
 
-  /** `columns` are in the order of the tuple: the kind of each vector, and its storage type, the same or wider. */
+  /**
+   * Creates an encoder. `columns` are in the order of the row's fields: the kind of each vector, and its stored type,
+   * which is the same or wider.
+   */
   constructor(columns: readonly { kind: VectorKind; dataType: DataType }[], sink: ChunkSink) {
     this.#writers = columns.map(({ kind, dataType }) => cellWriter(kind, dataType))
     this.#sink = sink
   }
 
-  /** Appends the rows from `from` up to `to`. Yields whenever a chunk is complete, so that the caller can wait for its consumer. */
+  /**
+   * Appends the rows from `from` to `to`. Yields whenever a chunk is complete, so that the caller can wait for its
+   * consumer.
+   */
   *encode(vectors: readonly ColumnVector[], from: number, to: number): Generator<void, void, void> {
     const sizes = this.#measure(vectors, from, to)
     for (let row = from; row < to; ) {
@@ -99,7 +105,9 @@ export class TupleEncoder {
   }
 }
 
-/** The target of encoded rows: `cursors[row]` is the position of the row's next cell, and each write advances it. */
+/**
+ * The target memory for encoded rows. `cursors[row]` is the position of the row's next cell; each write advances it.
+ */
 interface TupleTarget {
   bytes: Uint8Array
   view: DataView
@@ -107,8 +115,8 @@ interface TupleTarget {
 }
 
 /**
- * Writes the cells of one column with their lengths. `measure` adds the bytes of each cell to `sizes`; `write` then writes the
- * same rows.
+ * Writes the cells of one column with their length prefixes. `measure` adds the bytes of each cell to `sizes`; `write`
+ * then writes the same rows.
  */
 interface CellWriter {
   measure(vector: ColumnVector, from: number, to: number, sizes: Int32Array): void
@@ -121,7 +129,7 @@ const epochLow = Number(epochMicroseconds & 0xffff_ffffn)
 const epochHigh = Number(epochMicroseconds >> 32n)
 const microsecondsOfDay = 86_400_000_000n
 
-/** Returns the writer for a column of this kind that is stored as `dataType`, the same or a wider type. */
+/** Returns the writer for columns of this kind that are stored as `dataType`, the same or a wider type. */
 function cellWriter(kind: VectorKind, dataType: DataType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
@@ -225,7 +233,10 @@ function fixedVectorWriter<V extends ColumnVector>(width: number, writeOne: Writ
   }
 }
 
-/** Returns a writer of cells of any width. With `prefix` 1, a byte of 1 precedes each value: the version of binary jsonb. */
+/**
+ * Returns a writer for cells of any length. With `prefix` 1, each value is preceded by a byte 1: the version of binary
+ * jsonb.
+ */
 function createBytesWriter(prefix: 0 | 1): CellWriter {
   return {
     measure(vector, from, to, sizes) {
@@ -255,14 +266,17 @@ function createBytesWriter(prefix: 0 | 1): CellWriter {
   }
 }
 
-/** Copies four bytes at a time, which is twice as fast as one at a time. */
+/** Copies four bytes at a time, which is twice as fast as single bytes. */
 function copyShort(source: DataView, start: number, target: DataView, at: number, length: number): void {
   let done = 0
   for (; done + 4 <= length; done += 4) target.setInt32(at + done, source.getInt32(start + done))
   for (; done < length; done++) target.setUint8(at + done, source.getUint8(start + done))
 }
 
-/** Returns a writer for values that must be encoded to know their width: `measure` encodes the values, and `write` copies them. */
+/**
+ * Returns a writer for values with a length that is only known after encoding: `measure` encodes the values, and
+ * `write` copies them.
+ */
 function createBufferedWriter(
   make: (vector: ColumnVector, from: number, to: number, into: BytesVector) => void,
 ): CellWriter {
@@ -304,7 +318,7 @@ function createNumericWriter(): CellWriter {
   })
 }
 
-/** Returns a writer of any column as text, for a table in which the column is already text. */
+/** Returns a writer that encodes any column as text, for a table in which the column is already text. */
 function createTextWriter(): CellWriter {
   return createBufferedWriter((vector, from, to, into) => {
     const texts: Buffer[] = []

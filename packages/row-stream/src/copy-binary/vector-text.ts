@@ -2,7 +2,7 @@ import { type ColumnVector, unscaledOf, wholeOf } from './column-vectors.ts'
 
 const millisecondsOfDay = 86_400_000
 
-/** Returns the value of a row, which is not null, as PostgreSQL prints it. */
+/** Formats a row's value, which must not be null, as PostgreSQL prints it. */
 export function vectorText(vector: ColumnVector, row: number): string {
   switch (vector.kind) {
     case 'boolean':
@@ -30,7 +30,7 @@ export function vectorText(vector: ColumnVector, row: number): string {
   }
 }
 
-/** Returns a decimal with exactly `scale` digits after the point. */
+/** Formats a decimal with exactly `scale` digits after the point. */
 export function decimalText(unscaled: number | bigint, scale: number): string {
   const digits = String(unscaled)
   if (scale === 0) return digits
@@ -39,7 +39,9 @@ export function decimalText(unscaled: number | bigint, scale: number): string {
   return `${negative ? '-' : ''}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
 }
 
-/** Returns a float as PostgreSQL prints it: with an exponent below 0.0001, and from 10^6 (FLOAT) or 10^15 (DOUBLE) on. */
+/**
+ * Formats a float as PostgreSQL prints it: with an exponent below 0.0001, and from 10^6 (FLOAT) or 10^15 (DOUBLE) on.
+ */
 export function floatText(value: number, dataType: 'FLOAT' | 'DOUBLE'): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'
@@ -57,7 +59,7 @@ export function floatText(value: number, dataType: 'FLOAT' | 'DOUBLE'): string {
   return `${sign}${all.slice(0, exponent + 1)}.${all.slice(exponent + 1)}`
 }
 
-/** Returns the shortest text that reads back as the same single. */
+/** Returns the shortest text that parses to the same single-precision float. */
 function shortestSingle(value: number): string {
   for (let digits = 0; digits < 9; digits++) {
     const text = value.toExponential(digits)
@@ -81,7 +83,7 @@ export function timestampText(microseconds: number | bigint, zone = ''): string 
   return `${text} ${timeText(Number(ofDay) * 1000)}${zone}${era}`
 }
 
-/** Formats nanoseconds since midnight as a time of day, without zeros at the end of its fraction. */
+/** Formats nanoseconds since midnight as a time of day, without trailing zeros in its fraction. */
 export function timeText(nanoseconds: number): string {
   const seconds = Math.floor(nanoseconds / 1e9)
   const two = (value: number) => String(value).padStart(2, '0')
@@ -92,9 +94,12 @@ export function timeText(nanoseconds: number): string {
   return fraction ? `${clock}.${fraction}` : clock
 }
 
-/** Formats days since 1970-01-01 in the proleptic Gregorian calendar, as PostgreSQL does. JavaScript's own dates end in the year 275760. */
+/**
+ * Formats days since 1970-01-01 in the proleptic Gregorian calendar, as PostgreSQL does. JavaScript's dates would end
+ * in the year 275760.
+ */
 function formatCalendarDay(days: number): { text: string; era: string } {
-  // Whole cycles of 400 years are subtracted, so that the rest is in the range of a Date.
+  // Subtracts whole cycles of 400 years, so that the rest is within the range of a JavaScript date.
   const cycles = Math.floor(days / 146_097)
   const date = new Date((days - cycles * 146_097) * millisecondsOfDay)
   const year = date.getUTCFullYear() + cycles * 400

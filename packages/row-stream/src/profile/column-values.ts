@@ -4,36 +4,39 @@ import type { ColumnSample } from './row-sample.ts'
 import { kindOf } from './stored-kinds.ts'
 import { doubleOf, keyText, numericText, unscaledNumeric, wholeCharacters } from './value-text.ts'
 
-/** A value as PostgreSQL prints it. If it has more than 64 bytes, `text` is cut there, and `bytes` is its whole length. */
+/** A value as PostgreSQL prints it. A longer value is truncated to 64 bytes; `bytes` is then its full length. */
 export interface ShownValue {
   text: string
   bytes?: number
 }
 
-/** The distinct values of a column, without nulls. The indexes of `counts` and `numbers` are those of the values. */
+/** The distinct values of a column, without nulls. `counts` and `numbers` have an entry for each value. */
 export interface ColumnValues {
   counts: number[]
-  /** Each value as a number for the histogram, if there is to be one: decimals without their point, days, microseconds. NaN for other values. */
+  /**
+   * Each value as a number for the histogram: decimals without their point, days, microseconds. NaN for values without
+   * a number.
+   */
   numbers: number[]
   show(index: number): ShownValue
 }
 
 export interface MeasuredColumn {
   module: MeasureModule
-  /** The memory of the module. */
+  /** The memory of the WebAssembly module. */
   bytes: Buffer
   column: number
   type: StoredType
   /** The number of rows of the table. */
   rows: number
   sample: ColumnSample
-  /** The decimals of a DECIMAL column in its histogram; undefined if it has no histogram. */
+  /** The number of decimal places of a DECIMAL column in its histogram. Undefined if it has no histogram. */
   histogramScale?: number | undefined
 }
 
 const countBits = 56n
 
-/** Returns all values of a column that has few distinct ones. */
+/** Returns all values of a column that has only few distinct values. */
 export function exactValues(measured: MeasuredColumn): ColumnValues {
   const { module, bytes, column, type } = measured
   const { slots, SLOT_COUNT, SLOT_BYTES, values, MAX_COUNTED, VALUE_BYTES, KEPT_BYTES } = module
@@ -56,7 +59,7 @@ export function exactValues(measured: MeasuredColumn): ColumnValues {
   return byteValues(kept, counts, measured)
 }
 
-/** Returns the values of a column in the sample. */
+/** Returns a column's values in the sample. */
 export function sampledValues(measured: MeasuredColumn): ColumnValues {
   return hasKeys(measured.type) ? sampledKeys(measured.sample, measured.type) : sampledBytes(measured)
 }
@@ -111,10 +114,10 @@ const byteValues = (
   show: (index) => showBytes(kept[index]!.bytes, kept[index]!.length, type),
 })
 
-/** A numeric of few bytes can have thousands of digits. */
+/** The maximum digits of a shown numeric, because a numeric of few bytes can have thousands. */
 export const maxDigits = 200
 
-/** Returns a text or a numeric of which the first bytes are kept. */
+/** Formats a text or numeric of which only the first bytes are stored. */
 export function showBytes(kept: Buffer, length: number, { dataType, scale }: StoredType): ShownValue {
   if (dataType !== 'DECIMAL') return { text: wholeCharacters(kept), ...(length > kept.length && { bytes: length }) }
   const digits = numericText(kept, scale, maxDigits)
@@ -125,7 +128,7 @@ export function showBytes(kept: Buffer, length: number, { dataType, scale }: Sto
 const infinities = new Set([-0x80000000n, 0x7fffffffn])
 const infinitiesOfTimes = new Set([-0x8000000000000000n, 0x7fffffffffffffffn])
 
-/** Returns a key as a number; NaN if it is not finite. Keys beyond 2^53 are rounded. */
+/** Converts a sort key to a number; NaN if it is not finite. Keys beyond 2^53 are rounded. */
 function keyNumber(key: bigint, { dataType }: StoredType): number {
   switch (dataType) {
     case 'DOUBLE':

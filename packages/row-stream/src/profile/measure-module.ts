@@ -4,7 +4,7 @@ interface WasmGlobal {
   readonly value: number
 }
 
-/** The exports of assembly/row-measure.ts. Positions are addresses in its memory. */
+/** The exports of assembly/row-measure.ts. Positions are addresses in the module's memory. */
 interface MeasureExports {
   memory: { readonly buffer: ArrayBuffer }
   IN: WasmGlobal
@@ -27,7 +27,7 @@ interface MeasureExports {
   sampleEnd: WasmGlobal
   start(columns: number, sampleBytes: number): void
   setKind(column: number, kind: number): void
-  /** Returns 0 if the rows are malformed, otherwise 1. */
+  /** Returns 0 if a row is malformed, otherwise 1. */
   measureRows(length: number): number
   startRow(width: number): void
   endRow(): void
@@ -49,12 +49,12 @@ export type MeasureModule = MeasureExports
 
 const code = new URL('../../generated/measure.wasm', import.meta.url)
 let compiled: object | undefined
-/** Instances that no table uses. One is enough, because a load measures one table at a time, and most workers run few loads. */
+/** An idle instance. One is enough, because a load measures one table at a time, and most workers run few loads. */
 let idle: MeasureModule | undefined
-/** An instance with more memory than this is not kept. */
+/** An instance with more memory than this is not kept for reuse. */
 const keptMemoryBytes = 4 * 1024 * 1024
 
-/** Returns an instance for one table. `start` clears the content of the last table from its memory. */
+/** Returns an instance for measuring one table. `start` clears the previous table's data from its memory. */
 export function takeMeasureModule(): MeasureModule {
   const taken = idle
   idle = undefined

@@ -12,7 +12,7 @@ import {
 import { kindOf } from './stored-kinds.ts'
 import { doubleOf, histogramScale, keyText, numericText } from './value-text.ts'
 
-/** The state of a column, as in assembly/column-state.ts. */
+/** The measured state of a column, as in assembly/column-state.ts. */
 interface ColumnState {
   hasRange: boolean
   isUncounted: boolean
@@ -25,7 +25,7 @@ interface ColumnState {
   negativeInfinity: number
   infinity: number
   notANumber: number
-  /** The first bytes of minimum and maximum, and their whole lengths, of a type without keys. */
+  /** The first bytes of minimum and maximum and their full lengths, for a type without sort keys. */
   min: { bytes: Buffer; length: number }
   max: { bytes: Buffer; length: number }
 }
@@ -55,7 +55,7 @@ function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
   }
 }
 
-/** Returns the profile of a column from the state of the module. */
+/** Returns the profile (statistics) of a column from the module's state. */
 export function profileColumn(column: MeasuredColumn): Omit<ColumnProfile, 'column'> {
   const { type, rows, sample } = column
   const state = readState(column)
@@ -89,14 +89,14 @@ function distinctOf(
   if (values) return { distinct: values.counts.length }
   const { registers, REGISTER_COUNT } = module
   const at = registers.value + column * REGISTER_COUNT.value
-  // The estimate can be some per cent too high.
+  // The estimate can be a few per cent too high.
   const distinct = Math.min(estimateDistinct(bytes.subarray(at, at + REGISTER_COUNT.value)), rows - nulls)
   return { distinct, isEstimate: true }
 }
 
 /**
- * Returns HyperLogLog's estimate of the number of distinct values; for few values, the estimate from the number of empty registers. With
- * 1,024 registers, the standard error is 3.3 %.
+ * Returns HyperLogLog's estimate of the number of distinct values. For few values, estimates from the number of empty
+ * registers instead. With 1,024 registers, the standard error is 3.3 %.
  */
 function estimateDistinct(registers: Uint8Array): number {
   const count = registers.length
@@ -110,7 +110,7 @@ function estimateDistinct(registers: Uint8Array): number {
   return Math.round(raw <= 2.5 * count && empty > 0 ? count * Math.log(count / empty) : raw)
 }
 
-/** Returns minimum and maximum. NaN is the largest value, as in PostgreSQL. */
+/** Returns the minimum and maximum as text. NaN is the largest value, as in PostgreSQL. */
 function extremes(
   state: ColumnState,
   { type }: MeasuredColumn,
@@ -140,7 +140,10 @@ function extremes(
 const histogramScaleOf = ({ hasRange, min, max }: ColumnState, { dataType, scale }: StoredType) =>
   hasRange && dataType === 'DECIMAL' ? histogramScale([min.bytes, max.bytes], scale) : undefined
 
-/** Returns the finite range of a column of numbers or times; undefined without a value, or if a decimal has too many digits. */
+/**
+ * Returns the finite range of a column of numbers or times. Returns undefined without a finite value, or if a decimal
+ * has too many digits.
+ */
 function rangeOf(
   { hasRange, minKey, maxKey, min, max }: ColumnState,
   { type, histogramScale: scale }: MeasuredColumn,
@@ -151,15 +154,15 @@ function rangeOf(
   if (scale === undefined) return undefined
   const unscaled = ({ bytes }: { bytes: Buffer }) => BigInt(numericText(bytes, scale).replace('.', ''))
   const range = { min: unscaled(min), max: unscaled(max) }
-  // A source can send digits above 9,999, which break the order.
+  // A source can send base-10,000 digits above 9,999, which break the sort order.
   return range.min <= range.max ? range : undefined
 }
 
 const maxFrequentValues = 10
 
 /**
- * Returns the most frequent values. If `values` are a sample, the counts are estimates with the number in the sample as the lower bound,
- * and values that occur once in it are left out, because they need not be frequent.
+ * Returns the most frequent values. If `values` are only a sample, the counts are estimates with the count in the
+ * sample as the lower bound. Values that occur once in a sample are left out, because they need not be frequent.
  */
 function frequentValues({ counts, show }: ColumnValues, present: number, isExact: boolean): FrequentValue[] {
   const total = counts.reduce((sum, count) => sum + count, 0)
@@ -180,8 +183,8 @@ function frequentValues({ counts, show }: ColumnValues, present: number, isExact
 }
 
 /**
- * Buckets of equal width between minimum and maximum. Bucket `i` has the values from `bounds[i]` to `bounds[i + 1]`, without the latter;
- * the last bucket has both. The sum of `rows` is the number of finite values.
+ * Buckets of equal width between minimum and maximum. Bucket `i` contains the values from `bounds[i]` to below
+ * `bounds[i + 1]`; the last bucket includes both bounds. The sum of `rows` is the number of finite values.
  */
 interface Histogram {
   bounds: string[]
@@ -190,10 +193,13 @@ interface Histogram {
 
 const maxBuckets = 20
 
-/** Minimum and maximum: whole numbers on the scale of `ColumnValues.numbers` as bigint, or floats. */
+/** Minimum and maximum, either as integers on the scale of `ColumnValues.numbers` or as floats. */
 type ValueRange = { min: bigint; max: bigint } | { min: number; max: number }
 
-/** Returns the histogram of `rows` finite values, in proportion to `values`, which has all or some of them; undefined without values. */
+/**
+ * Returns the histogram of `rows` finite values. `values` contains all or some of them, and determines the proportions.
+ * Returns undefined without values.
+ */
 function histogramOf(
   range: ValueRange,
   { counts, numbers }: ColumnValues,
@@ -212,7 +218,7 @@ function histogramOf(
 
 type FloatRange = { min: number; max: number }
 
-/** Returns whole bounds. A range of few whole numbers has a bucket for each. */
+/** Returns integer bounds. A range of few integers has one bucket per integer. */
 function wholeBounds(min: bigint, max: bigint): bigint[] {
   const size = max - min + 1n
   const buckets = size < BigInt(maxBuckets) ? size : BigInt(maxBuckets)
@@ -221,16 +227,16 @@ function wholeBounds(min: bigint, max: bigint): bigint[] {
 
 function floatBounds({ min, max }: FloatRange): number[] {
   if (min === max) return [min, max]
-  // The difference of minimum and maximum can overflow, but not their parts.
+  // The difference of maximum and minimum can overflow, so each is multiplied separately.
   const between = Array.from({ length: maxBuckets - 1 }, (_, index) => {
     const share = (index + 1) / maxBuckets
     return min * (1 - share) + max * share
   })
-  // Neighbouring doubles can have no number between them.
+  // Two neighbouring doubles have no number between them.
   return [min, ...new Set(between.filter((bound) => bound > min && bound < max)), max]
 }
 
-/** Returns the last bucket that starts at or before a number. */
+/** Returns the index of the last bucket that starts at or before a number. */
 function findBucket(starts: readonly number[], number: number): number {
   let [low, high] = [0, starts.length - 1]
   while (low < high) {
@@ -246,7 +252,7 @@ function boundText(bound: bigint | number, { type: { dataType }, histogramScale:
   return dataType === 'DECIMAL' ? decimalText(bound, scale).slice(0, maxDigits) : keyText(bound, dataType)
 }
 
-/** Scales counts so that their sum is `total`: rounds down, and gives what is left to the largest remainders. */
+/** Scales counts so that their sum is `total`. Rounds down, and adds the remaining units to the largest remainders. */
 function inProportion(counts: readonly number[], total: number): number[] | undefined {
   const sum = counts.reduce((one, other) => one + other, 0)
   if (sum === 0) return undefined

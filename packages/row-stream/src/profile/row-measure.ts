@@ -4,23 +4,23 @@ import { profileColumn } from './profile-column.ts'
 import { openSample } from './row-sample.ts'
 import { kindCodeOf } from './stored-kinds.ts'
 
-/** The profile of the rows that were measured. */
+/** The profile (column statistics) of the measured rows. */
 export interface RowsProfile {
   rows: number
   columns: ColumnProfile[]
 }
 
-/** Bytes of the sample of rows: at least a megabyte, and so many for each column. */
+/** The bytes for the sample of rows: at least 1 MiB, and 4 KiB per column. */
 const sampleMemory = { least: 1024 * 1024, ofColumn: 4 * 1024 }
 
 /**
- * Measures the rows of one table in one pass, from chunks of binary COPY. The result does not depend on how the rows are split into
- * chunks. Memory: two megabytes, and up to 12 KB for each column from the 256th on.
+ * Measures the rows of one table in a single pass over chunks in binary COPY format. The result does not depend on how
+ * the rows are split into chunks. Takes 2 MB of memory, plus up to 12 KB for each column from the 256th on.
  */
 export class RowMeasure implements Disposable {
   readonly #types: readonly StoredType[]
   readonly #module: MeasureModule
-  /** The memory of the module. */
+  /** The memory of the WebAssembly module. */
   readonly #bytes: Buffer
   #isMalformed = false
   #isReturned = false
@@ -33,7 +33,10 @@ export class RowMeasure implements Disposable {
     this.#bytes = Buffer.from(this.#module.memory.buffer)
   }
 
-  /** Measures a chunk of whole rows. Malformed rows end the measuring, because their profile would show bytes of other rows. */
+  /**
+   * Measures a chunk of complete rows. A malformed row ends measuring, because the profile could otherwise show bytes
+   * of other rows.
+   */
   add(chunk: Uint8Array): void {
     if (this.#isMalformed) return
     const { IN, IN_BYTES, measureRows } = this.#module
@@ -45,7 +48,10 @@ export class RowMeasure implements Disposable {
     this.#isMalformed = measureRows(chunk.length) === 0
   }
 
-  /** Returns the profile of all rows so far; undefined if one was malformed. `names` are the names of the columns in order. */
+  /**
+   * Returns the profile of all rows until now, or undefined if one was malformed. `names` are the columns' names in
+   * order.
+   */
   profile(names: readonly Pick<Column, 'name'>[]): RowsProfile | undefined {
     if (this.#isMalformed) return undefined
     const rows = Number(this.#module.rows.value)
@@ -62,7 +68,7 @@ export class RowMeasure implements Disposable {
     this.#isReturned = true
   }
 
-  /** Measures rows that may be longer than the module's input. Returns false at a malformed row. */
+  /** Measures rows that may be longer than the module's input area. Returns false at a malformed row. */
   #addLongRows(rows: Buffer): boolean {
     const { startRow, endRow, addNull, addValue, IN, IN_BYTES } = this.#module
     for (let at = 0; at < rows.length; ) {

@@ -1,8 +1,11 @@
 import type { MeasureModule } from './measure-module.ts'
 
-/** Values of one column in the sample of rows, nulls excluded: keys of values with a fixed size, or the addresses of others. */
+/**
+ * The values of one column in the sample of rows, without nulls: sort keys for values of fixed size, addresses for
+ * others.
+ */
 export interface ColumnSample {
-  /** Whether the sample has all rows. */
+  /** True if the sample contains all rows. */
   isComplete: boolean
   rows: number
   keys: BigInt64Array
@@ -11,18 +14,21 @@ export interface ColumnSample {
 
 export interface SampledText {
   hash: bigint
-  /** Bytes of the whole value. */
+  /** The full length of the value in bytes. */
   length: number
-  /** The address and the number of the kept bytes. */
+  /** The address of the stored bytes, and their number. */
   at: number
   kept: number
 }
 
-/** The tags and offsets of assembly/sample-rows.ts. */
+/** Tags and offsets of assembly/sample-rows.ts. */
 const tags = { NOTHING: 0, KEY: 1 }
 const rowHeadBytes = 12
 
-/** Opens the sample. Each call of `nextColumn` returns the values of the next column, so that those of one column are in memory. */
+/**
+ * Opens the sample. Each call of `nextColumn` returns the values of the next column, so that only one column's values
+ * are in memory.
+ */
 export function openSample({ sample, sampleEnd, sampledRows, rows }: MeasureModule, bytes: Buffer) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const count = sampledRows.value

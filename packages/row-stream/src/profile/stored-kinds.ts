@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 
-/** Encodings of the values of a column, in the order of assembly/column-state.ts. */
+/** Encodings of a column's values, in the order of assembly/column-state.ts. */
 const kinds = [
   'TEXT',
   'BOOLEAN',
@@ -27,5 +27,5 @@ const kindsOfOtherTypes: Partial<Record<DataType, StoredKind>> = {
 
 export const kindOf = (dataType: DataType): StoredKind => kindsOfOtherTypes[dataType] ?? (dataType as StoredKind)
 
-/** Returns the module's code of a stored type. */
+/** Returns the module's code for a stored type. */
 export const kindCodeOf = (dataType: DataType): number => kinds.indexOf(kindOf(dataType))

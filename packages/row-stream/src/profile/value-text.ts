@@ -4,7 +4,7 @@ import type { StoredType } from '../row-stream.ts'
 
 const infinityOf = { DATE: 0x7fffffffn, TIMESTAMP: 0x7fffffffffffffffn, TIMESTAMPTZ: 0x7fffffffffffffffn }
 
-/** Returns the value of a key of assembly/value-keys.ts, as PostgreSQL prints it. */
+/** Formats the value of a sort key (see assembly/value-keys.ts) as PostgreSQL prints it. */
 export function keyText(key: bigint, dataType: StoredType['dataType']): string {
   switch (dataType) {
     case 'BOOLEAN':
@@ -25,7 +25,7 @@ export function keyText(key: bigint, dataType: StoredType['dataType']): string {
   }
 }
 
-/** Returns the double of a key with the order of the numbers. */
+/** Converts a sort key back to the double. */
 export function doubleOf(key: bigint): number {
   keyView.setBigInt64(0, key < 0n ? key ^ 0x7fffffffffffffffn : key)
   return keyView.getFloat64(0)
@@ -33,7 +33,8 @@ export function doubleOf(key: bigint): number {
 
 const keyView = new DataView(new ArrayBuffer(8))
 
-// The offsets of PostgreSQL's binary numeric. A group is four decimal digits; the weight is the power of 10,000 of the first group.
+// Offsets in PostgreSQL's binary numeric. A group is four decimal digits. The weight is the power of 10,000 of the
+// first group.
 const groupCountOffset = 0
 const weightOffset = 2
 const signOffset = 4
@@ -41,13 +42,13 @@ const scaleOffset = 6
 const groupsOffset = 8
 const bytesPerGroup = 2
 
-/** The signs of values that are not finite, and their texts. */
+/** The sign fields of values that are not finite, and their texts. */
 const nonFiniteTexts: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
 const negativeSign = 0x4000
 
 /**
- * Returns PostgreSQL's binary numeric as digits, with the scale of its column if the column has one. Stops soon after `most` digits,
- * because a few bytes can stand for 131,072 digits.
+ * Formats PostgreSQL's binary numeric as digits, with its column's scale if that is declared. Stops soon after `most`
+ * digits, because a few bytes can represent 131,072 digits.
  */
 export function numericText(bytes: Buffer, columnScale?: number, most = Number.POSITIVE_INFINITY): string {
   const sign = bytes.readUInt16BE(signOffset)
@@ -65,7 +66,7 @@ export function numericText(bytes: Buffer, columnScale?: number, most = Number.P
 
 const groupText = (bytes: Buffer, power: number) => String(numericGroup(bytes, power)).padStart(4, '0')
 
-/** Returns the group of a numeric that stands for `power` of 10,000. Absent groups, which are zero or cut off, count as 0. */
+/** Returns the base-10,000 digit of a numeric for `power`. Absent digits, which are zero or truncated, count as 0. */
 function numericGroup(bytes: Buffer, power: number): number {
   const index = bytes.readInt16BE(weightOffset) - power
   if (index < 0 || index >= bytes.readUInt16BE(groupCountOffset)) return 0
@@ -73,13 +74,19 @@ function numericGroup(bytes: Buffer, power: number): number {
   return groupOffset + bytesPerGroup <= bytes.length ? bytes.readUInt16BE(groupOffset) : 0
 }
 
-/** A double holds up to 308 digits, and bounds of a histogram with more than 200 digits could not be shown. */
+/**
+ * The maximum weight of a numeric in a histogram. A double has up to 308 digits, but bounds with more than 200 digits
+ * could not be shown.
+ */
 const maxWeight = 48
 const maxUnscaledDigits = 300
-/** The maximum number of decimals in the bounds of a column that has no scale itself. */
+/** The maximum number of decimal places in histogram bounds of a column without a declared scale. */
 const maxOpenScale = 12
 
-/** Returns the decimals for the histogram of a column from its minimum and maximum; undefined if these have too many digits. */
+/**
+ * Returns the number of decimal places for a column's histogram, from its minimum and maximum. Returns undefined if
+ * these have too many digits.
+ */
 export function histogramScale(extremes: readonly Buffer[], columnScale: number | undefined): number | undefined {
   const scales = extremes.map((bytes) => bytes.readUInt16BE(scaleOffset))
   const scale = columnScale ?? Math.min(Math.max(...scales), maxOpenScale)
@@ -88,8 +95,9 @@ export function histogramScale(extremes: readonly Buffer[], columnScale: number 
 }
 
 /**
- * Returns a numeric times 10 to the power of `scale`; NaN if it is not finite or has more than 196 digits before the point. Exact up to
- * 12 digits; further ones are rounded: a double holds 15 digits, and whole groups may add three digits after the scale.
+ * Returns a numeric times 10^`scale`. NaN if it is not finite or has more than 196 digits before the point. Exact up to
+ * 12 digits, rounded beyond: a double represents 15 digits, and whole base-10,000 groups may add three digits after the
+ * scale.
  */
 export function unscaledNumeric(bytes: Buffer, scale: number): number {
   const sign = bytes.readUInt16BE(signOffset)
@@ -103,7 +111,7 @@ export function unscaledNumeric(bytes: Buffer, scale: number): number {
   return sign === negativeSign ? -unscaled : unscaled
 }
 
-/** Decodes a text that may end inside a character. */
+/** Decodes a UTF-8 text that may end in the middle of a character. Leaves out the incomplete character. */
 export function wholeCharacters(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true })
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 import { type ReaderAdvice, SourceProblem } from '../source-problem.ts'
 
-/** The message of a thread that reports a problem which a user can fix. */
+/** A thread's message that reports a problem which a user can fix. */
 export interface ProblemMessage {
   kind: 'problem'
   code: string
@@ -13,29 +13,32 @@ export interface ProblemMessage {
 }
 
 export interface ThreadReader {
-  /** The thread's program file, which receives `job` as its `workerData`. */
+  /** The thread's program file. It receives `job` as its `workerData`. */
   program: URL
-  /** For debuggers and process lists. */
+  /** The thread's name in debuggers and process lists. */
   name: string
   job: object
   reading: string
-  /** Memory limits for JavaScript objects; buffers do not count. */
+  /** Memory limits for JavaScript objects. Buffers are outside these limits. */
   resourceLimits?: ResourceLimits
-  /** A thread of the program that waits for its job as a message: it started without a job, or has finished one. */
+  /**
+   * A thread of the program that is waiting for a job as a message. It either started without a job or has finished
+   * one.
+   */
   ready?: Worker | undefined
-  /** Receives the thread when it has finished its job and waits for another. */
+  /** Receives the thread after it has finished its job, so that it can wait for another. */
   keep?: (worker: Worker) => void
   env?: Record<string, string>
   /**
-   * The command that makes the thread cancel its query before an early end, and the milliseconds allowed for it. After a
-   * message of the kind `lastMessage` nothing is left to cancel.
+   * The command that makes the thread cancel its query before it is ended early, and the milliseconds allowed for that.
+   * After a message of the kind `lastMessage`, nothing remains to cancel.
    */
   cancellation?: { command: unknown; milliseconds: number; lastMessage: string }
   /** Called with each message that arrives after an early end. Messages can own resources, such as files. */
   discard?: (message: unknown) => void
   /** The problem to report if the reader exceeds its memory limit. */
   tooDense?: SourceProblem
-  /** The problem to report if the reader sends no message for `milliseconds`. */
+  /** The problem to report if the thread sends no message for `milliseconds`. */
   silence?: { milliseconds: number; problem: SourceProblem }
 }
 
@@ -50,7 +53,7 @@ export class ReaderEnded extends Error {
 
 /** The main thread's handle of a thread that reads one source. Aborting or disposing ends the thread at once, unless it was released. */
 export class ReadingThread<Message extends { kind: string }, Command = never> implements AsyncDisposable {
-  /** Resolves when the thread has exited; never if the thread was released for reuse. */
+  /** Resolves when the thread has exited. Never resolves if the thread was released for reuse. */
   readonly ended: Promise<void>
   readonly #worker: Worker
   readonly #reader: ThreadReader
@@ -92,7 +95,10 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.#worker.postMessage(command, transfer)
   }
 
-  /** Returns the next message in order. Throws the abort's reason, the thread's error, or the problem that the thread reports. */
+  /**
+   * Returns the next message in order. Throws the signal's reason, the thread's error, or the problem that the thread
+   * reports.
+   */
   async receive(): Promise<Exclude<Message, ProblemMessage>> {
     for (;;) {
       this.#signal.throwIfAborted()
@@ -104,7 +110,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     }
   }
 
-  /** Releases the thread for another job. Call it when the job is done and all of its messages were received. */
+  /** Releases the thread for another job. Call it when the job is done and all its messages have been received. */
   release(): void {
     const { keep } = this.#reader
     if (!keep || this.#isReleased || this.#signal.aborted || this.#failure !== undefined) return
@@ -122,7 +128,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     await this.#end()
   }
 
-  /** Waits for a message, a failure, the abort, or the silence timeout. */
+  /** Waits for a message, a failure, the abort, or the silence time limit. */
   async #nextEvent(): Promise<void> {
     const { silence } = this.#reader
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -159,7 +165,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     })())
   }
 
-  /** Keeps the first failure, which is the cause; the exit of the thread that follows is not. */
+  /** Stores the first failure, which is the cause. Later ones, such as the thread's exit, are its consequences. */
   #fail(failure: Error): void {
     this.#failure ??= failure
     this.#wake?.()

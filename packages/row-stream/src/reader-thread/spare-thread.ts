@@ -1,14 +1,17 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 
 export interface SpareThread {
-  /** Keeps a thread ready until every returned object is disposed of. The thread keeps no process alive. */
+  /** Keeps a thread ready until all returned objects are disposed. The thread does not keep the process alive. */
   keep(): Disposable
-  /** Whether an object of `keep` exists that is not disposed of. */
+  /** True if an object from `keep` has not been disposed yet. */
   readonly isKept: boolean
   take(): Worker | undefined
-  /** Returns a thread that has finished its job. */
+  /** Returns a thread to the pool after its job. */
   giveBack(worker: Worker): void
-  /** Counts a thread as borrowed until it is given back. If `ended` resolves first, a new spare thread starts after `restartDelayMs`. */
+  /**
+   * Counts a thread as borrowed until it is given back. If `ended` resolves first, a new spare thread starts after
+   * `restartDelayMs`.
+   */
   trackBorrowed(ended: Promise<void>): void
 }
 
@@ -17,16 +20,18 @@ export interface SpareThreadOptions extends Pick<WorkerOptions, 'name' | 'worker
   startEarly: boolean
 }
 
-/** Wait before a lost thread is replaced, so that the new one does not compete with the next job for the processor. */
+/**
+ * Milliseconds before a lost thread is replaced, so that the new thread does not compete with the next job for the CPU.
+ */
 const restartDelayMs = 1_000
 
-/** All pools of spare threads, and the number of readers that need the memory of the spare threads. */
+/** All pools of spare threads, and the number of running readers that need the spare threads' memory. */
 const spareThreadPools = new Set<{ terminateSpare(): void; startSpare(): void }>()
 let memoryHeavyReaders = 0
 
 /**
- * Creates a pool of at most one idle thread. The thread has loaded its modules and, after its first job, compiled its hot code. If
- * `startEarly` is false, no thread starts before the first job, and the thread of that job is kept.
+ * Creates a pool with at most one idle thread. That thread has loaded its modules and, after its first job, compiled
+ * its hot code. If `startEarly` is false, no thread starts before the first job; the first job's thread is then kept.
  */
 export function spareThread({ program, startEarly, ...options }: SpareThreadOptions): SpareThread {
   let holders = 0
@@ -43,7 +48,10 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
   }
   spareThreadPools.add({ startSpare, terminateSpare })
 
-  /** Keeps a thread as the spare one, or terminates it if there is one already: concurrent jobs start their own threads. */
+  /**
+   * Keeps a thread as the spare one. Terminates it if a spare one exists, because concurrent jobs start threads of
+   * their own.
+   */
   function keepOrTerminate(worker: Worker): void {
     if (spare || memoryHeavyReaders > 0 || holders === 0) return void worker.terminate()
     spare = worker

@@ -2,7 +2,7 @@ import { secretName, type OperationSignature } from '@sluice/contracts'
 
 type Json = any
 
-/** Responses whose purpose is a token or a password. */
+/** Operations with a response that must contain a token or a password. */
 const tokenAnswers = new Set([
   'auth.finishSso',
   'ssoProviderConfigs.updateForClient',
@@ -16,8 +16,8 @@ const tokenAnswers = new Set([
 ])
 
 /**
- * Returns a sentence for each mistake in the contracts of these operations: strings, arrays and numbers without a bound,
- * open objects, bodies and responses without a title, and responses with the name of a secret.
+ * Returns a sentence for each mistake in the contracts of these operations: strings, arrays and numbers without a
+ * bound; open objects; bodies and responses without a title; and responses with a field named like a secret.
  */
 export function brokenContractRules(signatures: readonly OperationSignature[]): string[] {
   return signatures.flatMap((signature) => [
@@ -70,7 +70,7 @@ function walk(schema: Json, at: string, side: Side): string[] {
   return broken
 }
 
-/** The fields of `secretStatus` have the names of secrets, and must not have values of them. */
+/** Checks `secretStatus`. Its fields are named like secrets and must not contain secret values. */
 function brokenSecretStatus(schema: Json, at: string): string[] {
   const allowed = (part: Json) => part.title === 'SecretStatus' && part.additionalProperties === false
   const isClosed = schema.additionalProperties === false

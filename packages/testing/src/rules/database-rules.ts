@@ -1,8 +1,8 @@
 import pg from 'pg'
 
 /**
- * Returns a sentence for each mistake in a migrated database: foreign keys without an index that starts with their columns,
- * and timestamps without a time zone.
+ * Returns a sentence for each mistake in a migrated database: foreign keys without an index that starts with their
+ * columns, and timestamps without time zone.
  */
 export async function brokenDatabaseRules(connectionString: string): Promise<string[]> {
   const client = new pg.Client({ connectionString })

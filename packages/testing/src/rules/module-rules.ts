@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 
-/** Which workspace packages a workspace may name. */
+/** The workspace packages that each workspace may import. */
 const packages: Record<string, string[]> = {
   'packages/contracts': [],
   'packages/client': [],
@@ -29,7 +29,7 @@ const packages: Record<string, string[]> = {
   ].concat(['row-stream', 'file-formats', 'connectors', 'warehouses']),
 }
 
-/** The loose files of the pipeline service, and these modules. */
+/** Returns the files at the top of the pipeline service's source folder, and these modules. */
 function pipelineModules(...names: string[]): string[] {
   return ['apps/pipeline/src', ...names.map((name) => `apps/pipeline/src/${name}`)]
 }
@@ -119,7 +119,7 @@ const modules: Record<string, string[]> = {
   ),
 }
 
-/** Drivers that only these modules may import. */
+/** Drivers, and the only modules that may import them. */
 const drivers: Record<string, string | string[]> = {
   mysql2: 'packages/connectors/src/mysql/',
   mssql: 'packages/connectors/src/sql-server/',
@@ -180,7 +180,7 @@ function forbiddenImports(file: string, to: string, typeOnly: boolean): string[]
   }
   const target = normalize(join(dirname(file), to))
   if (!target.startsWith(`${workspace}/`)) return refused
-  // Type imports are always allowed.
+  // Type-only imports are always allowed.
   if (typeOnly) return []
   const [from, there] = [moduleOf(file), moduleOf(target)]
   return from === there ||

@@ -1,9 +1,9 @@
 import type { OperationSignature } from '@sluice/contracts'
 
-/** Operations that a browser reaches by a redirect, which is always a GET. */
+/** Operations that a browser reaches by a redirect, which is always a GET request. */
 const redirectTargets = new Set(['auth.finishSso'])
 
-/** Returns a sentence for every broken rule in the signatures of one service. */
+/** Returns a sentence for every broken rule in the operation signatures of one service. */
 export function brokenOperationRules(signatures: readonly OperationSignature[]): string[] {
   return [
     ...repeated(signatures.map(({ id }) => id)).map((id) => `${id}: two operations have this id`),

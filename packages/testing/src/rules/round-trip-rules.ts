@@ -2,22 +2,22 @@ import { createContractChecker, isStoredSecret, type OperationSignature } from '
 
 type Json = any
 
-/** A body contract, and a response contract with the same properties. */
+/** A body contract and a response contract with the same properties. */
 export interface Echo {
   body: Json
   response: Json
 }
 
 /**
- * Returns a sentence for each property of a pair that breaks a rule. A response must accept the values that the body accepts, because
- * otherwise a stored object could not be returned. A body must accept the values of the response, so that the response of a GET
- * can be sent with PUT. Values are generated from the schemas.
+ * Returns a sentence for each property that breaks a rule. A response must accept all values that the body accepts;
+ * otherwise a stored object could not be returned. A body must accept all values of the response, so that the response
+ * of a GET can be sent with PUT. Values are generated from the schemas.
  */
 export function brokenEchoRules(echoes: readonly Echo[]): string[] {
   return [...new Set(echoes.flatMap(({ body, response }) => brokenFields(body, response)))]
 }
 
-/** Returns the body and the response of every write, or of their items. */
+/** Returns the body and response contracts of every write, or of the items in their lists. */
 export function echoesOf(signatures: readonly OperationSignature[]): Echo[] {
   return signatures
     .filter(({ effect, body, response }) => effect === 'write' && body && response)
@@ -42,7 +42,7 @@ function brokenFields(body: Json, response: Json, at = { body: body?.title, resp
     const answered = response.properties[name]
     if (answered === undefined || isReference(sent)) return []
     const within = { body: `${at.body}/${name}`, response: `${at.response}/${name}` }
-    // An ignored field is never stored, but must be accepted.
+    // An ignored field is never stored, but the body must accept it.
     if (sent.readOnly)
       return refusals(answered, sent).map((value) => `${within.body} rejects a value of ${at.response}: ${value}`)
     const [one, other] = sent.type === 'array' ? [sent.items, answered.items] : [sent, answered]
@@ -51,16 +51,16 @@ function brokenFields(body: Json, response: Json, at = { body: body?.title, resp
   })
 }
 
-/** Whether a property is a reference: bodies contain only its id, responses the whole object. */
+/** True if a property is a reference: bodies contain only the id of the object, responses the whole object. */
 const isReference = (schema: Json): boolean =>
   (schema.type === 'object' && schema.additionalProperties !== false) ||
   (schema.type === 'array' && isReference(schema.items ?? {})) ||
   (schema.anyOf ?? []).some(isReference)
 
-/** Results by pair of schemas. Contracts share properties, so each pair is compared once. */
+/** Results by pair of schemas. Contracts share properties, so the cache avoids comparing a pair twice. */
 const cache = new WeakMap<object, WeakMap<object, string[]>>()
 
-/** Returns at most three values that one schema accepts and the other rejects. */
+/** Returns at most three values that the first schema accepts and the second rejects. */
 function refusals(accepting: Json, rejecting: Json): string[] {
   const cachedByRejecting = cache.get(accepting) ?? new WeakMap<object, string[]>()
   cache.set(accepting, cachedByRejecting)
@@ -73,7 +73,8 @@ function findRefusals(accepting: Json, rejecting: Json): string[] {
   const [accepts, rejects] = [accepting, rejecting].map((schema) => createContractChecker(inObject(schema)))
   return (
     valuesOf(accepting)
-      // Null means absent, and an empty text deletes a stored secret. Neither value is stored.
+      // Null means absent, and an empty text deletes a stored secret. Neither value is stored, so responses need not
+      // accept them.
       .filter((value) => value !== null && !(value === '' && isStoredSecret(accepting)))
       .filter((value) => 'value' in accepts!({ value }))
       .filter((value) => !('value' in rejects!({ value })))
@@ -122,7 +123,7 @@ const familiar = [
   '2026',
 ]
 
-/** Returns values at the bounds of a schema and with characters of every kind. The schema need not accept all of them. */
+/** Returns values at the bounds of a schema, and with various characters. The schema need not accept all of them. */
 function valuesOf(schema: Json, depth = 0): unknown[] {
   const { type, enum: values, const: only, anyOf, oneOf, items, properties, required = [] } = schema
   if (only !== undefined) return [only]

@@ -9,9 +9,10 @@ interface SealedColumn {
 }
 
 /**
- * Returns a sentence for each mistake in an app's list of sealed columns: a purpose in the sources (`table.column:…`) or a
- * column whose migration comment says "sealed" that the list lacks, and an entry that the database lacks. A value in a
- * column that the list lacks could not be decrypted after its key is removed.
+ * Returns a sentence for each mistake in an app's list of sealed (encrypted) columns: a purpose in the sources
+ * (`table.column:…`) that the list lacks, a column that the list lacks although its migration comment says "sealed",
+ * and an entry that the database lacks. Values in a column that the list lacks could not be decrypted after their key
+ * is removed.
  */
 export async function brokenSealRules(
   app: string,
@@ -30,7 +31,10 @@ export async function brokenSealRules(
   ]
 }
 
-/** Returns patterns of the sealed columns in the sources. A purpose is a template such as `warehouses.${role}_password:${client}`. */
+/**
+ * Returns patterns of the sealed columns that the sources use. A purpose is a template such as
+ * `warehouses.${role}_password:${client}`.
+ */
 function sealedInSources(app: string): RegExp[] {
   const files = globSync('src/**/*.ts', { cwd: app }).filter((file) => !file.endsWith('.test.ts'))
   return files.flatMap((file) =>
@@ -40,7 +44,7 @@ function sealedInSources(app: string): RegExp[] {
   )
 }
 
-/** Returns the text columns that follow a comment with the word "sealed". */
+/** Returns the text columns in migrations that follow a comment with the word "sealed". */
 const sealedInMigrations = (app: string): string[] =>
   globSync('migrations/*.sql', { cwd: app }).flatMap((file) =>
     [

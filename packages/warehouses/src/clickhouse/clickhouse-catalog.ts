@@ -105,7 +105,7 @@ async function findColumnNames(
   return combineMatches(matches, limit)
 }
 
-/** Returns the newest staging table for this table. */
+/** Returns the newest staging table of this table. */
 async function findStagingTable(
   access: ClientAccess,
   schema: string,

@@ -43,7 +43,10 @@ import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
 import { exactNumberSettings, resultFormat, openResult, takeRows } from './protocol/result.ts'
 import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readShape } from './table-shape.ts'
 
-/** Seconds after the time limit of a query in which the server should stop the query itself. Then this process stops it. */
+/**
+ * Seconds after the query's time limit. The server should stop the query by itself before they pass; otherwise this
+ * process stops it.
+ */
 const graceSeconds = 5
 
 export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouseServer): QueryRunner {
@@ -61,7 +64,8 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
     exportRows: (source, format, signal) => run('the warehouse', () => exportRows(access, source, format, signal)),
     readTable: (schema, table, page, limits) =>
       run('the warehouse', () => readTable(access, { schema, table }, page, limits)),
-    findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(access, request, preferred)),
+    findAmbiguousTable: (request, preferredCount) =>
+      run('the warehouse', () => ambiguousTable(access, request, preferredCount)),
     async explain(request, signal) {
       using _slot = await acquireQuery('queries', slotKey, signal)
       return await run('the warehouse', () => readQueryPlan(access, request, signal))
@@ -69,12 +73,12 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
   }
 }
 
-/** The text before the user's query. It is a separate line, so the line numbers in the server's errors are one too high. */
+/** The SQL before the user's query. It adds one line, so line numbers in the server's errors are one too high. */
 export const queryPrefix = 'select * from (\n'
 
 /**
- * Rewrites a user's query to the server's table names, and returns it with the database in which it runs. With `whole`, every name gets
- * its database, so that the text means the same in any database.
+ * Rewrites a user's query to the server's table names. Returns the new query and the database in which it runs. With
+ * `whole`, every table name is qualified with its database, so the query means the same in every database.
  */
 export async function prepareQuery(
   access: ClientAccess,
@@ -97,7 +101,8 @@ export async function prepareQuery(
       return `{v${number}:${value !== null && texts?.has(number - 1) ? 'String' : parameterType(value)}}`
     },
   }
-  // The server rejects a database that does not exist. The database of a staged-rows preview exists, but does not count as a schema.
+  // The server rejects a default database that does not exist. The database of a staged-rows preview exists too, but is
+  // not listed as a schema.
   const defaultSchema = schemas.find(
     (schema) => existingSchemas.includes(schema) || schema.startsWith(shownPrefix(access.key)),
   )
@@ -129,11 +134,11 @@ interface ReadRequest {
   database?: string
   seconds: number
   limits: { rows: number; bytes: number }
-  /** The result columns, if the caller knows more about their types than the server reports. */
+  /** The result columns. Set if the caller knows their types more exactly than the server reports them. */
   columns?: readonly WarehouseColumn[]
 }
 
-/** Runs a query as role `read`. If the caller stops it, the server stops it too. */
+/** Runs a query as role `read` and streams its rows. If `signal` aborts, the query also stops at the server. */
 async function streamQuery(
   access: ClientAccess,
   { limits, columns, ...request }: ReadRequest,
@@ -147,7 +152,10 @@ async function streamQuery(
   }
 }
 
-/** Sends a query as role `read`. `explain` stops the query at the server after a failure and returns the error to throw. */
+/**
+ * Sends a query as role `read`. Call the returned `explain` with a failure: it stops the query at the server and
+ * returns the error to throw.
+ */
 function startQuery(
   access: ClientAccess,
   { sql, parameters = {}, database, seconds }: Omit<ReadRequest, 'limits' | 'columns'>,
@@ -178,10 +186,13 @@ function startQuery(
   }
 }
 
-/** The longest plan in bytes, and in lines. */
+/** The maximum size of a query plan, in lines and bytes. */
 const planLimits = { rows: maxQueryRows, bytes: defaultQueryBytes }
 
-/** ClickHouse computes scalar subqueries while it plans, and no setting prevents that. So a plan must take no longer than this. */
+/**
+ * The time limit of planning, in seconds. ClickHouse computes scalar subqueries during planning and no setting prevents
+ * that, so planning could otherwise take as long as the query.
+ */
 const planSeconds = 5
 
 /** See `QueryRunner.explain`. */
@@ -204,10 +215,10 @@ async function readQueryPlan(access: ClientAccess, userQuery: UserQuery, signal:
   }
 }
 
-/** Rows for one chunk of text at most. */
+/** The maximum number of rows in one chunk of text. */
 const batchRows = 2_000
 
-/** See `QueryRunner.exportRows`. The server sends cells, and this process writes them as text. */
+/** See `QueryRunner.exportRows`. The server sends values, and this process formats them as text. */
 async function exportRows(
   access: ClientAccess,
   source: ExportSource,
@@ -226,7 +237,7 @@ async function exportRows(
       'table' in source ? await readTableSource(access, source.table) : await readQuerySource(access, query)
     const sentRequest = startQuery(access, { sql: `${sql} format ${resultFormat}`, database, seconds }, signal)
     try {
-      // Errors before the first row are thrown here, so that the caller can still answer with a problem.
+      // Errors before the first row are thrown here, so that the API can still respond with an error status.
       const result = resources.use(await openResult(await sentRequest.response, columns))
       async function* batches() {
         try {
@@ -279,15 +290,18 @@ async function readQuerySource(access: ClientAccess, query: UserQuery) {
 async function ambiguousTable(
   access: ClientAccess,
   userQuery: UserQuery,
-  preferred: number,
+  preferredCount: number,
 ): Promise<AmbiguousTable | undefined> {
   const { bare } = await prepareQuery(access, userQuery)
   const schemas = userQuery.schemas ?? []
   const relations = await listRelations(access, schemas)
-  return findAmbiguousTable(bare, relations, schemas, preferred)
+  return findAmbiguousTable(bare, relations, schemas, preferredCount)
 }
 
-/** Returns the type of a query parameter: a numeric type for a number, so that the server compares it as a number; otherwise text. */
+/**
+ * Returns the ClickHouse type of a query parameter: a numeric type if the value is a number, so that the server
+ * compares it as a number; otherwise text.
+ */
 function parameterType(value: string | null): string {
   if (value === null) return 'Nullable(String)'
   if (!/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return 'String'
@@ -297,8 +311,8 @@ function parameterType(value: string | null): string {
 }
 
 /**
- * Returns the order of a table: the order of its key, or the load order if it has no key. The server stores rows as
- * inserted, and its background merges preserve the order.
+ * Returns the ORDER BY columns for a table: its primary key, or the insertion order if it has no key. The server stores
+ * rows in insertion order, and its background merges preserve that order.
  */
 function orderOf({ engine, columns }: ClickHouseShape): string {
   if (!engine.endsWith('MergeTree')) return ''
@@ -338,7 +352,10 @@ async function readTable(
   }
 }
 
-/** See `QueryRunner.queryPages`. A temporary database stores the result, so all pages agree and no connection stays open. */
+/**
+ * See `QueryRunner.queryPages`. A temporary database stores the query result, so all pages show the same result and no
+ * connection stays open between pages.
+ */
 async function* queryPages(
   access: ClientAccess,
   userQuery: UserQuery,
@@ -351,7 +368,7 @@ async function* queryPages(
   const queryId = randomUUID()
   try {
     const { text, parameters, database: home } = await prepareQuery(access, userQuery)
-    // If this process dies, maintenance drops the database after the longest time that a query may take.
+    // If this process dies, maintenance drops the temporary database after the longest time that a query may take.
     await executeStatement(
       access.service,
       `create database ${quoteIdentifier(database)} comment ${temporaryComment('pages', seconds + 14_400)}`,

@@ -15,9 +15,9 @@ import { executeStatement, rowsOf, type ServerAccess } from './protocol/http.ts'
 import type { WarehouseCredentials } from '../warehouse.ts'
 
 /**
- * The readers of a ClickHouse server: users who may select from the databases of their schemas. Statements for tables that do not exist
- * yet need no further grant. Views run with the rights of the user who reads them, so a reader of a view also needs the schemas that the
- * view reads.
+ * Manages the readers of a ClickHouse server: users of BI tools who may select from the databases of their schemas.
+ * Grants cover whole databases, so new tables need no further grant. Views run with the rights of the reading user, so
+ * a reader of a view also needs access to the schemas that the view reads.
  */
 export function clickHouseReaders(url: string): ReaderServer {
   const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
@@ -42,7 +42,8 @@ async function defineReader(
 ): Promise<void> {
   if (keyOfReader(login) !== key) throw new Error(`${login} is not a reader of ${key}.`)
   const user = quoteIdentifier(login)
-  // A hash, so that no log of the server contains the password. It has 256 random bits, so it needs no salt.
+  // The statement contains a hash, so that no server log contains the password. The password has 256 random bits and
+  // needs no salt.
   const identifiedBy = (secret: string) =>
     `identified with sha256_hash by '${createHash('sha256').update(secret).digest('hex')}'`
   await executeStatement(service, `create user if not exists ${user} ${identifiedBy(password ?? newReaderPassword())}`)
@@ -61,7 +62,10 @@ async function defineReader(
   if (revokedDatabases.size > 0 || !active || password !== undefined) await endQueries(service, login)
 }
 
-/** Users may pass settings with a query, as drivers do, within these limits. They cannot change data or limits. */
+/**
+ * Limits of a reader. Readers may pass settings with a query, as drivers do, but cannot exceed these limits or change
+ * data.
+ */
 const readerSettings = [
   limitsOf(readerLimits.statementSeconds, readerLimits.statementSeconds),
   `max_concurrent_queries_for_user = ${readerLimits.connections} min 1 max ${readerLimits.connections}`,
@@ -69,7 +73,7 @@ const readerSettings = [
   'allow_ddl = 0 readonly',
 ].join(', ')
 
-/** Returns the databases from which a login may select. */
+/** Returns the databases from which a reader's user may select. */
 async function findGrants(service: ServerAccess, login: string): Promise<Set<string>> {
   const rows = await rowsOf<{ database: string }>(
     service,
@@ -82,7 +86,10 @@ async function findGrants(service: ServerAccess, login: string): Promise<Set<str
 const endQueries = (service: ServerAccess, login: string): Promise<unknown> =>
   executeStatement(service, `kill query where user = ${formatLiteral(login)} async`)
 
-/** The server itself ends statements that exceed the limits. A user without hosts cannot connect. */
+/**
+ * Returns the state of every reader. The server itself ends statements that exceed the limits; a user without allowed
+ * hosts cannot connect.
+ */
 async function observeReaders(service: ServerAccess): Promise<ReaderState[]> {
   const rows = await rowsOf<{ login: string; active: number; sessions: number }>(
     service,

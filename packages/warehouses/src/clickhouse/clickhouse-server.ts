@@ -3,22 +3,31 @@ import { checkSchemaName, checkTableName, quotePlace } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { ignoreBusy, recoverPending } from './publication/recovery.ts'
 
-/** One client's databases on a ClickHouse server: one database per schema. All modules of the client's warehouse share this object. */
+/**
+ * One organisation's databases on a ClickHouse server: one database per schema. All modules of the organisation's
+ * warehouse share this object.
+ */
 export interface ClickHouseServer {
   readonly access: ClientAccess
-  /** The number of days for which replaced tables are kept. */
+  /** The number of days for which replaced tables are kept, so that a load can be undone. */
   readonly keepDays: number
-  /** Creates or repairs the client's part of the server, once per process; repeated after a failure. */
+  /**
+   * Creates or repairs the organisation's databases and users, once per process. After a failure, the next call tries
+   * again.
+   */
   ensureProvisioned(): Promise<void>
-  /** Runs work in the warehouse. `qualifiedName` is the subject of the sentence if the server reports an error. */
+  /**
+   * Runs `callback` and translates errors of the server. `qualifiedName` is the table or view that the error message
+   * names.
+   */
   run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
-  /** Like `run`, after finishing publications that a dead worker had decided. */
+  /** Like `run`, but first completes publications that a crashed worker had decided but not finished. */
   runRecovered<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
-  /** Returns the place for messages. Throws if the warehouse does not allow the names. */
+  /** Returns the qualified name for messages. Throws if the warehouse does not allow the schema or table name. */
   checkedPlace(schema: string, table: string): string
 }
 
-/** Returns the object that all modules of a client's warehouse share. */
+/** Returns the object that all modules of an organisation's warehouse share. */
 export function clickHouseServer(access: ClientAccess, keepDays: number): ClickHouseServer {
   let provisioned: Promise<void> | undefined
 

@@ -3,34 +3,40 @@ import { type ServerAccess, ClickHouseError, executeStatement, rowsOf } from './
 import { ledgerDatabase, formatLiteral, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 
-/** One client's part of a server. The service's statements run as `service`; users' statements run as `load` or `read`. */
+/**
+ * One organisation's access to a server. Sluice's own statements run as `service`; users' statements run as `load` or
+ * `read`.
+ */
 export interface ClientAccess {
-  /** The client's short name in the warehouse: lower-case letters and digits. */
+  /** The organisation's short name in the warehouse: lower-case letters and digits. */
   key: string
-  /** The operator's user: makes databases, users and grants, loads and publishes. */
+  /** The operator's user: creates databases, users and grants, loads rows and publishes tables. */
   service: ServerAccess
-  /** Runs transformations and creates views: writes to this client's staging tables, reads its schemas. */
+  /** The user for transformations and views: writes to this organisation's staging tables and reads its schemas. */
   load: ServerAccess
-  /** Runs checks, previews and pages: reads this client's schemas, and nothing else on the server. */
+  /** The user for checks, previews and queries: reads this organisation's schemas and nothing else on the server. */
   read: ServerAccess
 }
 
-/** The memory limit in gigabytes for one query of a user at the server. */
+/** The server's memory limit for one query of a user, in gigabytes. */
 const queryMemory = 4
-/** The memory limit in gigabytes for all queries of such a user together. */
+/** The server's memory limit for all concurrent queries of one user, in gigabytes. */
 const userMemory = 4 * queryMemory
-/** The longest time limit that a statement can set for itself, in seconds. Merges and publications set it. */
+/**
+ * The longest time limit, in seconds, that a statement can set for itself. Merges and publications need such long
+ * limits.
+ */
 export const maxStatementSeconds = 604_800
 
-/** Throws if the server does not respond, or rejects its administrator. */
+/** Throws if the server does not respond within 2 s or rejects the administrator's credentials. */
 export async function assertAnswers(url: string): Promise<void> {
   const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
   await executeStatement(service, 'select 1', { signal: AbortSignal.timeout(2_000) })
 }
 
 /**
- * Returns the addresses, users and passwords. The passwords are derived from the passwords of the client's roles in
- * other warehouses and do not reveal them.
+ * Returns the server address, users and passwords of an organisation. The ClickHouse passwords are derived from the
+ * organisation's passwords in other warehouses, and do not reveal those.
  */
 export function clickhouseAccess(
   url: string,
@@ -60,8 +66,8 @@ const ledgerTableDefinition = `(
 ) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
 
 /**
- * Returns the limits of a database user as SQL settings, with the seconds of a statement and the most that a statement can set. Every
- * limit has a minimum of one, because zero would mean no limit.
+ * Returns the limits of a database user as SQL settings. `seconds` is the default time limit of a statement and
+ * `mostSeconds` the longest that it can set. Every limit has a minimum of 1, because 0 would mean unlimited.
  */
 export function limitsOf(seconds = 30, mostSeconds = maxStatementSeconds): string {
   const limit = (setting: string, value: number, maximum = value) => `${setting} = ${value} min 1 max ${maximum}`
@@ -72,12 +78,16 @@ export function limitsOf(seconds = 30, mostSeconds = maxStatementSeconds): strin
   ].join(', ')
 }
 
-/** Forbids users to create a table with its own disk, because the server would send requests to any host that the disk names. */
+/**
+ * Forbids users to create a table with its own disk. Otherwise a disk definition could make the server send requests to
+ * any host.
+ */
 const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
 
 /**
- * Creates or repairs the client's ledger and users. Idempotent. The limits belong to the users, so SETTINGS at the end of a query
- * cannot raise them; only the service user may read data outside the client's own databases.
+ * Creates or repairs the organisation's ledger (Sluice's own table of loads) and users. Idempotent. The limits are
+ * properties of the users, so SETTINGS at the end of a query cannot raise them. Only the service user may read data
+ * outside the organisation's databases.
  */
 export async function provisionClickHouse({ key, service, load, read }: ClientAccess): Promise<void> {
   const run = (sql: string) => executeStatement(service, sql)
@@ -90,13 +100,13 @@ export async function provisionClickHouse({ key, service, load, read }: ClientAc
       `select type from system.columns where database = {database:String} and table = 'ledger' and name = 'state'`,
       { parameters: { database: ledgerDatabase(key) } },
     )
-    // A ledger of an older version has fewer states.
+    // Ledgers of older versions have fewer values in the enum of states.
     if (!column?.type.includes('CLOSED'))
       await run(`alter table ${database}.ledger modify column state ${publicationStateType}`)
     const limits = limitsOf()
     for (const { user, password, extraSettings } of [
       { ...load, extraSettings: noDisks },
-      // The user `read` may pass settings with a query, within the limits, and cannot change data.
+      // The user `read` may pass settings with a query within the limits, but cannot change data.
       { ...read, extraSettings: ', readonly = 2 readonly, allow_ddl = 0 readonly' },
     ]) {
       const identifiedBy = `identified with sha256_password by ${formatLiteral(password)}`

@@ -10,7 +10,7 @@ import { markIn } from './table-shape.ts'
 
 export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickHouseServer): WarehouseMaintenance => ({
   check: () => run('the warehouse', () => executeStatement(access.service, 'select 1')),
-  // Always 0: each request opens a connection, and none stays open.
+  // Always 0: every request opens a connection and closes it.
   countConnections: () => 0,
   sweepStaging: (alive) =>
     runRecovered('the warehouse', async () => {
@@ -22,8 +22,8 @@ export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickH
 })
 
 /**
- * Drops the databases of dead runs. Lists the databases first and reads the live runs second, because a run is
- * registered before its database exists.
+ * Drops the staging databases of dead runs. Lists the databases first and the live runs second: a run is registered
+ * before its database exists, so no database of a live run is dropped.
  */
 async function sweepStaging(
   access: ClientAccess,
@@ -48,15 +48,15 @@ async function sweepStaging(
       await executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`)
       dropped += 1
     } catch {
-      // The next sweep tries again.
+      // Errors are ignored here; the next sweep tries again.
     }
   }
   return dropped
 }
 
 /**
- * Returns the run in the comment of a database. Returns undefined before the end time of a database that belongs to no run, and for
- * a comment of a user.
+ * Parses a database comment and returns its run id. Returns undefined if the comment is a user's, or if a temporary
+ * database has not expired yet.
  */
 function runIn(comment: string): string | undefined {
   try {
@@ -67,7 +67,10 @@ function runIn(comment: string): string | undefined {
   }
 }
 
-/** Deletes ledger entries older than `keepDays` days, except those of runs with rows in a table. Returns the number of runs. */
+/**
+ * Deletes ledger entries older than `keepDays` days, except entries of runs that loaded rows of an existing table.
+ * Returns the number of deleted runs.
+ */
 async function pruneLedger(access: ClientAccess, keepDays: number): Promise<number> {
   const { key, service } = access
   const tables = await rowsOf<{ comment: string }>(

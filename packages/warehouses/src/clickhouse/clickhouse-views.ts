@@ -38,7 +38,7 @@ export function clickHouseViews({ access, run, checkedPlace }: ClickHouseServer)
   }
 }
 
-/** Creates or replaces a view, and drops it at its old place. Returns the tables that it reads. */
+/** Creates or replaces a view and drops it under its previous name. Returns the tables that the view reads. */
 async function defineView(
   access: ClientAccess,
   view: ViewDefinition,
@@ -82,7 +82,10 @@ async function defineView(
   }
 }
 
-/** Throws VIEW_READS_ITSELF if the view would read itself. `reads` are the tables and views that its new query reads. */
+/**
+ * Throws VIEW_READS_ITSELF if the view would read itself, directly or through other views. `reads` are the tables and
+ * views in its new query.
+ */
 async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: readonly TablePlace[]): Promise<void> {
   const readsByView = await listViewReads(access)
   const visited = new Set<string>()
@@ -100,7 +103,7 @@ async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: read
     )
 }
 
-/** Finds the views with this id. While a view moves to another place, there are two for a moment. */
+/** Finds the views with this id. Usually one; during a rename, both the old and the new view exist for a moment. */
 async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<TablePlace[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
@@ -131,7 +134,7 @@ async function describeView(access: ClientAccess, schema: string, shape: ClickHo
   }
 }
 
-/** Fills a new table; readers use the old rows until it is complete. */
+/** Fills a new table with the view's rows and swaps it in. Readers see the old rows until then. */
 async function refreshView(
   access: ClientAccess,
   schema: string,
@@ -156,7 +159,7 @@ async function refreshView(
   }
 }
 
-/** Drops a view; does nothing for another relation. Throws VIEWS_DEPEND if a view reads it. */
+/** Drops a view. Does nothing if the relation is not a view. Throws VIEWS_DEPEND if another view reads it. */
 async function dropView(access: ClientAccess, schema: string, name: string): Promise<void> {
   const qualifiedName = quotePlace(schema, name)
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
@@ -186,7 +189,7 @@ export async function assertUnread(
 const dropAt = ({ key, service }: ClientAccess, { schema, name }: TablePlace) =>
   executeStatement(service, `drop table if exists ${qualifyName(databaseOf({ key, schema }), name)}`)
 
-/** Lists the views without the service's metadata: users created them manually. */
+/** Lists the dependent views without Sluice's metadata, which users created by hand. */
 async function listUnmanagedViews({ key, service }: ClientAccess, { schema, name }: TablePlace): Promise<string[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(

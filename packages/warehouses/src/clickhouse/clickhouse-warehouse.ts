@@ -8,8 +8,8 @@ import { clickHouseUpkeep } from './clickhouse-upkeep.ts'
 import { clickHouseViews } from './clickhouse-views.ts'
 
 /**
- * Returns a client's warehouse on a ClickHouse server: one database for each of its schemas. The first use creates or
- * repairs it, and finishes publications that a dead worker had decided, before it runs any other statement.
+ * Opens an organisation's warehouse on a ClickHouse server, with one database per schema. The first use creates or
+ * repairs it and completes publications that a crashed worker had decided, before any other statement runs.
  */
 export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } = {}): Warehouse {
   const server = clickHouseServer(access, keepDays)

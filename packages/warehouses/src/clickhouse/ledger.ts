@@ -22,19 +22,19 @@ export interface LedgerEntry extends PublicationDetails {
   /** The number of rows in the whole table after the publication. */
   tableRows: number
   cursor?: unknown
-  /** Older versions stored other data here. */
+  /** Older versions stored data of another shape in this field. */
   profile?: ProfileReference
   feed?: FeedMemory
 }
 
-/** One table of a proposed publication. */
+/** One table in a proposed publication. */
 export interface ProposedTable {
   publication: string
   run: string
   attempt: number
   schema: string
   table: string
-  /** The id of the load, which is also in the comment of its table. */
+  /** The id of the load. The comment of the loaded table contains it too. */
   load: string
   /**
    * The uuid of the table that the load replaces. Empty if the load creates the table. If a merge changes no row, the table stays, and
@@ -47,10 +47,13 @@ export interface ProposedTable {
 const ledgerColumns = 'publication, run, attempt, schema, table, load, base, entry'
 export const ledgerTable = ({ key }: ClientAccess): string => `${quoteIdentifier(ledgerDatabase(key))}.ledger`
 
-/** Inserts are synchronous and not deduplicated, so the next read sees them. */
+/** Settings for synchronous inserts without deduplication, so that the next read sees the inserted rows. */
 const synchronousInsert = { async_insert: 0, insert_deduplicate: 0 }
 
-/** Prepares a publication. One insert writes the proposals of all tables or none. No table is published yet. */
+/**
+ * Writes the proposal of a publication to the ledger (Sluice's table of loads). One insert writes the entries of all
+ * tables, so either all or none exist. Publishes nothing yet.
+ */
 export async function writeProposal(access: ClientAccess, tables: readonly ProposedTable[]): Promise<void> {
   const rows = tables.map(({ publication, run, attempt, schema, table, load, base, entry }) => {
     const texts = [schema, table, load, base, JSON.stringify(entry)].map(formatLiteral).join(', ')
@@ -65,7 +68,10 @@ export async function writeProposal(access: ClientAccess, tables: readonly Propo
   )
 }
 
-/** Marks the publication as committed. Every process that applies the decision calls this, so the ledger may contain duplicate rows. */
+/**
+ * Marks the publication as committed. Every process that completes the publication calls this function, so the ledger
+ * may contain duplicate rows.
+ */
 export async function recordPublished(access: ClientAccess, publication: string): Promise<void> {
   await executeStatement(
     access.service,
@@ -76,8 +82,8 @@ export async function recordPublished(access: ClientAccess, publication: string)
 }
 
 /**
- * Proposes a fence as a ledger entry with the state CLOSING. If it becomes the decision, neither this attempt nor an earlier one
- * may publish the run.
+ * Proposes to fence a run: writes a ledger entry with the state CLOSING. If this proposal wins, neither this attempt
+ * nor an earlier one may publish the run.
  */
 export async function proposeFence(
   access: ClientAccess,
@@ -92,7 +98,7 @@ export async function proposeFence(
   )
 }
 
-/** Returns the publications that this attempt and earlier attempts of the run have proposed. */
+/** Returns the ids of publications that this attempt and earlier attempts of the run have proposed. */
 export async function listProposals(
   access: ClientAccess,
   { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
@@ -106,7 +112,7 @@ export async function listProposals(
   return rows.map(({ publication }) => publication)
 }
 
-/** Records the fence if the decision was to fence a run; otherwise does nothing. */
+/** Marks the run as fenced if the publication id belongs to a proposal to fence. Otherwise does nothing. */
 export async function recordFence(access: ClientAccess, publication: string): Promise<void> {
   await executeStatement(
     access.service,
@@ -116,7 +122,7 @@ export async function recordFence(access: ClientAccess, publication: string): Pr
   )
 }
 
-/** Returns whether the run is fenced for this attempt: the fence was decided first, so the attempt may no longer publish. */
+/** True if the fence of the run was decided first for this attempt, so the attempt may no longer publish. */
 export async function isFenced(
   access: ClientAccess,
   { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
@@ -136,7 +142,9 @@ interface LedgerRow extends Omit<ProposedTable, 'entry'> {
 
 const parseLedgerRow = ({ entry, ...row }: LedgerRow) => ({ ...row, entry: JSON.parse(entry) as LedgerEntry })
 
-/** Returns the proposed tables of a publication, ordered by schema and name. Empty if it proposes a fence. */
+/**
+ * Returns the proposed tables of a publication, ordered by schema and name. Empty if the proposal fences a run instead.
+ */
 export async function readProposal(access: ClientAccess, publication: string): Promise<ProposedTable[]> {
   const rows = await rowsOf<LedgerRow>(
     access.service,
@@ -147,7 +155,10 @@ export async function readProposal(access: ClientAccess, publication: string): P
   return rows.map(parseLedgerRow)
 }
 
-/** Returns the committed publication of a run, with the first row of each table, because the ledger may contain duplicates. */
+/**
+ * Returns the committed publication of a run. The ledger may contain duplicate rows, so this reads only the first row
+ * of each table.
+ */
 export async function findPublication(access: ClientAccess, run: string): Promise<Publication | undefined> {
   const rows = await rowsOf<LedgerRow>(
     access.service,

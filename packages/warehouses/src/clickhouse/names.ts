@@ -1,20 +1,28 @@
 import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
 import { createHash } from 'node:crypto'
 
-/** `key` is the client's short name in the warehouse: only lower-case letters and digits, so any other character ends it. */
+/**
+ * `key` is the organisation's short name in the warehouse. It consists of lower-case letters and digits, so the
+ * character after it in a database name marks its end.
+ */
 export interface SchemaPlace {
   key: string
   schema: string
 }
 
-/** Returns the database of a client's schema. The schema of a preview already has the name of its database. */
+/** Returns the name of the database that stores a schema. For the schema of a preview, both names are the same. */
 export const databaseOf = ({ key, schema }: SchemaPlace): string =>
   schema.startsWith(shownPrefix(key)) ? schema : `${schemaPrefix(key)}${schema}`
 
-/** Returns the name of the database with the ledger, to which only the service writes. */
+/**
+ * Returns the name of the database with the ledger (Sluice's table of loads). Only the service user may write to it.
+ */
 export const ledgerDatabase = (key: string): string => `c_${key}`
 
-/** Returns the name of the database with the staging tables of one attempt. No schema's database can have its prefix. */
+/**
+ * Returns the name of the database for the staging tables of one attempt of a run. No schema's database can have the
+ * prefix of this name.
+ */
 export function runDatabase(key: string, { run, attempt }: { run: string; attempt: number }): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([run, attempt]))
@@ -25,11 +33,11 @@ export function runDatabase(key: string, { run, attempt }: { run: string; attemp
 
 /** Returns the prefix of the databases with staging tables. */
 export const runPrefix = (key: string): string => `c_${key}-run_`
-/** Returns the prefix of the databases with previews of staged rows and with stored results of queries. */
+/** Returns the prefix of the databases for previews of staged rows and for stored query results. */
 export const shownPrefix = (key: string): string => `c_${key}-shown_`
-/** Returns the prefix of the databases with tables that a publication replaced. */
+/** Returns the prefix of the databases for tables that a publication replaced, which are kept for undo. */
 export const keptPrefix = (key: string): string => `c_${key}-kept_`
-/** Returns the prefix of the databases with the client's schemas. */
+/** Returns the prefix of the databases with the organisation's schemas. */
 export const schemaPrefix = (key: string): string => `c_${key}_`
 
 export const quoteIdentifier = (name: string): string => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
@@ -39,7 +47,7 @@ export const formatLiteral = (text: string): string => `'${text.replaceAll('\\',
 export const qualifyName = (database: string, table: string): string =>
   `${quoteIdentifier(database)}.${quoteIdentifier(table)}`
 
-/** Formats the client's own name of the place for messages. */
+/** Formats the user-facing name of a table for messages: `"schema"."table"`. */
 export const quotePlace = (schema: string, table: string): string => `"${schema}"."${table}"`
 
 export function checkSchemaName(name: string): void {
@@ -52,7 +60,10 @@ export function checkTableName(name: string): void {
   if (name.startsWith('.inner')) throw refusedName('table', name, 'is reserved')
 }
 
-/** Names that a column cannot have: virtual columns of every table, and columns that the server uses to order and delete rows. */
+/**
+ * Forbidden column names: virtual columns of every ClickHouse table, and columns that the server uses to order and
+ * delete rows.
+ */
 const reservedColumns = new Set(
   (
     '_part _part_index _part_offset _part_granule_offset _part_starting_offset _part_uuid _part_data_version _partition_id _partition_value ' +
@@ -65,6 +76,9 @@ export function checkColumnName(name: string): void {
   if (reservedColumns.has(name)) throw refusedName('column', name, 'is one of ClickHouse’s own columns')
 }
 
-/** Returns the comment of a database that belongs to no run. A sweep drops the database after `seconds`. */
+/**
+ * Returns the comment of a temporary database that belongs to no run. A maintenance sweep drops the database after
+ * `seconds`.
+ */
 export const temporaryComment = (purpose: string, seconds: number): string =>
   formatLiteral(JSON.stringify({ run: purpose, until: Date.now() + seconds * 1_000 }))

@@ -42,7 +42,7 @@ const queryTimeout: ProblemTemplate = [
     `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 ]
 
-/** The numbers of the server's errors, see `ClickHouseError`. */
+/** Error codes of the ClickHouse server, see `ClickHouseError`. */
 export const errorCodes = {
   cannotReadAllData: 33,
   typeMismatch: 53,
@@ -154,7 +154,7 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
 
 export const isCode = (error: unknown, code: number): boolean => error instanceof ClickHouseError && error.code === code
 
-/** The server rejected the operation of the query, not its syntax. */
+/** Codes of errors that reject what the query does, not its syntax. */
 const forbiddenCodes: ReadonlySet<number> = new Set([
   errorCodes.readonly,
   errorCodes.supportIsDisabled,
@@ -162,7 +162,7 @@ const forbiddenCodes: ReadonlySet<number> = new Set([
   errorCodes.settingConstraintViolation,
   errorCodes.accessDenied,
 ])
-/** The server is unreachable or lacks memory, disk or time: errors that the query does not cause. */
+/** Codes of errors that the query did not cause: the server is unreachable or lacks memory, disk or time. */
 const serverFaultCodes: ReadonlySet<number> = new Set([
   errorCodes.tooManyQueries,
   errorCodes.socketTimeout,
@@ -177,10 +177,13 @@ const serverFaultCodes: ReadonlySet<number> = new Set([
   errorCodes.wrongPassword,
   errorCodes.passwordRequired,
 ])
-/** The server stopped the query at its time limit, or because it would take too long. */
+/** Codes of stopped queries: the server reached the time limit, estimated that it would, or cancelled the query. */
 const stoppedCodes: ReadonlySet<number> = new Set([errorCodes.timeout, errorCodes.tooSlow, errorCodes.cancelled])
 
-/** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
+/**
+ * Turns an error of a user's query into a problem. The problem contains the server's message and the position in the
+ * user's query text.
+ */
 export function queryProblem(error: unknown, query: UserQuery, seconds: number): unknown {
   const { text, values = [] } = query
   if (!(error instanceof ClickHouseError)) return warehouseProblem(error, 'the warehouse')
@@ -226,20 +229,26 @@ export function tooSlow(seconds: number): WarehouseProblem {
   return new WarehouseProblem('QUERY_TIMEOUT', sentence)
 }
 
-/** Whether the text begins like a query, and nothing follows a semicolon. */
+/** True if the text starts like a query and nothing follows a semicolon. */
 function isSelect(text: string): boolean {
   const withoutLeadingComments = text.replace(/^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)+/, '')
   const isQuery = /^\(*\s*(select|with|values|from)\b/i.test(withoutLeadingComments)
   return isQuery && !/;\s*\S/.test(withoutLeadingComments)
 }
 
-/** Returns the position in the text of the query, which `queryPrefix` precedes as the first line. */
+/**
+ * Converts a position in the sent SQL to the position in the user's query, which starts one line later because of
+ * `queryPrefix`.
+ */
 function positionIn(message: string): TextPosition | undefined {
   const [, line, column] = /\(line (\d+), col (\d+)\)/.exec(message) ?? []
   return line && Number(line) > 1 ? { line: Number(line) - 1, column: Number(column) } : undefined
 }
 
-/** Returns the server's message without the position, the scope and the expected tokens, and without the user's values. */
+/**
+ * Removes from the server's message the position, the scope, the list of expected tokens and the user's parameter
+ * values.
+ */
 function cleanMessage(message: string, values: readonly (string | null)[]): string {
   const sentence = message
     .replace(/\(line \d+, col \d+\)/, '')

@@ -8,7 +8,10 @@ import { databaseOf, formatLiteral, quoteIdentifier, schemaPrefix, shownPrefix }
 import { describeType, withoutWrappers } from './types.ts'
 import type { DataType } from '@sluice/contracts'
 
-/** The metadata in a table's comment. It moves with the rows, so it stays true under any table name. */
+/**
+ * Sluice's metadata in the comment of a table. A rename keeps the comment, so it describes the rows under every table
+ * name.
+ */
 export interface TableMark {
   /** For a loaded table: the id of the load that wrote its rows. */
   load?: string
@@ -16,7 +19,7 @@ export interface TableMark {
   attempt?: number
   schema?: string
   table?: string
-  /** Columns that the server stores as String and the warehouse reports as a narrower type. */
+  /** Columns that ClickHouse stores as String and that Sluice reports as another data type. */
   texts?: Record<string, DataType>
   view?: ViewMark
 }
@@ -26,24 +29,24 @@ export interface ViewMark {
   definition: string
   materialized: boolean
   populated: boolean
-  /** Direct dependencies, `[schema, name]` each. */
+  /** Tables and views that the view reads directly. */
   reads: [schema: string, name: string][]
   at: [schema: string, name: string]
-  /** The query in the server's form, with every table name qualified by its database. */
+  /** The view's query as the server receives it, with every table name qualified by its database. */
   query: string
 }
 
 export interface ShapeColumn {
   name: string
   label: string
-  /** The type, unwrapped from `Nullable(…)`. */
+  /** The column's type without its `Nullable(…)` wrapper. */
   type: string
   nullable: boolean
   primaryKey: boolean
   dataType: DataType
 }
 
-/** A table or view as the server's catalogue describes it. */
+/** The structure of a table or view, read from the server's catalogue. */
 export interface ClickHouseShape {
   database: string
   name: string
@@ -51,7 +54,7 @@ export interface ClickHouseShape {
   engine: string
   mark: TableMark | undefined
   columns: ShapeColumn[]
-  /** Columns that the server computes when it reads or merges rows; `columns` excludes them. */
+  /** Columns that the server computes when it reads or merges rows. `columns` does not include them. */
   computed: string[]
   rows: number
   bytes: number
@@ -79,7 +82,7 @@ interface ColumnRow {
 export const tableColumns =
   'database, name, toString(uuid) as uuid, engine, comment, total_rows as rows, total_bytes as bytes'
 
-/** Reads a table or view from the server's catalogue; undefined if it does not exist. */
+/** Reads the structure of a table or view from the server's catalogue. Returns undefined if it does not exist. */
 export async function readShape(
   access: ServerAccess,
   database: string,
@@ -122,15 +125,18 @@ export async function readShape(
   }
 }
 
-/** Allows only literals. An expression may name any table of the server, and the server checks no privileges when it merges parts. */
+/**
+ * Default values that Sluice copies: literals only. An expression could read any table of the server, because
+ * ClickHouse checks no privileges when it merges parts in the background.
+ */
 const plainValue = /^(?:NULL|true|false|-?\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*')$/s
 
 const isStored = ({ kind, value }: ColumnRow): boolean => kind === '' || (kind === 'DEFAULT' && plainValue.test(value))
 
-/** Returns whether the table stores its own rows: it is not a view and does not read from another place. */
+/** True if the table stores its own rows, so it is neither a view nor a proxy for data elsewhere. */
 export const hasRows = ({ engine }: Pick<ClickHouseShape, 'engine'>): boolean => engine.endsWith('MergeTree')
 
-/** Returns undefined for any other comment: users may write comments too. */
+/** Parses Sluice's metadata from a table's comment. Returns undefined for a comment that a user wrote. */
 export function markIn(comment: string): TableMark | undefined {
   try {
     const mark: unknown = JSON.parse(comment)
@@ -148,11 +154,11 @@ export const describeColumn = ({ name, label, type, primaryKey, dataType }: Shap
   ...describeType(type),
   dataType,
   primaryKey,
-  // Tables are created with their primary key as the order of their rows.
+  // Sluice creates tables with the primary key as the sort order of their rows.
   ...(primaryKey && { sortKey: true }),
 })
 
-/** Describes the table. The row count comes from the server. */
+/** Describes a table for the API. The row count comes from the server. */
 export async function describeTable(
   access: ClientAccess,
   schema: string,
@@ -186,7 +192,7 @@ export async function listSchemas({ key, service }: ClientAccess): Promise<strin
   return rows.map(({ name }) => name.slice(prefix.length))
 }
 
-/** Lists relations, sorted by the bytes of the schema and then by the bytes of the name. */
+/** Lists tables and views, sorted by schema and name, both compared as bytes. */
 export async function listRelations({ key, service }: ClientAccess, schemas: readonly string[]): Promise<TablePlace[]> {
   if (schemas.length === 0) return []
   const schemaByDatabase = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
@@ -210,7 +216,7 @@ export interface StagingColumn {
   primaryKey: boolean
 }
 
-/** Returns a planned column in the form that a staging table has. */
+/** Reduces a planned column to the fields of a staging table's column. */
 export const stagingColumn = ({ name, label, type, dataType, primaryKey }: StagingColumn): StagingColumn => ({
   name,
   label,
@@ -219,18 +225,18 @@ export const stagingColumn = ({ name, label, type, dataType, primaryKey }: Stagi
   primaryKey,
 })
 
-/** Returns a column of the published table as a column without values, for a load that does not have it. */
+/** Converts a column of the published table to a staging column without values, for a load that lacks the column. */
 export const emptyColumn = (column: StagingColumn): StagingColumn => ({ ...stagingColumn(column), primaryKey: false })
 
-/** Returns the columns that are stored as text and have another data type. */
+/** Returns the columns that are stored as String but have a data type other than TEXT. */
 export function textColumnsOf(columns: readonly StagingColumn[]): Record<string, DataType> {
   const narrowerColumns = columns.filter(({ type, dataType }) => type === 'String' && dataType !== 'TEXT')
   return Object.fromEntries(narrowerColumns.map(({ name, dataType }) => [name, dataType]))
 }
 
 /**
- * Returns the statement that creates a table. Rows are in the order of the primary key, or in insertion order without a key. The
- * server acknowledges rows only after it has written them to disk.
+ * Returns the CREATE TABLE statement. Rows are sorted by the primary key, or stay in insertion order without one. The
+ * server acknowledges rows only after writing them to disk.
  */
 export function createTable(qualifiedName: string, columns: readonly StagingColumn[], mark: TableMark): string {
   const definitions = columns.map(columnText).join(', ')
@@ -239,7 +245,7 @@ export function createTable(qualifiedName: string, columns: readonly StagingColu
     settings fsync_after_insert = 1, fsync_part_directory = 1 comment ${formatLiteral(JSON.stringify(mark))}`
 }
 
-/** Returns the definition of a column. The label is its comment, if it differs from the name. */
+/** Returns the SQL definition of a column. If the label differs from the name, the label is the column's comment. */
 export function columnText({ name, label, type, primaryKey }: StagingColumn): string {
   const comment = label === name ? '' : ` comment ${formatLiteral(label.replaceAll('\0', ''))}`
   return `${quoteIdentifier(name)} ${primaryKey ? type : `Nullable(${type})`}${comment}`

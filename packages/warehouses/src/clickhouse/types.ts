@@ -2,7 +2,7 @@ import type { DataType } from '@sluice/contracts'
 import { type TypeRules, widestText } from '../shape/plan-shape.ts'
 import { type WarehouseTypes, widenTypes as widen } from '../shape/widen-types.ts'
 
-/** A type as `system.columns` prints it, unwrapped from `Nullable(…)`. */
+/** A ClickHouse type as in `system.columns`, without its `Nullable(…)` wrapper. */
 export type SqlType = string
 
 export interface TypeDescription {
@@ -12,15 +12,15 @@ export interface TypeDescription {
 }
 
 /**
- * The type for a decimal of unknown size: half of the maximum digits before the decimal point, half after it. ClickHouse has no
- * unbounded decimal.
+ * The type for a decimal of unknown size: 38 digits before and 38 after the decimal point. ClickHouse has no unbounded
+ * decimal.
  */
 export const anyDecimal: SqlType = 'Decimal(76, 38)'
 const maxPrecision = 76
 
 /**
- * A timestamp with a zone is an instant. A timestamp without one is stored as if in a zone with another name for UTC, so that the two
- * types differ.
+ * Timestamps with and without time zone. ClickHouse has only the first kind, so Sluice stores the second with another
+ * name for UTC. This keeps the two types distinguishable.
  */
 const instantType: SqlType = "DateTime64(6, 'UTC')"
 const localTimeType: SqlType = "DateTime64(6, 'Etc/UTC')"
@@ -37,14 +37,18 @@ const typesByDataType: Partial<Record<DataType, SqlType>> = {
   TIMESTAMPTZ: instantType,
 }
 
-/** Returns the type of a column. All texts have one type in ClickHouse, so the table's comment stores the data type. */
+/**
+ * Returns the ClickHouse type of a column. ClickHouse has one type for all texts, so the table's comment stores the
+ * exact data type.
+ */
 export function sqlType({ dataType, precision, scale = 0 }: TypeDescription): SqlType {
   if (dataType === 'DECIMAL') return precision === undefined ? anyDecimal : decimalType(precision, scale)
   return typesByDataType[dataType] ?? 'String'
 }
 
 /**
- * Returns the type's name in the API. A type that loads never create (arrays, enums …) is TEXT, because its values are shown as text.
+ * Returns Sluice's name of a ClickHouse type. Types that loads never create (arrays, enums, …) become TEXT, because
+ * their values are shown as text.
  */
 export function describeType(type: SqlType): TypeDescription {
   const innerType = withoutWrappers(type)
@@ -56,7 +60,7 @@ export function describeType(type: SqlType): TypeDescription {
   return { dataType: queryOnlyTypes[innerType] ?? (innerType.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
 }
 
-/** Types that queries return although loads never create them. */
+/** Types that loads never create, but that queries can return. */
 const queryOnlyTypes: Record<SqlType, DataType> = {
   Int8: 'SMALLINT',
   UInt8: 'SMALLINT',
@@ -71,7 +75,7 @@ const queryOnlyTypes: Record<SqlType, DataType> = {
   JSON: 'JSONB',
 }
 
-/** Returns the type inside of `Nullable(…)` and `LowCardinality(…)`. */
+/** Removes the wrappers `Nullable(…)` and `LowCardinality(…)` from a type. */
 export function withoutWrappers(type: SqlType): SqlType {
   const [, innerType] = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type) ?? []
   return innerType === undefined ? type : withoutWrappers(innerType)
@@ -81,7 +85,7 @@ export function withoutWrappers(type: SqlType): SqlType {
 const plainText = (dataType: DataType): DataType =>
   dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
 
-/** The type rules of ClickHouse for the plan that all warehouses share. */
+/** ClickHouse's type rules, as input of the load planning that all warehouses share. */
 export const typeRules: TypeRules = {
   storedAs: (column) => ({ type: sqlType(column), dataType: plainText(column.dataType) }),
   widest(one, other) {
@@ -111,7 +115,7 @@ function decimalType(precision: number, scale: number): SqlType {
   return declared ? `Decimal(${precision}, ${scale})` : anyDecimal
 }
 
-/** Returns the precision and scale of a decimal. */
+/** Parses precision and scale of a decimal type. */
 export function digitsOf(type: SqlType): [precision?: number, scale?: number] {
   const [, precision, scale] = /^Decimal\((\d+),\s*(\d+)\)$/.exec(type) ?? []
   return precision === undefined ? [] : [Number(precision), Number(scale)]

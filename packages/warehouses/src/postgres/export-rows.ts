@@ -12,7 +12,7 @@ import { executeOne } from './queries/read-transaction.ts'
 import { resultColumns } from './queries/result-columns.ts'
 import { readShapeAsReader } from './table-shape.ts'
 
-/** See `QueryRunner.exportRows`. The server writes the text (`COPY … TO STDOUT`); this process only passes it on. */
+/** See `QueryRunner.exportRows`. The server formats the text (`COPY … TO STDOUT`); this process only forwards it. */
 export async function exportRows(
   access: WarehouseAccess,
   source: ExportSource,
@@ -29,7 +29,7 @@ export async function exportRows(
     await client.query(`${timeLimit}; set local synchronize_seqscans = off`)
     const copy = new CopyText(copyStatement(from, columns, format), { endsWithCrLf: format !== 'NDJSON' })
     client.query(copy)
-    // Errors before the first row are thrown here, so that the caller can still answer with a problem.
+    // Errors before the first row are thrown here, so that the API can still respond with an error status.
     return { columns, copy, first: await copy.next() }
   })
   async function* bytes() {
@@ -49,7 +49,7 @@ export async function exportRows(
 type ExportedQuery = Extract<ExportSource, { query: unknown }>['query']
 
 interface RowSource {
-  /** The text after FROM: a table or a query in parentheses, and its limit; the columns are named `c1`, `c2` …. */
+  /** The SQL after FROM: a table, or a query in parentheses, with its limit. Its columns are named `c1`, `c2`, …. */
   from: string
   columns: WarehouseColumn[]
 }
@@ -69,8 +69,8 @@ async function readTableSource(
 }
 
 /**
- * Declares a cursor for the text, which proves that the text is one query, and returns the query's columns. Only such a
- * text may be part of another statement.
+ * Declares a cursor for the user's text and returns the result columns. This proves that the text is a single query;
+ * only then may it be embedded in another statement.
  */
 async function readQuery(client: QueryClient, { text, limits }: ExportedQuery): Promise<RowSource> {
   await executeOne(client, cursorPrefix + text)
@@ -93,8 +93,8 @@ function copyStatement(from: string, columns: readonly WarehouseColumn[], format
     const delimiter = format === 'EXCEL_CSV' ? ", delimiter ';'" : ''
     return `copy (select ${list} from ${from}) to stdout (format csv${delimiter})`
   }
-  // No JSON text contains the control characters 1 and 2, so this CSV has neither quotes nor delimiters. Two calls of replace take a
-  // fifth of the time of one translate.
+  // JSON text never contains the control characters 1 and 2. With them as quote and delimiter, CSV adds no quotes. Two
+  // `replace` calls take a fifth of the time of one `translate`.
   const row = `select ${list} from ${from}`
   return `copy (select replace(replace(row_to_json(j)::text, e'\\n', ' '), e'\\r', ' ') from (${row}) as j) to stdout
     (format csv, quote e'\\x01', delimiter e'\\x02')`
@@ -107,7 +107,7 @@ function expressionOf({ name, dataType }: WarehouseColumn, column: string, forma
     const value = datesAndTimes.has(dataType) ? `${column}::text` : column
     return `${value} as ${escapeIdentifier(name)}`
   }
-  // As text, a boolean is `true` instead of `t`.
+  // The cast to text gives `true` instead of `t`.
   if (dataType === 'BOOLEAN') return `${column}::text`
   if (format === 'CSV') return column
   if (hasDecimalPoint(dataType)) return `replace(${column}::text, '.', ',')`

@@ -5,8 +5,8 @@ const systemSchemas = new Set(['sluice', 'information_schema', 'public'])
 const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'])
 
 /**
- * Accepts the schema names that users may choose: none of PostgreSQL's own, none that begins with `sluice`, and not `public`,
- * which is locked.
+ * Throws unless users may choose this schema name. Forbidden are PostgreSQL's own schemas, names that start with
+ * `sluice`, and `public`, which is locked.
  */
 export function checkSchemaName(name: string): void {
   checkIdentifier('schema', name)
@@ -24,7 +24,7 @@ export function checkColumnName(name: string): void {
   if (systemColumns.has(name)) throw refusedName('column', name, 'is one of PostgreSQL’s own columns')
 }
 
-/** Returns `"schema"."table"`, quoted for SQL text. */
+/** Returns `"schema"."table"`, quoted for SQL. */
 export function qualifyName(schema: string, table: string): string {
   return `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`
 }

@@ -12,7 +12,7 @@ import { dropKeptIn, dropKeptOf } from './publication/kept-tables.ts'
 import { explainDependents, tableNotOwned, warehouseProblem } from './problems.ts'
 import type { PostgresServer } from './postgres-server.ts'
 
-/** Timeouts of a drop, which holds an exclusive lock while its transaction is open. */
+/** Timeouts for a drop: it holds an exclusive lock until its transaction ends. */
 const dropTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
 
 export function postgresCatalog({ access, pools, retention, run }: PostgresServer): Catalog {
@@ -80,7 +80,10 @@ export async function findPublication(client: ClientBase, run: string): Promise<
   }
 }
 
-/** Returns the table. The row count comes from the loads; for a table that no load created, it is the planner's estimate. */
+/**
+ * Describes a table. The row count comes from the loads, or from the planner's estimate for a table that no load
+ * created.
+ */
 export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
   const shape = await readShape(client, schema, name)
   return shape && toWarehouseTable(client, { schema, name }, shape)
@@ -130,7 +133,10 @@ export function describeColumn({
   return { name, label, ...describeType(type), primaryKey }
 }
 
-/** Returns the foreign keys of a table or of the partition with its rows. Loads create none; transformations may. */
+/**
+ * Returns the foreign keys of a table, or of the partition with its rows. Loads create no foreign keys, but
+ * transformations may.
+ */
 async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKey[]> {
   const { rows } = await client.query<ForeignKey>(
     `select a.attname as column, fn.nspname as "referencedSchema", f.relname as "referencedTable",
@@ -147,7 +153,10 @@ async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKe
   return rows
 }
 
-/** Lists tables and views. Excludes foreign tables, which have their data on other servers, and partitions, which hold rows of a listed table. */
+/**
+ * Lists tables and views. Leaves out foreign tables, which store their data on other servers, and partitions, which
+ * belong to a listed table.
+ */
 async function listRelations(client: ClientBase, schemas: readonly string[]): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
     `select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -173,7 +182,7 @@ async function findTables(client: ClientBase, places: readonly TablePlace[]): Pr
   return foundTables
 }
 
-/** Ignores the case of ASCII letters only. */
+/** Finds columns by the start of their name, ignoring the case of ASCII letters only. */
 async function findColumnNames(
   client: ClientBase,
   places: readonly TablePlace[],
@@ -181,7 +190,7 @@ async function findColumnNames(
   limit: number,
 ): Promise<ColumnNameMatch[]> {
   const { rows } = await client.query<Omit<ColumnNameMatch, 'dataType'> & { type: string }>(
-    // Collation C compares bytes, which takes a fraction of the time.
+    // Collation C compares bytes, which is several times faster.
     `with found as (
        select a.attname, count(*)::int as tables, min(a.attrelid) as relation from pg_attribute a
        where a.attrelid = any (array(
@@ -201,7 +210,7 @@ async function findColumnNames(
   return rows.map(({ type, ...match }) => ({ ...match, dataType: describeType(type).dataType }))
 }
 
-/** Finds a staging table by its comment, which names the run that created it and the target table. */
+/** Finds a staging table by its comment, which names the target table and the run that created the staging table. */
 async function findStagingTable(
   client: ClientBase,
   schema: string,
@@ -223,7 +232,7 @@ async function findStagingTable(
   const shape = stagingTable && (await readShape(client, 'sluice', stagingTable.name))
   if (!stagingTable || !shape) return undefined
   const columns = shape.columns.map(describeColumn)
-  // The server has no estimate of a table that it has never analysed.
+  // The server has no row estimate for a table that it has never analysed.
   const rowCount = counted ? await countRows(client, stagingTable.name) : shape.estimatedRows
   const { size } = shape
   return { schema: 'sluice', name: stagingTable.name, run: stagingTable.run, columns, rowCount, size, foreignKeys: [] }
@@ -234,10 +243,10 @@ async function countRows(client: ClientBase, stagingTable: string): Promise<numb
   return rows[0].count
 }
 
-/** SQLSTATEs of two callers that create the same schema, or change the same catalogue row, at the same time. */
+/** SQLSTATEs that occur when two callers create the same schema, or change the same catalogue row, at the same time. */
 const collisionCodes = new Set(['23505', '42P06', 'XX000'])
 
-/** Grants `read` access to everything that `load` creates in the schema, but not to the hidden schema. Idempotent. */
+/** Creates the schema and grants role `read` access to everything that `load` creates in it. Idempotent. */
 async function ensureSchema(pool: Pool, schema: string, read: string): Promise<void> {
   const isReady = await withClient(pool, undefined, async (client) => {
     const { rowCount } = await client.query(
@@ -253,7 +262,7 @@ async function ensureSchema(pool: Pool, schema: string, read: string): Promise<v
     )
     return rowCount === 1
   })
-  // The statements write to the catalogue also if they change nothing, and then wait for the disk.
+  // The statements below write to the catalogue even if they change nothing, and would then wait for the disk.
   if (isReady) return
   const name = escapeIdentifier(schema)
   const reader = escapeIdentifier(read)
@@ -262,7 +271,7 @@ async function ensureSchema(pool: Pool, schema: string, read: string): Promise<v
     `create schema if not exists ${name}`,
     `grant usage on schema ${name} to ${reader}`,
     `alter default privileges in schema ${name} grant select on tables to ${reader}`,
-    // Users can create functions with SECURITY DEFINER, which would give `load`'s rights to `read`.
+    // Users can create functions with SECURITY DEFINER, which would otherwise give the rights of `load` to `read`.
     'alter default privileges revoke execute on functions from public',
     'commit',
   ]
@@ -276,7 +285,7 @@ async function ensureSchema(pool: Pool, schema: string, read: string): Promise<v
   }
 }
 
-/** Lists the schemas that `load` created, except the hidden ones. */
+/** Lists the schemas that `load` created, except Sluice's hidden ones. */
 async function listSchemas(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select nspname as name from pg_namespace

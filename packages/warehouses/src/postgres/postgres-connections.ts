@@ -10,34 +10,41 @@ interface DatabaseLogin {
   password: string
 }
 
-/** The address and credentials of a client's warehouse. The process that stores them encrypts them. */
+/** The address and credentials of an organisation's warehouse. The process that stores them encrypts them. */
 export interface WarehouseAccess {
   host: string
   port: number
   database: string
-  /** `true` verifies the server's certificate against the system's authorities; an object goes to `tls.connect`. */
+  /**
+   * `true` verifies the server's certificate against the system's certificate authorities. An object is passed to
+   * `tls.connect`.
+   */
   ssl?: boolean | { ca?: string; rejectUnauthorized?: boolean }
   load: DatabaseLogin
   read: DatabaseLogin
   /**
-   * Niceness, 0 to 19, of the server's processes for these sessions. It applies if they run on this machine and this
-   * process may change their priority. All sessions of all warehouses must have the same niceness, so that queries of
-   * one organisation do not starve the loads of others.
+   * The niceness (CPU priority), 0 to 19, for the server processes of these sessions. Applied if they run on this
+   * machine and this process may change their priority. Use the same niceness for all warehouses; otherwise queries of
+   * one organisation slow down loads of another.
    */
   niceness?: number
 }
 
 /**
- * Connection pools of role `load`. `copies` has two connections per load, for copying rows. `transactions` has one per load, for
- * all other steps up to the publication, so that no step waits for another load. `statements` is for short statements.
+ * Connection pools of role `load`. `copies` has two connections per load, for copying rows. `transactions` has one
+ * connection per load, for all other steps until publication, so that no step waits for another load. `statements` is
+ * for short statements.
  */
 export interface PostgresPools {
   copies: Pool
   transactions: Pool
   statements: Pool
-  /** Bytes that the client's database may have. */
+  /** The maximum size of the organisation's database, in bytes. */
   databaseBytes?: number | undefined
-  /** Drops kept tables of earlier publications until the database has at most this many bytes; returns the number of publications. */
+  /**
+   * Drops kept tables of earlier publications until the database has at most `mostBytes` bytes. Returns the number of
+   * publications that lost their kept tables.
+   */
   makeRoom(mostBytes?: number): Promise<number>
 }
 
@@ -59,18 +66,19 @@ function clientConfig(access: WarehouseAccess, login: DatabaseLogin): ClientConf
 }
 
 /**
- * Returns the key for writing to the ledger. Users' SQL runs as `load` too, in sessions that never see the key: it is only sent
- * as a parameter.
+ * Derives the key that authorises writes to the ledger (Sluice's table of loads). Users' SQL runs as `load` too, but
+ * never sees the key, which is only sent as a query parameter.
  */
 export function ledgerKey(loadPassword: string): string {
   return createHmac('sha256', loadPassword).update('sluice ledger').digest('base64url')
 }
 
-/** Connections of role `load`, opened when first needed and closed after ten idle seconds. */
+/** Creates a pool for role `load`. Connections open on demand and close after 10 idle seconds. */
 export function loadPool(access: WarehouseAccess, max: number): Pool {
   const login = { ...clientConfig(access, access.load), options: loadOptions }
   const pool = new Pool({ ...login, max, idleTimeoutMillis: 10_000, allowExitOnIdle: true })
-  // A connection that dies while idle is replaced by the next caller; without a listener it would end the process.
+  // If an idle connection dies, the pool replaces it for the next caller. Without a listener, the error event would end
+  // this process.
   pool.on('error', () => {})
   pool.on('connect', (client) => {
     client.on('error', () => {})
@@ -79,7 +87,7 @@ export function loadPool(access: WarehouseAccess, max: number): Pool {
   return pool
 }
 
-/** Lowers the priority of the session's process where that process is on this machine. */
+/** Lowers the CPU priority of the session's server process if that process runs on this machine. */
 export function applyNiceness(
   { host, niceness = 0 }: Pick<WarehouseAccess, 'host' | 'niceness'>,
   client: object,
@@ -89,8 +97,8 @@ export function applyNiceness(
 }
 
 /**
- * Returns whether a process is a PostgreSQL process. If a connection pooler, a tunnel or a container's published port is in
- * between, the server reports a pid that belongs to another process on this machine. True on systems without `/proc`.
+ * True if the pid belongs to a PostgreSQL process. Behind a connection pooler, tunnel or container port, the server
+ * reports a pid that belongs to another process on this machine. Always true on systems without `/proc`.
  */
 function isServerProcess(pid: number): boolean {
   try {
@@ -106,7 +114,7 @@ export const readPoolConfig = (access: WarehouseAccess): ClientConfig => ({
   options: readOptions,
 })
 
-/** Returns one connection of role `read`, for a single use. */
+/** Creates one connection of role `read` for a single use. */
 export function readClient(access: WarehouseAccess): Client {
   const config = readPoolConfig(access)
   const client = new Client(access.ssl ? config : { ...config, stream: () => createReusedBufferSocket() })
@@ -115,24 +123,33 @@ export function readClient(access: WarehouseAccess): Client {
   return client
 }
 
-/** Cuts the connection at the socket. The server notices at once in COPY, and within a second in a long statement. */
+/**
+ * Closes the connection at the socket. The server notices at once during COPY, and within a second during a long
+ * statement.
+ */
 export function destroySocket(client: Client | PoolClient): void {
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   connection.stream.destroy()
 }
 
-/** A pool connection with one user. Disposing closes it, unless it was marked as reusable. */
+/**
+ * A pool connection, exclusively held by one caller. Disposing it closes the connection, unless it was marked as
+ * reusable.
+ */
 export interface BorrowedConnection extends Disposable {
   client: PoolClient
-  /** Marks that no failed transaction remains on the connection. */
+  /** Marks the connection as clean: no failed transaction remains open on it. */
   markReusable(): void
-  /** After this call, an abort does not cut the connection. */
+  /** After this call, an abort of the signal no longer closes the connection. */
   ignoreAbort(): void
-  /** False after `ignoreAbort`. */
+  /** False after `ignoreAbort`: an abort no longer closes the connection. */
   readonly cuttable: boolean
 }
 
-/** Borrows a connection. If `signal` aborts before it is disposed of, its socket is closed. Disposing twice is harmless. */
+/**
+ * Borrows a connection from the pool. If `signal` aborts before the connection is disposed, its socket is closed.
+ * Disposing twice is harmless.
+ */
 export async function borrowConnection(pool: Pool, signal?: AbortSignal): Promise<BorrowedConnection> {
   signal?.throwIfAborted()
   const client = await pool.connect()
@@ -162,8 +179,9 @@ export async function borrowConnection(pool: Pool, signal?: AbortSignal): Promis
 }
 
 /**
- * Runs `work` on its own connection, which is cut when `signal` aborts, unless `ignoreAbort` was called; the signal's reason is
- * thrown. After any error the connection is closed, so the next caller never receives a failed transaction.
+ * Runs `work` on an exclusive connection. If `signal` aborts, closes the connection and throws the signal's reason,
+ * unless `ignoreAbort` was called. After any error, the connection is closed, so that the next caller never receives a
+ * connection with a failed transaction.
  */
 export async function withClient<T>(
   pool: Pool,

@@ -62,7 +62,10 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
   }
 }
 
-/** Returns a publication only once it is durable: the worker that committed it may have died before the WAL was flushed. */
+/**
+ * Finds the publication of a run and returns it only once it is durable. The worker that committed it may have died
+ * before the WAL was flushed.
+ */
 async function findDurablePublication(client: ClientBase, run: string): Promise<Publication | undefined> {
   const publication = await findPublication(client, run)
   if (publication) await flushWal(client)

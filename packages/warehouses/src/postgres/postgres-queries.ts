@@ -35,17 +35,20 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   },
   exportRows: (source, format, signal) => exportRows(access, source, format, signal),
   readTable: (schema, table, page, limits) => readTable(access, schema, table, page, limits),
-  findAmbiguousTable: (request, preferred, signal) => ambiguousTable(access, request, preferred, signal),
+  findAmbiguousTable: (request, preferredCount, signal) => ambiguousTable(access, request, preferredCount, signal),
   async explain(request, signal) {
     using _slot = await acquireQuery('queries', access.database, signal)
     return await readQueryPlan(access, request, signal)
   },
 })
 
-/** Seconds that a push may idle between two pages of rows. It can be long, because an idle reader holds no lock and no snapshot. */
+/**
+ * The number of seconds that a push of query results to another system may pause between two pages. Long pauses are
+ * harmless, because the idle session holds no lock and no snapshot.
+ */
 const pushIdleSeconds = 14_400
 
-/** Stores the result, so that the transaction can end before the first page. */
+/** WITH HOLD stores the result on the server, so the transaction can end before the first page is read. */
 const holdPrefix = 'declare page no scroll cursor with hold for '
 
 async function runUserQuery(access: WarehouseAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
@@ -54,7 +57,7 @@ async function runUserQuery(access: WarehouseAccess, userQuery: UserQuery, signa
   return await session.run(async (client, allowed) => {
     await client.query('select')
     await executeOne(client, cursorPrefix + userQuery.text, userQuery.values, userQuery.texts)
-    // Sets the time limit again before each fetch, because functions in the query may have called set_config.
+    // Sets the time limit again before each fetch, because functions in the query may have changed it with set_config.
     if (offset > 0) await client.query(`${allowed}; move forward ${offset} from page`)
     const fetched = await fetchRows(client, rows + 1, bytes, allowed)
     if (fetched.truncated && fetched.rows.length === 0) throw rowTooLarge(bytes)
@@ -66,8 +69,8 @@ async function runUserQuery(access: WarehouseAccess, userQuery: UserQuery, signa
 }
 
 /**
- * See `QueryRunner.queryPages`. The server stores the result (WITH HOLD) and ends the transaction before the first page, so a
- * client that reads pages for hours does not block loads.
+ * See `QueryRunner.queryPages`. The server stores the result (WITH HOLD) and ends the transaction before the first
+ * page. So a caller that reads pages for hours does not block loads.
  */
 async function* queryPages(
   access: WarehouseAccess,
@@ -83,7 +86,7 @@ async function* queryPages(
     await executeOne(client, holdPrefix + userQuery.text, userQuery.values, userQuery.texts)
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
     await client.query(`${allowed}; commit`)
-    // The output formats were set for the transaction, which has ended.
+    // The output formats were set for the transaction, which has ended, so they are set again for the session.
     const settings = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
     await client.query(`set idle_session_timeout = '${pushIdleSeconds}s'; set statement_timeout = '60s'; ${settings}`)
     if (offset > 0) await client.query(`move forward ${offset} from page`)
@@ -103,7 +106,10 @@ async function* queryPages(
   }
 }
 
-/** Returns the problem for a text that ended its transaction, and may have started another one. Its result is discarded. */
+/**
+ * Returns the problem for a user's text that ended its transaction, and may have started another one. Its result is
+ * discarded.
+ */
 function lostTransaction(): WarehouseProblem {
   return new WarehouseProblem(
     'SQL_NOT_ALLOWED',
@@ -112,8 +118,8 @@ function lostTransaction(): WarehouseProblem {
 }
 
 /**
- * Reads a page of a table as role `read`, on a separate connection that is closed afterwards. Rows come in the table's load
- * order, the same for every page, because parallel and synchronized scans are disabled.
+ * Reads a page of a table as role `read`, on a separate connection that is closed afterwards. Rows come in load order,
+ * the same for every page, because parallel and synchronized scans are disabled.
  */
 async function readTable(
   access: WarehouseAccess,

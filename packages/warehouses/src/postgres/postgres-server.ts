@@ -6,37 +6,43 @@ import { limitStatements } from './queries/statement-watch.ts'
 
 export interface PostgresLimits {
   loads?: number
-  /** Bytes of one materialised view, and of the client's database. */
+  /**
+   * The maximum size in bytes of one materialised view (`viewBytes`) and of the organisation's database
+   * (`databaseBytes`).
+   */
   viewBytes?: number
   databaseBytes?: number | undefined
-  /** Milliseconds that staged rows wait for readers of their table. */
+  /** The maximum time, in milliseconds, that a publication waits for readers of its table. */
   waitMs?: number
-  /** The number of days for which replaced tables are kept. */
+  /** The number of days for which replaced tables are kept, so that a load can be undone. */
   keepDays?: number
 }
 
-/** A client's database, as all parts of its warehouse use it. */
+/** An organisation's database: connections, limits and error translation, shared by all modules of its warehouse. */
 export interface PostgresServer {
   readonly access: WarehouseAccess
   readonly pools: PostgresPools
   readonly retention: RetentionPolicy
   readonly waitMs: number
   readonly viewBytes: number
-  /** Runs short statements of role `load`. `qualifiedName` is the subject of the sentence if the server reports an error. */
+  /**
+   * Runs short statements of role `load` and translates errors of the server. `qualifiedName` is the table or view that
+   * the error message names.
+   */
   run<T>(qualifiedName: string, callback: (client: ClientBase) => Promise<T>): Promise<T>
 }
 
-/** Two hours, which is longer than the time limit of any reader. */
+/** Two hours in milliseconds, which is longer than the time limit of any reader. */
 const readerWaitMs = 7_200_000
 const defaultViewBytes = 50 * 1024 ** 3
 
-/** Returns the connections to a client's database. None is open before its first use. */
+/** Creates the connection pools of an organisation's database. Connects at the first use. */
 export function postgresServer(
   access: WarehouseAccess,
   { loads = 4, viewBytes = defaultViewBytes, databaseBytes, waitMs = readerWaitMs, keepDays = 0 }: PostgresLimits,
 ): PostgresServer {
   const retention = { days: keepDays, ledgerKey: ledgerKey(access.load.password) }
-  // Two more connections serve aborted loads that are still closing theirs.
+  // The two additional connections serve aborted loads that are still closing theirs.
   const pools: PostgresPools = {
     copies: loadPool(access, 2 * loads + 2),
     transactions: loadPool(access, loads + 2),
@@ -58,7 +64,10 @@ export function postgresServer(
   }
 }
 
-/** Runs one call at a time, so that all callers occupy one connection. Pending calls with the same argument share their result. */
+/**
+ * Runs one call at a time, so that all callers together occupy one connection. Pending calls with the same argument
+ * share their result.
+ */
 function oneAtATime(task: (limit: number) => Promise<number>): (limit?: number) => Promise<number> {
   const pending = new Map<number, Promise<number>>()
   let last: Promise<unknown> = Promise.resolve()

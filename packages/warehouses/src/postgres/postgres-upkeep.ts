@@ -31,8 +31,9 @@ interface LeftoverObject {
 }
 
 /**
- * Staging tables, and the schemas of transformations and previews over them; the schemas come first, because their
- * views depend on the tables. Excludes objects that users created: their comments do not name a run.
+ * Selects objects that a dead run can leave over: staging tables, and the schemas of its transformations and previews.
+ * Schemas come first, because their views depend on the tables. Excludes objects that users created: their comments do
+ * not name a run.
  */
 const leftoverObjectsQuery = `
   select relname as name, 'table' as kind, obj_description(oid, 'pg_class') as comment from pg_class
@@ -45,8 +46,8 @@ const leftoverObjectsQuery = `
   order by kind`
 
 /**
- * Drops the staging tables of dead runs. Lists the tables first and reads the live runs second, because a run is
- * registered before its staging table exists.
+ * Drops the staging objects of dead runs. Lists the objects first and the live runs second: a run is registered before
+ * its staging table exists, so nothing of a live run is dropped.
  */
 async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
   const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftoverObjectsQuery))
@@ -56,7 +57,7 @@ async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>
   for (const { name, kind, comment } of rows) {
     const { run } = parseStagingComment(comment) ?? {}
     if (typeof run !== 'string' || runs.has(run)) continue
-    // An object that is in use, or that a user's view depends on, waits for the next sweep.
+    // An object that is in use, or that a user's view depends on, stays until the next sweep.
     const drop = kind === 'table' ? dropDetached(pool, name) : dropRunSchema(pool, name)
     if (await drop.catch(() => false)) dropped += 1
   }

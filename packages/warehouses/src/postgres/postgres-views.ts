@@ -38,14 +38,17 @@ export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewSt
   }
 }
 
-/** Seconds that filling a view may take. */
+/** The time limit for filling a view, in seconds. */
 const refreshTimeoutSeconds = 7_200
 
-/** Finds a unique index over plain columns and all rows, which PostgreSQL requires for a concurrent refresh. */
+/** Finds a unique index on plain columns that covers all rows. PostgreSQL requires one for REFRESH … CONCURRENTLY. */
 const canConcurrently = `select from pg_index where indrelid = $1::oid and indisunique and indisvalid and indimmediate
   and indpred is null and indexprs is null`
 
-/** Refreshes a materialised view. The view's query can run user-defined functions, so the connection is closed afterwards. */
+/**
+ * Refreshes a materialised view. The view's query can run user-defined functions, so the connection is closed
+ * afterwards and never reused.
+ */
 async function refreshView(
   pools: PostgresPools,
   { schema, name }: TablePlace,
@@ -83,7 +86,10 @@ async function refreshView(
   }
 }
 
-/** Returns the problem of a refresh. Errors of the query, which a user wrote, keep the server's text. */
+/**
+ * Returns the problem for a failed refresh. If the user's query caused the error, the problem contains the server's
+ * message.
+ */
 function refreshProblem(error: unknown, qualifiedName: string): unknown {
   const { code = '', message } = error as { code?: string; message: string }
   if (!/^(21|22|23|38|39|42|55000|P0)/.test(code)) return warehouseProblem(error, { qualifiedName })

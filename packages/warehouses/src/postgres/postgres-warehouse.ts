@@ -8,7 +8,7 @@ import { postgresUpkeep } from './postgres-upkeep.ts'
 import { postgresViews } from './postgres-views.ts'
 import { endReadWatch } from './queries/statement-watch.ts'
 
-/** Returns a client's PostgreSQL warehouse. Opens no connection before its first use; dispose of it to close open connections. */
+/** Opens an organisation's PostgreSQL warehouse. Connects at the first use. Dispose it to close all connections. */
 export function openPostgresWarehouse(access: WarehouseAccess, limits: PostgresLimits = {}): Warehouse {
   const server = postgresServer(access, limits)
   const { copies, transactions, statements } = server.pools

@@ -3,11 +3,11 @@ import { DatabaseError } from 'pg'
 import { LeaseLost, WarehouseProblem } from '../warehouse.ts'
 import { asSentence } from '@sluice/process'
 
-/** The table and its columns, as the message to the user names them. */
+/** The table and columns that an error message names. */
 export interface ProblemContext {
-  /** The text by which a message names the place: `"schema"."table"`, or “the warehouse”. */
+  /** The subject of an error message: `"schema"."table"`, or “the warehouse”. */
   qualifiedName: string
-  /** Column identifiers to labels, for naming the column in a bad row. */
+  /** Labels by column name, for naming the column that has a bad value. */
   labels?: ReadonlyMap<string, string>
 }
 
@@ -38,10 +38,14 @@ const serverBusy: ProblemTemplate = [
   'retryable',
 ]
 
-/** Maps SQLSTATEs to problems; the first two characters are the class. https://www.postgresql.org/docs/18/errcodes-appendix.html */
+/**
+ * Problems by SQLSTATE. A two-character key applies to the whole class.
+ * https://www.postgresql.org/docs/18/errcodes-appendix.html
+ */
 const problemTemplates: Record<string, ProblemTemplate> = {
   '08': serverUnavailable,
-  // The bytes of a tuple are malformed. The connection is not the cause, so a retry does not help.
+  // The bytes of a row are malformed. Although the class is 08, the connection is not the cause, so a retry does not
+  // help.
   '08P01': ['BAD_VALUE', formatBadValue],
   '57P01': serverUnavailable,
   '57P02': serverUnavailable,
@@ -109,7 +113,7 @@ const networkErrors = new Set([
   'EAI_AGAIN',
 ])
 
-/** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
+/** Converts an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
 export function warehouseProblem(error: unknown, problemContext: ProblemContext): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const verdict = findTemplate(error)
@@ -142,8 +146,9 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
 }
 
 /**
- * Returns a sentence about a value that its column cannot hold. The CONTEXT of the error, such as `COPY table, line 3,
- * column age`, names the column; its line number counts only the lines of one connection, so it is omitted.
+ * Returns a sentence about a value that does not fit its column. The error's CONTEXT, such as `COPY table, line 3,
+ * column age`, names the column. Its line number is left out, because it counts only the lines of one of several
+ * connections.
  */
 function formatBadValue({ qualifiedName, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
@@ -151,7 +156,10 @@ function formatBadValue({ qualifiedName, labels }: ProblemContext, error: Databa
   return `The warehouse cannot store a value of ${qualifiedName}${columnText}: ${asSentence(error.message)}`
 }
 
-/** Reports views that another role owns; a publication cannot recreate those. */
+/**
+ * Returns the problem for a column change that is blocked by views of another role, which a publication cannot
+ * recreate.
+ */
 export function viewsDepend({ qualifiedName }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
   const sentence = `A column of ${qualifiedName} needs a wider type, but views that Sluice does not manage read it (${views}); the old data stays. Drop those views, run again, and recreate them.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })
@@ -164,7 +172,10 @@ export function tableNotOwned({ qualifiedName }: ProblemContext): WarehouseProbl
   )
 }
 
-/** Names the objects that depend on one that was to be dropped; rethrows other errors. */
+/**
+ * Returns an error handler for a drop. If other objects depend on the dropped object, it throws a problem that names
+ * them. It rethrows other errors.
+ */
 export function explainDependents(qualifiedName: string, code: 'SCHEMA_NOT_EMPTY' | 'VIEWS_DEPEND') {
   return (error: unknown): never => {
     const cause = (error as Error).cause as { code?: string; detail?: string } | undefined

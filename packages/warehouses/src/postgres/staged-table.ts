@@ -27,18 +27,26 @@ export class PostgresStagedTable implements StagedTable {
   readonly target: LoadTarget
   readonly stagingTable: string
   readonly problemContext: ProblemContext
-  /** The counts of `write`, once it has finished. A transformation may change `rows`, but not `sourceRows`. */
+  /**
+   * The row and byte counts of `write`, once it has finished. A transformation may change `rows`, but not `sourceRows`.
+   */
   written: (CopyResult & { sourceRows?: number }) | undefined
-  /** The transactions that must end before the rows may be published; empty if every row is frozen. */
+  /**
+   * The transactions that must end before the rows may be published, because they cannot see the rows. Empty if every
+   * row is frozen.
+   */
   older: OlderSnapshots[] = []
   /** True once a transformation has changed the staged rows. */
   transformed = false
   profile: string | undefined
-  /** The columns that the source fed before, according to the latest read of the table. */
+  /** The columns of the source at the last load, according to the latest read of the table. */
   fedBefore: readonly string[] = []
-  /** The load of the records that these rows are parts of, if the run has one. */
+  /** The staging table of the records that these rows belong to, if the run has one. */
   records: PostgresStagedTable | undefined
-  /** Published rows that were copied to the staging table for a merge: their number, and the run that published them. */
+  /**
+   * The published rows that were copied to the staging table for a merge: their number, and the run that published
+   * them.
+   */
   copiedRows: { rows: number; from: string } | undefined
   /** The rows that the merge changes in the table as the run `run` left it. Set if the load was compared with its table. */
   comparison: { merged: MergedRows; run: string } | undefined
@@ -47,13 +55,15 @@ export class PostgresStagedTable implements StagedTable {
   shapes: LoadShapes | undefined
   /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]
-  /** Facts about the values of each column, set after all rows are written. */
+  /** Statistics of each column's values. Set after all rows are written. */
   held: ColumnFacts[] | undefined
-  /** State (JSON) that is passed to the source at the next load. */
+  /** JSON state that the source receives at the next load. */
   reading: unknown
-  /** The columns that the source or a transformation filled; set when no step changes them any more. */
+  /** The columns that the source or a transformation filled. Set once no later step changes them. */
   brought: string[] | undefined
-  /** Bytes of this table and of the tables that the run staged before, if the run replaces them. */
+  /**
+   * The size in bytes of this table and of the tables that the same run has staged before, if the run replaces them.
+   */
   readonly replacedBytes: number
   readonly #pools: PostgresPools
   #written = false
@@ -67,7 +77,7 @@ export class PostgresStagedTable implements StagedTable {
     this.problemContext = problemContextOf(target)
   }
 
-  /** The name of the staging table with its schema. */
+  /** The schema and name of the staging table. */
   get staging(): { schema: string; table: string } {
     return { schema: 'sluice', table: this.stagingTable }
   }
@@ -80,8 +90,8 @@ export class PostgresStagedTable implements StagedTable {
     if (this.#written) throw new Error('A load is written once.')
     this.#written = true
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
-    // The previous attempt may have failed because readers never ended: a retry freezes its rows, so publication need not wait
-    // for readers.
+    // The previous attempt may have failed because readers never ended. A retry therefore freezes its rows, so its
+    // publication need not wait for readers.
     const frozen = this.target.attempt > 1
     const types = this.planned.map(({ type }) => describeType(type))
     const assertFree = freeAssertion(this.#pools, this, signal)
@@ -134,7 +144,7 @@ export class PostgresStagedTable implements StagedTable {
     }
   }
 
-  /** The columns that the source feeds and the table includes. */
+  /** The source columns that the table includes. */
   get fed(): string[] {
     return this.planned.filter(({ ignored }) => !ignored).map(({ name }) => name)
   }
@@ -149,7 +159,7 @@ export class PostgresStagedTable implements StagedTable {
     await withClient(this.#pools.statements, signal, (client) => client.query(drops.join(';')))
   }
 
-  /** Never throws. Maintenance sweeps what cannot be dropped now, for example while the warehouse is down. */
+  /** Drops the staging table. Never throws: maintenance drops what remains, for example if the warehouse is down. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.published) await dropDetached(this.#pools.statements, this.stagingTable).catch(() => {})
   }
@@ -193,7 +203,9 @@ async function assertSchemaExists(client: ClientBase, schema: string): Promise<v
   if (!rowCount) throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
 }
 
-/** Returns a function that asserts that the load may write more; undefined if the database has no limit. */
+/**
+ * Returns a function that throws if the load may not write more. Returns undefined if the database has no size limit.
+ */
 export function freeAssertion(
   pools: PostgresPools,
   { replacedBytes: replaced, problemContext }: PostgresStagedTable,
@@ -207,8 +219,8 @@ export function freeAssertion(
 }
 
 /**
- * Returns the bytes that may still be written besides `needed`; the database may exceed its limit by `replaced` bytes. Throws
- * WAREHOUSE_FULL.
+ * Returns the number of bytes that may still be written in addition to `needed`. The database may exceed its limit by
+ * `replaced` bytes. Throws WAREHOUSE_FULL.
  */
 export async function assertFree(
   { databaseBytes: bytes, makeRoom, statements }: PostgresPools,
@@ -220,7 +232,7 @@ export async function assertFree(
 
 /**
  * If a load failed because the disk is full, drops kept tables that no reader uses. Returns a retryable problem if this
- * freed space; otherwise undefined.
+ * freed space, otherwise undefined.
  */
 async function retryAfterMakingRoom(
   thrown: unknown,

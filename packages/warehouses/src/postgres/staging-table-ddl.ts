@@ -3,22 +3,25 @@ import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
 import { withClient } from './postgres-connections.ts'
 import { qualifyName } from './names.ts'
 
-/** The comment of a staging table, as JSON. It names the run, so that maintenance and operators know who created the table. */
+/**
+ * The JSON in the comment of a staging table. It names the run, so that maintenance and operators know who created the
+ * table.
+ */
 export interface StagingComment {
   run: string
   attempt: number
   schema: string
   table: string
-  /** True after published rows were copied to the staging table, which will replace the table. */
+  /** True once published rows were copied to the staging table, which will replace the published table. */
   merged?: true
 }
 
-/** Returns only the fields that belong in the comment, without further fields of the argument. */
+/** Copies only the fields that belong in the comment. The argument may have further fields. */
 export function toStagingComment({ run, attempt, schema, table, merged }: StagingComment): StagingComment {
   return { run, attempt, schema, table, ...(merged && { merged }) }
 }
 
-/** Returns undefined for a comment that is not JSON, because users may write comments too. */
+/** Parses the comment of a staging table. Returns undefined for other comments, which users can write. */
 export function parseStagingComment(comment: string | null | undefined): Partial<StagingComment> | undefined {
   try {
     const parsed: unknown = JSON.parse(comment ?? 'null')
@@ -38,7 +41,10 @@ export interface StagingColumn {
   type: string
 }
 
-/** Returns the name of a staging table: at most 63 bytes, and always the same for a load. It starts with the run and the attempt, so that operators can read it. */
+/**
+ * Returns the name of a staging table. It has at most 63 bytes and is always the same for one load. It starts with the
+ * run and the attempt, for operators to read.
+ */
 export function stagingName({
   run,
   attempt,
@@ -97,9 +103,9 @@ export async function dropReplaced(pool: Pool, name: string): Promise<void> {
 }
 
 /**
- * Drops a table of the hidden schema, unless it is a partition or a kept table. If the response to a commit was lost, a table
- * that looks left over may contain the published rows, or the rows that they replaced. Waits at most 2 s for locks. Returns
- * whether this call dropped the table.
+ * Drops a table of the hidden schema, unless it is a partition or a kept table. If the response to a commit was lost, a
+ * seemingly unused table may contain the published rows or the rows that they replaced. Waits at most 2 s for locks.
+ * Returns true if this call dropped the table.
  */
 export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {

@@ -11,18 +11,18 @@ export interface ShapeColumn {
   primaryKey: boolean
 }
 
-/** A relation as the catalogue has it now. */
+/** The structure of a relation, read from the server's catalogue. */
 export interface PostgresShape {
   oid: number
   /** The file node of the rows; 0 for a relation without rows of its own. A rewrite of the rows changes it. */
   file: number
   /** True if the service partitioned it: a list with at most a default partition, and that in the hidden schema. */
   owned: boolean
-  /** The partition in the hidden schema that contains the rows, if it exists. */
+  /** The partition in the hidden schema that stores the rows, if it exists. */
   partition?: string
   /** The newest ledger row of the partition. */
   last?: LastEntry
-  /** The planner's guess, for relations that no ledger counts. */
+  /** The planner's estimate of the row count, for relations without a ledger row. */
   estimatedRows: number
   size: number
   /** Whether the table or its partition may have triggers. PostgreSQL checks foreign keys by triggers. */
@@ -30,7 +30,10 @@ export interface PostgresShape {
   columns: ShapeColumn[]
 }
 
-/** The names of unique indexes that are the key of a partition start with this (`addKey`). They cannot be primary keys without a lock. */
+/**
+ * The name prefix of the unique indexes that `addKey` creates on a partition. Adding a primary key instead would need
+ * an exclusive lock.
+ */
 export const keyIndexPrefix = 'sluice_key_'
 
 export async function readShape(
@@ -42,7 +45,7 @@ export async function readShape(
   return (await readShapes(client, [{ schema, table }], options))[0]
 }
 
-/** Reads the shape of a table without its ledger row, which role `read` may not read. */
+/** Reads the structure of a table without its ledger row, which role `read` must not read. */
 export async function readShapeAsReader(
   client: ClientBase,
   schema: string,
@@ -52,9 +55,11 @@ export async function readShapeAsReader(
 }
 
 /**
- * Reads the shapes of several tables in a single statement, because a load reads shapes several times, even while readers wait for its
- * locks. Returns them in the order of the names. A prepared statement is planned once for each connection; planning takes longer than
- * reading. `isPrepared` is false on a connection on which SQL of users ran, because that can replace or remove prepared statements.
+ * Reads the structures of several tables in one statement, because a load reads them several times, even while readers
+ * wait for its locks. Returns them in the order of the names.
+ *
+ * Uses a prepared statement, because planning takes longer than reading. Pass `isPrepared` false on a connection on
+ * which users' SQL ran, because that SQL can replace or remove prepared statements.
  */
 export async function readShapes(
   client: ClientBase,

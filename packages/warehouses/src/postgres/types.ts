@@ -3,7 +3,9 @@ import type { StoredAs } from '../shape/remembered-feed.ts'
 import type { TypeRules } from '../shape/plan-shape.ts'
 import { type WarehouseTypes, widenTypes as widen } from '../shape/widen-types.ts'
 
-/** A type as `format_type` prints it, with length and precision: comparisons use the catalogue's text. */
+/**
+ * A type as `format_type` prints it, with length and precision, so that it can be compared with the catalogue's text.
+ */
 export type SqlType = string
 
 interface TypeDescription {
@@ -28,7 +30,7 @@ const typesByDataType: Record<DataType, SqlType> = {
   DATE: 'date',
   TIMESTAMP: 'timestamp without time zone',
   TIMESTAMPTZ: 'timestamp with time zone',
-  // Geometry travels as its text: PostGIS is not part of every PostgreSQL.
+  // Geometry is stored as text, because not every PostgreSQL server has PostGIS.
   GEOMETRY: 'text',
   GEOMETRY_POINT: 'text',
   JSONB: 'jsonb',
@@ -39,7 +41,10 @@ export function sqlType(column: { dataType: DataType; precision?: number; scale?
   return formatNumericType(column.precision, column.scale ?? 0)
 }
 
-/** Returns the type's name in the API. A type that loads never create (arrays, uuid …) is TEXT, because it is read as text. */
+/**
+ * Returns Sluice's name of a PostgreSQL type. Types that loads never create (arrays, uuid, …) become TEXT, because
+ * their values are read as text.
+ */
 export function describeType(type: SqlType): TypeDescription {
   const [length, scale] = parseTypeModifiers(type)
   if (type.startsWith('numeric'))

@@ -2,7 +2,7 @@ import { Client, type ClientConfig, Pool, type PoolClient } from 'pg'
 import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 
-/** A connection and its release function. `broken` excludes the connection from reuse. */
+/** A connection and the function that releases it. Releasing it with `broken` prevents reuse. */
 export interface BorrowedClient {
   client: Client | PoolClient
   release(broken: boolean): void
@@ -13,7 +13,8 @@ export interface ConnectionPool {
 }
 
 /**
- * Milliseconds to keep an idle connection of the service. Signing in takes longer on the cluster than most of the service's statements.
+ * Milliseconds for which an idle connection of Sluice's own user stays open. Opening a connection to Redshift takes
+ * longer than most of Sluice's statements.
  */
 const idleTimeoutMs = 20_000
 const maxConnections = 20
@@ -29,7 +30,7 @@ export const clientConfig = (access: ClientAccess, role: SessionRole, database =
   application_name: 'sluice',
 })
 
-/** Returns a pool of connections. It reuses only the service's connections, and never one that has run user SQL. */
+/** Creates a connection pool. It reuses only connections of Sluice's own user, and none on which users' SQL ran. */
 export function connectionsOf(access: ClientAccess): ConnectionPool {
   const pool = new Pool({
     ...clientConfig(access, 'service'),
@@ -38,7 +39,8 @@ export function connectionsOf(access: ClientAccess): ConnectionPool {
     allowExitOnIdle: true,
   })
   pool.on('error', () => {})
-  // A connection that breaks in use reports the error to its user; this handler keeps the error from ending the process.
+  // The caller that uses a broken connection receives the error. Without this handler, the error event would also end
+  // the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return {
     async open(role) {

@@ -8,11 +8,11 @@ import type { RowContent } from '../warehouse.ts'
 
 const microsecondsOfDay = 86_400_000_000n
 const millisecondsOfDay = 86_400_000
-/** 2000-01-01, day 0 of PostgreSQL's binary dates. */
+/** 2000-01-01 as Unix milliseconds: day 0 of PostgreSQL's binary dates. */
 const postgresEpoch = Date.UTC(2000, 0, 1)
 const quoteByte = 0x22
 
-/** Returns the writer for values of this data type as delimited text, for a column of this type. */
+/** Returns the function that writes a binary value of this data type as CSV, for a column of this Redshift type. */
 export function csvCell(dataType: DataType, type: SqlType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
@@ -36,7 +36,7 @@ export function csvCell(dataType: DataType, type: SqlType): CellWriter {
     case 'DECIMAL':
       return decimalWriter(type)
     case 'JSONB': {
-      // A byte with the version of binary jsonb, then its text.
+      // Binary jsonb: one byte with the version 1, then the JSON text.
       const write = textWriter(type)
       return (from, position, length, out) => {
         if (length < 1 || from.getUint8(position) !== 1) throw new MisfitCell('incorrect binary data format')
@@ -69,7 +69,7 @@ function formatDay(days: number): string {
   return date.toISOString().slice(0, 10)
 }
 
-/** Formats microseconds since 2000-01-01, which are negative before it. */
+/** Formats microseconds since 2000-01-01. Earlier times are negative. */
 function formatMoment(microseconds: bigint): string {
   const sinceMidnight = ((microseconds % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
   const day = formatDay(Number((microseconds - sinceMidnight) / microsecondsOfDay))
@@ -89,7 +89,10 @@ function decimalWriter(type: SqlType): CellWriter {
   }
 }
 
-/** Quotes the text and doubles inner quotes, so that no character has a special meaning. */
+/**
+ * Returns a writer that quotes the text and doubles quotes inside it, so that no character has a special meaning in
+ * CSV.
+ */
 function textWriter(type: SqlType): CellWriter {
   const [maxLength = longestText] = parseTypeModifiers(type)
   return (from, position, length, out) => {
@@ -113,7 +116,10 @@ function textWriter(type: SqlType): CellWriter {
 const comma = 0x2c
 const newline = 0x0a
 
-/** Yields rows as CSV, one megabyte of whole lines at a time. `nullWord` is the word for NULL; it is random, so no value can equal it. */
+/**
+ * Yields rows as CSV in chunks of about one megabyte of whole lines. `nullWord` stands for NULL; it is random, so that
+ * no value can equal it.
+ */
 export function csvRows(
   { columns, quotedPlace }: TableFill,
   content: RowContent,

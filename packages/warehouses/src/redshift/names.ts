@@ -1,14 +1,14 @@
 import { refusedName } from '../sql-text/check-identifier.ts'
 import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
 
-/** The schema of the service's own tables in each client's database. */
+/** The schema of Sluice's own tables in each organisation's database. */
 export const ledgerSchema = 'sluice'
 
 const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /**
- * Returns a literal: a number as it is, any other value as a string. A string has no backslashes, because a server setting decides whether a
- * backslash starts an escape sequence.
+ * Returns a SQL literal: a number as it is, any other value as a string. The string contains no backslash, because a
+ * server setting decides whether a backslash starts an escape sequence.
  */
 export function formatLiteral(value: string | null): string {
   if (value === null) return 'null'
@@ -16,13 +16,13 @@ export function formatLiteral(value: string | null): string {
   return stringLiteral(value)
 }
 
-/** Returns a string literal; backslashes are written as chr(92). */
+/** Returns a SQL string expression in which backslashes are written as chr(92). */
 export function stringLiteral(value: string): string {
   const pieces = value.split('\\').map((piece) => `'${piece.replaceAll("'", "''")}'`)
   return pieces.length === 1 ? pieces[0]! : `(${pieces.join(' || chr(92) || ')})`
 }
 
-/** Each client has its own database, so schemas keep the names that the client chose. */
+/** Each organisation has its own database, so schemas keep the names that users chose. */
 export const redshiftNames: DialectNames = {
   quoted: quoteIdentifier,
   literal: formatLiteral,

@@ -32,8 +32,8 @@ const diskFull: ServerReply = [
 ]
 
 /**
- * Maps a SQLSTATE, or its first two or three characters, to a problem. Redshift has most codes from PostgreSQL, and uses XX000 for its own
- * errors. The classes are: 08 connection, 22 value, 28 sign-in, 40 conflict, 53 resources, 54 limits, 57P shutdown.
+ * Problems by SQLSTATE, or by its first two or three characters. Redshift has most codes from PostgreSQL and uses XX000
+ * for its own errors. Classes: 08 connection, 22 value, 28 login, 40 conflict, 53 resources, 54 limits, 57P shutdown.
  */
 const repliesBySqlstate: Record<string, ServerReply> = {
   '08': serverUnavailable,
@@ -68,7 +68,7 @@ const repliesBySqlstate: Record<string, ServerReply> = {
   ],
 }
 
-/** Maps messages of Redshift to problems, for errors with an unspecific code. */
+/** Problems by Redshift's message, for errors with an unspecific code. */
 const repliesByMessage: readonly (readonly [RegExp, ServerReply])[] = [
   [/Serializable isolation violation|could not complete because of conflict/, serverBusy],
   [/disk full/i, diskFull],
@@ -109,13 +109,13 @@ export function explainRedshiftError(error: unknown): ServerProblem | undefined 
   }
 }
 
-/** The error's position in the user's text; the text that opens the cursor precedes it. */
+/** The error's position in the user's text. The SQL that opens the cursor precedes the text and is not counted. */
 export interface PlacedError {
   line?: number
   column?: number
 }
 
-/** The server rejected the operation of the query, not its syntax. */
+/** SQLSTATEs of errors that reject what the query does, not its syntax. */
 const forbiddenStates = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01'])
 const queryFaultStates = /^(22|42|54|0A|21|23|25|26|34|3F|2B|38|39|P0|XX)/
 

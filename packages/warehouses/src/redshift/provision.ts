@@ -4,14 +4,14 @@ import { lockTable } from './redshift-statements.ts'
 import { clientConfig } from './connections.ts'
 import { ledgerSchema, redshiftNames, stringLiteral } from './names.ts'
 
-/** The server's messages for concurrent identical statements; only one of them succeeds. */
+/** Matches the server's errors for concurrent identical statements, of which only one succeeds. */
 const concurrentStatement = /concurrently updated|duplicate key|conflict with concurrent transaction/i
-/** The server's errors for a user, database, schema or table that exists already. */
+/** SQLSTATEs for a user, database, schema or table that already exists. */
 const alreadyExistsStates = new Set(['42710', '42P04', '42P06', '42P07'])
 
 /**
- * Creates or repairs the client's database, its two users and the hidden schema. Idempotent. Users may not assume the cluster's
- * roles: with one, users' SQL could read and write buckets.
+ * Creates or repairs the organisation's database, its two users and the hidden schema. Idempotent. Denies the users the
+ * cluster's IAM roles, because with such a role users' SQL could read and write buckets.
  */
 export async function provisionRedshift(access: ClientAccess): Promise<void> {
   const { database, logins } = access
@@ -32,7 +32,10 @@ export async function provisionRedshift(access: ClientAccess): Promise<void> {
   })
 }
 
-/** Runs a statement. An existing object stays unchanged, and a concurrent identical statement counts as success. */
+/**
+ * Runs a statement. If the object already exists, or if a concurrent identical statement succeeds, this counts as
+ * success.
+ */
 type RunStatement = (statement: string) => Promise<void>
 
 async function withConnection(access: ClientAccess, database: string, callback: (run: RunStatement) => Promise<void>) {

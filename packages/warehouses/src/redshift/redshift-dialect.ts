@@ -10,7 +10,7 @@ import { openSession } from './session.ts'
 import { redshiftTypes } from './types.ts'
 import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
 
-/** Returns the dialect for one client's part of a Redshift cluster: a separate database. */
+/** Returns the SQL dialect for one organisation's database on a Redshift cluster. */
 export function redshiftDialect(access: ClientAccess): SqlDialect {
   const connections = connectionsOf(access)
   return {
@@ -34,7 +34,7 @@ export function redshiftDialect(access: ClientAccess): SqlDialect {
   }
 }
 
-/** Returns the catalogue queries. A client's schemas are those that its users have the right to use. */
+/** Returns the catalogue queries. An organisation's schemas are those that its users may use. */
 function catalogueOf({ logins }: ClientAccess): DialectCatalog {
   const ownSchemas = sqlFragment(
     `n.nspname not like 'pg!_%' escape '!' and n.nspname not in ('information_schema', ${stringLiteral(ledgerSchema)})
@@ -91,7 +91,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
       const [row] = await session.rows<{ size: string | null }>(
         sql`select size::varchar as size from svv_table_info where table_id = ${sqlFragment(String(Number(id)))}`,
       )
-      // The server counts in blocks of 1 MB.
+      // The server reports the size in blocks of 1 MB.
       return Number(row?.size ?? 0) * 1024 * 1024
     },
   }

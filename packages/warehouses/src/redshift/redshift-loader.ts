@@ -14,15 +14,16 @@ import { asSentence } from '@sluice/process'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 
-/** Returns the prefix of the keys of all objects of this client in the bucket. */
+/** Returns the prefix of the keys of all objects of this organisation in the staging bucket. */
 export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string => `${prefix && `${prefix}/`}${key}/`
 
 /** Returns the part of an object key that identifies a run. */
 export const runPart = (run: string): string => run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 64)
 
 /**
- * See `Dialect.copyRows`. Uploads the rows as objects to the staging bucket, from which the cluster loads them with one atomic COPY. The
- * object keys are random, so they do not reveal the keys of other loads. A sweep removes objects that dead workers left.
+ * See `Dialect.copyRows`. Uploads the rows as objects to the staging bucket; the cluster then loads them with one
+ * atomic COPY. Object keys are random, so they do not reveal the keys of other loads. A maintenance sweep removes
+ * objects of dead workers.
  */
 export async function copyRows(
   access: ClientAccess,
@@ -59,7 +60,10 @@ export async function copyRows(
   }
 }
 
-/** Loads the objects of a manifest. If the COPY fails, the error names the value from the server's table of load errors. */
+/**
+ * Loads the objects that a manifest lists. If COPY fails, the thrown error names the bad value, read from the server's
+ * table of load errors.
+ */
 async function loadFromManifest(
   session: SqlSession,
   access: ClientAccess,
@@ -77,7 +81,10 @@ async function loadFromManifest(
 
 type CopyStatement = Pick<TableFill, 'place' | 'columns'> & { manifest: string; nullWord: string }
 
-/** Returns the COPY statement. COPY then rounds decimals instead of truncating them, and fails at the first row that does not fit. */
+/**
+ * Builds the COPY statement. Its options round decimals instead of truncating them, and stop at the first row that does
+ * not fit.
+ */
 export function buildCopyStatement(
   { staging, role }: ClientAccess,
   { place, columns, manifest, nullWord }: CopyStatement,
@@ -96,7 +103,7 @@ interface LoadError {
   reason: string
 }
 
-/** Returns the queries for load errors: one for newer clusters and serverless workgroups, and one for older clusters. */
+/** Returns queries for load errors: one for newer clusters and serverless workgroups, and one for older clusters. */
 const buildLoadErrorQueries = (prefix: string) => [
   sql`select column_name::varchar as "column", error_message::varchar as reason from sys_load_error_detail
     where strpos(file_name, ${prefix}) > 0 order by start_time desc limit 1`,
@@ -104,7 +111,7 @@ const buildLoadErrorQueries = (prefix: string) => [
     where strpos(filename, ${prefix}) > 0 order by starttime desc limit 1`,
 ]
 
-/** Returns the problem of the value that the server could not load; undefined if the server recorded none. */
+/** Returns the problem for the value that the server could not load, or undefined if the server recorded none. */
 async function findLoadProblem(
   session: SqlSession,
   quotedPlace: string,
@@ -128,7 +135,7 @@ async function deleteObjects(bucket: StagingBucket, prefix: string): Promise<voi
   for (const key of await bucket.list(prefix)) await bucket.remove(key)
 }
 
-/** Removes the objects that dead workers left in the bucket: see `Dialect.sweep`. */
+/** Removes objects of dead workers from the staging bucket, see `Dialect.sweep`. */
 export async function sweepStagingBucket(
   access: ClientAccess,
   alive: () => Promise<ReadonlySet<string>>,
@@ -144,10 +151,13 @@ export async function sweepStagingBucket(
   }
 }
 
-/** Bytes of rows in one object: small enough to be held in memory, and large enough that there are objects for all slices of a cluster. */
+/**
+ * The uncompressed bytes of one object: small enough for memory, and large enough to give a cluster with several slices
+ * parallel work.
+ */
 const objectBytes = 32 * 1024 * 1024
 
-/** Writes rows sequentially to compressed objects with keys that begin with `prefix`. Returns the keys. */
+/** Writes rows sequentially to compressed objects with keys that start with `prefix`. Returns the keys. */
 async function uploadRows(
   bucket: StagingBucket,
   prefix: string,
@@ -183,7 +193,7 @@ async function uploadRows(
   }
 }
 
-/** Compresses the rows of one object in memory. */
+/** Creates a gzip stream that compresses the rows of one object in memory. */
 function createGzipPart() {
   const gzip = createGzip({ level: 1 })
   const chunks: Buffer[] = []

@@ -2,16 +2,16 @@ import { createHmac } from 'node:crypto'
 import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
-/** The location of rows that the cluster will fetch, and the credentials that write there. */
+/** The bucket from which the cluster fetches rows, and the credentials for writing to it. */
 export interface StagingLocation {
   bucket: string
-  /** The prefix has no slashes at its ends; it may be empty. */
+  /** The key prefix, without slashes at its start and end. May be empty. */
   prefix: string
-  /** The AWS region name, `eu-west-1`. */
+  /** The AWS region, such as `eu-west-1`. */
   region: string
   accessKey: string
   secretKey: string
-  /** Default: Amazon's endpoint. */
+  /** The store's endpoint. Default: Amazon's. */
   endpoint?: string
 }
 
@@ -21,12 +21,12 @@ export interface DatabaseLogin {
 }
 
 export interface ClientAccess {
-  /** Lower-case letters and digits. */
+  /** The organisation's short name in the warehouse: lower-case letters and digits. */
   key: string
   host: string
   port: number
   database: string
-  /** The operator's database; its connection creates the others. */
+  /** The operator's database. Connections to it create the organisations' databases. */
   adminDatabase: string
   ssl: false | { rejectUnauthorized: boolean }
   logins: Readonly<Record<SessionRole, DatabaseLogin>>
@@ -54,8 +54,8 @@ interface RoleCredentials {
 }
 
 /**
- * Returns the access to one client's database. The passwords of the client's users on the cluster are derived from the
- * passwords of its roles in other warehouses, and do not reveal them.
+ * Returns the address and credentials of one organisation's database. The Redshift passwords are derived from the
+ * organisation's passwords in other warehouses, and do not reveal those.
  */
 export function redshiftAccess(
   settings: RedshiftSettings,
@@ -64,7 +64,7 @@ export function redshiftAccess(
   const url = new URL(settings.url)
   const deriveLogin = (role: 'load' | 'read', password: string): DatabaseLogin => ({
     user: `${databaseName(key)}_${role}`,
-    // Contains an upper-case letter, a lower-case letter and a digit, because the server requires them.
+    // The server requires upper-case, lower-case and numeric characters.
     password: `Aa1-${createHmac('sha256', password).update('redshift').digest('base64url')}`,
   })
   return {
@@ -84,14 +84,14 @@ export function redshiftAccess(
   }
 }
 
-/** Returns the name of the client's database. The prefix distinguishes it from the databases of other users of the cluster. */
+/** Returns the name of the organisation's database. The prefix distinguishes it from other databases on the cluster. */
 const databaseName = (key: string): string => `sluice_${key}`
 
 function bucketSettings({ region, accessKey, secretKey, endpoint }: RedshiftSettings) {
   return { region, accessKey, secretKey, ...(endpoint !== undefined && { endpoint }) }
 }
 
-/** Uses TLS and verifies the certificate, unless the URL says otherwise. */
+/** Parses `sslmode`. By default, TLS is used and the certificate is verified. */
 function parseSslMode(mode: string | null): ClientAccess['ssl'] {
   if (mode === 'disable') return false
   return { rejectUnauthorized: mode !== 'require' }

@@ -5,10 +5,10 @@ import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { redshiftNames } from './names.ts'
 
-/** The name of the lock that serializes publications. */
+/** The table with the publish lock, which lets only one publication run at a time. */
 export const lockTable = 'publishing'
 
-/** Returns the statements of Redshift for one client. */
+/** Returns Redshift's statements for one organisation. */
 export function changesOf({ logins }: ClientAccess): DialectStatements {
   const { quoted, place: qualified } = redshiftNames
   const load = quoted(logins.load.user)
@@ -28,8 +28,8 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
     dropColumn: (place, column) => plainSql(`alter table ${qualified(place)} drop column ${quoted(column)}`),
     dropView: (place) => plainSql(`drop view if exists ${qualified(place)}`),
     rename: (from, to) => plainSql(`alter table ${qualified(from)} rename to ${quoted(to)}`),
-    // The client's user becomes the owner of the view, because a view reads with the rights of its owner. Unqualified
-    // names resolve in the schema of the view.
+    // The organisation's user becomes the owner of the view, because a view reads with the rights of its owner.
+    // Unqualified names resolve in the view's schema.
     createView: (place, text) => [
       plainSql(`set search_path to ${quoted(place.schema)}`),
       plainSql(`create view ${qualified(place)} as\n${trimStatementEnd(text)}`),

@@ -8,11 +8,12 @@ import type { RowCell } from '../warehouse.ts'
 import type { PlacedError } from './problems.ts'
 import { anyDecimal, redshiftTypes } from './types.ts'
 
-/** The longest time for a statement, if the caller sets no shorter one. */
+/** The time limit of a statement in seconds, if the caller sets no shorter one. */
 const maxStatementSeconds = 86_400
 
 /**
- * Returns the statements that prepare each connection. Names keep their case; times are in UTC; floats keep their shortest exact text.
+ * Returns the statements that prepare each connection: names are case-sensitive, times are in UTC, and floats are
+ * printed with the shortest exact text.
  */
 function buildSessionSetup({ schemas = [], seconds = maxStatementSeconds }: SessionOptions): string {
   const path = schemas.length === 0 ? 'pg_catalog' : schemas.map(redshiftNames.quoted).join(', ')
@@ -26,7 +27,7 @@ function buildSessionSetup({ schemas = [], seconds = maxStatementSeconds }: Sess
   ].join('; ')
 }
 
-/** Opens a connection, and prepares it. */
+/** Opens a connection and runs the session setup. */
 export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<SqlSession> {
   opening.signal?.throwIfAborted()
   const borrowed = await connections.open(opening.role)
@@ -43,7 +44,7 @@ export class RedshiftSession implements SqlSession {
   readonly #borrowed: BorrowedClient
   readonly #opening: SessionOptions
   readonly #stop: () => void
-  /** Whether the connection can be used again. */
+  /** True if the connection can be reused. */
   #isReusable = true
   #isDisposed = false
 
@@ -101,12 +102,12 @@ export class RedshiftSession implements SqlSession {
 
   async #query({ texts, values }: SqlStatement): Promise<unknown[]> {
     const text = formatStatement({ texts, values }, (number) => `$${number}`)
-    // Uses the extended protocol, which accepts only one statement.
+    // The extended protocol rejects several statements in one text.
     const query = { text, values: [...values], queryMode: 'extended' }
     return (await this.#request(() => this.#borrowed.client.query(query))).rows
   }
 
-  /** Sends a request. After an error of the connection itself, the connection is not used again. */
+  /** Sends a request. After a connection error, the connection is not reused. */
   async #request<Response>(send: () => Promise<Response>): Promise<Response> {
     this.#opening.signal?.throwIfAborted()
     try {
@@ -126,10 +127,10 @@ export class RedshiftSession implements SqlSession {
   }
 }
 
-/** Returns whether the server sent the error. After such an error the connection is still usable. */
+/** True if the server sent the error. The connection then remains usable. */
 const isServerError = (error: unknown): boolean => typeof (error as { severity?: unknown }).severity === 'string'
 
-/** Cancels the statement from another connection, because the connection that runs it accepts no commands. */
+/** Cancels the statement from another connection, because the connection that runs it accepts no other command. */
 async function stopAtServer(connections: ConnectionPool, client: Client | PoolClient): Promise<void> {
   const { processID } = client as unknown as { processID: number | null }
   if (!processID) return
@@ -141,10 +142,10 @@ async function stopAtServer(connections: ConnectionPool, client: Client | PoolCl
 
 const cursorDeclaration = 'declare sluice_rows cursor for\n'
 const describePrefix = 'select * from (\n'
-/** The number of rows in the first fetch. Their size determines the size of later fetches. */
+/** The number of rows in the first fetch. The size of these rows determines the size of later fetches. */
 const firstFetchRows = 100
 
-/** Types of `pg_type` by their numbers, as `format_type` prints them; all others are text. */
+/** Redshift types by OID, as `format_type` prints them. All other types become text. */
 const typesByOid: Readonly<Record<number, string>> = {
   16: 'boolean',
   20: 'bigint',
@@ -163,8 +164,8 @@ const varcharOid = 1043
 const asText = { getTypeParser: () => (text: string) => text }
 
 /**
- * See `Session.read`: uses a cursor in a read-only transaction. The text is everything after DECLARE, so the server accepts only
- * a query.
+ * See `Session.read`. Reads through a cursor in a read-only transaction. The user's text is everything after DECLARE,
+ * so the server accepts only a single query.
  */
 async function* readCursorRows(
   client: Client | PoolClient,
@@ -192,7 +193,7 @@ async function* readCursorRows(
   await client.query('rollback')
 }
 
-/** Reads no rows, so the server does not run the query. */
+/** Returns the result columns. Fetches no rows, so the server does not run the query. */
 async function columnsOf(client: Client | PoolClient, text: string): Promise<ReadColumn[]> {
   const query = {
     text: `${describePrefix}${text}\n) as user_query limit 0`,
@@ -207,7 +208,7 @@ async function columnsOf(client: Client | PoolClient, text: string): Promise<Rea
 
 const explainPrefix = `explain ${describePrefix}`
 
-/** The text is in parentheses, so it cannot add ANALYZE, which would run the query. */
+/** Returns the query plan. The user's text is in parentheses, so it cannot add ANALYZE, which would run the query. */
 async function planOf(client: Client | PoolClient, text: string): Promise<string> {
   const query = { text: `${explainPrefix}${text}\n) as user_query`, queryMode: 'extended', rowMode: 'array' as const }
   const { rows } = await client.query<[string]>(query).catch((error: unknown) => {
@@ -224,7 +225,7 @@ function toReadColumn({ name, dataTypeID, dataTypeModifier }: FieldDef): ReadCol
   return { name, type, ...redshiftTypes.describe(type) }
 }
 
-/** Returns a type that a table column can also have: a text of unspecified length gets the maximum length. */
+/** Returns a result column's type as a type for a table column: text of unspecified length gets the maximum length. */
 function formatSqlType(number: number, modifier: number): string {
   if (number === numericOid) return modifier >= 0 ? `numeric(${modifier >> 16},${modifier & 0x7ff})` : anyDecimal
   if (number === varcharOid && modifier > 0) return `character varying(${modifier})`
@@ -237,15 +238,17 @@ function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
   if (text === null) return null
   if (dataType === 'BOOLEAN') return text === 't'
   if (type === 'super') return parseJsonCell(text)
-  // A decimal without an explicit size has insignificant trailing zeros.
+  // A decimal without a declared size has insignificant trailing zeros.
   if (type === anyDecimal && text.includes('.')) return text.replace(/\.?0+$/, '')
   if (!numericDataTypes.has(dataType)) return text
   const number = Number(text)
-  // JSON has no NaN or Infinity; their names say more than null.
+  // JSON cannot represent NaN and Infinity, so they become text.
   return Number.isFinite(number) ? number : text
 }
 
-/** Adds the line and column in the user's text. The server counts characters, not UTF-16 units. */
+/**
+ * Adds the line and column in the user's text to an error. The server counts characters, JavaScript UTF-16 code units.
+ */
 function addErrorPosition(error: unknown, text: string, prefix = cursorDeclaration): unknown {
   if (!(error instanceof DatabaseError) || error.position === undefined) return error
   const before = [...text].slice(0, Math.max(0, Number(error.position) - 1 - prefix.length)).join('')

@@ -4,9 +4,9 @@ import { AwsV4Signer } from 'aws4fetch'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { StagingLocation } from './redshift-settings.ts'
 
-/** Milliseconds before each retry, if the store did not respond or reported a temporary failure. */
+/** Milliseconds before each retry, if the object store did not respond or reported a temporary failure. */
 const retryDelaysMs = [200, 1_000, 4_000]
-/** Milliseconds for one request. */
+/** The time limit of one request, in milliseconds. */
 const uploadTimeoutMs = 300_000
 
 interface BucketRequest {
@@ -16,7 +16,7 @@ interface BucketRequest {
   body?: Buffer<ArrayBuffer>
 }
 
-/** The bucket from which the cluster copies rows. Its errors are `WarehouseProblem`s. */
+/** The bucket from which the cluster copies rows. Errors are `WarehouseProblem`s. */
 export interface StagingBucket {
   put(key: string, body: Buffer<ArrayBuffer>, signal: AbortSignal): Promise<void>
   /** Removes an object. Succeeds if the object does not exist. */
@@ -35,7 +35,7 @@ export function bucketOf(location: StagingLocation): StagingBucket {
       for (;;) {
         const query = { 'list-type': '2', prefix, ...(token !== undefined && { 'continuation-token': token }) }
         const page = await request({ method: 'GET', query })
-        // The service's keys contain only letters, digits and a few signs, so the XML escapes none of them.
+        // Sluice's object keys contain only characters that XML does not escape.
         keys.push(...[...page.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key]) => key!))
         token = /<NextContinuationToken>([^<]*)</.exec(page)?.[1]
         if (token === undefined) return keys
@@ -75,11 +75,11 @@ interface BucketRefusal {
   code: string
 }
 
-/** Whether a repeated request may succeed. */
+/** True if repeating the request may succeed. */
 const isTemporary = (response: BucketRefusal | Error): boolean =>
   response instanceof Error || response.status >= 500 || response.status === 429
 
-/** Returns the body of the response, or the status and code of a refusal. */
+/** Returns the response body, or the status and error code if the store rejected the request. */
 async function requestOnce(
   location: StagingLocation,
   operation: BucketRequest,

@@ -3,15 +3,18 @@ import { type WarehouseTypes, widenTypes } from '../shape/widen-types.ts'
 import type { SqlType, DialectTypes } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 
-/** The longest text, in bytes. */
+/** The maximum length of a text column, in bytes. */
 export const longestText = 65_535
 const textType = (bytes: number): SqlType => `character varying(${bytes})`
 const longText = textType(longestText)
-/** The type for a decimal of unknown size: eighteen digits before the decimal point, twenty after it. */
+/** The type for a decimal of unknown size: 18 digits before and 20 after the decimal point. */
 export const anyDecimal: SqlType = 'numeric(38,20)'
 const maxPrecision = 38
 
-/** The server counts text lengths in bytes, up to four per character. JSON is stored as text: a SUPER loses its spelling. */
+/**
+ * Redshift types by data type. The server counts text lengths in bytes, up to four per character. JSON is stored as
+ * text, because the type SUPER changes its spelling.
+ */
 const typesByDataType: Record<DataType, SqlType> = {
   SMALLINT: 'smallint',
   INTEGER: 'integer',
@@ -36,7 +39,7 @@ function decimalType(precision: number, scale: number): SqlType {
   return precision > maxPrecision ? longText : `numeric(${precision},${scale})`
 }
 
-/** Returns the precision and scale of a decimal, or the length of a text. */
+/** Parses the precision and scale of a decimal type, or the length of a text type. */
 export function parseTypeModifiers(type: SqlType): number[] {
   return (/\(([\d,]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
 }

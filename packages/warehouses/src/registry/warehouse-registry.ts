@@ -7,17 +7,23 @@ import type { Warehouse, WarehouseCredentials } from '../warehouse.ts'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-/** A kind of warehouse other than PostgreSQL that an operator has configured. */
+/** Opens warehouses on a server that an operator has configured, of another kind than PostgreSQL. */
 export interface WarehouseDriver {
   kind: WarehouseKind
-  /** Opens the client's part of the server, and adds its passwords to `redaction`, so that logs do not contain them. */
+  /**
+   * Opens the organisation's warehouse on the server, and adds its passwords to `redaction`, so that logs do not
+   * contain them.
+   */
   open(credentials: WarehouseCredentials, redaction: Redaction): Promise<Warehouse>
   part: { name: string; check(): Promise<void> }
-  /** The readers of the server; absent for a kind that cannot have readers. */
+  /** Manages the server's readers (logins for BI tools). Absent for servers that cannot have readers. */
   readers?: ReaderServer
 }
 
-/** Server addresses with administrator credentials, from the settings of these names; undefined if the server is not configured. */
+/**
+ * Server addresses with administrator credentials. The keys are the names of environment variables; undefined means
+ * that the server is not configured.
+ */
 export interface ServerSettings {
   CLICKHOUSE_URL?: string | undefined
   SQLSERVER_URL?: string | undefined
@@ -26,8 +32,9 @@ export interface ServerSettings {
 }
 
 /**
- * Returns the drivers of the configured servers. Most installations configure none of them, so their code is loaded only when a
- * client has schemas there. `keepDays`: the number of days for which replaced tables are kept, if the kind supports it.
+ * Returns the drivers of the configured servers. Their code is loaded only when an organisation has schemas there,
+ * because most installations configure none of these servers. `keepDays` is the number of days for which replaced
+ * tables are kept, if the server supports it.
  */
 export function warehouseDrivers(servers: ServerSettings, { keepDays = 0 } = {}): WarehouseDriver[] {
   const { CLICKHOUSE_URL, SQLSERVER_URL, SYNAPSE_URL, redshift } = servers
@@ -110,8 +117,9 @@ function portCheck(name: string, url: string, defaultPort: number): WarehouseDri
 }
 
 /**
- * Checks that the warehouse's server accepts a connection; throws the system's error if none is accepted within two seconds. It
- * sends no statement: that would wake a serverless warehouse every few seconds, which costs its owner money.
+ * Opens a connection to the warehouse's server and closes it. Throws the system's error if the server accepts none
+ * within two seconds. Sends no statement, because it would wake a serverless warehouse every few seconds and cost its
+ * owner money.
  */
 async function assertReachable(url: string, defaultPort: number): Promise<void> {
   const { hostname, port } = new URL(url)

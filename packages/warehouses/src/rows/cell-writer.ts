@@ -1,32 +1,33 @@
-/** The memory that writers fill; the caller of a writer ensures the capacity. */
+/** A buffer that cell writers fill. The caller ensures its capacity. */
 export interface GrowingBuffer {
   bytes: Buffer
   position: number
 }
 
-/** The reason why a column cannot hold a value, phrased to follow a colon. */
+/** Thrown for a value that does not fit its column. The message is a clause that can follow a colon. */
 export class MisfitCell extends Error {
   override readonly name = 'MisfitCell'
 }
 
-/** Moves one value: big-endian, as PostgreSQL sends it, to little-endian. */
+/** Converts one value from PostgreSQL's big-endian format to another server's little-endian format. */
 export type CellWriter = (from: DataView, position: number, length: number, out: GrowingBuffer) => void
 
 const negativeSign = 0x4000
 const positiveSign = 0
-/** A double represents whole numbers of this many decimal digits exactly. */
+/** A double represents all integers of up to this many decimal digits exactly. */
 const exactDigits = 15
 
-/** A decimal without its point. */
+/** A decimal as an integer, that is, without its decimal point. */
 interface WholeNumber {
   negative: boolean
-  /** A bigint only if a double would be inexact. */
+  /** The absolute value. It is a bigint only if a double would be inexact. */
   magnitude: number | bigint
 }
 
 /**
- * Returns PostgreSQL's binary numeric (count of digits, weight, sign, scale, then digits in base 10,000) times ten to the power
- * of `scale`. Rounds further digits, halves away from zero. `server` has no number of more than `precision` digits.
+ * Converts PostgreSQL's binary numeric (digit count, weight, sign, scale, digits in base 10,000) to the integer value ×
+ * 10^`scale`. Rounds excess digits, halves away from zero. Throws if the result has more than `precision` digits; the
+ * message names `server`.
  */
 export function wholeNumber(
   from: DataView,
@@ -42,7 +43,7 @@ export function wholeNumber(
     throw new MisfitCell(
       `${server} cannot store NaN or infinity in a decimal column. Load the column as text, or correct the value at the source`,
     )
-  // The exponent of the last digit, once the decimal point is removed.
+  // The exponent of the last digit once the decimal point is removed.
   const power = (weight - count + 1) * 4 + scale
   const exact = Math.max(0, power) + 4 * count <= exactDigits && power >= 0
   const magnitude = exact

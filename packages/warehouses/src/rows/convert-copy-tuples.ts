@@ -1,28 +1,29 @@
 import { type TupleChunk, WarehouseProblem } from '../warehouse.ts'
 import { type CellWriter, type GrowingBuffer, MisfitCell } from './cell-writer.ts'
 
-/** Writes the values of one column, in the order of the tuples. */
+/** Writes the values of one column. Columns have the same order as the values of a tuple. */
 export interface ColumnWriter {
   label: string
   value: CellWriter
-  /** Writes NULL, with at most 16 bytes. Undefined for a key column, which cannot be NULL. */
+  /** Writes NULL, in at most 16 bytes. Undefined for a key column, which cannot be NULL. */
   writeNull: ((out: GrowingBuffer) => void) | undefined
 }
 
-/** Counts the rows and bytes of a stream. */
+/** The row and byte counts of a stream. */
 export interface StreamCounts {
   rows: number
   bytes: number
 }
 
 const chunkBytes = 1024 * 1024
-/** The maximum number of bytes that a value needs in addition to twice its own bytes. */
+/** The maximum bytes that a converted value needs beyond twice its original size. */
 const valueOverheadBytes = 64
 
 /**
- * Converts tuples in PostgreSQL's binary COPY format to the row format of another server. It copies and reverses bytes without
- * an object for each row, and yields chunks of complete rows. `qualifiedName` is the table's name in messages. The byte `between`
- * separates the rows of a chunk. Throws `WarehouseProblem` BAD_VALUE or NULL_KEY for a value that the server cannot store.
+ * Converts rows in PostgreSQL's binary COPY format to another server's row format and yields chunks of complete rows.
+ * Copies bytes without creating an object per row. `qualifiedName` is the table's name in messages. The byte `between`
+ * separates the rows of a chunk. Throws `WarehouseProblem` BAD_VALUE or NULL_KEY for a value that the server cannot
+ * store.
  */
 export async function* convertCopyTuples(
   chunks: AsyncIterable<TupleChunk>,
@@ -75,7 +76,10 @@ function ensureRoom(out: GrowingBuffer, length: number): void {
   out.bytes = bytes
 }
 
-/** Returns the filled part of the buffer and gives the buffer new memory, because the socket needs the chunk until it is sent. */
+/**
+ * Returns the filled part of the buffer and allocates new memory for the buffer, because the socket needs the returned
+ * bytes until they are sent.
+ */
 function takeChunk(out: GrowingBuffer): Buffer {
   const bytes = out.bytes.subarray(0, out.position)
   out.bytes = Buffer.allocUnsafe(chunkBytes)

@@ -17,19 +17,21 @@ const typesWithoutFormulas = new Set<DataType>([
   'TIMESTAMPTZ',
 ])
 
-/** The characters with which Excel begins a formula, and those that it skips before one (OWASP, CSV Injection). */
+/**
+ * Matches the characters with which Excel starts a formula, and those that it skips before one (OWASP, CSV Injection).
+ */
 export const formulaStart = /^[=+\-@\t\r]/
 
-/** Whether Excel could run values of this type as a formula. */
+/** True if Excel could run values of this type as a formula. */
 export const canBeFormula = (dataType: DataType): boolean => !typesWithoutFormulas.has(dataType)
 
-/** Whether values of this type have a decimal point, which EXCEL_CSV replaces by a comma. */
+/** True if values of this type have a decimal point, which EXCEL_CSV replaces by a comma. */
 export const hasDecimalPoint = (dataType: DataType): boolean => decimalTypes.has(dataType)
 
-/** The part of a column that its text depends on. */
+/** The properties of a column that affect its text. */
 type RowTextColumn = Pick<WarehouseColumn, 'name' | 'dataType'>
 
-/** Returns the bytes before the first row. */
+/** Returns the text before the first row. */
 export function rowTextHeader(columns: readonly RowTextColumn[], format: RowTextFormat): string {
   if (format === 'NDJSON') return ''
   const excel = format === 'EXCEL_CSV'
@@ -37,7 +39,7 @@ export function rowTextHeader(columns: readonly RowTextColumn[], format: RowText
   return `${excel ? '\uFEFF' : ''}${names.join(excel ? ';' : ',')}\r\n`
 }
 
-/** Returns the function that writes a row with its line end, for warehouses that return cells and not text. */
+/** Returns a function that formats a row with its line end. Used for warehouses that return values instead of text. */
 export function rowTextWriter(
   columns: readonly RowTextColumn[],
   format: RowTextFormat,
@@ -53,8 +55,8 @@ export function rowTextWriter(
 }
 
 /**
- * Returns a cell as JSON. Large and decimal numbers, which the cell has as text, become JSON numbers; a text that is
- * not one, such as NaN, stays a text.
+ * Formats a value as JSON. Large and decimal numbers, which arrive as text, become JSON numbers. Other text in numeric
+ * columns, such as NaN, stays a string.
  */
 function jsonValue(cell: RowCell, dataType: DataType): string {
   if (typeof cell === 'string' && exactNumbers.has(dataType) && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(cell)) return cell
@@ -71,22 +73,25 @@ function csvField(cell: RowCell, dataType: DataType, excel: boolean): string {
 
 const neutraliseFormula = (text: string): string => (formulaStart.test(text) ? `'${text}` : text)
 
-/** Quotes a field where its content needs it. An empty text is quoted, because an empty field is NULL. */
+/** Quotes a field if its content requires it. An empty text is quoted too, because an empty field means NULL. */
 function quoteField(text: string, excel: boolean): string {
   const needsQuotes = text === '' || text === '\\.' || (excel ? /[;"\r\n]|^\s|\s$/ : /[,"\r\n]|^\s|\s$/).test(text)
   return needsQuotes ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Whether a JSON text may contain a number that a double rounds or cannot represent. */
+/** Matches JSON text that may contain a number which a double rounds or cannot represent. */
 const mayLoseDigits = /[\d.]{16}|\d[eE]/
 
-/** TypeScript does not know these functions of ECMAScript yet. */
+/** ECMAScript functions that TypeScript's types do not include yet. */
 const { rawJSON, isRawJSON } = JSON as unknown as {
   rawJSON(text: string): object
   isRawJSON(value: unknown): boolean
 }
 
-/** Parses a JSON cell. A number that a double rounds becomes an object that `JSON.stringify` writes with its digits. */
+/**
+ * Parses a JSON value. A number that a double would round becomes an object that `JSON.stringify` writes with all
+ * digits.
+ */
 export function parseJsonCell(text: string): RowCell {
   if (!mayLoseDigits.test(text)) return JSON.parse(text) as RowCell
   const keepDigits = (_key: string, value: unknown, context?: { source?: string }) => {
@@ -96,13 +101,15 @@ export function parseJsonCell(text: string): RowCell {
   return JSON.parse(text, keepDigits) as RowCell
 }
 
-/** Returns the digits of a number in a cell of `parseJsonCell`; undefined for any other value. */
+/** Returns the digits of an exact number from `parseJsonCell`, or undefined for any other value. */
 export const exactNumberOf = (value: object): string | undefined =>
   isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : undefined
 
 const chunkLength = 64 * 1024
 
-/** Writes rows as UTF-8 in chunks, for warehouses that return cells. The header is a separate chunk. */
+/**
+ * Writes rows as UTF-8 chunks. Used for warehouses that return values instead of text. The header is a separate chunk.
+ */
 export function writeRowText(
   batches: AsyncIterable<readonly (readonly RowCell[])[]>,
   columns: readonly RowTextColumn[],

@@ -4,19 +4,21 @@ import { rebuildAdvice } from '@sluice/row-stream'
 import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
 import { rowsFell } from './plan-table.ts'
 
-/** The load, and the facts about its columns, known after all rows were read. */
+/** A load and, after all rows were read, statistics of its columns. */
 export interface LoadedFeed {
   target: LoadTarget
-  /** Absent until all rows are read. */
+  /** Statistics of each column's values. Absent until all rows are read. */
   held?: readonly ColumnFacts[] | undefined
-  /** The number of rows of the source, before transformations. Absent until all rows are read. */
+  /** The number of source rows before transformations. Absent until all rows are read. */
   sourceRows?: number | undefined
   /** Whether SQL statements changed the rows, so that printed forms of the source do not hold for them. */
   transformed?: boolean
   merging?: boolean
 }
 
-/** Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected. */
+/**
+ * Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected.
+ */
 export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
   const { target, held: heldColumns, sourceRows, transformed = false } = feed
   const { schemaChanges, rebuild, definition, sparse, unread, merging, hasAllColumns } = target.shape ?? {}
@@ -68,7 +70,7 @@ export function memoryOf(
   }
 }
 
-/** Copies the creation time of columns that the last load knew. */
+/** Copies the creation time of columns that the last load recorded. */
 function withCreated(columns: readonly RememberedColumn[], last: FeedMemory | undefined): RememberedColumn[] {
   const before = new Map(last?.columns.map((column) => [column.name, column]))
   const now = new Date().toISOString()
@@ -80,8 +82,8 @@ function withCreated(columns: readonly RememberedColumn[], last: FeedMemory | un
 }
 
 /**
- * Reports that a load that replaces the table brought far fewer rows than the table had. Throws SCHEMA_MISMATCH if the pipeline
- * allows no changes.
+ * Reports a load that replaces the table with far fewer rows than it had. Throws SCHEMA_MISMATCH if the pipeline allows
+ * no changes.
  */
 export function fallOfRows({ shape }: LoadTarget, before: number | undefined, now: number): TableChange[] {
   const fall = shape?.rebuild ? undefined : rowsFell(before, now)

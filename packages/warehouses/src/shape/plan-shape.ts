@@ -10,7 +10,7 @@ import {
   printedFormAfterLoad,
 } from './remembered-feed.ts'
 
-/** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
+/** The type rules of a warehouse: how each data type is stored, and which type stores the values of two types. */
 export interface TypeRules {
   storedAs(type: StoredType): StoredAs
   widest(one: StoredAs, other: StoredAs): StoredAs
@@ -25,52 +25,54 @@ export interface FedColumn extends Column {
 
 export interface NewFeed {
   columns: readonly FedColumn[]
-  /** The source leaves out columns that no record has a value for. */
+  /** True if the source omits a column when no record has a value for it. */
   sparse?: boolean
   definition?: string
-  /** The number of rows of the source, before transformations. Absent until all rows are read. */
+  /** The number of source rows before transformations. Absent until all rows are read. */
   rows?: number
-  /** Whether rows of the table stay. */
+  /** True if existing rows stay in the table. */
   merging?: boolean
-  /** Whether the feed has all columns of the source although rows of the table stay. */
+  /**
+   * True if the feed (the rows of one table from the source) has all columns of the source although existing rows stay.
+   */
   hasAllColumns?: boolean
 }
 
-/** Returns whether the feed has only changes of the source, so that columns without a change are absent. */
+/** True if the feed contains only changes of the source. Columns without a change can then be absent. */
 const isIncrement = ({ merging = false, hasAllColumns = false }: NewFeed): boolean => merging && !hasAllColumns
 
 export interface ShapePolicy {
   schemaChanges?: SchemaChanges
-  /** True if columns and types come from this load alone. */
+  /** True if columns and types must come from this load alone. */
   rebuild?: boolean
 }
 
 export interface PlannedColumn extends RememberedColumn {
   primaryKey: boolean
-  /** True if the feed contains the column and the table excludes it. */
+  /** True if the source has the column and the table excludes it. */
   ignored?: true
 }
 
 export interface ShapePlan {
-  /** One entry for each column of the feed, in the order of the feed. */
+  /** One entry per source column, in the source's order. */
   columns: PlannedColumn[]
-  /** Columns of earlier feeds that this feed does not have. The table keeps them, with NULL in new rows. */
+  /** Columns of earlier loads that the source no longer has. The table keeps them, with NULL in new rows. */
   keptColumns: RememberedColumn[]
-  /** Columns that were undecided and get their type from this load. */
+  /** Columns with a type that was undecided and that this load decides. */
   decided: string[]
-  /** The reason why columns and types come from this load alone, if they do. */
+  /** The reason why columns and types come from this load alone. Absent otherwise. */
   rebuildReason?: 'REBUILD' | 'POLICY' | 'DEFINITION'
-  /** The changes of the feed; `planTable` finds those of the table. */
+  /** The changes between the last feed and this one. `planTable` returns the changes of the table. */
   changes: TableChange[]
   memory: RememberedColumn[]
 }
 
-/** The reasons to reject a load; the old rows stay. */
+/** The reason for rejecting a load. The published rows stay. */
 export interface ShapeRefusal {
   code: 'SCHEMA_MISMATCH' | 'DATES_AMBIGUOUS'
-  /** The clause after "because" in a sentence that announces the refusal before the load. */
+  /** A clause that completes “… because …” in a sentence that warns the user before the load. */
   reason: string
-  /** A sentence that says how to correct the source, if the reason does not show it. */
+  /** A sentence about how to correct the source, if `reason` does not. */
   correction?: string
   sentence: string
   advice: ReaderAdvice
@@ -79,8 +81,9 @@ export interface ShapeRefusal {
 export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal => 'code' in plan
 
 /**
- * Plans the columns of a table from its last feed, the new feed and the policy. Every warehouse calls this function when it creates a
- * staging table and again when it publishes the rows. `final` means that all rows were read, so undecided columns stay undecided.
+ * Plans the columns of a table from its last feed, the new feed and the policy for column changes. A feed is one stream
+ * of source rows for a table. Every warehouse calls this function when it creates a staging table and again when it
+ * publishes the rows. `final` means that all rows were read, so a type that is still undecided stays undecided.
  */
 export function planShape(
   rules: TypeRules,
@@ -134,7 +137,9 @@ export function planShape(
   }
 }
 
-/** Returns a change for each column that had values in the last load and has none in this load, if this load replaces all rows. */
+/**
+ * Reports each column that had values in the last load and has none in this load. Only for loads that replace all rows.
+ */
 function emptiedColumns(
   rememberedByName: ReadonlyMap<string, RememberedColumn>,
   { columns, rows = 0, merging = false }: NewFeed,
@@ -228,8 +233,8 @@ function planType(
   }
   const storedAs = rules.storedAs(column)
   if (evidence === 'AMBIGUOUS') {
-    // Text keeps the values as written. If the column has another type, the load is rejected once all rows are read and the order
-    // of day and month is still undecided.
+    // Text stores the dates as written. If the column has another type, and the order of day and month is still
+    // undecided after all rows, the load is rejected.
     const { type, dataType } = before && storesText(before) ? before : rules.storedAs({ dataType: 'TEXT' })
     return { ...common, type, dataType, ...((!before || before.undecided) && { undecided: evidence }) }
   }
@@ -239,7 +244,7 @@ function planType(
     return { ...common, type, dataType, ...(undecided && { undecided }) }
   }
   if (!before || (evidence === 'REQUESTED' && !merging)) return { ...common, ...storedAs }
-  // A merge keeps rows whose texts could have day and month swapped, so the column stays text.
+  // Rows that stay may contain texts with day and month in either order, so the column stays text.
   if (before.undecided === 'AMBIGUOUS' && merging)
     return { ...common, ...rules.widest(before, storedAs), undecided: before.undecided }
   if (before.undecided || rebuildReason) return { ...common, ...storedAs }
@@ -247,16 +252,16 @@ function planType(
 }
 
 /**
- * Refuses a header without rows that looks like a file whose line ends are lost. Such a file is one line, so all its values
- * become column names after those of the last load. Even if the file had only one row, at least half of the names are new.
- * A new name without letters and with digits is probably a value, too.
+ * Rejects a header without rows that looks like a file with lost line ends. Such a file is a single line, so its values
+ * appear as further column names after those of the last load. With at least one row of values, at least half of the
+ * names are new. As a further sign, a new name with digits and without letters is probably a value.
  */
 function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed): ShapeRefusal | undefined {
   const { columns, rows, sparse } = feed
   const fedBefore = before.filter(({ vanished }) => !vanished)
   if (fedBefore.length === 0 || rows !== 0 || sparse || isIncrement(feed)) return undefined
   const rememberedNames = new Set(before.map(({ name }) => name))
-  // A database reports the column types even of an empty table, so these columns are real and the check does not apply.
+  // A database reports the column types of an empty table too. Such columns are real, so the check ignores them.
   const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !rememberedNames.has(name))
   const value = added.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
   const reason =
@@ -277,7 +282,7 @@ function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed):
       }
 }
 
-/** Refuses changes if the policy is FAIL: no column may be added or removed, and no decided type may change. */
+/** Rejects changes under the policy FAIL: added or removed columns, and changes of a decided type. */
 function refusedChange(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],
@@ -319,7 +324,10 @@ const retypedAdvice: ReaderAdvice = {
   pipeline: `To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). ${newTypes.pipeline}`,
 }
 
-/** Refuses a feed that shares almost no columns with the last feed: it is probably a wrong file, or an error page instead of data. */
+/**
+ * Rejects a feed that shares almost no columns with the last one. It is probably a wrong file, or an error page instead
+ * of data.
+ */
 function refuseDifferentFeed(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],
@@ -350,7 +358,10 @@ function refuseDifferentFeed(
       }
 }
 
-/** Refuses ambiguous dates in a column that is not text in the table and so cannot store them. A text column keeps ambiguous dates as written. */
+/**
+ * Rejects ambiguous dates (day or month first) for a column that is not text in the table. A text column stores them as
+ * written.
+ */
 function ambiguousDates(
   rememberedByName: ReadonlyMap<string, RememberedColumn>,
   { columns }: NewFeed,

@@ -10,20 +10,20 @@ export interface TableColumn extends StoredAs {
 export interface TablePlan<Column extends TableColumn> {
   /** The columns of the table after the publication: existing columns in their order, then new ones. */
   columns: Column[]
-  /** Columns that the staging table lacks. */
+  /** Planned columns that the staging table lacks. */
   missing: Column[]
   dropped: string[]
   retyped: Column[]
-  /** Staged columns that must be widened, so that rows which stay in the table fit into them. */
+  /** Staged columns that must be widened, so that the rows that stay in the table fit. */
   restaged: Column[]
   changes: TableChange[]
   memory: RememberedColumn[]
 }
 
 /**
- * Plans the columns of a table from the staged ones, which a transformation may have changed. The table keeps columns
- * that only earlier feeds had, without values in new rows. Columns that neither the source nor the transformation has
- * any more are dropped. A merge keeps the old rows, so it drops no column.
+ * Plans the columns of a table from the staged columns, which a transformation may have changed. The table keeps
+ * columns that only earlier loads had, without values in new rows. Columns that neither the source nor the
+ * transformation produces any more are dropped. A merge keeps existing rows, so it drops no column.
  */
 export function planTable<Column extends TableColumn>(
   rules: TypeRules,
@@ -43,7 +43,7 @@ export function planTable<Column extends TableColumn>(
   const dropped = currentColumns.filter((column) => !staging.has(column.name) && !missing.includes(column))
   const liveColumns = new Map(currentColumns.map((column) => [column.name, column]))
   const added = staged.filter(({ name }) => !liveColumns.has(name))
-  // If no load has decided the column's type, it has no values that must fit.
+  // If no earlier load decided the column's type, the column has no values that the new type must fit.
   const merged = (before: Column, column: Column): Column =>
     merging && !plan.decided.includes(column.name) ? { ...column, ...rules.widest(before, column) } : column
   const staying = currentColumns.flatMap((column) => {
@@ -78,11 +78,11 @@ export function planTable<Column extends TableColumn>(
   }
 }
 
-/** A fall is reported for tables of at least this many rows that keep less than this share. */
+/** A drop in rows is reported if the table had at least 100 rows and keeps less than 10 % of them. */
 const manyRows = 100
 const minRowShare = 0.1
 
-/** Returns whether a load brought fewer than a tenth of the table's previous rows. */
+/** Reports a load with fewer than a tenth of the table's previous rows. */
 export function rowsFell(before: number | undefined, now: number): TableChange | undefined {
   if (before === undefined || before < manyRows || now >= before * minRowShare) return undefined
   return { kind: 'ROWS_FELL', column: '', from: String(before), to: String(now), warning: true }

@@ -2,40 +2,43 @@ import type { DataType } from '@sluice/contracts'
 import type { WarehouseColumn } from '../catalog.ts'
 import type { ColumnFacts } from '../load-target.ts'
 
-/** The stored type of a column: as the warehouse prints it, and as a data type of the API. */
+/** The stored type of a column: the warehouse's name, and Sluice's data type. */
 export interface StoredAs {
   type: string
   dataType: DataType
 }
 
-/** A column as the source fed it, before transformations. */
+/** A source column as it was loaded, before transformations. Recorded for comparison with the next load. */
 export interface RememberedColumn extends StoredAs {
   name: string
   label: string
-  /** True if no load has decided the type yet; the column is stored as text until then. */
+  /** Set if no load has decided the type yet. The column is stored as text until then. */
   undecided?: 'NOTHING' | 'AMBIGUOUS'
-  /** True if an earlier load contained the column and the last one did not. */
+  /** True if an earlier load had the column and the last load did not. */
   vanished?: true
-  /** An earlier load decided the type, and the last load had no value in the column. */
+  /** True if an earlier load decided the type, and the last load had no value in the column. */
   empty?: true
-  /** The time at which a load first created it, as ISO 8601; absent if that predates the record. */
+  /** The time at which a load first created the column, as ISO 8601. Absent if the column is older than this record. */
   created?: string
-  /** Whether the day precedes the month, if a value has shown it. */
+  /** True if a value has shown that the day precedes the month, false for the reverse. */
   dayFirst?: boolean
   /** The form in which the source prints all values of the table, such as `DD.MM.YYYY`. Absent if they have several forms. */
   printedForm?: string
 }
 
-/** The memory of a table's last load. The publication of the rows writes it atomically with them. */
+/** The record of a table's last load, with which the next load is compared. Stored atomically with the rows. */
 export interface FeedMemory {
   columns: RememberedColumn[]
   /** A digest of what the pipeline reads: query, sheet, options. */
   definition?: string
-  /** The JSON that `RowContent.reading` of the source returned. */
+  /** The JSON that the source's `RowContent.reading` returned. */
   reading?: unknown
 }
 
-/** Derives the memory from a table that has none, as of an older version: it compares fed columns and keeps all others. */
+/**
+ * Derives the record of the last load from a table that has none, as tables of older versions. Source columns are
+ * compared at the next load, and all other columns are kept.
+ */
 export function memoryOfTable(
   columns: readonly (StoredAs & { name: string; label: string })[],
   labelledColumns: readonly string[],
@@ -51,18 +54,19 @@ export function memoryOfTable(
   }
 }
 
-/** Returns the names of the columns that the source has delivered since the table was last replaced. */
+/** Returns the names of the source's columns that have not vanished. */
 export const fedColumns = (memory: FeedMemory | undefined): string[] =>
   (memory?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)
 
 /**
- * Returns the columns that a merge sets to NULL if the load lacks them, because each row is a whole record. A load with all columns of its
- * source sets the columns that vanished earlier, too: rows that stayed in the table can still have values there.
+ * Returns the columns that a merge sets to NULL if the load lacks them, because each row is a complete record. A load
+ * with all columns of its source also sets columns that vanished earlier, because rows that stayed can have values
+ * there.
  */
 export const columnsToReplace = (memory: FeedMemory | undefined, shape: { hasAllColumns?: boolean } = {}): string[] =>
   shape.hasAllColumns ? (memory?.columns ?? []).map(({ name }) => name) : fedColumns(memory)
 
-/** Returns whether the last load had a value in the column. */
+/** True if the last load had a value in the column. */
 export const hadValues = ({ undecided, vanished, empty }: RememberedColumn): boolean =>
   undecided !== 'NOTHING' && !vanished && !empty
 

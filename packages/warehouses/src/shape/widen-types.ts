@@ -1,25 +1,32 @@
-/** The types that loads create in one warehouse, with the warehouse's own names. */
+/** The names of the types that loads create in one warehouse. */
 export interface WarehouseTypes {
-  /** Digits of each integer type, from the narrowest type (16 bits) over 32 bits to the widest (64 bits). */
+  /** The decimal digits of each integer type, from the narrowest (16 bits) to the widest (64 bits). */
   integers: Readonly<Record<string, number>>
-  /** Date, timestamp without a zone, and timestamp with a zone. */
+  /** The date type, the timestamp type without time zone, and the one with time zone. */
   times: readonly string[]
   singleFloat: string
   doubleFloat: string
-  /** Returns precision and scale, or an empty array for another type and for a decimal without declared digits. */
+  /**
+   * Parses the precision and scale of a decimal type. Returns an empty array for other types and for a decimal without
+   * declared size.
+   */
   readDecimal(type: string): readonly [precision?: number, scale?: number]
-  /** Returns the type of a decimal with these digits, or the warehouse's substitute if it supports fewer. */
+  /** Returns the decimal type of this size, or a substitute if the warehouse does not support that many digits. */
   decimal(precision: number, scale: number): string
-  /** A decimal without limits, or text where each decimal has limits. */
+  /** A decimal type without limits, or text in warehouses that have no such type. */
   anyNumber: string
-  /** The wider of two text types; undefined if one is not a text of declared length. Absent: all texts have one type. */
+  /**
+   * Returns the wider of two text types, or undefined if one is not a text of declared length. Absent if the warehouse
+   * has only one text type.
+   */
   widerText?(one: string, other: string): string | undefined
   text: string
 }
 
 /**
- * Returns the narrowest type that stores every value of both types without loss; text is the last resort. A float and an
- * integer of up to 32 bits fit into a double. A double rounds larger integers and decimals, so these become `anyNumber`.
+ * Returns the narrowest type that stores every value of both types without loss; text is the last resort. Floats and
+ * integers of up to 32 bits fit into a double. A double would round larger integers and decimals, so these become
+ * `anyNumber`.
  */
 export function widenTypes(types: WarehouseTypes, one: string, other: string): string {
   if (one === other) return one

@@ -1,12 +1,15 @@
 import { type LoadTarget, WarehouseProblem } from '../warehouse.ts'
 
 /**
- * In bytes of UTF-8. PostgreSQL silently truncates longer names, so two names could become one; the limit applies to every kind,
- * so that a pipeline can move between warehouses.
+ * The maximum length of a name in UTF-8 bytes. PostgreSQL silently truncates longer names, so two names could become
+ * equal. The limit applies to all warehouses, so that a pipeline can move between them.
  */
 const maximumBytes = 63
 
-/** Throws `WarehouseProblem` INVALID_NAME for a name that no warehouse accepts. `kind` is the kind of object with the name. */
+/**
+ * Throws `WarehouseProblem` INVALID_NAME for a name that not every warehouse accepts. `kind` names the kind of object
+ * in the message.
+ */
 export function checkIdentifier(kind: string, name: string): void {
   const bytes = Buffer.byteLength(name)
   if (bytes === 0) throw refusedName(kind, name, 'is empty')
@@ -20,7 +23,10 @@ export function refusedName(kind: string, name: string, reason: string): Warehou
   return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${quotedName} ${reason}. Choose another name.`)
 }
 
-/** Throws `WarehouseProblem` unless a load has columns, each with a unique name that passes `check`. */
+/**
+ * Throws `WarehouseProblem` unless the load has at least one column and each column has a unique name that passes
+ * `check`.
+ */
 export function checkColumns(
   { columns }: Pick<LoadTarget, 'columns'>,
   qualifiedName: string,
@@ -43,7 +49,7 @@ export function checkColumns(
   }
 }
 
-/** Makes the column names of a result unique: a repeated name gets a number as suffix. */
+/** Makes the column names of a result unique by adding a numeric suffix to repeated names. */
 export function uniqueNames(names: readonly string[]): string[] {
   const usedNames = new Set(names)
   const seen = new Set<string>()

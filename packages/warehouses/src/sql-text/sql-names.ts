@@ -2,30 +2,30 @@ import { assertPlainComments, type SqlToken, tokensOf } from './sql-tokens.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { AmbiguousTable } from '../warehouse.ts'
 
-/** Maps the users' names of tables to the server's names. */
+/** The context in which `resolveNames` maps users' table names to the server's names. */
 export interface QueryScope {
-  /** The search path for unqualified names, in order. The statement runs in the first schema. */
+  /** The search path for unqualified names, in order. The statement will run in the first schema. */
   schemas: readonly string[]
-  /** True to qualify every table name, for a text that is stored and run in another context. */
+  /** True if every table name must be qualified, because the query is stored and runs in another context later. */
   whole?: boolean
-  /** Tables and views of the client's schemas. */
+  /** The tables and views in the organisation's schemas. */
   relations: readonly TablePlace[]
-  /** The server's SQL syntax; the default is that of ClickHouse and PostgreSQL. */
+  /** The server's SQL syntax. Default: that of ClickHouse and PostgreSQL. */
   language?: SqlLanguage
-  /** The whole name of a table. */
+  /** Returns the server's full name of a table. */
   address(place: TablePlace): string
-  /** Returns the text that replaces `$1` …, counted from 1; undefined keeps the placeholder. */
+  /** Returns the text that replaces `$number`, counted from 1. undefined keeps the placeholder. */
   parameter?(number: number): string | undefined
 }
 
 export interface ResolvedQuery {
   text: string
-  /** The tables and views that the text names after FROM and JOIN. */
+  /** The tables and views that the query names after FROM and JOIN. */
   reads: TablePlace[]
   bare: string[]
 }
 
-/** The properties of a server's SQL that the search for names needs. */
+/** The properties of a server's SQL syntax that are needed to find table names. */
 export interface SqlLanguage {
   tokensOf(sql: string): SqlToken[]
   /** Keywords that precede a table name. */
@@ -41,9 +41,10 @@ const tableListTerminators = new Set(
 )
 
 /**
- * Rewrites a query for servers with different names for the client's schemas. After FROM and JOIN, `schema.table` gets the server's
- * name, and an unqualified table resolves to the first schema that contains it; `$1` becomes a parameter of the server. The rest of
- * the text stays unchanged. Throws `WarehouseProblem` if servers might parse the text differently.
+ * Rewrites a query for a server that has other names for the organisation's schemas. After FROM and JOIN,
+ * `schema.table` gets the server's name, and an unqualified table resolves to the first schema that contains it. `$1`
+ * becomes a parameter of the server. Everything else stays unchanged. Throws `WarehouseProblem` if servers might parse
+ * the query differently.
  */
 export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   assertPlainComments(sql)
@@ -106,13 +107,13 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   return resolved
 }
 
-/** Returns each place once, sorted by schema and name. */
+/** Removes duplicates and sorts by schema and name. */
 export function uniquePlaces(places: readonly TablePlace[]): TablePlace[] {
   const byKey = new Map(places.map((place) => [`${place.schema}\0${place.name}`, place]))
   return [...byKey].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, place]) => place)
 }
 
-/** Returns the names that WITH defines: `name AS (`. */
+/** Returns the names that WITH clauses define: `name AS (`. */
 function commonTables(tokens: readonly SqlToken[]): Set<string> {
   const names = new Set<string>()
   for (let index = 0; index + 2 < tokens.length; index++) {
@@ -124,20 +125,20 @@ function commonTables(tokens: readonly SqlToken[]): Set<string> {
 }
 
 /**
- * Returns the first unqualified name that exists in several of `schemas` after the first `preferred`, and in none of those; see
- * `QueryRunner.findAmbiguousTable`.
+ * Returns the first unqualified name that exists in several of the `schemas` after the first `preferredCount`, and in
+ * none of those first ones. See `QueryRunner.findAmbiguousTable`.
  */
 export function findAmbiguousTable(
   names: Iterable<string>,
   relations: readonly TablePlace[],
   schemas: readonly string[],
-  preferred: number,
+  preferredCount: number,
 ): AmbiguousTable | undefined {
   const hasOf = (name: string, among: readonly string[]) =>
     relations.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
   for (const name of new Set(names)) {
-    const otherSchemas = hasOf(name, schemas.slice(preferred))
-    if (hasOf(name, schemas.slice(0, preferred)).length === 0 && otherSchemas.length > 1)
+    const otherSchemas = hasOf(name, schemas.slice(preferredCount))
+    if (hasOf(name, schemas.slice(0, preferredCount)).length === 0 && otherSchemas.length > 1)
       return { name, schemas: otherSchemas.toSorted() }
   }
   return undefined

@@ -1,21 +1,22 @@
 import { WarehouseProblem } from '../warehouse.ts'
 
-/** A token of a statement; the tokenizer does not look into quoted text and comments. */
+/** A token of a SQL statement. Quoted text and comments are not tokenized further. */
 export interface SqlToken {
   kind: 'word' | 'quoted' | 'parameter' | 'sign'
-  /** The text, unquoted. */
+  /** The token's text without quotes. */
   text: string
   start: number
   end: number
 }
 
 /**
- * A line comment ends at the first character at which any server may end it, so the tokenizer never skips text that a server may run.
+ * Matches one token. A line comment ends at the first character at which any server may end it, so the tokenizer never
+ * skips text that a server may run.
  */
 const tokenPattern =
   /(?<blank>\s+|--[^\n\r]*|#[ !][^\n\r]*|\/\*[\s\S]*?(?:\*\/|$))|(?<string>'(?:[^'\\]|\\[\s\S]|'')*'?|\$(?<tag>[A-Za-z_]*)\$[\s\S]*?(?:\$\k<tag>\$|$))|(?<quoted>"(?:[^"\\]|\\[\s\S]|"")*"?|`(?:[^`\\]|\\[\s\S]|``)*`?)|(?<parameter>\$\d+)|(?<word>[\p{L}_][\p{L}\p{N}_]*|\d[\w.]*)|(?<sign>[\s\S])/uy
 
-/** Returns the tokens of a statement. Omits strings, because callers do not need them. */
+/** Returns the tokens of a statement, without string literals, which no caller needs. */
 export function tokensOf(sql: string): SqlToken[] {
   const tokens: SqlToken[] = []
   const matcher = new RegExp(tokenPattern)
@@ -37,12 +38,12 @@ const unquoteIdentifier = (text: string): string => {
 }
 
 /**
- * Throws SQL_NOT_ALLOWED for a comment with a carriage return that no line feed follows. Some servers end the comment there and
- * others do not, so the text after it may be a string to this tokenizer and a statement to the server, or the reverse.
+ * Throws SQL_NOT_ALLOWED for a comment with a carriage return without a line feed. Some servers end the comment there
+ * and others do not. So this tokenizer and the server could disagree about which of the following text is SQL.
  */
 export function assertPlainComments(sql: string): void {
-  // The line is split at its carriage returns first. One regular expression such as /--.*\r/ would scan from each dash to the end of
-  // the line, which takes quadratic time on a line of many dashes.
+  // The line is first split at carriage returns. A regular expression such as /--.*\r/ would scan from each dash to the
+  // end of the line, which takes quadratic time for many dashes.
   const endsOddly = (line: string) =>
     line
       .split('\r')
@@ -55,7 +56,10 @@ export function assertPlainComments(sql: string): void {
   )
 }
 
-/** Removes trailing white space and semicolons from SQL. Scans from the end, because a regular expression is quadratic in the number of blanks. */
+/**
+ * Removes trailing white space and semicolons from SQL. Scans from the end, because a regular expression would take
+ * quadratic time for many blanks.
+ */
 export function trimStatementEnd(sql: string): string {
   let end = sql.length
   while (end > 0 && /[\s;]/.test(sql[end - 1]!)) end -= 1

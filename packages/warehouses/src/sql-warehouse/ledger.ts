@@ -4,13 +4,13 @@ import type { ProfileReference, Publication, PublishedTable } from '../warehouse
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql-statement.ts'
 
-/** The ledger data of a managed view. */
+/** The ledger's data about a managed view. The ledger is Sluice's own set of tables in the warehouse. */
 export interface ViewMark {
   id: string
   definition: string
   materialized: boolean
   populated: boolean
-  /** Direct dependencies, `[schema, name]` each. */
+  /** The tables and views that the view reads directly. */
   reads: [schema: string, name: string][]
   /** The query in the server's syntax. */
   query: string
@@ -18,40 +18,46 @@ export interface ViewMark {
   asked: string
 }
 
-/** The ledger data of a table or view that the catalogue cannot store. The id as key makes it survive renames. */
+/**
+ * The ledger's data about a table or view that the server's catalogue cannot store. It is keyed by the object id, which
+ * a rename does not change.
+ */
 export interface RelationMark {
-  /** LOADED: a published table. STAGING: a table not published yet. VIEW: a plain or materialised view. PASSING: temporary. */
+  /**
+   * LOADED: a published table. STAGING: a table that is not published yet. VIEW: a plain or materialised view. PASSING:
+   * a temporary relation.
+   */
   kind: 'LOADED' | 'STAGING' | 'VIEW' | 'PASSING'
-  /** The run that owns the relation. */
+  /** The id of the run that owns the relation. */
   run?: string
   attempt?: number
-  /** For a relation without a run: the time after which a sweep may drop the relation, in milliseconds since 1970. */
+  /** For a relation without a run: the time after which a sweep may drop it, as Unix milliseconds. */
   until?: number
-  /** The creation time in milliseconds. */
+  /** The creation time as Unix milliseconds. */
   madeAt?: number
   /** The target table of a staging table. */
   target?: [schema: string, table: string]
   labels?: Record<string, string>
-  /** The data types of columns if the server type does not determine them. */
+  /** The data types of columns, where the server's type does not determine them. */
   dataTypes?: Record<string, DataType>
   keys?: string[]
   fed?: string[]
   feed?: FeedMemory
   rows?: number
   cursor?: unknown
-  /** Older versions stored other data here. */
+  /** Older versions stored data of another shape in this field. */
   profile?: ProfileReference
   view?: ViewMark
 }
 
 /**
- * The tables of the ledger with their key columns: metadata of relations by id, and publications by run. With `NON_TRANSACTIONAL`
- * publication the ledger also stores pending decisions, and in `turn` one row that serves as the publish lock: a process holds the
- * lock by updating the row.
+ * The tables of the ledger with their key columns. `marks`: metadata of relations, by object id. `runs`: publications,
+ * by run. Two further tables exist with `NON_TRANSACTIONAL` publication: `decisions` stores pending decisions, and
+ * `turn` has one row that serves as the publish lock; a process holds the lock by updating the row.
  */
 const ledgerKeyColumns = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
 
-/** Creates the missing tables of the ledger. */
+/** Creates the missing ledger tables. */
 export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Promise<void> {
   const isNonTransactional = dialect.publication === 'NON_TRANSACTIONAL'
   for (const table of ['marks', 'runs', ...(isNonTransactional ? (['decisions', 'turn'] as const) : [])] as const)
@@ -60,7 +66,7 @@ export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Pr
     await writeEntry(dialect, session, 'turn', 'anybody', {})
 }
 
-/** Creates a table of the ledger unless it exists. */
+/** Creates a ledger table if it does not exist. */
 async function ensureTable(dialect: SqlDialect, session: SqlSession, table: LedgerTable): Promise<void> {
   const { types, names, changes } = dialect
   const countRows = () => countEntries(dialect, session, table)
@@ -70,18 +76,21 @@ async function ensureTable(dialect: SqlDialect, session: SqlSession, table: Ledg
     if (dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
     const columns = `${ledgerKeyColumns[table]} ${types.longText} not null, part int not null, entry ${types.longText} not null`
     const createStatement = `create table ${names.ledger(table)} (${columns})${changes.ledgerOptions ?? ''}`
-    // A concurrent process may create it first.
+    // A concurrent process may have created the table first. Then counting its rows succeeds.
     await session.execute(plainSql(createStatement)).catch(countRows)
   }
 }
 
-/** Returns the number of rows of a ledger table. A long entry has several. */
+/** Returns the row count of a ledger table. A long entry takes several rows. */
 export async function countEntries({ names }: SqlDialect, session: SqlSession, table: LedgerTable): Promise<number> {
   const [row] = await session.rows<{ n: number | string }>(plainSql(`select count(*) as n from ${names.ledger(table)}`))
   return Number(row!.n)
 }
 
-/** The maximum characters of an entry per row, because some servers limit texts. A longer entry takes several rows. */
+/**
+ * The maximum characters of an entry per row, because some servers limit the length of texts. A longer entry takes
+ * several rows.
+ */
 const partLength = 16_000
 
 interface EntryRow {
@@ -92,7 +101,7 @@ interface EntryRow {
 
 type LedgerTable = keyof typeof ledgerKeyColumns
 
-/** Returns the entries of a ledger table by key: all of them, or the entry with the key `entryKey`. */
+/** Returns the entries of a ledger table by key, either all of them or only the entry with the key `entryKey`. */
 export async function readEntries(
   { names }: SqlDialect,
   session: SqlSession,
@@ -131,7 +140,7 @@ export async function writeEntry(
   }
 }
 
-/** Writes JSON in ASCII, so that splitting an entry by characters cannot cut a character. */
+/** Serializes JSON as ASCII, so that splitting it by length cannot cut a character. */
 const asciiJson = (entry: unknown): string =>
   JSON.stringify(entry).replaceAll(
     /[\u0080-\uffff]/g,
@@ -149,12 +158,17 @@ export async function deleteEntry(
   )
 }
 
-/** Takes the publish lock until the session's transaction ends. Other processes can neither publish nor pass the fence check. */
+/**
+ * Takes the publish lock until the session's transaction ends. Meanwhile no other process can publish or pass the fence
+ * check (whether the attempt still owns the run).
+ */
 export async function lockLedger({ changes }: SqlDialect, session: SqlSession): Promise<void> {
   for (const statement of changes.lockLedger()) await session.execute(statement)
 }
 
-/** Returns the metadata of all relations of the client, or only of the relation `id`, by id. */
+/**
+ * Returns the metadata of relations by object id: of all the organisation's relations, or only of the relation `id`.
+ */
 export async function readMarks(
   dialect: SqlDialect,
   session: SqlSession,
@@ -163,7 +177,10 @@ export async function readMarks(
   return (await readEntries(dialect, session, 'marks', id)) as Map<string, RelationMark>
 }
 
-/** Stores the metadata of a relation. Call it in the transaction that changes the relation, if the server supports one. */
+/**
+ * Stores the metadata of a relation. If the server has transactional DDL, call it in the transaction that changes the
+ * relation.
+ */
 export async function setMark(dialect: SqlDialect, session: SqlSession, id: string, mark: RelationMark): Promise<void> {
   await dropMark(dialect, session, id)
   await writeEntry(dialect, session, 'marks', id, mark)
@@ -197,7 +214,7 @@ export async function findPublication(
   }
 }
 
-/** Records the publication of a run. */
+/** Records in the ledger that a run was published. */
 export async function enterRun(
   dialect: SqlDialect,
   session: SqlSession,
@@ -208,7 +225,10 @@ export async function enterRun(
   await writeEntry(dialect, session, 'runs', run, timedEntry)
 }
 
-/** Deletes publications that are older than `days` days and have no rows in any table. Returns their number. */
+/**
+ * Deletes publications that are older than `days` days, unless a table still has rows of them. Returns the number of
+ * deleted publications.
+ */
 export async function pruneRuns(dialect: SqlDialect, session: SqlSession, days: number): Promise<number> {
   const retainedRuns = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000

@@ -11,7 +11,7 @@ import {
 import type { SqlDialect } from './sql-dialect.ts'
 import { asSentence } from '@sluice/process'
 
-/** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
+/** Converts an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
 export function toWarehouseProblem(
   { explain }: Pick<SqlDialect, 'explain'>,
   error: unknown,
@@ -24,7 +24,10 @@ export function toWarehouseProblem(
   return new WarehouseProblem(code, sentence(qualifiedName), { cause: error, retryable })
 }
 
-/** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
+/**
+ * Turns an error of a user's query into a problem. The problem contains the server's message and the position in the
+ * user's query text.
+ */
 export function queryProblemOf(
   dialect: Pick<SqlDialect, 'explain' | 'explainQuery'>,
   error: unknown,
@@ -36,7 +39,7 @@ export function queryProblemOf(
   if (!verdict) return toWarehouseProblem(dialect, error, 'the warehouse')
   if (verdict.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
   const message = redactValues(verdict.message, query.values ?? [])
-  // A new error is the cause, because the driver's error contains the statement and its values.
+  // The cause is a new error, because the driver's error contains the statement and its values.
   const cause = new Error(message)
   if (verdict.code === 'SQL_NOT_ALLOWED')
     return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`, {
@@ -63,15 +66,15 @@ export function concurrentlyChanged(qualifiedName: string): WarehouseProblem {
   return busyProblem(sentence)
 }
 
-/** Another session has read or published for longer than the wait. */
+/** Returns the problem for a table that another session has read or published for longer than the lock time-out. */
 export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
   const sentence = `${what} is locked by a long query of another session. Try again in a moment.`
   return busyProblem(sentence, { cause })
 }
 
 /**
- * Converts an error of a statement for dependent views to the problem VIEWS_DEPEND with this sentence. Temporary problems, and
- * errors that are not from the server, are not converted to it.
+ * Converts an error of a statement on dependent views to the problem VIEWS_DEPEND with this sentence. Does not convert
+ * temporary problems, or errors that are not from the server.
  */
 export function viewsDepend(
   dialect: SqlDialect,

@@ -23,9 +23,9 @@ const lockWaitSeconds = 30
 const readerWaitSeconds = 5
 
 /**
- * Runs `callback` while no other process can decide a publication. With `NON_TRANSACTIONAL` publication, this function takes the
- * publish lock and first applies the pending decisions of other processes. With `TRANSACTION` publication, the transaction of
- * `callback` takes the lock with `lockLedger`.
+ * Runs `callback` while no other process can decide a publication. With `NON_TRANSACTIONAL` publication, takes the
+ * publish lock and first completes the pending decisions of other processes. With `TRANSACTION` publication, the
+ * transaction of `callback` itself takes the lock by `lockLedger`.
  */
 export async function withPublishLock<Result>(
   dialect: SqlDialect,
@@ -34,7 +34,8 @@ export async function withPublishLock<Result>(
   if (dialect.publication === 'TRANSACTION')
     return withSession(dialect, { role: 'service' }, (session) => callback({ ledger: session, tables: session }))
   return withPublishSessions(dialect, lockWaitSeconds, async (sessions) => {
-    // A transaction that has applied decisions ends first, so that they are committed before `callback` runs in the next one.
+    // If pending decisions were applied, their transaction ends first. So they are committed before `callback` runs in
+    // the next one.
     for (;;) {
       const outcome = await withLedgerLock(dialect, sessions, async () =>
         (await applyDecisions(dialect, sessions)) ? undefined : { result: await callback(sessions) },
@@ -44,7 +45,7 @@ export async function withPublishLock<Result>(
   })
 }
 
-/** Runs `callback` under the publish lock when no publication is pending, in both publication modes. */
+/** Runs `callback` under the publish lock once no publication is pending. Works with both kinds of publication. */
 export const afterPendingPublications = <Result>(
   dialect: SqlDialect,
   callback: (sessions: PublishSessions) => Promise<Result>,
@@ -65,7 +66,10 @@ async function withPublishSessions<Result>(
   return await callback({ ledger, tables })
 }
 
-/** Runs `callback` in a transaction that holds the publish lock. Throws that the warehouse is busy if another process holds it for too long. */
+/**
+ * Runs `callback` in a transaction that holds the publish lock. Throws a retryable problem if another process holds it
+ * for too long.
+ */
 async function withLedgerLock<Result>(
   dialect: SqlDialect,
   { ledger }: PublishSessions,
@@ -77,7 +81,10 @@ async function withLedgerLock<Result>(
   })
 }
 
-/** Writes the decision to the ledger. The commit of the transaction that holds the publish lock is the commit point of the publication. */
+/**
+ * Writes the decision to the ledger (Sluice's table of loads). The transaction also holds the publish lock; its commit
+ * publishes the run.
+ */
 export async function recordDecision(
   dialect: SqlDialect,
   { ledger }: PublishSessions,
@@ -86,7 +93,10 @@ export async function recordDecision(
   await writeEntry(dialect, ledger, 'decisions', randomUUID(), decision)
 }
 
-/** Applies the pending decisions of this and other processes, under the publish lock. Returns the replaced tables under their hidden names. */
+/**
+ * Applies the pending decisions of this and other processes under the publish lock. Returns the replaced tables under
+ * their hidden names.
+ */
 export async function lockAndApplyDecisions(dialect: SqlDialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
   return withPublishSessions(
     dialect,
@@ -95,14 +105,17 @@ export async function lockAndApplyDecisions(dialect: SqlDialect, seconds = lockW
   )
 }
 
-/** Runs `callback` in one transaction if the server supports transactional DDL. */
+/** Runs `callback`, in one transaction if the server has transactional DDL. */
 export const inTransactionIfSupported = (
   dialect: SqlDialect,
   session: SqlSession,
   callback: () => Promise<void>,
 ): Promise<void> => (dialect.publication === 'TRANSACTION' ? session.transaction(callback) : callback())
 
-/** Applies pending decisions, so that the caller sees complete publications. Does nothing if readers or another publisher block them. */
+/**
+ * Completes pending decisions, so that the caller sees no half-published run. Does nothing if readers or another
+ * publisher block it.
+ */
 export async function recoverPending(dialect: SqlDialect, session: SqlSession): Promise<void> {
   if (dialect.publication !== 'NON_TRANSACTIONAL' || (await countEntries(dialect, session, 'decisions')) === 0) return
   await lockAndApplyDecisions(dialect, readerWaitSeconds).catch((error: unknown) => {
@@ -110,7 +123,10 @@ export async function recoverPending(dialect: SqlDialect, session: SqlSession): 
   })
 }
 
-/** Runs `callback`, and once more if a table is missing, because a decision that is being applied renames tables. */
+/**
+ * Runs `callback`, and a second time if a table is missing, because another process may be renaming tables to apply a
+ * decision.
+ */
 export async function retryOnMissingTable<Result>(
   dialect: SqlDialect,
   callback: () => Promise<Result>,
@@ -125,8 +141,8 @@ export async function retryOnMissingTable<Result>(
 }
 
 /**
- * Drops the replaced tables that this process renamed. A sweep drops those of other processes later, because the last rename of
- * another process may still be running.
+ * Drops the replaced tables that this process renamed. Those that other processes renamed are left to a maintenance
+ * sweep, because the last rename may still be running.
  */
 export async function dropRetiredTables(dialect: SqlDialect, tables: readonly TablePlace[]): Promise<void> {
   if (tables.length === 0) return
@@ -136,34 +152,43 @@ export async function dropRetiredTables(dialect: SqlDialect, tables: readonly Ta
 }
 
 /**
- * A write-ahead record of a publication, for servers without transactional DDL: the DDL steps and the ledger changes that belong to
- * them. Every step is idempotent, so any process can apply the decision, from the start or after a crash.
+ * A write-ahead record of a publication, for servers without transactional DDL: the DDL steps and their ledger changes.
+ * Every step is idempotent, so any process can apply the decision from its start, even after a crash.
  */
 export interface PublicationDecision {
   steps: DecisionStep[]
-  /** Metadata to store for the relations at these places. If the `id` is known, it was stored together with the decision. */
+  /** Metadata to store for these relations. If `id` is known, the metadata was stored together with the decision. */
   marks: { place: TablePlace; id?: string; mark: RelationMark }[]
-  /** The ids of replaced relations; their metadata is deleted. */
+  /** The object ids of replaced relations. Their metadata is deleted. */
   forgotten: string[]
   run?: { run: string; attempt: number; tables: PublishedTable[] }
 }
 
 export type DecisionStep =
-  /** Renames the replaced table `to` to the hidden name `aside`, and the staging table `from` to `to`. Without `aside`, `to` is a new table. */
+  /**
+   * Renames the replaced table `to` to the hidden name `aside`, then the staging table `from` to `to`. Without `aside`,
+   * `to` is a new table.
+   */
   | { kind: 'SWAP'; schema: string; from: string; to: string; aside?: string }
   | { kind: 'DROP'; place: TablePlace; id: string; view: boolean }
-  /** Creates or changes a view. With `kept`, the old view stays if the server rejects the query, and the decision does not fail. */
+  /**
+   * Creates or changes a view. With `kept`, the old view stays if the server rejects the query, and the decision does
+   * not fail.
+   */
   | { kind: 'VIEW'; place: TablePlace; query: string; kept?: true }
 
-/** The sessions of the process that holds the publish lock. */
+/** The two sessions of the process that holds the publish lock. */
 export interface PublishSessions {
-  /** The session that holds the publish lock in its transaction. It reads and writes the ledger. */
+  /** The session that holds the publish lock in its open transaction. It reads and writes the ledger. */
   ledger: SqlSession
-  /** A second session outside that transaction: for DDL and catalogue queries. */
+  /** A session outside that transaction, for DDL and catalogue queries. */
   tables: SqlSession
 }
 
-/** Applies all pending decisions. The caller holds the publish lock. Returns the replaced tables under their hidden names; undefined if no decision was pending. */
+/**
+ * Applies all pending decisions. The caller must hold the publish lock. Returns the replaced tables under their hidden
+ * names, or undefined if no decision was pending.
+ */
 async function applyDecisions(dialect: SqlDialect, sessions: PublishSessions): Promise<TablePlace[] | undefined> {
   const { ledger, tables } = sessions
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>
@@ -185,8 +210,9 @@ async function applyDecisions(dialect: SqlDialect, sessions: PublishSessions): P
 }
 
 /**
- * Applies the steps in order and returns the replaced tables that it renamed. Returns undefined if a step is impossible because
- * someone dropped its table or took its target name; the caller then discards the decision, and the run can be published again.
+ * Applies the steps in order and returns the replaced tables that it renamed. Returns undefined if a step is impossible
+ * because someone dropped its table or took its target name. The caller then discards the decision, and the run can be
+ * published again.
  */
 async function applySteps(
   dialect: SqlDialect,
@@ -202,7 +228,7 @@ async function applySteps(
   return replacedTables
 }
 
-/** Applies one step, unless an earlier process has already done so. Returns as `applySteps` does. */
+/** Applies one step, unless another process has already applied it. Same result as `applySteps`. */
 async function applyStep(
   dialect: SqlDialect,
   { ledger, tables }: PublishSessions,
@@ -228,7 +254,8 @@ async function applyStep(
     const resultIfRejected = step.kept ? [] : undefined
     if (existing?.kind === 'TABLE') return resultIfRejected
     try {
-      // The decision of an older version may contain a query that this version rejects. The other steps are still applied.
+      // The decision of an older version may contain a query that this version rejects. The other steps are still
+      // applied.
       await runStatements(existing ? changes.changeView!(place, step.query) : changes.createView(place, step.query))
       return []
     } catch (error) {
@@ -252,7 +279,9 @@ async function applyStep(
   return existing ? [{ schema: step.schema, name: step.aside! }] : []
 }
 
-/** Reports a statement time-out as a table in use, because some servers have no separate lock time-out. */
+/**
+ * Converts a statement time-out to the problem of a table in use, because some servers have no separate lock time-out.
+ */
 async function timeoutAsBusy(dialect: SqlDialect, what: string, callback: () => Promise<void>): Promise<void> {
   try {
     await callback()

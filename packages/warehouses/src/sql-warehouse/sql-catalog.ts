@@ -33,8 +33,8 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
       await withService(`"${schema}"`, async (session) => {
         const isTransactional = dialect.publication !== 'NON_TRANSACTIONAL'
         if (isTransactional && (await listSchemas(dialect, session)).includes(schema)) return
-        // Creates the schema and its grants atomically if the server supports it: later calls do not check an existing schema,
-        // unless it may lack them.
+        // Creates the schema and its grants atomically, if the server can. Otherwise a crash could leave a schema
+        // without grants, and later calls check an existing schema only if its grants may be missing.
         await inTransactionIfSupported(dialect, session, async () => {
           for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
         })
@@ -79,7 +79,7 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
   }
 }
 
-/** Returns the tables at these places. Skips places without a table. */
+/** Returns the tables with these names. Skips names without a table. */
 async function findTables(
   dialect: SqlDialect,
   session: SqlSession,

@@ -45,7 +45,7 @@ import {
 import { randomUUID } from 'node:crypto'
 import { dropMark } from './ledger.ts'
 
-/** The maximum number of rows of one batch from the server. */
+/** The maximum number of rows in one batch from the server. */
 const batchRows = 2_000
 
 export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {
@@ -58,7 +58,8 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
     },
     async *queryPages(request, pageRows, signal) {
       using _slot = await acquireQuery('pushes', slotKey, signal)
-      // Prepares the warehouse on its first use, and translates errors of that. The generator translates its own errors.
+      // Prepares the warehouse on its first use and translates errors of that step. The generator translates its own
+      // errors.
       await run('the warehouse', async () => {})
       yield* queryPages(dialect, request, pageRows, signal)
     },
@@ -67,7 +68,8 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
       const place = placeOf(schema, table)
       return run(quotePlace(place), () => readTable(dialect, place, page, limits))
     },
-    findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(dialect, request, preferred)),
+    findAmbiguousTable: (request, preferredCount) =>
+      run('the warehouse', () => ambiguousTable(dialect, request, preferredCount)),
     async explain(request, signal) {
       using _slot = await acquireQuery('queries', slotKey, signal)
       return await run('the warehouse', () => readQueryPlan(dialect, request, signal))
@@ -76,8 +78,8 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
 }
 
 /**
- * Rewrites a user's query in the server's syntax. `literals` inserts the values into the text, for a text that is stored or run by
- * another user. `substitutes` replaces tables by others.
+ * Rewrites a user's query to the server's syntax. With `literals`, the values become part of the SQL, for a query that
+ * is stored or that another user runs. `substitutes` replaces tables by others.
  */
 export async function prepareQuery(
   dialect: SqlDialect,
@@ -104,7 +106,7 @@ export async function prepareQuery(
   return { ...resolved, text: trimStatementEnd(text) }
 }
 
-/** Returns the rows of a query within its limits of rows, bytes and seconds. */
+/** Runs a user's query and returns its rows within the limits of rows, bytes and seconds. */
 async function runUserQuery(dialect: SqlDialect, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
   const { limits, values = [], schemas = [] } = userQuery
@@ -133,7 +135,7 @@ interface QueryWindow {
   limits: { rows: number; bytes: number }
 }
 
-/** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
+/** Returns at most `limits.rows` rows, or as many as fit into `limits.bytes`. The remaining rows are not fetched. */
 export async function readRows(
   session: SqlSession,
   { text, values, offset, limits }: QueryWindow,
@@ -163,7 +165,7 @@ export async function readRows(
   return { columns, rows, truncated: false, more: false }
 }
 
-/** Returns the approximate size of the row as JSON. */
+/** Returns the approximate size of the row as JSON, in bytes. */
 function approximateBytes(row: readonly RowCell[]): number {
   const bracketBytes = 2
   return row.reduce((bytes: number, cell) => {
@@ -172,7 +174,7 @@ function approximateBytes(row: readonly RowCell[]): number {
   }, bracketBytes)
 }
 
-/** Returns the columns of a result with unique names; their labels keep the original names. */
+/** Returns the result columns with unique names. Their labels keep the original, perhaps repeated names. */
 export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[] {
   const names = uniqueNames(columns.map(({ name }) => name))
   return columns.map(({ name, dataType, precision, scale }, index) => ({
@@ -185,7 +187,7 @@ export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[]
   }))
 }
 
-/** See `QueryRunner.readTable`: reads in the order of the key, or in the server's order if the table has no key. */
+/** See `QueryRunner.readTable`. Reads in the order of the key, or in the server's order if the table has no key. */
 async function readTable(
   dialect: SqlDialect,
   place: TablePlace,
@@ -218,7 +220,7 @@ async function readTable(
   return { columns, rows: tablePage.rows.map((row) => parseJsonColumns(row, columns)), truncated: tablePage.truncated }
 }
 
-/** See `QueryRunner.exportRows`. The server sends cells in batches, and this process writes them as text. */
+/** See `QueryRunner.exportRows`. The server sends values in batches, and this process formats them as text. */
 async function exportRows(
   dialect: SqlDialect,
   source: ExportSource,
@@ -243,7 +245,7 @@ async function exportRows(
       const session = opening.use(await dialect.open({ role: 'read', schemas, signal, seconds }))
       const read = session.read(text, [], { rows: batchRows, bytes: () => defaultQueryBytes })
       const batches = read[Symbol.asyncIterator]()
-      // Errors before the first row are thrown here, so that the caller can still answer with a problem.
+      // Errors before the first row are thrown here, so that the API can still respond with an error status.
       const first = await batches.next()
       return { columns, batches, first, session: opening.move() }
     })
@@ -289,7 +291,7 @@ async function readTableSource(
   }
 }
 
-/** Converts JSON columns that are stored as text. */
+/** Parses the values of JSON columns that the server stores as text. */
 const parseJsonColumns = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
   row.map((cell, index) =>
     columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? parseJsonCell(cell) : cell,
@@ -299,14 +301,14 @@ const parseJsonColumns = (row: RowCell[], columns: readonly WarehouseColumn[]): 
 async function ambiguousTable(
   dialect: SqlDialect,
   userQuery: UserQuery,
-  preferred: number,
+  preferredCount: number,
 ): Promise<AmbiguousTable | undefined> {
   const schemas = userQuery.schemas ?? []
   const { bare } = await prepareQuery(dialect, userQuery)
   const relations = await withSession(dialect, { role: 'service' }, (session) =>
     listRelations(dialect, session, schemas),
   )
-  return findAmbiguousTable(bare, relations, schemas, preferred)
+  return findAmbiguousTable(bare, relations, schemas, preferredCount)
 }
 
 /** See `QueryRunner.explain`. */
@@ -333,12 +335,18 @@ async function readQueryPlan(dialect: SqlDialect, userQuery: UserQuery, signal: 
   }
 }
 
-/** The column with the position of each row in the order of the query. */
+/** The name of the column with each row's position in the query's order. */
 const orderColumn = 'n'
-/** Seconds after which a sweep may drop the stored result: the time that the slowest reader may need for all pages. */
+/**
+ * Seconds after which a maintenance sweep may drop a stored result: the time that the slowest reader may take for all
+ * pages.
+ */
 const pageReaderSeconds = 14_400
 
-/** See `QueryRunner.queryPages`. A hidden table stores the result, so all pages agree and readers do not block loads. */
+/**
+ * See `QueryRunner.queryPages`. A hidden table stores the result, so all pages show the same result and readers do not
+ * block loads.
+ */
 async function* queryPages(
   dialect: SqlDialect,
   userQuery: UserQuery,
@@ -348,7 +356,7 @@ async function* queryPages(
   const { schemas = [] } = userQuery
   const { seconds, ...limits } = resolvePageLimits(pageRows, userQuery.limits)
   const service = { role: 'service' } as const
-  /** Set before the table is created: a failed request may have created it. */
+  /** Set before the table is created, because even a failed request may have created it. */
   let createdTable: TablePlace | undefined
   let createdId: string | undefined
   try {
@@ -364,7 +372,7 @@ async function* queryPages(
       return { text: preparedText, columns: await readColumns(dialect, preparedText, { schemas, signal, seconds }) }
     })
     const names = columns.map((_column, index) => `c${index + 1}`)
-    // The table may not preserve the order of the query, so it also stores the position of each row.
+    // The table may not preserve the query's order, so it also stores each row's position.
     const numberedText = dialect.numberRows?.(text, columns)
     const resultColumns = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
     if (numberedText !== undefined)
@@ -395,7 +403,7 @@ async function* queryPages(
   }
 }
 
-/** Returns the columns of a query, read as role `read`. Throws QUERY_FAILED for a query without columns. */
+/** Returns the result columns of a query, which runs as role `read`. Throws QUERY_FAILED if it has no columns. */
 export async function readColumns(
   dialect: SqlDialect,
   text: string,
@@ -420,7 +428,10 @@ interface PagedResult {
   limits: Omit<ReturnType<typeof resolvePageLimits>, 'seconds'>
 }
 
-/** Yields the rows page by page, after `offset` rows and up to `rows` in total. Throws if a page has too many bytes. */
+/**
+ * Yields the rows in pages: skips `offset` rows and yields up to `rows` in total. Throws if a page exceeds the byte
+ * limit.
+ */
 async function* pagesOf(
   dialect: SqlDialect,
   { text, columns, limits: { pageRows: size, rows, offset, bytes } }: PagedResult,
@@ -432,7 +443,7 @@ async function* pagesOf(
   let rowsToSkip = offset
   let page: RowCell[][] = []
   const currentPage = (more: boolean): QueryRows => ({ columns: resultColumnList, rows: page, truncated: false, more })
-  /** The approximate bytes of the page. */
+  /** The approximate size of the buffered page in bytes. */
   let bufferedBytes = 0
   for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {
     const bytesPerRow = read.bytes / Math.max(1, read.rows.length)

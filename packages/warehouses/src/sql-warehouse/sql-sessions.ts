@@ -6,25 +6,28 @@ import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { checkName, quotePlace, withSession } from './table-shape.ts'
 
 /**
- * The sessions on one client's part of a server. All modules of the client's warehouse share this object. The first use
- * creates or repairs the client's part.
+ * Sessions on one organisation's part of a server. All modules of the organisation's warehouse share this object. The
+ * first use creates or repairs the organisation's schemas and users.
  */
 export interface SqlSessions {
   readonly dialect: SqlDialect
-  /** Runs work in the warehouse. `qualifiedName` is the subject of the sentence if the server reports an error. */
+  /**
+   * Runs `callback` and translates errors of the server. `qualifiedName` is the table or view that the error message
+   * names.
+   */
   run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
-  /** Runs work in a session of role `service`, after applying pending publications of dead workers. */
+  /** Runs `callback` in a session of role `service`, after completing pending publications of dead workers. */
   withService<T>(qualifiedName: string, callback: (session: SqlSession) => Promise<T>): Promise<T>
   /** Like `withService`, for one table or view. */
   atPlace<T>(schema: string, table: string, work: (session: SqlSession, place: TablePlace) => Promise<T>): Promise<T>
-  /** Throws if the warehouse does not allow the names. */
+  /** Returns the place of a table or view. Throws if the warehouse does not allow its names. */
   placeOf(schema: string, table: string): TablePlace
 }
 
 export function sqlSessions(dialect: SqlDialect): SqlSessions {
   let provisioned: Promise<void> | undefined
 
-  /** Runs once per process; repeated after a failure. */
+  /** Provisions the warehouse once per process. After a failure, the next call tries again. */
   const ensureProvisioned = (): Promise<void> =>
     (provisioned ??= provisionWithLedger(dialect).catch((error: unknown) => {
       provisioned = undefined

@@ -1,14 +1,17 @@
-/** A value bound to a statement. Numbers are integers. */
+/** A value bound to a statement. Numbers must be integers. */
 export type BoundValue = string | number | boolean | null
 
-/** A statement with bound values, independent of the server's placeholder syntax. */
+/** A SQL statement with bound values, independent of the server's placeholder syntax. */
 export interface SqlStatement {
-  /** The texts before, between and after the values: one more than there are values. */
+  /** The SQL before, between and after the values: always one text more than values. */
   texts: readonly string[]
   values: readonly BoundValue[]
 }
 
-/** A part of a statement that is not bound: a quoted name, a type, or a list of them. The caller ensures that it is safe SQL. */
+/**
+ * A part of a statement that is inserted as SQL instead of bound: a quoted name, a type, or a list of these. The caller
+ * ensures that it is safe.
+ */
 export class SqlFragment {
   readonly text: string
 
@@ -21,7 +24,7 @@ export const sqlFragment = (text: string): SqlFragment => new SqlFragment(text)
 
 export const sqlList = (texts: readonly string[], between = ', '): SqlFragment => new SqlFragment(texts.join(between))
 
-/** Builds a statement. The text of an `SqlFragment` becomes part of the statement, and every other value is bound. */
+/** Template tag that builds a statement. An `SqlFragment` becomes part of the SQL; every other value is bound. */
 export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragment | BoundValue)[]): SqlStatement {
   const texts = [strings[0]!]
   const values: BoundValue[] = []
@@ -36,9 +39,9 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragme
   return { texts, values }
 }
 
-/** A statement that needs no values. */
+/** Returns a statement without values. */
 export const plainSql = (text: string): SqlStatement => ({ texts: [text], values: [] })
 
-/** Returns the text, with the server's placeholder for each value, counted from 1. */
+/** Returns the statement's SQL with a placeholder of the server for each value. Placeholders are numbered from 1. */
 export const formatStatement = ({ texts }: SqlStatement, placeholder: (number: number) => string): string =>
   texts.reduce((text, next, index) => `${text}${placeholder(index)}${next}`)

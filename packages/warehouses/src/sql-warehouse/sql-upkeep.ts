@@ -6,11 +6,13 @@ import type { SqlSessions } from './sql-sessions.ts'
 import { isHidden, isHiddenSchema, isRetired, withSession } from './table-shape.ts'
 
 export function sqlUpkeep({ dialect, run, withService }: SqlSessions): WarehouseMaintenance {
-  /** Relations without metadata, which another process may be creating, with the time of the first sweep that found each. */
+  /**
+   * Relations without metadata, which another process may be creating, with the time at which a sweep first found each.
+   */
   const undecided = new Map<string, number>()
   return {
     check: () => withService('the warehouse', async (session) => void (await dialect.catalogue.schemas(session))),
-    // Always 0: sessions are opened on demand, and none stays open.
+    // Always 0: sessions open on demand and close after use.
     countConnections: () => 0,
     sweepStaging: (alive) => run('the warehouse', () => sweepStaging(dialect, alive, undecided)),
     pruneLedger: (keepDays) => withService('the ledger', (session) => pruneRuns(dialect, session, keepDays)),
@@ -18,16 +20,23 @@ export function sqlUpkeep({ dialect, run, withService }: SqlSessions): Warehouse
   }
 }
 
-/** Milliseconds before a relation without metadata counts as left over: longer than a process needs to write its metadata. */
+/**
+ * Milliseconds after which a relation without metadata counts as left over. This is longer than a process needs to
+ * write the metadata.
+ */
 const unmarkedGraceMs = 600_000
-/** Seconds that a sweep waits for readers of a table that it drops. Loads may wait for the sweep. */
+/**
+ * Seconds that a sweep waits for readers of a table that it drops. It is short, because loads may wait for the sweep.
+ */
 const dropWaitSeconds = 60
 
 /**
- * Drops hidden tables and schemas of dead runs, and expired temporary relations. It lists them first and reads the live runs
- * second, because a run is registered before its tables exist. A relation without metadata, or an empty schema, may belong to a
- * running process or be a replaced table: it is recorded in `undecided` and dropped by a later sweep. Metadata is deleted only if its
- * relation exists nowhere, because a hidden table may have been published in the meantime.
+ * Drops hidden tables and schemas of dead runs, and expired temporary relations. Lists them first and the live runs
+ * second: a run is registered before its tables exist, so nothing of a live run is dropped.
+ *
+ * A relation without metadata, or an empty schema, may belong to a running process or be a replaced table. So it is
+ * only recorded in `undecided`, and a later sweep drops it. Metadata is deleted only if its relation exists nowhere,
+ * because a hidden table may have been published in the meantime.
  */
 async function sweepStaging(
   dialect: SqlDialect,
@@ -39,7 +48,7 @@ async function sweepStaging(
     const marks = await readMarks(dialect, ledger)
     const liveRuns = await alive()
     const undecidedNow = new Map<string, number>()
-    /** Whether something was found without metadata for a long time. Remembers when it was found first. */
+    /** True if the relation has had no metadata for `unmarkedGraceMs`. Records when it was first found. */
     const isLeftover = (found: string) => {
       const firstFoundAt = undecided.get(found) ?? Date.now()
       undecidedNow.set(found, firstFoundAt)
@@ -86,8 +95,8 @@ async function dropEmptySchemas(
 }
 
 /**
- * Deletes the marks of relations that are gone; returns the number of staging tables among them. Excludes marks that were added
- * after the listing.
+ * Deletes the metadata of relations that no longer exist. Returns the number of staging tables among them. Keeps
+ * metadata that was added after the listing.
  */
 async function dropStaleMarks(
   dialect: SqlDialect,

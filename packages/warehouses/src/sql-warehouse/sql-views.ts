@@ -34,7 +34,7 @@ import {
   withSession,
 } from './table-shape.ts'
 
-/** The time limit in seconds for filling a view. */
+/** The time limit for filling a view, in seconds. */
 const refreshTimeoutSeconds = 7_200
 
 const isAt = (one: TablePlace, other: TablePlace): boolean => one.schema === other.schema && one.name === other.name
@@ -70,7 +70,7 @@ export function sqlViews({ dialect, run, withService, placeOf, atPlace }: SqlSes
   }
 }
 
-/** Creates or replaces a view, and drops it at its old place. Returns the tables that it reads. */
+/** Creates or replaces a view and drops it under its previous name. Returns the tables that the view reads. */
 async function defineView(
   dialect: SqlDialect,
   view: ViewDefinition,
@@ -132,7 +132,7 @@ function markOf(
   }
 }
 
-/** Returns the managed views at these places, each once. Skips other relations. */
+/** Returns the managed views with these names, without duplicates. Skips other relations. */
 async function findViewsAt(
   dialect: SqlDialect,
   session: SqlSession,
@@ -146,7 +146,10 @@ async function findViewsAt(
   return [...viewShapes.values()]
 }
 
-/** Throws VIEW_READS_ITSELF if the view would read itself. `managedViews` are all managed views; `reads` is what its new query reads. */
+/**
+ * Throws VIEW_READS_ITSELF if the view would read itself, directly or through other views. `managedViews` are all
+ * managed views; `reads` are the tables and views in its new query.
+ */
 function assertNoCycle(managedViews: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
   const visited = new Set<ManagedView>()
   const reaches = (place: TablePlace): boolean => {
@@ -179,7 +182,7 @@ async function findView(
   }
 }
 
-/** Fills a new table; readers use the old rows until it is complete. */
+/** Fills a new table with the view's rows and swaps it in. Readers see the old rows until then. */
 async function refreshView(
   dialect: SqlDialect,
   place: TablePlace,
@@ -215,7 +218,7 @@ async function refreshView(
   }
 }
 
-/** Drops a view; does nothing for another relation. Throws VIEWS_DEPEND if a view reads it. */
+/** Drops a view. Does nothing if the relation is not a view. Throws VIEWS_DEPEND if another view reads it. */
 async function dropView(dialect: SqlDialect, place: TablePlace): Promise<void> {
   await withPublishLock(dialect, async ({ tables, ledger }) => {
     const shape = await readShape(dialect, tables, place)
@@ -225,7 +228,7 @@ async function dropView(dialect: SqlDialect, place: TablePlace): Promise<void> {
   })
 }
 
-/** Throws VIEWS_DEPEND while a view reads it. */
+/** Throws VIEWS_DEPEND if a view reads the table or view. */
 export async function assertUnread(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<void> {
   const readers = (await listManagedViews(dialect, session))
     .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
@@ -238,7 +241,7 @@ export async function assertUnread(dialect: SqlDialect, session: SqlSession, pla
     )
 }
 
-/** Lists the views that an operator created; the ledger has no entry for them. */
+/** Lists the views that an operator created by hand. The ledger (Sluice's table of loads) has no entry for them. */
 async function listUnmanagedViews(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<string[]> {
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []

@@ -8,8 +8,8 @@ import { sqlUpkeep } from './sql-upkeep.ts'
 import { sqlViews } from './sql-views.ts'
 
 /**
- * Returns the warehouse on a client's part of a server. `dialect` generates the server's SQL. The first use creates or
- * repairs the client's part.
+ * Opens an organisation's warehouse on a SQL server. `dialect` generates the server's SQL. The first use creates or
+ * repairs the organisation's schemas and users.
  */
 export function openSqlWarehouse(dialect: SqlDialect): Warehouse {
   const sessions = sqlSessions(dialect)

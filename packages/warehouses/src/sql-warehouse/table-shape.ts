@@ -12,46 +12,48 @@ export interface ShapeColumn extends CatalogColumn {
   label: string
   dataType: DataType
   primaryKey: boolean
-  /** True if an earlier load contained the column and the last one did not. */
+  /** True if an earlier load had the column and the last load did not. */
   deleted?: boolean
   /** The form in which the source prints all values. */
   printedForm?: string
 }
 
-/** A table or view as the server's catalogue describes it, with the ledger's metadata. */
+/** A table or view from the server's catalogue, together with the ledger's metadata. */
 export interface TableShape extends CatalogRelation {
   mark: RelationMark | undefined
   columns: ShapeColumn[]
 }
 
-/** Prefixes of relations that only the service sees: tables in the client's schemas, and schemas. */
+/**
+ * Name prefixes of hidden relations and schemas, which users do not see. The tables are in the organisation's schemas.
+ */
 const hiddenTablePrefix = 'sluice~'
 const hiddenSchemaPrefix = 'sluice-'
 
 export const isHidden = (name: string): boolean => name.startsWith(hiddenTablePrefix)
 export const isHiddenSchema = (name: string): boolean => name.startsWith(hiddenSchemaPrefix)
 
-/** Returns a hidden name, always the same for the same parts. */
+/** Returns a hidden table name. The same parts always give the same name. */
 export function hiddenName(kind: string, ...parts: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 24)
   return `${hiddenTablePrefix}${kind}_${hash}`
 }
 
-/** Returns the name of a table that a publication replaced. */
+/** Returns the hidden name for a table that a publication replaced. */
 export const retiredTableName = (id: string, run: string): string => hiddenName('old', id, run)
 export const isRetired = (name: string): boolean => name.startsWith(`${hiddenTablePrefix}old_`)
 
-/** Returns a hidden schema name, always the same for the same parts. */
+/** Returns a hidden schema name. The same parts always give the same name. */
 export const hiddenSchemaName = (kind: string, ...parts: readonly unknown[]): string =>
   hiddenName(kind, ...parts).replace(hiddenTablePrefix, hiddenSchemaPrefix)
 
-/** Returns the key of a place for maps. */
+/** Returns a map key for a table or view. */
 export const placeKey = ({ schema, name }: TablePlace): string => JSON.stringify([schema, name])
 
-/** Formats a place for messages. */
+/** Formats the name of a table or view for messages. */
 export const quotePlace = ({ schema, name }: TablePlace): string => `"${schema}"."${name}"`
 
-/** Runs one operation on one connection. */
+/** Opens a session, runs `callback` and closes the session. */
 export async function withSession<Result>(
   dialect: SqlDialect,
   opening: SessionOptions,
@@ -70,7 +72,7 @@ export async function findRelation(
   return relations.find(({ schema, name }) => schema === place.schema && name === place.name)
 }
 
-/** Reads a table or view with its columns and its mark; undefined if it does not exist. */
+/** Reads a table or view with its columns and its ledger metadata. Returns undefined if it does not exist. */
 export async function readShape(
   dialect: SqlDialect,
   session: SqlSession,
@@ -81,8 +83,8 @@ export async function readShape(
 }
 
 /**
- * Returns a relation with its columns and its mark, which is the data that the ledger stores about the relation. Reads the mark
- * if the caller does not pass the marks that it has read.
+ * Returns a relation with its columns and its ledger metadata. Pass the metadata if it has already been read; otherwise
+ * this function reads it.
  */
 export async function shapeOf(
   dialect: SqlDialect,
@@ -117,10 +119,10 @@ export const describeColumn = ({ types }: SqlDialect, column: ShapeColumn): Ware
   ...(column.printedForm !== undefined && { printedForm: column.printedForm }),
 })
 
-/** Maps a table to its substitute, by `placeKey`. */
+/** Substitute tables by `placeKey` of the table that they replace. */
 export type TableSubstitutes = ReadonlyMap<string, TablePlace>
 
-/** Returns the table. The load counted the rows. */
+/** Describes a table for the API. The row count is the one that the load recorded. */
 export async function describeTable(
   dialect: SqlDialect,
   session: SqlSession,
@@ -138,7 +140,7 @@ export async function describeTable(
   }
 }
 
-/** Lists the client's own schemas, sorted by name. */
+/** Lists the organisation's schemas without Sluice's hidden ones, sorted by name. */
 export async function listSchemas({ catalogue }: SqlDialect, session: SqlSession): Promise<string[]> {
   return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
 }
@@ -166,7 +168,10 @@ export function checkName({ names }: SqlDialect, kind: 'schema' | 'table' | 'col
   names.check(kind, name)
 }
 
-/** Creates an empty table that role `load` may fill, and returns its id. Drops a table of this name from an earlier attempt first. */
+/**
+ * Creates an empty table that role `load` may fill, and returns its object id. First drops a table of this name from an
+ * earlier attempt.
+ */
 export async function createFillableTable(
   dialect: SqlDialect,
   session: SqlSession,

@@ -2,9 +2,9 @@ import type { SqlToken } from '../sql-text/sql-tokens.ts'
 import { tsqlTokens } from '../tsql/statements/tokens.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
-/** Keywords before a table name in a T-SQL query. */
+/** Keywords that precede a table name in a T-SQL query. */
 const tableNameKeywords = new Set(['from', 'join', 'apply'])
-/** Words that end the list of tables. */
+/** Words that end the list of tables after FROM. */
 const tableListTerminators = new Set([
   'where',
   'group',
@@ -18,21 +18,22 @@ const tableListTerminators = new Set([
   'values',
 ])
 
-/** The state of one level of parentheses. */
+/** The parser's state for one level of parentheses. */
 interface QueryLevel {
-  /** False for an expression: in TRIM(x FROM y), FROM is not followed by a table. */
+  /** False for an expression. In TRIM(x FROM y), for example, no table follows FROM. */
   isQuery: boolean
-  /** Whether the list of tables after FROM has not ended, so that another table follows a comma. */
+  /** True while the list of tables after FROM continues, so that a table name follows each comma. */
   isInTableList: boolean
-  /** Whether the next token names a table or opens a parenthesis. */
+  /** True if the next token must be a table name or an opening parenthesis. */
   expectsTable: boolean
 }
 
 /**
- * Throws SQL_NOT_ALLOWED for a query with a table or function of a schema that does not begin with `prefix`. All clients share
- * the pool, and the service, which can read the data of all clients, creates a view of the text. This is an allow list, because a
- * deny list cannot cover every spelling that the server accepts for a name. The server resolves unqualified names: none of them
- * refers to a client's table.
+ * Throws SQL_NOT_ALLOWED if the query names a table or function with a schema that does not start with `prefix`. All
+ * organisations share the Synapse pool, and the view is created by Sluice's user, which can read all their data.
+ *
+ * This is an allow list, because a deny list cannot cover every spelling that the server accepts for a name.
+ * Unqualified names need no check: none of them refers to an organisation's table.
  */
 export function assertOwnNames(query: string, prefix: string): void {
   const tokens = tsqlTokens(query)
@@ -43,16 +44,17 @@ export function assertOwnNames(query: string, prefix: string): void {
     const { expectsTable } = level
     level.expectsTable = false
     if (token.kind === 'sign') {
-      // The server may ignore any other character and read the parts around it as one name.
+      // The server may ignore any other character and read the parts around it as a single name.
       if (!/[!-~]/.test(token.text) || (expectsTable && token.text !== '(')) throw otherDatabase(token)
-      // In place of a table, parentheses contain joined tables or a query; elsewhere an expression, until a SELECT makes it a query.
+      // In place of a table, parentheses contain joined tables or a query. Elsewhere they contain an expression, unless
+      // a SELECT makes it a query.
       if (token.text === '(') levels.push({ isQuery: expectsTable, isInTableList: expectsTable, expectsTable })
       if (token.text === ')' && levels.length > 1) levels.pop()
       if (token.text === ',') level.expectsTable = level.isInTableList
       continue
     }
     const word = token.kind === 'word' ? token.text.toLowerCase() : ''
-    // WITHIN GROUP is part of an expression.
+    // WITHIN GROUP is part of an expression, so its GROUP does not end the list of tables.
     if (tableListTerminators.has(word) && tokens[index - 1]?.text.toLowerCase() !== 'within')
       level.isInTableList = false
     if (word === 'select') level.isQuery = true
@@ -70,7 +72,7 @@ export function assertOwnNames(query: string, prefix: string): void {
   }
 }
 
-/** Returns the number of tokens of a dotted name. Repeated points, as in `a..b`, are part of the name. */
+/** Returns the number of tokens of a dotted name. Repeated dots, as in `a..b`, belong to the name. */
 function chainAt(tokens: readonly SqlToken[], from: number): number {
   let end = from + 1
   while (tokens[end]?.kind === 'sign' && tokens[end]!.text === '.') {

@@ -10,10 +10,10 @@ import { sql } from '../sql-warehouse/sql-statement.ts'
 import { catalogueOf } from '../tsql/tsql-catalog.ts'
 import { withConnection } from '../tsql/provision.ts'
 
-/** Longer than any name that users can choose. */
+/** The name of the column with row positions. It is longer than any name that users can choose. */
 const rowPlace = quoteIdentifier('place'.padEnd(64, '~'))
 
-/** Returns the dialect for one client's part of a dedicated SQL pool of Azure Synapse. */
+/** Returns the SQL dialect for one organisation's schemas in a dedicated SQL pool of Azure Synapse. */
 export function synapseDialect(access: ClientAccess): SqlDialect {
   const shared = tsqlDialect(access, synapseChangesOf)
   return {
@@ -24,7 +24,7 @@ export function synapseDialect(access: ClientAccess): SqlDialect {
       await shared.provision()
       await assertSnapshotIsolation(access)
     },
-    // The server has no OFFSET.
+    // Synapse has no OFFSET, so rows are numbered.
     page(place, columns, { limit, offset, order }) {
       const list = columns.map(quoteIdentifier).join(', ')
       const numberedRows = `select ${list}, row_number() over (order by ${orderText(order)}) as ${rowPlace} from ${shared.names.place(place)}`
@@ -41,7 +41,9 @@ export function synapseDialect(access: ClientAccess): SqlDialect {
 
 export const openSynapseWarehouse = (access: ClientAccess): Warehouse => openSqlWarehouse(synapseDialect(access))
 
-/** Works as for SQL Server, except for queries over the 60 distribution databases. */
+/**
+ * Returns the catalogue queries. They equal those of SQL Server, except for queries of the 60 distribution databases.
+ */
 function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
   return {
     ...catalogueOf(database),
@@ -60,8 +62,8 @@ function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
 }
 
 /**
- * Throws unless the pool has snapshot isolation, with which queries read the last committed rows. Without it they read uncommitted rows:
- * readers of the ledger would see partial writes, and readers of tables would see partial transformations.
+ * Throws unless the pool has snapshot isolation, with which queries read committed rows. Without it, they would read
+ * uncommitted rows: partial ledger entries and partial transformations.
  */
 async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
   const isolated = await withConnection(logins.service, (_run, queryScalar) =>

@@ -1,9 +1,9 @@
 import { type ClientAccess, type RoleCredentials, type DatabaseLogin, tsqlAccess } from '../tsql/tsql-settings.ts'
 
 /**
- * Parses an operator's URL of a dedicated SQL pool, `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. A pool is
- * one database, so all clients have schemas in it. Sessions request READ UNCOMMITTED, because a pool supports only this level. A
- * pool requires READ_COMMITTED_SNAPSHOT; with that setting, sessions read committed versions of rows in spite of the level.
+ * Parses an operator's URL of a dedicated SQL pool, `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. A
+ * pool is one database, so all organisations have their schemas in it. Sessions request READ UNCOMMITTED, the only
+ * level that a pool supports. With READ_COMMITTED_SNAPSHOT, which Sluice requires, they still read committed rows.
  */
 export function synapseAccess(url: string, credentials: RoleCredentials): ClientAccess {
   const access = tsqlAccess(url, credentials)

@@ -8,14 +8,14 @@ import { quoteIdentifier, formatLiteral, namesOf } from '../tsql/names.ts'
 import { splitQuery } from '../tsql/statements/assert-single-query.ts'
 import { assertOwnNames } from './assert-own-tables.ts'
 
-/** Storage for small tables and for tables with texts of unlimited length, which a column store rejects. */
+/** Storage options for small tables, and for tables with texts of unlimited length, which a column store rejects. */
 const heapStorage = ' with (heap, distribution = round_robin)'
 const columnStore = ' with (clustered columnstore index, distribution = round_robin)'
 
-/** A temporary table of this session. */
+/** The name of a temporary table of the session. */
 const temporaryTable = '[#sluice]'
 
-/** Returns the statements of a dedicated SQL pool: those of SQL Server, with the ones replaced that differ. */
+/** Returns the statements of a dedicated SQL pool: those of SQL Server, except where the pool differs. */
 export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
   const dropped = (kind: 'U' | 'V', place: TablePlace) =>
@@ -24,23 +24,23 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     )
   const shared = changesOf(access, ownedViews)
   /**
-   * The schema's owner owns every object in it from its creation. In Synapse no transaction would hide a view that the
-   * service creates and then hands over: until the handover it would show everything that the service may read, which is the data
-   * of every client.
+   * Changes the owner of a schema to the user without rights. The schema's owner owns each object from its creation.
+   * Synapse has no transaction to hide a view between its creation by Sluice's user and a change of its owner. In
+   * between, the view would show everything that Sluice's user may read: the data of all organisations.
    */
   const givenAway = (schema: string) => {
     const [name, owner] = [`${access.prefix}${schema}`, viewOwner(access.key)]
     const transfer = plainSql(`alter authorization on schema::${quoteIdentifier(name)} to ${quoteIdentifier(owner)}`)
-    // Grants the rights again, because changing the owner of a schema may revoke them.
+    // Grants the rights again, because changing a schema's owner may revoke them.
     const [, ...granted] = shared.createSchema(schema)
     const give = formatLiteral([transfer, ...granted].map(({ texts }) => texts.join('')).join('; '))
-    // If the user does not exist, the statement reports it instead of doing nothing.
+    // If the owner does not exist, this condition is true, so the statement fails instead of doing nothing.
     const isOthers = `select 1 from sys.schemas where name = ${formatLiteral(name)} and principal_id <> isnull(user_id(${formatLiteral(owner)}), 0)`
     return ownedViews() ? [plainSql(`if exists (${isOthers}) exec(${give})`)] : []
   }
   const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     assertOwnNames(text, access.prefix)
-    // Runs before the grants, for schemas that an earlier version created.
+    // Changes the schema's owner first, for schemas that an earlier version created.
     return [...givenAway(place.schema), viewText(verb, names.place(place), text)]
   }
   return {
@@ -66,7 +66,7 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
       const into = `insert into ${names.place(place)} (${list})`
       const { before, body, rest } = splitQuery(whole)
       if (before === '') return [plainSql(`${into}\n${whole}`)]
-      // WITH may precede only a SELECT, and a table made from a query needs column names.
+      // Only a SELECT may follow WITH, and a table created from a query needs column names.
       return [
         plainSql(
           `create table ${temporaryTable}${heapStorage} as\n${before}select ${list} from (\n${body}\n) as user_query(${list}) ${rest}`,
@@ -75,7 +75,8 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
         plainSql(`drop table ${temporaryTable}`),
       ]
     },
-    // Takes the publish lock by changing a row, which blocks all other transactions that change it; the server lacks sp_getapplock.
+    // Takes the publish lock by updating a row, which blocks other transactions that update it. Synapse has no
+    // sp_getapplock.
     lockLedger: () => [plainSql(`update ${names.ledger('turn')} set part = 1 - part`)],
     ledgerOptions: heapStorage,
   }

@@ -3,13 +3,16 @@ import type { SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
 import { digitsOf } from './types.ts'
 
-/** Days from 0001-01-01, the server's epoch, to 2000-01-01, PostgreSQL's epoch. */
+/** Days from 0001-01-01, SQL Server's epoch, to 2000-01-01, PostgreSQL's epoch. */
 const epochDays = 730_119
-/** 9999-12-31. */
+/** 9999-12-31, in days since 0001-01-01. */
 const lastDay = 3_652_058
 const microsecondsOfDay = 86_400_000_000n
 
-/** Returns the writer for values of this data type in a row of a bulk load, for a column of this type. */
+/**
+ * Returns the function that writes a binary value of this data type to a bulk-load row, for a column of this SQL Server
+ * type.
+ */
 export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
@@ -43,7 +46,7 @@ export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
     case 'DECIMAL':
       return decimalWriter(type)
     case 'JSONB':
-      // A byte with the version of binary jsonb, then its text.
+      // Binary jsonb: one byte with the version 1, then the JSON text.
       return (from, position, length, out) => {
         if (length < 1 || from.getUint8(position) !== 1) throw new MisfitCell('incorrect binary data format')
         textWriter(type)(from, position + 1, length - 1, out)
@@ -57,7 +60,7 @@ function assertFits(length: number, width: number): void {
   if (length !== width) throw new MisfitCell('incorrect binary data format')
 }
 
-/** Writes one byte with the length, then that many bytes. */
+/** Returns a writer for values of fixed size: one byte with the length, then that many bytes. */
 function fixedWidthWriter(
   width: number,
   write: (from: DataView, position: number, out: GrowingBuffer) => unknown,
@@ -77,7 +80,7 @@ function assertFiniteNumber(value: number): number {
   )
 }
 
-/** Writes the days since 0001-01-01. */
+/** Writes a date as days since 0001-01-01. */
 function writeDay(day: number, out: GrowingBuffer): void {
   if (day < 0 || day > lastDay)
     throw new MisfitCell(
@@ -87,7 +90,10 @@ function writeDay(day: number, out: GrowingBuffer): void {
   out.position += 3
 }
 
-/** Writes microseconds of the day in five bytes, the date in three, and, for a timestamp with a zone, its UTC offset in two. */
+/**
+ * Returns a writer for timestamps: microseconds of the day in 5 bytes, the date in 3 and, for a timestamp with time
+ * zone, the UTC offset in 2.
+ */
 function timestampWriter(width: 8 | 10): CellWriter {
   return (from, position, length, out) => {
     assertFits(length, 8)
@@ -105,14 +111,14 @@ function timestampWriter(width: 8 | 10): CellWriter {
   }
 }
 
-/** Returns the bytes of a decimal with this many digits, including its sign. */
+/** Returns the stored size of a decimal in bytes, including its sign, by its precision in digits. */
 export function decimalBytes(precision: number): number {
   if (precision <= 9) return 5
   if (precision <= 19) return 9
   return precision <= 28 ? 13 : 17
 }
 
-/** Returns a function that writes a decimal with its length, its sign and its digits as a whole number. */
+/** Returns a writer for decimals: the length, the sign, then the digits as an integer. */
 function decimalWriter(type: SqlType): CellWriter {
   const [precision = 38, scale = 0] = digitsOf(type)
   const shape = { precision, scale, server: 'SQL Server' }
@@ -130,10 +136,10 @@ function decimalWriter(type: SqlType): CellWriter {
   }
 }
 
-/** Prefix of a value of unknown length: parts follow, each after its length, and a zero ends them. */
+/** The prefix of a value of unknown length. Parts follow, each after its length; a length of zero ends the value. */
 const unknownLength = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])
 
-/** Returns a function that writes a text. It throws MisfitCell if the text is longer than the column. */
+/** Returns a writer for texts. It throws MisfitCell if the text is longer than the column. */
 function textWriter(type: SqlType): CellWriter {
   const [, maxLength] = /\((\d+)\)$/.exec(type) ?? []
   if (maxLength === undefined) return writeLongText
@@ -160,7 +166,7 @@ function writeLongText(from: DataView, position: number, length: number, out: Gr
   out.position = out.bytes.writeUInt32LE(0, out.position)
 }
 
-/** Converts UTF-8 to the server's UTF-16: at most twice as many bytes. */
+/** Converts UTF-8 to SQL Server's UTF-16, which takes at most twice as many bytes. */
 function writeUtf16(from: DataView, position: number, length: number, out: GrowingBuffer): void {
   if (length < 32 && isAscii(from, position, length)) {
     for (let index = 0; index < length; index++) {

@@ -2,11 +2,11 @@ import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
 import { refusedName } from '../sql-text/check-identifier.ts'
 import type { TablePlace } from '../catalog.ts'
 
-/** A client's part of a database. */
+/** The location of an organisation's tables within a database. */
 export interface DatabaseHome {
-  /** The prefix of its schema names; empty if the client has its own database. */
+  /** The prefix of the organisation's schema names. Empty if the organisation has its own database. */
   prefix: string
-  /** The hidden schema, with the ledger. */
+  /** The hidden schema with the ledger (Sluice's own tables of loads). */
   ledger: string
 }
 
@@ -14,7 +14,7 @@ export const quoteIdentifier = (name: string): string => `[${name.replaceAll(']'
 
 export const formatLiteral = (text: string): string => `N'${text.replaceAll("'", "''")}'`
 
-/** Names that the server resolves first, with another meaning. */
+/** Schema names that the server resolves first and with another meaning. */
 const reservedSchemas = /^(sys|dbo|guest|information_schema|db_\w+|sluice)$/i
 
 export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
@@ -28,7 +28,7 @@ export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
     place: ({ schema, name }: TablePlace) => `${quoteIdentifier(schemaOf(schema))}.${quoteIdentifier(name)}`,
     ledger: (table) => `${quoteIdentifier(ledger)}.${quoteIdentifier(table)}`,
     check(kind, name) {
-      // Names of temporary tables begin with #. A comparison of names ignores trailing blanks.
+      // Names of temporary tables start with #. Comparisons of names ignore trailing blanks.
       if (name.startsWith('#')) throw refusedName(kind, name, 'begins with #')
       if (name.endsWith(' ')) throw refusedName(kind, name, 'ends with a blank')
       if (kind === 'schema' && prefix === '' && reservedSchemas.test(name)) throw refusedName(kind, name, 'is reserved')

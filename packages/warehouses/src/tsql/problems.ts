@@ -2,7 +2,7 @@ import { types } from 'node:util'
 import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.ts'
 import { ledgerBusy } from './statements/tsql-statements.ts'
 
-/** The fields used from the driver's errors. `number` and `lineNumber` come from the server. */
+/** The used fields of the driver's errors. `number` and `lineNumber` come from the server. */
 interface DriverError extends Error {
   code?: string
   number?: number
@@ -104,7 +104,7 @@ const repliesByNumber: Record<number, ServerReply> = {
   596: unavailableReply,
 }
 
-/** Whether the server sent this error with one of these numbers. */
+/** True if the server sent this error with one of these error numbers. */
 export const isNumber = (error: unknown, ...numbers: readonly number[]): boolean =>
   numbers.includes((error as DriverError | undefined)?.number ?? 0)
 
@@ -114,10 +114,10 @@ export function explainSqlServerError(error: unknown): ServerProblem | undefined
   return reply && { ...reply, sentence: (qualifiedName) => reply.sentence(qualifiedName, error.message) }
 }
 
-/** Returns how to report an error of the driver or the server; undefined if it is not one of theirs. */
+/** Returns the problem for an error of the driver or server, or undefined for any other error. */
 function findReply(error: DriverError): ServerReply | undefined {
   const { code = '', number = 0, message } = error
-  // Babelfish, which the tests use, keeps some messages of PostgreSQL, and has its own error numbers.
+  // Babelfish (PostgreSQL with T-SQL, used in tests) keeps some PostgreSQL messages and has its own error numbers.
   const reply = repliesByNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
   if (reply) return reply
   if (code === 'ETIMEOUT') return /connect/i.test(message) ? unavailableReply : timeoutReply
@@ -142,15 +142,15 @@ function findReply(error: DriverError): ServerReply | undefined {
   return undefined
 }
 
-/** Returns how to report a rejected sign-in. The driver keeps its message and drops its number. */
+/** Returns the problem for a rejected login. The driver keeps the server's message, but not its number. */
 function explainRejectedSignIn(message: string): ServerReply {
   if (/\bpaused\b/i.test(message)) return pausedReply
   return /cannot open database/i.test(message) ? missingDatabaseReply : accessDeniedReply
 }
 
-/** The server rejected the operation of the query, not its syntax. */
+/** Numbers of errors that reject what the query does, not its syntax. */
 const forbiddenNumbers = new Set([229, 230, 262, 297, 300, 916, 2571, 15_247, 15_281])
-/** The server is unreachable or lacks memory, disk or time: errors that the query does not cause. */
+/** Codes of problems that the query did not cause: the server is unreachable or lacks memory, disk or time. */
 const serverFaultCodes = new Set([
   'WAREHOUSE_UNAVAILABLE',
   'WAREHOUSE_BUSY',

@@ -7,12 +7,15 @@ import { quoteIdentifier, formatLiteral } from './names.ts'
 import { isNumber, errorNumbers } from './problems.ts'
 import { sendRequest } from './session/send-request.ts'
 
-/** Returns a statement that runs only if the condition is true. It is a text for the server, which compiles it only then. */
+/**
+ * Returns a statement that runs only if the condition is true. The inner statement is a string, because the server
+ * would otherwise compile it even if the condition is false.
+ */
 const conditionalStatement = (condition: string, statement: string): string =>
   `if ${condition} exec(${formatLiteral(statement)})`
 
 type RunStatement = (text: string) => Promise<void>
-/** Runs a query and returns its single value. */
+/** Runs a query that returns one row with one column, and returns this value. */
 type QueryScalar = (text: string) => Promise<unknown>
 
 export async function withConnection<Result>(
@@ -33,9 +36,9 @@ export async function withConnection<Result>(
 }
 
 /**
- * Creates or repairs the client's database (or its part of one), its logins and the hidden schema. Idempotent. The rights of a
- * login are granted with each schema; it has no rights beyond its own schemas. Returns whether views can belong to a user without
- * rights: Babelfish, which the tests use, does not support such users.
+ * Creates or repairs the organisation's database (or its schemas in one), its logins and the hidden schema. Idempotent.
+ * A login gets rights only on the organisation's schemas, as each schema is created. The result says whether views can
+ * belong to a user without rights; Babelfish, used in tests, does not support such users.
  */
 export async function provisionSqlServer(access: ClientAccess): Promise<{ ownedViews: boolean }> {
   const { database, ledger, key } = access

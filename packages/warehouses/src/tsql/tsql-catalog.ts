@@ -3,10 +3,10 @@ import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
 import { type DatabaseHome, formatLiteral } from './names.ts'
 import { type CatalogueType, typeText } from './types.ts'
 
-/** The schemas that every database has. */
+/** Schemas that exist in every database. */
 const serverSchemas = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']
 
-/** Returns this client's part of the server's catalogue. */
+/** Returns the catalogue queries for this organisation's schemas. */
 export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
   const otherSchemas = sqlList([...serverSchemas, ledger].map(formatLiteral))
   const ownSchemas = sqlFragment(

@@ -14,7 +14,10 @@ import { tsqlTypes } from './types.ts'
 
 export const sqlServerDialect = (access: ClientAccess): SqlDialect => tsqlDialect(access, changesOf)
 
-/** Returns the dialect of SQL Server. `statements` replaces statements that another server needs in a different form. */
+/**
+ * Returns the SQL dialect of SQL Server. `statements` supplies the statements, because Synapse needs some in another
+ * form.
+ */
 export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): SqlDialect {
   const names = namesOf(access)
   let ownedViews = true
@@ -39,7 +42,10 @@ export function tsqlDialect(access: ClientAccess, statements: typeof changesOf):
   }
 }
 
-/** Returns the terms of the ORDER BY that OFFSET and FETCH require. Without a requested order, the term is a constant, so the server chooses the order. */
+/**
+ * Returns the ORDER BY terms that OFFSET and FETCH require. Without a requested order, the term is a constant, so the
+ * server chooses the order.
+ */
 export const orderText = (order: readonly string[]): string =>
   order.length > 0 ? order.map(quoteIdentifier).join(', ') : '(select null)'
 

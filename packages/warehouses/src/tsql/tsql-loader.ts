@@ -10,10 +10,10 @@ import type { DataType, ParameterData } from 'tedious/lib/data-type.js'
 import type { GrowingBuffer } from '../rows/cell-writer.ts'
 import { digitsOf, isText } from './types.ts'
 
-/** The byte before each row. The driver writes the one before the first row of a chunk. */
+/** The byte before each row. The driver writes it before the first row of a chunk. */
 const rowToken = 0xd1
 
-/** See `Dialect.copyRows`: uses one atomic bulk load. */
+/** See `Dialect.copyRows`. Uses one atomic bulk load. */
 export async function bulkLoad(
   access: ClientAccess,
   { place, columns, quotedPlace }: TableFill,
@@ -64,14 +64,14 @@ export async function bulkLoad(
   } finally {
     ended.abort()
     connection.close()
-    // A driver that lost its connection stops reading and does not report it.
+    // After a lost connection, the driver stops reading without reporting it, so the source is closed here.
     void rowBatches.return(undefined).catch(() => {})
   }
 }
 
 /**
- * Yields the chunks of a source. After an abort, throws the signal's reason instead of the next chunk, so that
- * cancelling a slow load does not wait for a full batch.
+ * Yields the chunks of a source. After an abort, throws the signal's reason instead of the next chunk. So cancelling a
+ * slow load does not wait for a full batch.
  */
 async function* stopOnAbort<Chunk>(signal: AbortSignal, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
   for await (const chunk of chunks) {
@@ -80,7 +80,7 @@ async function* stopOnAbort<Chunk>(signal: AbortSignal, chunks: AsyncIterable<Ch
   }
 }
 
-/** Returns the number of rows that the server accepted. */
+/** Runs the bulk load and returns the number of rows that the server accepted. */
 async function runBulkLoad(
   connection: Connection,
   table: string,
@@ -92,7 +92,7 @@ async function runBulkLoad(
   const load = connection.newBulkLoad(table, { keepNulls: true, lockTable: true }, (error, count) =>
     error ? completion.reject(error) : completion.resolve(count ?? 0),
   )
-  // The driver adds the brackets, and no escaping.
+  // The driver adds the brackets, but does not escape brackets inside the name.
   for (const [index, column] of columns.entries())
     load.addColumn(column.name.replaceAll(']', ']]'), bulkColumn(column, index), { nullable: column.nullable })
   connection.on('end', () => completion.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' })))
@@ -106,7 +106,7 @@ async function runBulkLoad(
   }
 }
 
-/** The type declarations before the rows of a bulk load: a byte that identifies the type, then its parameters. */
+/** The type declarations that precede the rows of a bulk load: a byte for the type, then its parameters. */
 const typeDeclarations: Record<SqlType, number[]> = {
   smallint: [0x26, 2],
   int: [0x26, 4],
@@ -119,7 +119,7 @@ const typeDeclarations: Record<SqlType, number[]> = {
   'datetimeoffset(6)': [0x2b, 6],
 }
 
-/** Returns the bytes that describe the type of a column before the rows of a bulk load. */
+/** Returns the bytes that declare a column's type before the rows of a bulk load. */
 function typeInfo({ name, type }: NewColumn, collation: ParameterData['collation']): Buffer {
   const [precision, scale] = digitsOf(type)
   if (precision !== undefined) return Buffer.from([0x6a, decimalBytes(precision), precision, scale!])
@@ -136,7 +136,7 @@ function typeInfo({ name, type }: NewColumn, collation: ParameterData['collation
   return text
 }
 
-/** Returns the writer of NULL: a length of zero; for texts, a length with all bits set. */
+/** Returns the writer of NULL: a length of zero or, for texts, a length with all bits set. */
 function createNullWriter(type: SqlType): (out: GrowingBuffer) => void {
   const hasLimit = /\(\d+\)$/.test(type)
   const textBytes = hasLimit ? 2 : 8
@@ -150,8 +150,8 @@ function createNullWriter(type: SqlType): (out: GrowingBuffer) => void {
 const noBytes = Buffer.alloc(0)
 
 /**
- * A column in the form that the driver takes for a bulk load. The driver would encode objects value by value and lose digits. So
- * the value of the first column is the bytes of many encoded rows, and the other columns have no values.
+ * Returns a column in the driver's form for a bulk load. The driver would encode values one by one and lose digits. So
+ * the first column's value contains the bytes of many encoded rows, and the other columns have no values.
  */
 function bulkColumn(column: NewColumn, index: number): DataType {
   return {

@@ -9,24 +9,27 @@ export interface DatabaseLogin {
   user: string
   password: string
   encrypt: boolean
-  /** If true, the connection accepts any certificate. */
+  /** True if the connection accepts any server certificate. */
   trustServerCertificate: boolean
-  /** The isolation level of a session, if the server rejects READ COMMITTED. */
+  /** The isolation level of a session. Set for servers that reject READ COMMITTED. */
   isolation?: 'READ_UNCOMMITTED'
 }
 
 export interface ClientAccess extends DatabaseHome {
-  /** Lower-case letters and digits. */
+  /** The organisation's short name in the warehouse: lower-case letters and digits. */
   key: string
   database: string
-  /** Whether the client has its own database, or only schemas in an existing one. */
+  /** True if the organisation has its own database, false if it has only schemas in an existing one. */
   ownDatabase: boolean
   logins: Readonly<Record<SessionRole, DatabaseLogin>>
-  /** The login of `service` in the database where logins and databases are created. */
+  /** The login of `service` for the database in which logins and databases are created. */
   master: DatabaseLogin
 }
 
-/** The passwords of a client's roles in other warehouses. The passwords here are derived from them and do not reveal them. */
+/**
+ * An organisation's passwords in other warehouses. Its SQL Server passwords are derived from them, and do not reveal
+ * them.
+ */
 export interface RoleCredentials {
   key: string
   loadPassword: string
@@ -34,8 +37,9 @@ export interface RoleCredentials {
 }
 
 /**
- * Parses an operator's URL, `mssql://user:password@host:1433/database?encrypt=true&trustServerCertificate=false`. If the URL names no
- * database, each client gets its own; otherwise each client gets schemas in that database, each with the prefix `c_<key>_`.
+ * Parses an operator's URL, `mssql://user:password@host:1433/database?encrypt=true&trustServerCertificate=false`. If
+ * the URL names no database, each organisation gets its own database. Otherwise each gets schemas in that database,
+ * with the prefix `c_<key>_`.
  */
 export function tsqlAccess(url: string, { key, loadPassword, readPassword }: RoleCredentials): ClientAccess {
   const parsedUrl = new URL(url)
@@ -67,6 +71,9 @@ export function tsqlAccess(url: string, { key, loadPassword, readPassword }: Rol
   }
 }
 
-/** Always contains a letter of each case, a digit and a sign, because servers may require them. */
+/**
+ * Derives a password. It always contains upper-case and lower-case characters, a digit and a sign, because servers may
+ * require them.
+ */
 const derivePassword = (password: string): string =>
   `Aa1-${createHmac('sha256', password).update('sql-server').digest('base64url')}`

@@ -3,15 +3,15 @@ import { type WarehouseTypes, widenTypes } from '../shape/widen-types.ts'
 import type { SqlType, DialectTypes } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 
-/** The maximum precision of the server’s decimal. */
+/** The maximum precision of SQL Server's decimal type. */
 const maxPrecision = 38
 
-/** The type for a decimal of unknown size: the server has no unbounded decimal. */
+/** The type for a decimal of unknown size, because SQL Server has no unbounded decimal. */
 export const anyDecimal: SqlType = 'decimal(38,20)'
 
 export const longText: SqlType = 'nvarchar(max)'
 
-/** The server counts text lengths in UTF-16 units, of which a character may take two. */
+/** Text types. SQL Server counts their length in UTF-16 code units, and a character may take two. */
 const textTypes: Partial<Record<DataType, SqlType>> = {
   CHARACTER_11: 'nvarchar(22)',
   VARCHAR_50: 'nvarchar(100)',
@@ -31,7 +31,7 @@ const sqlTypesByDataType: Partial<Record<DataType, SqlType>> = {
   ...textTypes,
 }
 
-/** Types that queries return although loads never create them. */
+/** Types that loads never create, but that queries can return. */
 const queryOnlyTypes: Record<SqlType, DataType> = {
   tinyint: 'SMALLINT',
   money: 'DECIMAL',
@@ -87,7 +87,7 @@ const tsqlTypeFamilies: WarehouseTypes = {
   text: longText,
 }
 
-/** Returns the length in the server's units. */
+/** Parses the length of a text type, in the server's units. */
 function lengthOf(type: SqlType): number {
   const [, length] = /\((\d+|max)\)$/.exec(type) ?? []
   return length === undefined || length === 'max' ? Number.POSITIVE_INFINITY : Number(length)
@@ -99,13 +99,13 @@ function decimalType(precision: number, scale: number): SqlType {
   return precision >= 1 && scale >= 0 ? `decimal(${precision},${scale})` : anyDecimal
 }
 
-/** Returns the precision and scale of a decimal. */
+/** Parses the precision and scale of a decimal type. */
 export function digitsOf(type: SqlType): [precision?: number, scale?: number] {
   const [, precision, scale = '0'] = /^(?:decimal|numeric)\((\d+)(?:,\s*(\d+))?\)$/.exec(type) ?? []
   return precision === undefined ? [] : [Number(precision), Number(scale)]
 }
 
-/** A column's type as in the server's catalogue: `max_length` in bytes, -1 for max. */
+/** A column's type in the server's catalogue. `max_length` is in bytes, -1 for max. */
 export interface CatalogueType {
   type: string
   max_length: number
@@ -113,7 +113,7 @@ export interface CatalogueType {
   scale: number
 }
 
-/** Returns the type as SQL writes it, with its length or its digits. */
+/** Returns the type as SQL text, with its length or its digits. */
 export function typeText({ type, max_length: bytes, precision, scale }: CatalogueType): SqlType {
   switch (type) {
     case 'decimal':

@@ -3,7 +3,7 @@ import type { DataType } from '@sluice/contracts'
 /** The kinds of values that can be compared exactly, so that a read can continue from one of them. */
 export type CursorKind = 'NUMBER' | 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ'
 
-/** The clock of a database: in UTC, and in the time zone of the server, as `2026-01-31 12:30:00.25`. */
+/** The current time of a database, in UTC and in the server's time zone, as `2026-01-31 12:30:00.25`. */
 export interface SourceClock {
   utc: string
   local: string
@@ -19,16 +19,17 @@ const kindsByType: Partial<Record<DataType, CursorKind>> = {
   TIMESTAMPTZ: 'TIMESTAMPTZ',
 }
 
-/** Returns undefined for a type with values that cannot be compared exactly. */
+/** Returns the cursor kind of a data type, or undefined if values of this type cannot be compared exactly. */
 export const findCursorKind = (dataType: DataType): CursorKind | undefined => kindsByType[dataType]
 
 const momentPattern =
   /^(\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?$/
 
 /**
- * Parses a value as a database prints it. Returns digits for a number, a date as `2026-01-31`, and a timestamp as
- * `2026-01-31 12:30:00.250000000`, in UTC if its type has a zone; these texts are in the order of their times. `FUTURE` is later than
- * every clock. Returns undefined for a value that cannot be a cursor, such as NaN, minus infinity, or a date before the year 1.
+ * Parses a value that a database printed. Returns digits for a number, `2026-01-31` for a date, and `2026-01-31
+ * 12:30:00.250000000` for a timestamp (in UTC if its type has a time zone), so that these texts sort by time. `FUTURE`
+ * is later than every clock. Returns undefined for a value that cannot be a cursor, such as NaN, minus infinity, or a
+ * date before the year 1.
  */
 export function parseCursorValue(kind: CursorKind, text: string): string | undefined {
   const value = text.trim()
@@ -44,8 +45,8 @@ export function parseCursorValue(kind: CursorKind, text: string): string | undef
 }
 
 /**
- * Returns a value that is smaller by `lookback`: by seconds for dates and times, of which a date loses whole days. Returns undefined
- * if the result is before the year 1, so that no value is smaller.
+ * Returns the value minus `lookback`, which is in seconds for dates and times; a date is reduced by whole days. Returns
+ * undefined if the result would be before the year 1, so that all rows are read.
  */
 export function subtractLookback(kind: CursorKind, value: string, lookback: number): string | undefined {
   if (lookback === 0) return value
@@ -57,14 +58,17 @@ export function subtractLookback(kind: CursorKind, value: string, lookback: numb
   return formatMoment(kind, seconds - less, time.split('.')[1])
 }
 
-/** Returns a negative number, 0 or a positive number, as `Array.prototype.sort` expects it. */
+/** Compares two values. Returns a negative number, 0 or a positive number, as `Array.prototype.sort` expects. */
 export function compareCursorValues(kind: CursorKind, one: string, other: string): number {
   if (kind !== 'NUMBER') return one < other ? -1 : one > other ? 1 : 0
   const difference = alignNumbers(one, other).reduce((left, right) => left - right)
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }
 
-/** Returns the time of a clock as a value of this kind; undefined for numbers, which no clock limits. */
+/**
+ * Returns the current time as a cursor value of this kind. Returns undefined for numbers, which have no relation to
+ * time.
+ */
 export function readCursorClock(kind: CursorKind, clock: SourceClock): string | undefined {
   if (kind === 'NUMBER') return undefined
   return parseCursorValue(kind, kind === 'TIMESTAMPTZ' ? clock.utc : clock.local)
@@ -87,7 +91,7 @@ function subtractInteger(value: string, less: bigint): string {
   return parseNumber(`${result < 0n ? '-' : ''}${text}`)!
 }
 
-/** Returns both numbers as integers of the same unit. */
+/** Returns the numbers as integers of one common unit, so that they can be compared exactly. */
 function alignNumbers(...values: readonly string[]): bigint[] {
   const decimals = Math.max(...values.map((value) => value.split('.')[1]?.length ?? 0))
   return values.map((value) => {
@@ -96,7 +100,7 @@ function alignNumbers(...values: readonly string[]): bigint[] {
   })
 }
 
-/** Returns seconds since 1970; undefined for a date that does not exist. */
+/** Returns Unix seconds, or undefined for a date that does not exist. */
 function toSeconds(date: string, secondsOfDay: number): number | undefined {
   const at = new Date(`${date}T00:00:00Z`)
   if (Number.isNaN(at.getTime()) || at.toISOString().slice(0, 10) !== date) return undefined

@@ -4,35 +4,41 @@ import type { ReadRequest } from '../../connector.ts'
 import type { DatabaseType } from '../database-product.ts'
 import { type CursorKind, parseCursorValue } from './cursor-value.ts'
 
-/** The settings of incremental reads, with the names of columns as the user wrote them. */
+/** The settings of incremental reads. Column names are as the user wrote them. */
 export interface IncrementSettings {
   cursorColumn: string
   key: readonly string[]
-  /** Seconds for dates and times, otherwise a difference of numbers. */
+  /**
+   * The distance by which an increment starts before the stored cursor: seconds for dates and times, otherwise a
+   * difference of numbers.
+   */
   lookback?: number
   deletedColumn?: string
 }
 
-/** The position from which the next increment of a table continues. */
+/** The position at which the next increment of a table starts. */
 export interface StoredCursor {
   kind: CursorKind
-  /** A result of `parseCursorValue`. Absent if no row of the table had a cursor. */
+  /**
+   * The largest value of the cursor column, as `parseCursorValue` returns it. Absent if no row of the table had a value
+   * in that column.
+   */
   value?: string
-  /** A digest of the names and types of all columns. */
+  /** A digest of the names and types of all columns. After a change, the increment cannot continue. */
   columns: string
 }
 
-/** The positions of the tables, by their names in the warehouse. The position of a single table or a query has the name ''. */
+/** Positions by the table's name in the warehouse. The name is '' for a query or a single table. */
 export type TablePositions = Readonly<Record<string, StoredCursor>>
 
-/** The cursor that is stored with the rows of the pipeline's own table. */
+/** The state that is stored as the cursor of the pipeline's own table. */
 interface DatabaseState {
   version: 2
-  /** The further tables that the pipeline has filled. They are dropped with the pipeline. */
+  /** The further tables that the pipeline has filled. Deleting the pipeline drops them. */
   tables: readonly string[]
-  /** A digest of the settings that determine the rows. If they change, everything is read again. */
+  /** A digest of the settings that determine the rows. If it changes, everything is read again. */
   definition?: string
-  /** Absent without `incremental`. */
+  /** Absent without `incremental` settings. */
   positions?: TablePositions
 }
 
@@ -40,7 +46,7 @@ type DatabaseSettings = Extract<SourceBody, { type: DatabaseType }>
 
 const noIncrements = 'All rows are read and replace the old ones: `incremental` is not set.'
 
-/** Returns where the increments of the tables continue, or the reason why everything must be read. */
+/** Returns the positions at which the increments of the tables start, or the reason why everything must be read. */
 export function findIncrementStart(
   request: ReadRequest,
   tables: readonly string[],
@@ -55,20 +61,26 @@ export function findIncrementStart(
   return { positions }
 }
 
-/** A single table without cursors is read in full, which also finds deleted rows. With several tables, all others would be read in full too. */
+/**
+ * True if an increment can start at this position. A single table without any cursor value is read in full, which also
+ * finds deleted rows. With several tables, that would read all the others in full too, so it is allowed there.
+ */
 function isUsable(position: StoredCursor | undefined, mayBeEmpty: boolean): boolean {
   if (!position) return false
   const { kind, value } = position
   return value === undefined ? mayBeEmpty : parseCursorValue(kind, value) === value
 }
 
-/** Whether incremental runs are possible: each table has a cursor column and a key. */
+/** True if incremental runs are possible, that is, each table has a cursor column and a key. */
 export function hasIncrements({ incremental, tables }: Pick<DatabaseSettings, 'incremental' | 'tables'>): boolean {
   if (incremental) return true
   return tables !== undefined && tables.length > 0 && tables.every((table) => table.incremental)
 }
 
-/** Returns the state to store. `tables` are the further tables that this read fills. Returns undefined if there is nothing to store. */
+/**
+ * Returns the state to store after a read. `tables` are the further tables that this read fills. Returns undefined if
+ * there is nothing to store.
+ */
 export function createDatabaseState(
   request: ReadRequest,
   tables: readonly string[],
@@ -80,13 +92,16 @@ export function createDatabaseState(
   return { version: 2, tables: filled, ...(isIncremental && { definition: digestDefinition(request), positions }) }
 }
 
-/** Returns the further tables that earlier runs have filled. */
+/** Returns the further tables that earlier runs filled. */
 export function listFilledTables({ cursor }: ReadRequest): readonly string[] {
   const { tables } = (cursor ?? {}) as Partial<DatabaseState>
   return Array.isArray(tables) ? tables : []
 }
 
-/** Leaves out settings that do not change the rows, such as `lookback`. A user name can: it decides which schema an unqualified name means. */
+/**
+ * Returns a digest of the settings that determine the rows. Leaves out settings that do not, such as `lookback`.
+ * Includes the user name, because it determines the schema of an unqualified table name.
+ */
 function digestDefinition({ settings }: ReadRequest): string {
   const { jdbcSource, sqlQuery, tables, incremental } = settings as DatabaseSettings
   const { hostname, port, database, username } = jdbcSource

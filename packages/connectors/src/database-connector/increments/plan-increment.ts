@@ -11,36 +11,41 @@ import {
 import { createDigest, type IncrementSettings, type StoredCursor } from './increment-settings.ts'
 import type { RowFilter } from './row-filter.ts'
 
-/** The settings of incremental reads, with the stored cursor of the last one. */
+/** The settings of incremental reads, with the cursor that the last read stored. */
 export interface IncrementRequest extends IncrementSettings {
-  /** The increment continues from it; absent for a full read. */
+  /** The position at which the increment starts. Absent for a full read. */
   last?: StoredCursor
-  /** False for a preview and a test, which store no rows: the cursor column is not searched for its largest value. */
+  /** False for previews and tests. They store no rows, so the cursor column is not searched for its largest value. */
   storesCursor: boolean
 }
 
 /** The methods of a session that find the next cursor. */
 export interface CursorSource {
-  /** Returns the largest value of a column as text, without loss of digits; null if no row has one. */
+  /** Returns the largest value of a column as text with all digits, or null if all rows have NULL there. */
   findLargest(index: number, filter: RowFilter): Promise<string | null>
-  /** Returns the clock at a moment before the rows are read. */
+  /** Returns the database's clock at a moment before the rows are read. */
   readClock(): Promise<SourceClock>
 }
 
-/** The plan of a read. It is sent from the thread to the main thread. */
+/** Which rows are read, and the cursor to store. Sent from the thread to the main thread. */
 export interface IncrementPlan {
   filter: RowFilter
-  /** The next increment continues from it. Absent for a preview. */
+  /** The position at which the next increment starts. Absent for a preview. */
   cursor?: StoredCursor
-  /** Why everything is read although the increment could have continued. */
+  /** The reason why everything is read although there is a stored cursor. */
   fullRead?: string
-  /** The name, in the warehouse, of the column that marks deleted rows. Set if the increment contains them. */
+  /** The warehouse name of the column that marks deleted rows. Set if the increment contains such rows. */
   deletedColumn?: string
-  /** For the log of the run: which rows are read, and which changes the increment cannot find. Absent for a full read. */
+  /**
+   * A note for the run's log: which rows are read, and which changes the increment cannot find. Absent for a full read.
+   */
   note?: string
 }
 
-/** Sets the key of the columns, and plans which rows are read. Throws `SourceProblem` for settings that do not fit the columns. */
+/**
+ * Sets the key of the columns and plans which rows are read. Throws `SourceProblem` for settings that do not match the
+ * columns.
+ */
 export async function planIncrement(
   source: CursorSource,
   columns: Column[],
@@ -65,7 +70,7 @@ export async function planIncrement(
     columns.map(({ label, dataType, precision, scale }) => [label, dataType, precision, scale]),
   )
   const place: CursorPlace = { source, index: cursor, kind, label: columns[cursor]!.label }
-  // The clock is read first: a cursor must not be later than the moment when the reading began.
+  // The clock is read before the rows, because the stored cursor must not be later than the start of the read.
   const clock = readCursorClock(kind, await source.readClock())
   if (kind !== 'NUMBER' && clock === undefined)
     throw new Error('Internal error: the clock of the database is unreadable.')
@@ -91,7 +96,10 @@ interface CursorPlace {
   label: string
 }
 
-/** Returns the rows of an increment and their largest cursor, or the reason why everything must be read. */
+/**
+ * Returns the filter for the rows of an increment and their largest cursor value, or the reason why everything must be
+ * read.
+ */
 async function findIncrement(
   place: CursorPlace,
   last: StoredCursor,
@@ -121,11 +129,14 @@ async function readLargest(
   const value = parseCursorValue(kind, text)
   if (value !== undefined) return value
   throw unsuitable(
-    `The largest value of the cursor column "${label}" is ${text.slice(0, 100)}, which has no defined successor. Correct the value in the source, or exclude it in a query.`,
+    `The largest value of the cursor column "${label}" is ${text.slice(0, 100)}, so an increment could not continue after it. Correct the value in the source, or exclude it in a query.`,
   )
 }
 
-/** Rows with a cursor in the future are read by each increment until their time has come. */
+/**
+ * Limits the next cursor to the current time. Rows with a cursor value in the future are then read by every increment
+ * until that time has passed.
+ */
 function limitToClock({ kind }: CursorPlace, largest: string, clock: string | undefined): string {
   if (clock === undefined) return largest
   return largest === 'FUTURE' || compareCursorValues(kind, largest, clock) > 0 ? clock : largest
@@ -141,7 +152,7 @@ function describeIncrement({ label }: CursorPlace, { cursor }: RowFilter, delete
 
 const formatValue = (value: string): string => value.replace(/\.0+$/, '')
 
-/** Finds a column by its name. A name in another case finds a column if only one matches. */
+/** Returns the index of a column by its name. A name in another case matches if only one column does. */
 function findColumn(columns: readonly Column[], name: string, setting: string): number {
   const exact = columns.findIndex(({ label }) => label === name)
   if (exact >= 0) return exact
@@ -160,7 +171,7 @@ const listNames = (labels: readonly string[]): string =>
     .map((label) => `"${label.slice(0, 100)}"`)
     .join(', ')}${labels.length > maxNames ? ', …' : ''}`
 
-/** Some databases refuse a query inside another one if two of its columns have the same name. */
+/** Throws if two columns have the same name, because some databases reject such a query as a subquery. */
 function assertDistinctNames(columns: readonly Column[]): void {
   const labels = columns.map(({ label }) => label)
   const twice = labels.find((label, index) => labels.indexOf(label) !== index)

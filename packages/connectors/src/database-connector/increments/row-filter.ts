@@ -1,27 +1,33 @@
 import type { DataType } from '@sluice/contracts'
 import type { CursorKind } from './cursor-value.ts'
 
-/** The rows of a statement that are read. `index` is the position of a column, from 0. */
+/** Selects the rows of a statement that are read. `index` is the position of a column, from 0. */
 export interface RowFilter {
-  /** Excludes rows with a cursor smaller than `from`. Rows without a cursor are read each time, because they cannot be compared. */
+  /**
+   * Excludes rows with a cursor value below `from`. Rows without a value are always read, because they cannot be
+   * compared.
+   */
   cursor?: { index: number; kind: CursorKind; from: string }
   /** Excludes rows that are marked as deleted. */
   notDeleted?: { index: number; dataType: DataType }
 }
 
-/** The parts of a condition that differ between databases. */
+/** The syntax of a filter that differs between databases. */
 export interface FilterSyntax {
-  /** Returns the expression of a column. */
+  /** Returns the SQL expression for a column. */
   column(index: number): string
-  /** Returns a literal that has the type of the column. `value` is a result of `parseCursorValue`. */
+  /** Returns a literal of the column's type. `value` is a result of `parseCursorValue`. */
   literal(value: string, kind: CursorKind, index: number): string
-  /** The literal that equals a false value of a boolean column. */
+  /** The literal for false in a boolean column. */
   falseLiteral: string
-  /** Returns the condition that a date is absent, for databases that have other absent dates than NULL. */
+  /**
+   * Returns the condition that a date is absent. Defined for databases that store absent dates as other values than
+   * NULL.
+   */
   isAbsentDate?(column: string): string
 }
 
-/** Returns a condition that begins with WHERE, or an empty text. */
+/** Returns a condition that starts with WHERE, or an empty string. */
 export function buildWhere({ cursor, notDeleted }: RowFilter, syntax: FilterSyntax): string {
   const conditions: string[] = []
   if (cursor) {
@@ -39,7 +45,7 @@ export function buildWhere({ cursor, notDeleted }: RowFilter, syntax: FilterSynt
   return conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`
 }
 
-/** The syntax of PostgreSQL and of databases that derive from it, for the columns of `wrapQuery`. */
+/** The filter syntax of PostgreSQL and databases that derive from it. Columns are named as in `wrapQuery`. */
 export const postgresFilterSyntax: FilterSyntax = {
   column: (index) => `c${index + 1}`,
   literal: formatPostgresLiteral,
@@ -52,9 +58,11 @@ function formatPostgresLiteral(value: string, kind: CursorKind): string {
   return `cast('${dropZeros(value)}' as ${kind === 'DATE' ? 'date' : 'timestamp'})`
 }
 
-/** Encloses a negative number in parentheses, because two minus signs would begin a comment. */
+/**
+ * Formats a number for SQL. A negative number gets parentheses, because two minus signs in a row would start a comment.
+ */
 export const formatNumber = (value: string): string => (value.startsWith('-') ? `(${value})` : value)
 
-/** Returns a date or timestamp without the zeros at the end of its fraction. */
+/** Removes trailing zeros from the fractional seconds of a timestamp. */
 export const dropZeros = (value: string): string =>
   value.replace(/\.?0+$/, (zeros) => (value.includes('.') ? '' : zeros))

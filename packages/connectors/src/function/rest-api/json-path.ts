@@ -1,8 +1,9 @@
 import { isExactNumber } from '../../http-connector/exact-json.ts'
 
 /**
- * Returns the value at a path of field names and list positions, separated by dots. A field that is named like the rest of the path takes
- * precedence, because names such as `@odata.nextLink` contain dots. Returns undefined if the value does not exist.
+ * Returns the value at a path: field names and list positions, separated by dots. A field named like the whole rest of
+ * the path takes precedence, because names such as `@odata.nextLink` contain dots. Returns undefined if the value does
+ * not exist.
  */
 export function findAtPath(value: unknown, path: string): unknown {
   for (let [at, rest] = [value, path]; ; ) {
@@ -17,7 +18,10 @@ export function findAtPath(value: unknown, path: string): unknown {
   }
 }
 
-/** Returns a copy of an object with a value at a path. Values on the path that are not objects are replaced. */
+/**
+ * Returns a copy of an object with `value` set at a path. Values along the path that are not objects are replaced by
+ * objects.
+ */
 export function setAtPath(target: object, path: string, value: unknown): object {
   const [name = '', ...rest] = path.split('.')
   if (rest.length === 0) return { ...target, [name]: value }
@@ -28,7 +32,7 @@ export function setAtPath(target: object, path: string, value: unknown): object 
 const maxListedPaths = 1_000
 const maxListedDepth = 4
 
-/** Lists the paths of the lists in a response. */
+/** Lists the paths of all lists in a response. */
 export function listArrayPaths(value: unknown, prefix = '', depth = 0): string[] {
   if (!isJsonObject(value) || depth > maxListedDepth) return []
   return Object.entries(value)
@@ -38,7 +42,7 @@ export function listArrayPaths(value: unknown, prefix = '', depth = 0): string[]
     .slice(0, maxListedPaths)
 }
 
-/** Lists the paths of the fields of records, without those inside of lists. */
+/** Lists the paths of all fields of the records. Leaves out fields inside lists. */
 export function listFieldPaths(records: readonly unknown[]): string[] {
   const paths = new Set<string>()
   const collect = (value: unknown, prefix: string, depth: number): void => {

@@ -19,7 +19,7 @@ import {
   sendRequest,
 } from './rest-request.ts'
 
-/** Reads the records of any REST API that returns JSON, as its settings describe. */
+/** Reads the records of any REST API that returns JSON. The settings describe the API. */
 export const restApi: HttpSystem<RestSettings> = {
   name: 'the API',
   canReadIncrement: (settings) => settings.restApi.increment !== undefined,
@@ -143,13 +143,13 @@ function requestFirstResponse(context: RestContext): Promise<RestResponse> {
   return sendRequest(context.http, createRequest(context, parameters))
 }
 
-/** Lists the paths of the lists in the first response, for the setting `records`. */
+/** Lists the paths of the lists in the first response, as options for the setting `records`. */
 async function listRecordPaths(context: RestContext): Promise<SourceOption[]> {
   const { json } = await requestFirstResponse(context)
   return listArrayPaths(json).flatMap((path) => createOption(path, {}))
 }
 
-/** Lists the fields of the first records, for the settings `key` and `cursorField`. */
+/** Lists the fields of the first records, as options for the settings `key` and `cursorField`. */
 async function listFields(context: RestContext): Promise<SourceOption[]> {
   const { records } = await requestFirstPage(context)
   return listFieldPaths(records).flatMap((path) => createOption(path, {}))

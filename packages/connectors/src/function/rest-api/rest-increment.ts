@@ -8,28 +8,28 @@ type IncrementSettings = NonNullable<RestApiSettings['increment']>
 type CursorType = NonNullable<IncrementSettings['cursorType']>
 type CursorFormat = CursorType | 'DATE'
 
-/** The position from which the next increment continues, as JSON. */
+/** The position at which the next increment starts, as JSON. */
 export interface RestCursor {
-  /** Milliseconds since 1970 for times, otherwise an integer. */
+  /** Unix milliseconds for times, otherwise an integer. */
   position: string
-  /** A cursor as the API writes it. The parameter has the same format. */
+  /** A cursor value in the format of the API. The request parameter is formatted in the same way. */
   example?: string
-  /** Set if a user chose the time, so that no record needs to have it. */
+  /** Set if a user chose the start time. Then no record needs to have exactly this time. */
   isChosen?: true
 }
 
-/** Follows the cursors of the records of one read. */
+/** Collects the cursor values of the records in one read. */
 export interface RestIncrement {
-  /** The parameters that limit the read to changes. */
+  /** The request parameters that limit the response to changes. */
   parameters: RestParameters
   addRecords(records: readonly unknown[]): void
   /**
-   * Returns the next cursor, or undefined if the previous one stays valid. Call it after the last page. `startedAt` is the time at which
-   * the read started, by the clock of the source. Throws `SourceProblem` if no record has a cursor, and `ReadFromStart` if the record
-   * with the previous cursor has disappeared.
+   * Returns the next cursor, or undefined if the previous one stays valid. Call it after the last page. `startedAt` is
+   * the start of the read by the source's clock. Throws `SourceProblem` if no record has a cursor value, and
+   * `ReadFromStart` if the record with the previous cursor no longer exists.
    */
   finish(startedAt: number): RestCursor | undefined
-  /** The number of records without a cursor. */
+  /** The number of records without a cursor value. */
   readonly withoutCursor: number
 }
 
@@ -69,7 +69,7 @@ export function startIncrement(
         `All records are read, because the API returned no record with a "${cursorField}" of ${formatCursor(cursorType, before, previous!.example)} or later, although an earlier load found one: records were deleted or restored.`,
       )
     if (!latest) return undefined
-    // A record can have a time in the future, and others can change before it.
+    // A record can have a time in the future. The cursor must not skip records that change before that time.
     const now = BigInt(Math.floor(startedAt))
     const position = cursorType !== 'NUMBER' && latest.position > now ? now : latest.position
     if (before !== undefined && position <= before) return undefined
@@ -86,7 +86,9 @@ export function startIncrement(
   }
 }
 
-/** Returns the cursor of a time that a user chose. Returns undefined for numbers, because they do not contain a time. */
+/**
+ * Returns the cursor for a start time that a user chose. Returns undefined for numeric cursors, which are not times.
+ */
 export const createChosenCursor = ({ cursorType }: IncrementSettings, moment: string): RestCursor | undefined =>
   cursorType === 'NUMBER' ? undefined : { position: String(Date.parse(moment)), example: moment, isChosen: true }
 
@@ -101,7 +103,10 @@ function createParameter(settings: IncrementSettings, previous: RestCursor | und
 
 const timestampPattern = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?([.,]\d+)?\s?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
 
-/** Parses a cursor. A timestamp without a zone counts as UTC. Returns undefined for a value that cannot be compared. */
+/**
+ * Parses a cursor value. A timestamp without a time zone counts as UTC. Returns undefined for a value that cannot be
+ * compared.
+ */
 export function parseCursor(type: CursorType, text: string): bigint | undefined {
   if (type === 'TIMESTAMP') return parseTimestampCursor(text)
   if (type === 'NUMBER') return /^-?\d{1,40}$/.test(text) ? BigInt(text) : undefined
@@ -118,7 +123,7 @@ function parseTimestampCursor(text: string): bigint | undefined {
   return Number.isNaN(time) ? undefined : BigInt(time)
 }
 
-/** Formats a position. A timestamp has the precision, the separator and the zone, if any, of the example. */
+/** Formats a position for the request. A timestamp gets the precision, separator and time zone of the example. */
 function formatCursor(format: CursorFormat, position: bigint, example = ''): string {
   if (format === 'NUMBER' || format === 'UNIX_MILLISECONDS') return String(position)
   if (format === 'UNIX_SECONDS') return String(Math.floor(Number(position) / 1_000))

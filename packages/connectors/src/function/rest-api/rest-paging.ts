@@ -7,14 +7,17 @@ import { formatParameter, type RestApiSettings, type RestParameters, type RestRe
 
 type RestPaging = NonNullable<RestApiSettings['paging']>
 
-/** The next request: the target of a link, or the first request with these parameters. */
+/** The next request: a link's target, or the first request with other parameters. */
 export type NextPage = { link: string } | { parameters: RestParameters }
 
-/** Follows the pages of one read. */
+/** Finds the next page during one read. */
 export interface RestPager {
-  /** The parameters of the first request. */
+  /** The paging parameters of the first request. */
   first: RestParameters
-  /** Returns the request after a page, or undefined after the last one. Throws `SourceProblem` if the pages contradict each other. */
+  /**
+   * Returns the request for the next page, or undefined after the last page. Throws `SourceProblem` if the pages
+   * contradict each other.
+   */
   findNext(response: RestResponse, records: readonly unknown[]): NextPage | undefined
   /** Returns whether “not found” as the response to the next request means that the last page was read. */
   endsWhenNotFound(): boolean
@@ -22,7 +25,7 @@ export interface RestPager {
   findWarning(): string | undefined
 }
 
-/** Maximum number of consecutive empty pages before the end that `total` announces. */
+/** The maximum number of consecutive empty pages before the end that `total` announces. */
 const maxSkippedPages = 10
 
 export function createPager(paging: RestPaging | undefined): RestPager {
@@ -53,7 +56,7 @@ export function createPager(paging: RestPaging | undefined): RestPager {
 
 type PagingStrategy = Pick<RestPager, 'first' | 'findNext'> & Partial<Pick<RestPager, 'findWarning'>>
 
-/** Reads a single page, for an API that seems to have no other. */
+/** Returns the strategy for an API that seems to have only one page. */
 function readOnePage(): PagingStrategy {
   let hasNextPage = false
   return {
@@ -96,7 +99,10 @@ function followLinks(findLink: (response: RestResponse) => string | undefined, f
   }
 }
 
-/** Returns the link at a path; undefined on the last page. Throws `SourceProblem` for another value, such as an object around the link. */
+/**
+ * Returns the link at a path, or undefined on the last page. Throws `SourceProblem` if the value is not a text, such as
+ * an object that contains the link.
+ */
 function readNextLink(json: unknown, path: string): string | undefined {
   const link = findAtPath(json, path)
   if (isAbsent(link)) return undefined
@@ -138,8 +144,8 @@ const isAbsent = (cursor: unknown): boolean => [undefined, null, '', false].incl
 const createMissingCursorProblem = (path: string, isField: boolean) =>
   createProtocolProblem(
     isField
-      ? `The last record of a page has no "${path}" (restApi.paging.lastRecordField), so the next page cannot be requested.`
-      : `The API has more pages (restApi.paging.hasMore), but its response has no cursor under "${path}".`,
+      ? `The last record of a page has no "${path}", so the next page cannot be requested. Correct restApi.paging.lastRecordField.`
+      : `The API has more pages (restApi.paging.hasMore), but its response has no cursor under "${path}". Correct restApi.paging.path.`,
   )
 
 /**
@@ -173,7 +179,10 @@ function countPages(paging: RestPaging, count: RecordCount): PagingStrategy {
   }
 }
 
-/** Returns a text that two pages share only if their number of records, first record and last record are equal. */
+/**
+ * Returns a text to compare pages. It is equal for two pages with the same number of records, the same first and the
+ * same last record.
+ */
 const describePage = (records: readonly unknown[]): string =>
   records.length === 0 ? '' : JSON.stringify([records.length, records[0], records.at(-1)])
 
@@ -182,17 +191,19 @@ const createRepeatedPageProblem = (parameter: string) =>
     `The API returned the same records for two values of "${parameter}" (restApi.paging.parameter), so it ignores this parameter or repeats its last page. Correct the parameter, or set restApi.paging.hasMore or total.`,
   )
 
-/** Returns whether the API has more pages; undefined if the paging has no such field. */
+/** Returns true if the API reports further pages, or undefined if the settings name no such field. */
 function readHasMore(json: unknown, path: string | undefined): boolean | undefined {
   if (path === undefined) return undefined
   const value = findAtPath(json, path)
   if (typeof value === 'boolean') return value
-  throw createProtocolProblem(`The response has no true or false under "${path}" (restApi.paging.hasMore).`)
+  throw createProtocolProblem(
+    `The response has no true or false under "${path}". Correct restApi.paging.hasMore, or leave it out.`,
+  )
 }
 
 interface RecordCount {
   received: number
-  /** The number that the API announced last. */
+  /** The total number of records in the last response that contained one. */
   total: number | undefined
   addPage(response: RestResponse, records: readonly unknown[]): void
   isIncomplete(): boolean
@@ -209,7 +220,9 @@ function createRecordCount(paging: RestPaging | undefined): RecordCount {
       const value = Number(toText(findAtPath(json, path)) ?? Number.NaN)
       if (Number.isFinite(value)) count.total = value
       else if (count.total === undefined)
-        throw createProtocolProblem(`The response has no number under "${path}" (restApi.paging.total).`)
+        throw createProtocolProblem(
+          `The response has no number under "${path}". Correct restApi.paging.total, or leave it out.`,
+        )
     },
     isIncomplete: () => count.total !== undefined && count.received < count.total,
   }
@@ -217,8 +230,9 @@ function createRecordCount(paging: RestPaging | undefined): RecordCount {
 }
 
 /**
- * Returns a function that receives the link or cursor of each page. It throws `SourceProblem` OTHER_PROTOCOL if they repeat, because the
- * read would never end. It stores one value only (Brent's algorithm), so it notices a loop of n pages within 3n pages.
+ * Returns a function that receives the link or cursor of each page and throws `SourceProblem` OTHER_PROTOCOL if they
+ * repeat, because the read would never end. It stores only one value (Brent's algorithm), so it detects a loop of n
+ * pages within 3n pages.
  */
 function createLoopCheck(field: string): (position: string) => void {
   let stored: string | undefined
@@ -239,12 +253,14 @@ function createLoopCheck(field: string): (position: string) => void {
 const linkPattern = /<([^<>]*)>([^<]*)/g
 const relationPattern = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i
 
-/** Returns the target of the link with the relation `next` in a header `Link` (RFC 8288). Returns undefined without one. */
+/**
+ * Returns the target of the link with relation `next` in the header `Link` (RFC 8288), or undefined if it is missing.
+ */
 function findNextLink(headers: Headers): string | undefined {
   for (const [, target = '', parameters = ''] of (headers.get('link') ?? '').matchAll(linkPattern)) {
     const [, quoted, plain = ''] = relationPattern.exec(parameters) ?? []
     const isNext = (quoted ?? plain).toLowerCase().split(/\s+/).includes('next')
-    // Some APIs always link to a next page, and say in this parameter whether it has records.
+    // Some APIs always link to a next page. This parameter then says whether it has records.
     if (isNext && !/;\s*results\s*=\s*"?false/i.test(parameters)) return target
   }
   return undefined

@@ -1,7 +1,10 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { findAtPath, listArrayPaths } from './json-path.ts'
 
-/** Returns the list of records in a response. Null counts as an empty list. Throws `SourceProblem` without a list. */
+/**
+ * Returns the list of records in a response. Null counts as an empty list. Throws `SourceProblem` if the response has
+ * no list at the expected path.
+ */
 export function readRecords(
   response: unknown,
   path: string | undefined,
@@ -15,7 +18,7 @@ export function readRecords(
 
 export const createProtocolProblem = (message: string): SourceProblem => new SourceProblem('OTHER_PROTOCOL', message)
 
-/** Returns the problem of a response without the list of records. It names the lists that the response has. */
+/** Returns the problem for a response without the list of records. It names the lists that the response contains. */
 function createNoRecordsProblem(
   response: unknown,
   path: string | undefined,
@@ -23,11 +26,11 @@ function createNoRecordsProblem(
 ): SourceProblem {
   const missing = path === undefined ? 'is not a list' : `has no list under "${path}" (restApi.records)`
   if (path !== undefined && Array.isArray(response))
-    return createProtocolProblem(`The response ${missing}. It is a list itself: leave out restApi.records.`)
+    return createProtocolProblem(`The response ${missing}. The response itself is a list: leave out restApi.records.`)
   const paths = listArrayPaths(response).slice(0, 5)
   const advice =
     paths.length === 0
-      ? 'It has no list at all: check the address, the path and the query.'
+      ? 'The response has no list at all: check the address, the path and the query.'
       : `Set restApi.records to the path of its records: ${redactText(paths.map((name) => `"${name}"`).join(', '))}.`
   return createProtocolProblem(`The response ${missing}. ${advice}`)
 }

@@ -10,7 +10,7 @@ export type RestApiSettings = NonNullable<FunctionSettings['restApi']>
 export type RestSettings = FunctionSettings & { restApi: RestApiSettings }
 export type RestContext = SystemContext<RestSettings>
 
-/** Parameters of the paging and the increment. A body can contain any JSON value. */
+/** Request parameters for paging and increments. In a body, a parameter can be any JSON value. */
 export type RestParameters = Readonly<Record<string, unknown>>
 
 export interface RestRequest {
@@ -24,7 +24,9 @@ export interface RestResponse {
   headers: Headers
 }
 
-/** Builds a request with the settings and further parameters, which take precedence over parameters of the same name. */
+/**
+ * Builds a request from the settings and further parameters. These take precedence over parameters of the same name.
+ */
 export function createRequest({ settings, secrets }: RestContext, parameters: RestParameters): RestRequest {
   const { functionSource, restApi } = settings
   const url = buildAddress(functionSource.url ?? '', restApi.path)
@@ -40,13 +42,14 @@ export function createRequest({ settings, secrets }: RestContext, parameters: Re
   return { path: formatPath(url), options: createOptions(restApi, body) }
 }
 
-/** Builds the request of a link to the next page. `origin` is `http.base`. */
+/** Builds the request for the next page from its link. `http.base` must be the origin of the API. */
 export function createLinkedRequest(
   { http, settings, secrets }: RestContext,
   link: string,
   previous: RestRequest,
 ): RestRequest {
-  // A link is relative to the page that contains it. Paths are appended, because a URL parser reads `items:list` as a scheme.
+  // A link is relative to the page that contains it. Paths are appended as text, because a URL parser reads
+  // `items:list` as a scheme.
   const context = new URL(`${http.base}${previous.path}`)
   const target = http.resolveLink(URL.canParse(link, context.href) ? new URL(link, context).href : link)
   const url = new URL(`${http.base}/${target}`)
@@ -58,10 +61,10 @@ export function createLinkedRequest(
 export const sendRequest = (http: HttpSession, { path, options }: RestRequest): Promise<RestResponse> =>
   http.getResponse(path, options)
 
-/** Returns a number with all its digits, and any other value as text or JSON. */
+/** Formats a parameter: a number with all its digits, any other value as text or JSON. */
 export const formatParameter = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The session adds a slash in front of a path, which an address without a path and with a query must not have. */
+/** The session adds a slash before a path. An address that has a query and no path must not get one. */
 const formatPath = ({ pathname, search }: URL): string => (pathname === '/' ? search : `${pathname}${search}`)
 
 const createOptions = ({ method = 'GET', headers = {} }: RestApiSettings, body: object): RequestOptions => ({
@@ -69,12 +72,15 @@ const createOptions = ({ method = 'GET', headers = {} }: RestApiSettings, body: 
   headers: Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), toHeader(name, value)]),
   ),
-  // Reading may be repeated, whatever the method.
+  // Reading can be repeated with any HTTP method.
   isIdempotent: true,
   ...(method === 'POST' && { body }),
 })
 
-/** Throws `SourceProblem` REQUEST_REFUSED for a value that a header cannot contain, such as a line break from a variable. */
+/**
+ * Throws `SourceProblem` REQUEST_REFUSED for a value that a header cannot contain, such as a line break from a
+ * variable.
+ */
 function toHeader(name: string, value: string): string {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value
   throw new SourceProblem(
@@ -97,7 +103,10 @@ function buildAddress(address: string, path: string | undefined): URL {
   return url
 }
 
-/** Throws `SourceProblem` ADDRESS_INVALID if a variable made a segment empty, or a step to another directory. */
+/**
+ * Throws `SourceProblem` ADDRESS_INVALID if a variable made a path segment empty, or made it a step to another
+ * directory, such as `..`.
+ */
 function assertPlainPath(path: string): void {
   const segments = path.replace(/^\//, '').replace(/\/$/, '').split('/')
   const isStep = (segment: string) =>

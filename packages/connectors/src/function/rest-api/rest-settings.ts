@@ -5,18 +5,21 @@ import { InvalidSetting, type SourceOf } from '../../settings/connector-definiti
 type FunctionSource = SourceOf<typeof connectorTypes.functionCall>
 type RestApi = NonNullable<FunctionSource['restApi']>
 
-/** Headers that belong to the connection, so that a wrong value would reach another server or break the response. */
+/**
+ * Matches headers of the HTTP connection. A user's value for one of them could redirect the request to another server
+ * or corrupt the response.
+ */
 const connectionHeaders =
   /^(host|connection|keep-alive|content-length|content-encoding|transfer-encoding|accept-encoding|te|trailer|upgrade|expect|proxy-.*)$/i
 const headerNamePattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 
-/** Names of headers and parameters that usually contain a secret. */
+/** Matches names of headers and parameters that usually contain a secret. */
 const secretHeaderPattern =
   /^(authorization|cookie)$|token|secret|password|(api|access|auth|subscription|functions|private)-?key|credential|signature/i
 const secretParameterPattern =
   /^(key|app_?-?(key|id)|api_?-?key|subscription_?-?key|access_?-?(key|token)|auth_?-?token|token|secret|client_?-?secret|password|signature|sig)$/i
 
-/** Throws `InvalidSetting` for settings of a REST API that the contract cannot express. */
+/** Throws `InvalidSetting` for REST API settings that the contract's schema accepts and that are still invalid. */
 export function assertRestApi({ functionSource, payload, restApi }: FunctionSource): void {
   if (!restApi) return assertNoRestFields(functionSource)
   if (functionSource.functionName !== undefined)
@@ -36,7 +39,7 @@ export function assertRestApi({ functionSource, payload, restApi }: FunctionSour
   assertIncrement(restApi)
 }
 
-/** Throws `InvalidSetting` for a username without its password, and for a header that would replace the token. */
+/** Throws `InvalidSetting` for a username without a password, and for a header that would replace the token. */
 export function assertRestSecrets({ functionSource, restApi }: FunctionSource, secrets: SourceSecrets): void {
   const { username, headerName, parameterName } = functionSource
   if (!('authToken' in secrets)) {
@@ -73,11 +76,15 @@ function assertTokenLocation({ headerName, parameterName, username }: FunctionSo
 
 function assertHeaders({ headerName }: FunctionSource['functionSource'], { headers }: RestApi): void {
   if (headerName !== undefined && connectionHeaders.test(headerName))
-    throw new InvalidSetting('/functionSource/headerName', 'Sluice sets this header itself. It cannot carry the token.')
+    throw new InvalidSetting(
+      '/functionSource/headerName',
+      'Sluice sets this header itself, so it cannot contain the token. Choose another header.',
+    )
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(headers ?? {})) {
     const pointer = `/restApi/headers/${toPointer(name)}`
-    if (!headerNamePattern.test(name)) throw new InvalidSetting(pointer, 'The name of this header is invalid.')
+    if (!headerNamePattern.test(name))
+      throw new InvalidSetting(pointer, 'The name of this header is invalid. Use letters, digits and hyphens only.')
     if (connectionHeaders.test(name)) throw new InvalidSetting(pointer, 'Sluice sets this header itself. Leave it out.')
     if (name.toLowerCase() === headerName?.toLowerCase())
       throw new InvalidSetting(pointer, 'This header carries the token (headerName). Leave it out.')
@@ -112,7 +119,10 @@ function assertBody({ method, body, parametersIn }: RestApi): void {
     throw new InvalidSetting('/restApi/parametersIn', 'A GET request has no body. Set method to POST, or use QUERY.')
 }
 
-/** Settings are stored and returned as they are, so a secret must not be one of them. */
+/**
+ * Throws unless a secret setting contains a variable. Settings are stored and returned unencrypted, so they must not
+ * contain a secret.
+ */
 function assertVariable(pointer: string, value: string, alternative: string): void {
   if (!value.includes('${'))
     throw new InvalidSetting(

@@ -1,17 +1,19 @@
 import { isExactNumber } from '../exact-json.ts'
 import { RowBytes } from './row-bytes.ts'
 
-/** A value of a record, before the type of its column is inferred. Objects and lists are unchanged. */
+/** A value of a record before its column's type is inferred. Objects and lists are unchanged. */
 export type RecordValue = string | number | boolean | object
 
-/** Flags for the kinds of values in a column, combined by bitwise OR. */
+/** Bit flags for the kinds of values in a column. They are combined by bitwise OR. */
 export const TEXT_VALUE = 1
 export const OTHER_VALUE = 2
 export const NESTED_VALUE = 4
 
 /** A row. A record becomes a row of its own, and one for each object of its groups. */
 export interface FlattenedRow {
-  /** Names of the groups from the outermost to the one of this row, joined by NUL. Empty for the record itself. */
+  /**
+   * The names of the groups from the outermost to the group of this row, joined by NUL. Empty for the record itself.
+   */
   groupPath: string
   groups: readonly string[]
   /** The position of its fields in the bytes of the flattener: JSON without the braces around it. */
@@ -24,17 +26,20 @@ export interface FlattenedRow {
 /** A column that a field of a record fills. */
 export interface FlattenedColumn {
   path: string
-  /** Kinds of its values in accepted rows. The receiver of the rows updates it. */
+  /** Bit flags of its values in accepted rows. The receiver of the rows updates it. */
   kinds: number
 }
 
 export interface FlattenOptions {
   isStoredAsJson?(path: string): boolean
-  /** Whether an object at this path is a row of a repeat group, which the system returns without a list if it has only one row. */
+  /**
+   * Returns true if an object at this path is a row of a repeat group. Some systems return a group with only one row as
+   * an object instead of a list.
+   */
   isRepeatGroup?(path: string): boolean
 }
 
-/** The record cannot be converted to rows, for the reason in the message. */
+/** The record cannot be converted to rows. The message contains the reason. */
 export class BadRecord extends Error {
   readonly path: string | undefined
 
@@ -46,22 +51,31 @@ export class BadRecord extends Error {
 
 const maxRecordDepth = 50
 const maxGroupRows = 100_000
-/** Maximum characters of a field name, of a path, which becomes a column name, and of an id, which each row of a group contains. */
+/**
+ * The maximum characters of a field name and of a path. A path becomes a column name. An id has the limit of a path,
+ * because each row of a group contains it.
+ */
 const maxKeyLength = 500
 const maxPathLength = 2_000
 const maxIdLength = 2_000
-/** Maximum characters of all paths and ids of a record. In a deeply nested record with short names, they are much longer than the record. */
+/**
+ * The maximum characters of all paths and ids of a record together. In a deeply nested record with short names, they
+ * are much longer than the record itself.
+ */
 const maxTotalNameLength = 50_000_000
 
-/** Maximum number of fields with a plan. Field names that are data could have any number. */
+/**
+ * The maximum number of fields with a cached plan. Their number is unlimited if data, such as ids, is used as field
+ * names.
+ */
 const maxPlannedFields = 20_000
 
-/** The columns for the fields of one object of a record. It is remembered, because records resemble each other. */
+/** Caches the columns for the fields of one object in a record, because most records have the same fields. */
 class ObjectPlan {
   readonly fields = new Map<string, FieldPlan>()
-  /** The prefix of the paths of columns, such as `address.`. */
+  /** The prefix of its columns' paths, such as `address.`. */
   readonly prefix: string
-  /** The path of the group, which some systems repeat in the name of each field. Empty outside of groups. */
+  /** The path of the group, which some systems repeat in the name of each field. Empty outside groups. */
   readonly path: string
   readonly groups: readonly string[]
   readonly groupPath: string
@@ -81,7 +95,10 @@ class FieldPlan implements FlattenedColumn {
   /** A comma, the name of the field and a colon, as JSON. */
   readonly json: Uint8Array
   kinds = 0
-  /** The plans of an object, of the objects of a list, and of the coordinates of a point, after their first occurrence. */
+  /**
+   * Plans for a nested object, for the objects of a list, and for a point's coordinates. Created at the first such
+   * value.
+   */
   object: ObjectPlan | undefined
   group: GroupPlan | undefined
   point: Record<'latitude' | 'longitude' | 'altitude', FieldPlan> | undefined
@@ -92,7 +109,7 @@ class FieldPlan implements FlattenedColumn {
   }
 }
 
-/** The plan for the objects of a list, and the columns that link their rows to those of the record. */
+/** The plan for the objects of a list, and the columns that link their rows to the rows of the parent record. */
 interface GroupPlan {
   object: ObjectPlan
   links: Record<'rowId' | 'parentId' | 'rootId' | 'index', FieldPlan>
@@ -112,8 +129,8 @@ interface PendingList {
 }
 
 /**
- * Converts records to rows. Nested objects become columns named by their paths, lists of objects become rows of child tables, and GeoJSON
- * points become three columns. Other lists and shapes stay JSON.
+ * Converts records to rows. A nested object becomes columns named by its path, a list of objects becomes rows of a
+ * child table, and a GeoJSON point becomes three columns. Other lists and shapes stay JSON.
  */
 export class RecordFlattener {
   readonly #options: FlattenOptions
@@ -310,10 +327,10 @@ function createGroupPlan(key: string, path: string, { groups, depth }: ObjectPla
   }
 }
 
-/** Returns the path of the column for the field `key` of an object. Throws `BadRecord` if it is too long. */
+/** Returns the column path for the field `key` of an object. Throws `BadRecord` if the path is too long. */
 function getColumnPath(key: string, { prefix, path }: ObjectPlan): string {
   const name = removeGroupPath(key, path)
-  // Form systems put the groups of a question into its field name. Only the last part is the question's own name.
+  // Form systems include the groups of a question in its field name. Only the last part is the question's own name.
   if (name.length - name.lastIndexOf('/') - 1 > maxKeyLength)
     throw new BadRecord(`has a field with a name longer than ${maxKeyLength} characters`, key)
   if (prefix.length + name.length > maxPathLength)

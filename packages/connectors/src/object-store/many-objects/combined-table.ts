@@ -14,7 +14,10 @@ import type { RowSuffix } from '@sluice/file-formats/csv/alike-texts'
 import { encodeField, type FieldSource } from './remap-columns.ts'
 import type { StoredObject } from '../object-store.ts'
 
-/** Columns that identify the object of each row. They cannot collide with columns of files, which start with a letter or a digit. */
+/**
+ * Columns that identify the object of each row. They cannot collide with a file's columns, which start with a character
+ * or digit.
+ */
 const objectKeyColumn: Column = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
 const objectRowColumn: Column = { name: '_object_row', label: '_object_row', dataType: 'BIGINT' }
 const lastModifiedColumn: Column = {
@@ -23,7 +26,7 @@ const lastModifiedColumn: Column = {
   dataType: 'TIMESTAMPTZ',
 }
 
-/** The name of the column with the key of the object that a row is from. */
+/** The name of the column with the key of the row's object. */
 export const objectKeyName = objectKeyColumn.name
 
 /** Rows of objects that changed later take precedence. */
@@ -32,8 +35,8 @@ export const objectPrecedence: readonly string[] = [lastModifiedColumn.name, obj
 const objectColumns = [objectKeyColumn, objectRowColumn, lastModifiedColumn]
 
 /**
- * Returns the table for several objects, with the union of their columns. It has a key only if rows will be merged, because a
- * key needs an index. Throws TOO_MANY_COLUMNS.
+ * Returns the columns of the table for several objects: the union of their columns. It has a key only if rows will be
+ * merged, because a key needs an index. Throws TOO_MANY_COLUMNS.
  */
 export function createCombinedTable(united: readonly Column[], { keyed }: { keyed: boolean }): Column[] {
   const identity = keyed ? { primaryKey: true } : {}
@@ -50,7 +53,7 @@ export function createCombinedTable(united: readonly Column[], { keyed }: { keye
   return columns
 }
 
-/** Returns the source of each column of the table for an object with the columns `shape`. */
+/** Returns, for each column of the table, its source in an object with the columns `shape`. */
 export function findFieldSources(
   columns: readonly Column[],
   types: readonly StoredType[],
@@ -66,13 +69,15 @@ export function findFieldSources(
   })
 }
 
-/** Returns the source of each column of the table for rows that have the columns `shape` and the object columns after them. */
+/**
+ * Returns, for each column of the table, its source in rows with the columns `shape` followed by the object columns.
+ */
 export function findSuffixedFieldSources(columns: readonly Column[], shape: readonly Column[]): FieldSource[] {
   const places = new Map([...shape, ...objectColumns].map(({ name }, index) => [name, index]))
   return columns.map(({ name }): FieldSource => places.get(name) ?? null)
 }
 
-/** The number of fields of such rows. */
+/** Returns the number of fields of such rows. */
 export const countSuffixedFields = (shape: readonly Column[]): number => shape.length + objectColumns.length
 
 /** Returns the values of the object columns for the rows of an object. */
@@ -89,10 +94,10 @@ export function createRowSuffix(
   return { fields: objectColumns.length, bytes, rowNumberAt: keyField.length + lengthBytes }
 }
 
-/** Bytes of the length before the value of a field. */
+/** The number of bytes of a field's length prefix. */
 const lengthBytes = 4
 
-/** Texts of warehouses have neither lone surrogates nor NUL. */
+/** Lone surrogates are replaced and NUL is removed, because warehouses cannot store them in texts. */
 const encodeKeyText = (key: string): Buffer => Buffer.from(key.toWellFormed().replaceAll('\0', ''))
 
 export function findStoredTypes(
@@ -107,7 +112,7 @@ export function findStoredTypes(
 export const omitOwnColumns = (columns: readonly Column[]): Column[] =>
   columns.filter(({ name }) => !objectColumns.some((one) => one.name === name))
 
-/** Adds the values of the object columns to the rows of a preview, in the order of the combined table. */
+/** Adds the values of the object columns to the rows of a preview, in the column order of the combined table. */
 export function addOwnColumns(
   columns: readonly Column[],
   rows: readonly PreviewCell[][],
@@ -120,7 +125,7 @@ export function addOwnColumns(
   }
 }
 
-/** Encodes a timestamp. If the column of an existing table is text, the timestamp is encoded as text. */
+/** Encodes a timestamp, as text if the existing table's column is text. */
 function encodeTimestamp(date: Date, { dataType }: StoredType): Buffer {
   if (dataType !== 'TIMESTAMPTZ') return Buffer.from(date.toISOString())
   const into = { days: 0, seconds: 0, microseconds: 0 }
@@ -135,7 +140,7 @@ const digitsByInteger: Readonly<Record<string, number>> = { SMALLINT: 5, INTEGER
 const floatTypes = ['FLOAT', 'DOUBLE']
 const maxDecimalDigits = 38
 
-/** Returns the narrowest type that holds all values of both types without loss. The last resort is TEXT. */
+/** Returns the narrowest type that stores all values of both types without loss. The last resort is TEXT. */
 export function findCommonType(one: StoredType, other: StoredType): StoredType {
   if (hasSameType(one, other)) return widestStoredType(one)
   for (const family of [integerTypes, temporalTypes]) {
@@ -145,7 +150,7 @@ export function findCommonType(one: StoredType, other: StoredType): StoredType {
   if (!isNumericType(one) || !isNumericType(other)) return { dataType: 'TEXT' }
   if (floatTypes.includes(one.dataType) || floatTypes.includes(other.dataType)) {
     const isExact = [one, other].every(({ dataType }) => [...floatTypes, 'SMALLINT', 'INTEGER'].includes(dataType))
-    // A double rounds integers above 2^53, so numbers that can be larger become DECIMAL.
+    // A double rounds integers above 2^53, so the type becomes DECIMAL if numbers can be larger.
     return { dataType: isExact ? 'DOUBLE' : 'DECIMAL' }
   }
   const [a, b] = [countDigits(one), countDigits(other)]
@@ -155,7 +160,7 @@ export function findCommonType(one: StoredType, other: StoredType): StoredType {
   return precision > maxDecimalDigits ? { dataType: 'DECIMAL' } : { dataType: 'DECIMAL', precision, scale }
 }
 
-/** Returns the union of two lists of columns: the columns of the first list, then the columns that only the second list has. */
+/** Returns the union of two column lists: the columns of the first, then the columns that only the second has. */
 export function uniteColumns(columns: readonly Column[], other: readonly Column[]): Column[] {
   const otherColumns = new Map(other.map((column) => [column.name, column]))
   const united = columns.map((column): Column => {
@@ -167,8 +172,8 @@ export function uniteColumns(columns: readonly Column[], other: readonly Column[
 }
 
 /**
- * Returns the type that fits both columns. A column without values does not influence it. Dates of an ambiguous format stay text if the
- * other column has another type.
+ * Returns the type that fits both columns. A column without values does not influence it. Dates in an ambiguous format
+ * (day or month first) stay text if the other column has another type.
  */
 function mergeColumnLists(one: Column, other: Column): StoredType & Pick<Column, 'evidence'> {
   if (one.evidence === 'NOTHING')
@@ -196,12 +201,12 @@ function countDigits({ dataType, precision, scale = 0 }: StoredType): { before: 
   return precision === undefined ? undefined : { before: precision - scale, after: scale }
 }
 
-/** Maximum number of columns that the message names. */
+/** The maximum number of columns that the message names. */
 const maxNamedColumns = 20
 
 /**
- * Describes the column differences between objects for the log. Returns undefined if all objects have the same columns.
- * `united` is the union of the columns.
+ * Describes how the columns of objects differ, for the log. Returns undefined if all objects have the same columns.
+ * `united` is the union of their columns.
  */
 export function describeDifferences(
   shapes: readonly (readonly Column[])[],

@@ -20,33 +20,40 @@ import type { StoredObject } from '../object-store.ts'
 import { type ObjectReading, readLocalObject } from '../read-object.ts'
 import { TupleLayout } from './remap-columns.ts'
 
-/** The table to read into: its columns, their stored types, and the columns of the batch. */
+/**
+ * The layout of the rows to return: the columns of the combined table, their stored types, and the columns of the
+ * batch.
+ */
 export interface BatchLayout {
   columns: readonly Column[]
   types: readonly StoredType[]
   shape: readonly Column[]
 }
 
-/** The number of rows of each object of a batch, and facts about its columns. */
+/** The row count of each object in a batch, and statistics of its columns. */
 export interface BatchResult {
   written: number[]
   facts: ColumnFacts[]
 }
 
-/** Objects that are read together. */
+/** Objects that are read together because their columns are the same. */
 export interface ObjectBatch {
   readonly objects: readonly StoredObject[]
-  /** Sentences about tables and sheets that are not read. Set by `examine`. */
+  /** Sentences about tables and sheets in the files that are not read. Set by `examine`. */
   readonly unread: readonly string[]
-  /** Returns the columns of the objects. Throws EMPTY_SOURCE for an empty list. */
+  /** Determines the columns of the objects. Throws EMPTY_SOURCE if the object is an empty JSON list. */
   examine(onProgress: () => void, signal: AbortSignal): Promise<readonly Column[]>
-  /** Yields the rows in the layout of the table. Throws `TypesWidened` with other columns of the batch. */
+  /**
+   * Yields the rows in the layout of the combined table. Throws `TypesWidened` with other columns of the batch if
+   * values need wider types.
+   */
   rows(layout: BatchLayout, report: ReadReporter, signal: AbortSignal): AsyncGenerator<TupleChunk, BatchResult, void>
 }
 
 /**
- * Downloaded objects in batches. Delimited texts in UTF-8 that begin with the same line and have the same dialect are one batch: examining
- * and reading them one by one takes several times as long. Any other object is a batch by itself.
+ * Groups downloaded objects into batches. Delimited texts in UTF-8 that start with the same line and have the same
+ * dialect form one batch, because reading them one by one takes several times as long. Any other object is a batch of
+ * its own.
  */
 export class ObjectBatches implements Disposable {
   readonly list: readonly ObjectBatch[]
@@ -92,11 +99,14 @@ export class ObjectBatches implements Disposable {
 
 interface FirstLineGroup {
   object: StoredObject
-  /** The texts with this first line; empty for an object of another format. */
+  /** The texts with this first line. Empty if the object has another format. */
   segments: TextSegment[]
 }
 
-/** Groups the objects in the order of the first object of each group. Texts without a header are one group, although their first lines differ. */
+/**
+ * Groups the objects by first line, in the order of the first object of each group. Texts without a header form one
+ * group although their first lines differ.
+ */
 function groupByFirstLine(
   spool: ObjectSpool,
   objects: readonly StoredObject[],
@@ -122,7 +132,9 @@ function findObjects({ segments }: AlikeTextGroup, objects: ReadonlyMap<string, 
   return segments.map(({ name }) => objects.get(name)!)
 }
 
-/** Texts that are read as one. The scanner adds the columns that identify the object of a row. */
+/**
+ * Delimited texts that are read as if they were one. The scanner adds the columns that identify the object of a row.
+ */
 class AlikeObjects implements ObjectBatch {
   readonly objects: readonly StoredObject[]
   readonly #group: AlikeTextGroup
@@ -167,21 +179,24 @@ async function* rearrangeChunks(
       yield layout.lay(step.value)
     }
   } finally {
-    // Ends the thread before the spool is closed, also if the consumer stops early.
+    // Ends the reader thread before the spool file is closed, even if the consumer stops early.
     await rows.return({ written: [], facts: [] })
   }
 }
 
-/** Maximum bytes of an object that is read to its end when its columns are determined. */
+/** Objects up to this size, in bytes, are read completely to determine their columns. */
 const maxFullyReadBytes = 1024 * 1024
 
-/** An object of any format. */
+/** A single object of any format. */
 class SingleObject implements ObjectBatch {
   readonly objects: readonly [StoredObject]
   unread: readonly string[] = []
   readonly #reading: ObjectReading
   readonly #spool: ObjectSpool
-  /** Whether the types from samples were wrong. The next read examines all rows before it returns types. */
+  /**
+   * True if types that were inferred from samples turned out wrong. The next read examines all rows before it returns
+   * types.
+   */
   #isMisguessed = false
 
   constructor(reading: ObjectReading, spool: ObjectSpool, object: StoredObject) {
@@ -191,7 +206,7 @@ class SingleObject implements ObjectBatch {
   }
 
   async examine(onProgress: () => void, signal: AbortSignal): Promise<readonly Column[]> {
-    // The log lines of the reader are reported later, with the rows.
+    // The reader's log lines are reported later, when it reads the rows.
     const quiet: ReadReporter = { progress: onProgress, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
     using local = await this.#spool.open(this.objects[0], signal)
     for await (const feed of readLocalObject(this.#reading, local, quiet, signal)) {
@@ -225,7 +240,7 @@ class SingleObject implements ObjectBatch {
   }
 }
 
-/** Adds the key of the object to the reports of its reader. */
+/** Adds the object's key to the reports of its reader. */
 const withKey = ({ key }: StoredObject, report: ReadReporter): ReadReporter => ({
   ...report,
   reject: (row) => report.reject({ ...row, reason: `${key}: ${row.reason}` }),
@@ -233,7 +248,7 @@ const withKey = ({ key }: StoredObject, report: ReadReporter): ReadReporter => (
 })
 
 /**
- * Returns the columns with types that fit all rows of an object. Reads the whole file, because stopping early ends the reader
+ * Returns columns with types that fit all rows of an object. Reads the whole file: stopping early would end the reader
  * thread, and starting another one takes longer than reading a small file.
  */
 async function readExactColumns({ columns, content }: RowStream): Promise<Column[]> {

@@ -19,19 +19,28 @@ import { createDownload, fetchObject, type LocalObject, type ObjectReading } fro
 
 /** The number of objects that are downloaded in parallel. */
 const parallelObjects = 16
-/** Objects up to this size are collected in memory, and written to the spool together: a write of each takes longer than its download. */
+/**
+ * Objects up to this size are collected in memory and written to the spool file together, because writing each one
+ * alone takes longer than downloading it.
+ */
 const maxCollectedBytes = 128 * 1024
 const blockBytes = 1024 * 1024
 
 const readAt = promisify(read)
 
-/** A downloaded object: its bytes in the spool. */
+/** A downloaded object: the position and length of its bytes in the spool file. */
 interface SpooledObject extends TextSegment {
-  /** A hash of the first line of a delimited text in UTF-8, because headers can be long. Undefined for other formats. */
+  /**
+   * A hash of the first line, for a delimited text in UTF-8. It saves memory, because headers can be long. Undefined
+   * for other formats.
+   */
   firstLineHash?: string
 }
 
-/** Objects of a load in one unnamed file, so that many small objects need neither many files nor a second download. */
+/**
+ * Stores the downloaded objects of a load in one unnamed file, so that many small objects need neither many files nor a
+ * second download.
+ */
 export class ObjectSpool implements Disposable {
   readonly fd: number
   readonly #reading: ObjectReading
@@ -39,7 +48,7 @@ export class ObjectSpool implements Disposable {
   readonly #log: ReadReporter['log']
   readonly #spooled = new Map<string, SpooledObject>()
   #size = 0
-  /** Small objects that are not written yet, at their position in the spool. */
+  /** Small objects that are not written yet. `from` is the block's position in the spool file. */
   #block = { from: 0, bytes: Buffer.alloc(0), used: 0 }
 
   private constructor(reading: ObjectReading, log: ReadReporter['log']) {
@@ -50,8 +59,8 @@ export class ObjectSpool implements Disposable {
   }
 
   /**
-   * Downloads objects, in their order until the spool is full. `onProgress` receives the total of downloaded bytes. Throws OBJECT_CHANGED,
-   * DISK_FULL, errors of the store and of `detectFormat`, or the reason of the signal.
+   * Downloads objects in their order until the spool file is full. `onProgress` receives the total of downloaded bytes.
+   * Throws OBJECT_CHANGED, DISK_FULL, errors of the store and of `detectFormat`, or the signal's reason.
    */
   static async download(
     reading: ObjectReading,
@@ -74,7 +83,7 @@ export class ObjectSpool implements Disposable {
     return this.#spooled.get(object.key)
   }
 
-  /** Returns an object in a file of its own: a copy of its bytes in the spool, or a new download. */
+  /** Returns an object in a file of its own: a copy of its bytes in the spool file, or a new download. */
   async open(object: StoredObject, signal: AbortSignal): Promise<LocalObject> {
     const spooled = this.find(object)
     if (!spooled) return fetchObject(this.#reading, object, { log: this.#log }, signal)
@@ -112,7 +121,7 @@ export class ObjectSpool implements Disposable {
       await this.#downloadOne(fitting[index]!, onObjectProgress, loadSignal)
       return { [Symbol.dispose]() {} }
     }
-    // A large object is downloaded in parallel parts, so it counts as several.
+    // A large object is downloaded in parallel parts, so it counts as several objects.
     const weights = fitting.map(({ size }) => Math.min(size, parallelBytes))
     const mostAhead = { things: parallelObjects, weight: parallelBytes }
     for await (const _ of prefetchInOrder({ weights, mostAhead, load }, signal));
@@ -137,7 +146,10 @@ export class ObjectSpool implements Disposable {
     }
   }
 
-  /** Downloads an object. Its size in the spool is known only afterwards. Leaves it out if the spool is full. */
+  /**
+   * Downloads an object that the HTTP client decompresses. Its size is known only afterwards. Leaves it out if the
+   * spool file is full.
+   */
   async #downloadDecompressed(
     object: StoredObject,
     onProgress: (bytes: number) => void,
@@ -164,7 +176,7 @@ export class ObjectSpool implements Disposable {
     return from
   }
 
-  /** Copies a small object into the current block. Returns its position in the spool. */
+  /** Copies a small object into the current block. Returns its position in the spool file. */
   async #collect(bytes: Buffer): Promise<number> {
     const full = this.#block.bytes.length - this.#block.used < bytes.length ? this.#writeBlock() : undefined
     if (full) this.#block = { from: this.#allocate(blockBytes), bytes: Buffer.allocUnsafe(blockBytes), used: 0 }
@@ -186,7 +198,7 @@ export class ObjectSpool implements Disposable {
     return start.subarray(0, bytesRead)
   }
 
-  /** Registers a downloaded object. `start` has at least its first `detectionBytes` bytes. */
+  /** Registers a downloaded object. `start` contains at least its first `detectionBytes` bytes. */
   #add({ key, size }: StoredObject, from: number, start: Buffer): void {
     const bytes = start.subarray(0, detectionBytes)
     const content = detectFormat(bytes, key, this.#reading.options.encoding)
@@ -196,7 +208,7 @@ export class ObjectSpool implements Disposable {
   }
 }
 
-/** Returns the first objects that fit into a spool together. */
+/** Returns the first objects that together fit into `spoolBytes` bytes. */
 function findFittingObjects(objects: readonly StoredObject[], spoolBytes: number): StoredObject[] {
   let bytes = 0
   return objects.filter(({ size }) => {

@@ -1,11 +1,11 @@
 interface PrefetchOptions<T extends Disposable> {
   weights: readonly number[]
-  /** Limits of the items that are prepared before the consumer requests them. */
+  /** The limits for items that are prepared before the consumer requests them. */
   mostAhead: { things: number; weight: number }
   load(index: number, signal: AbortSignal): Promise<T>
 }
 
-/** Prepares items in advance and yields them in order. Disposes of items that the consumer does not take. */
+/** Prepares items in advance and yields them in order. Disposes prepared items that the consumer does not take. */
 export async function* prefetchInOrder<T extends Disposable>(
   { weights, mostAhead, load }: PrefetchOptions<T>,
   signal: AbortSignal,
@@ -20,7 +20,7 @@ export async function* prefetchInOrder<T extends Disposable>(
       while (next < weights.length && (next === index || fits(next))) {
         weight += weights[next]!
         const pending = load(next, loadSignal)
-        // The consumer receives the error when it requests the item. This handler prevents an unhandled rejection until then.
+        // Prevents an unhandled rejection until the consumer requests the item and receives the error.
         pending.catch(() => {})
         ahead.push(pending)
         next += 1

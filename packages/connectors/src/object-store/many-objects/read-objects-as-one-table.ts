@@ -15,24 +15,24 @@ import type { StoredObject } from '../object-store.ts'
 import { type ObjectBatch, ObjectBatches } from './object-batches.ts'
 import { isEmptyListProblem, type ObjectReading } from '../read-object.ts'
 
-/** Maximum number of batches for which a read is logged. For further ones, only warnings are logged. */
+/** The maximum number of batches for which reads are logged. For further batches, only warnings are logged. */
 const maxLoggedBatches = 10
 
 export interface CombinedReading {
   objects: readonly StoredObject[]
-  /** Columns of objects that were loaded before. The table has these columns too. */
+  /** Columns of objects that earlier loads read. The table has these columns too. */
   before?: readonly Column[]
   keyed: boolean
-  /** Called with the number of rows of each object, by key. */
+  /** Receives the row count of each object, by key. */
   counts: Map<string, number>
-  /** Called after all rows are counted. Returns further objects to read; `before` contains their columns. */
+  /** Called after all rows are counted. Returns further objects to read, with columns that `before` must contain. */
   unreadObjects?(): readonly StoredObject[]
 }
 
 /**
- * Reads several objects as one table. The table has the union of their columns, types that fit all of them, and columns that
- * identify the object of each row. All objects are downloaded and examined before the first row is returned, because the columns of the
- * table must be known first. Throws `SourceProblem`, or the reason of the signal after an abort.
+ * Reads several objects as one table. It has the union of their columns, types that fit all of them, and columns that
+ * identify the object of each row. Downloads and examines all objects before it returns the first row, because the
+ * table's columns must be known first. Throws `SourceProblem`, or the signal's reason after an abort.
  */
 export async function* readObjectsAsOneTable(
   reading: ObjectReading,
@@ -122,7 +122,7 @@ export async function* readObjectsAsOneTable(
   yield { table: '', columns, ...(unread.length > 0 && { unread: describeAllUnreadParts(unread) }), content }
 }
 
-/** Maximum number of objects in the message about unread parts. */
+/** The maximum number of objects that the message about unread parts names. */
 const mostUnread = 3
 
 function describeAllUnreadParts(unread: readonly string[]): string {
@@ -147,7 +147,7 @@ function mergeFacts(column: string, facts: readonly ColumnFacts[]): ColumnFacts 
   }
 }
 
-/** Returns a reporter for one batch, which adds to the report of all objects. */
+/** Returns a reporter for one batch. It adds to the report of all objects. */
 function createBatchReporter(
   { index, size }: { index: number; size: number },
   before: { bytes: number; rows: number },
@@ -164,7 +164,7 @@ function createBatchReporter(
     reject: (row) => report.reject(row),
     rejectMore: (count) => report.rejectMore(count),
     hint: (sentence, advice) => report.hint?.(sentence, advice),
-    // The consumer restarts the read of all objects together, so a single object cannot restart.
+    // Does nothing, because the consumer restarts the read of all objects together.
     async startOver() {},
     log(level, importance, message) {
       if (index < maxLoggedBatches || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)

@@ -1,26 +1,34 @@
 import type { TupleChunk } from '@sluice/row-stream'
 
-/** The source of a field: a field of the input row by index from 0, constant bytes (null for a null), or the number of the row from 1. */
+/**
+ * The source of an output field: the index of an input field, constant bytes (null for NULL), or the row number from 1.
+ */
 export type FieldSource = number | Uint8Array | null | 'ROW_NUMBER'
 
-/** A piece of an output tuple: a range of consecutive input fields, constant bytes with their length prefix, or the number of the row. */
+/**
+ * A part of an output row: a range of consecutive input fields, constant bytes with their length prefix, or the row
+ * number.
+ */
 type TuplePiece = { from: number; to: number } | { bytes: Uint8Array } | { number: true }
 
 const usualBytes = 256 * 1024
 const numberBytes = 12
 
-/** Rearranges the fields of rows into the layout of a table. Its memory is reused after the caller releases a chunk. */
+/**
+ * Rearranges the fields of rows in binary COPY format to the columns of a table. The memory of a chunk is reused after
+ * the caller releases it.
+ */
 export class TupleLayout {
   readonly #pieces: TuplePiece[]
   readonly #width: number
-  /** The start of each field including its length prefix, and the end of the row. */
+  /** The start of each field, including its length prefix, and the end of the row. */
   readonly #starts: Int32Array
-  /** Bytes that every row grows by, for fields that the input row lacks. */
+  /** The bytes by which every row grows, for fields that the input row lacks. */
   readonly #added: number
   readonly #free: Buffer[] = []
   #rows = 0
 
-  /** Creates a mapper for input rows with `fields` fields. */
+  /** Creates a layout for input rows with `fields` fields. */
   constructor(places: readonly FieldSource[], fields: number) {
     this.#pieces = createPieces(places)
     this.#width = places.length
@@ -28,7 +36,7 @@ export class TupleLayout {
     this.#added = this.#pieces.reduce((sum, piece) => sum + getAddedBytes(piece), 2)
   }
 
-  /** Number of rows so far. */
+  /** The number of rows until now. */
   get rows(): number {
     return this.#rows
   }
@@ -47,7 +55,7 @@ export class TupleLayout {
         position += 4 + Math.max(0, from.readInt32BE(position))
       }
       starts[fields] = position
-      // An output row contains each input field at most once, so it grows at most by the added bytes.
+      // An output row contains each input field at most once, so it grows by at most the added bytes.
       const maxBytes = position - recordStart + this.#added
       if (target.length - to < maxBytes) target = growBuffer(target, to, maxBytes)
       this.#rows += 1

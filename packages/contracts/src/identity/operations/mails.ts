@@ -25,7 +25,7 @@ export const mailSignatures = {
     method: 'get',
     path: '/mails/:uid',
     guard: manageUsers,
-    // A reader of the email can use the link in it.
+    // A reader of the email can use the link in it, so the caller must have signed in directly.
     inPerson: true,
     response: ReadMail,
   }),

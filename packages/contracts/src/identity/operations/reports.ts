@@ -3,7 +3,9 @@ import { ListQuery } from '../../search.ts'
 import { TabularResult } from '../../tabular-result.ts'
 import { UserListQuery } from '../user.ts'
 
-/** Reports take the same query parameters as lists. Their totals are in `metaData.pager`. */
+/**
+ * Operations that return reports. They take the same query parameters as lists. Their totals are in `metaData.pager`.
+ */
 export const reportSignatures = {
   userAccess: defineSignature({
     id: 'reports.userAccess',

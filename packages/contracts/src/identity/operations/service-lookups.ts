@@ -12,7 +12,7 @@ import {
 } from '../service-lookups.ts'
 import { UserGroupSummary } from '../user.ts'
 
-/** The pipeline service calls these operations with the shared secret of the services. Users cannot call them. */
+/** Operations that the pipeline service calls with the shared secret of the services. Users cannot call them. */
 export const lookupSignatures = {
   standing: defineSignature({
     id: 'lookups.standing',

@@ -31,7 +31,7 @@ export const ssoClientConfigs = {
   delete: rest.delete,
 }
 
-/** Operations on the applications that a user has allowed. */
+/** Operations on the applications to which a user has given access. */
 export const allowedApplications = {
   list: defineSignature({
     id: 'allowedApplications.list',

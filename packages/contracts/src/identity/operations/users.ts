@@ -58,8 +58,8 @@ const userLife = {
 }
 
 /**
- * Administrators use these operations on the sign-in methods of other users. A user must not have roles that the
- * administrator lacks.
+ * Operations with which administrators change the sign-in methods of other users. An administrator cannot change a user
+ * with roles that the administrator lacks.
  */
 const userAccess = {
   removeSecondFactor: defineSignature({

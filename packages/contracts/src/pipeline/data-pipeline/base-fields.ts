@@ -95,7 +95,7 @@ export const baseFields = {
   ...pipelineFields,
   transformation: Type.Optional(TransformationBody),
   ...scheduledBody,
-  /** The checks that loaded rows must pass before the publication. */
+  /** The checks that loaded rows must pass before they are published, that is, before readers see them. */
   dataQualityCheckGroup: Type.Optional(Type.Union([ObjectReference, Type.Null()])),
   anonymousAccess: Type.Optional(AnonymousAccessBody),
   access: Type.Optional(AccessPart),
@@ -103,7 +103,7 @@ export const baseFields = {
     bodyOf(
       {
         schema: Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 }),
-        /** The name of the target table. Default: derived from the name of the pipeline. */
+        /** The name of the target table. Default: derived from the pipeline's name. */
         tableName: Type.Optional(WarehouseName),
       },
       { stagingTableName: SingleLineText, tableSchema: SingleLineText },
@@ -127,8 +127,9 @@ export const baseIgnored = [
 ]
 
 /**
- * Returns the schema of a source for a preview or test before the pipeline is saved. The service reads `fields`, and ignores all
- * other fields of a pipeline, so that a form can be sent unchanged. `id` is the saved pipeline whose file or secrets are used.
+ * Returns the schema of a source for a preview or test before the pipeline is saved. The service reads `fields` and
+ * ignores all other fields of a pipeline, so that a form can be sent unchanged. `id` is the saved pipeline from which
+ * the file or secrets are used.
  */
 export function sourceBody<Fields extends TProperties>(fields: Fields, more: readonly string[] = []) {
   return defineRequestBody(

@@ -1,6 +1,6 @@
 /**
- * The `type` of each connector in requests, responses and database rows. All other code uses these names instead of the values.
- * Error messages and the API reference list the types in this order.
+ * The API's `type` for each connector, also stored in database rows. All other code uses these names instead of the
+ * values. Error messages and the API reference list the types in this order.
  */
 export const connectorTypes = {
   azureBlobStorage: 'CLOUD_BLOB_STORAGE',
@@ -27,7 +27,7 @@ export const connectorTypes = {
   sormas: 'SOURCE_SYSTEM_I',
 } as const
 
-/** The `providerSchema` of each kind of warehouse. All other code uses these names instead of the values. */
+/** The API's `providerSchema` for each kind of warehouse. All other code uses these names instead of the values. */
 export const warehouseTypes = {
   redshift: connectorTypes.redshift,
   postgres: connectorTypes.postgres,

@@ -16,7 +16,10 @@ export const dateFormats = [
   'MM-DD-YYYY',
 ] as const
 
-/** ASCII without letters, digits, underscore, quotes, backslash, point, minus, plus, NUL and line ends. */
+/**
+ * Matches an ASCII character other than letters, digits, underscore, quotes, backslash, point, minus, plus, NUL and
+ * line ends.
+ */
 const signPattern = String.raw`[\x01-\x09\x0b\x0c\x0e-!#-&(-*,/:-@\[\]\^\x60{-~]`
 
 const AsciiSign = Type.String({ minLength: 1, maxLength: 1, pattern: `^${signPattern}$`, examples: ['#'] })
@@ -57,7 +60,7 @@ const csvOptionFields = {
   strayQuotes: Type.Optional(
     Type.Enum(['REJECT', 'TEXT'], {
       description:
-        'What happens to rows with broken quotes. TEXT reads quotes that are not doubled as text, if only one reading gives each column a value. Default: REJECT.',
+        'What happens to rows with broken quotes. TEXT treats an undoubled quote inside a quoted value as a part of the value, if the row can be read in only one such way. Default: REJECT.',
     }),
   ),
   comment: Type.Optional(AsciiSign),
@@ -106,7 +109,9 @@ const csvOptionFields = {
   }),
 }
 
-/** Options for reading a file of rows. Absent options are detected from the file; given options override the detection. */
+/**
+ * Options for reading a file of rows. Absent options are detected from the file; given options replace the detection.
+ */
 export const CsvOptions = defineContract(
   'CsvOptions',
   Type.Object(
@@ -121,7 +126,7 @@ export const csvOptions = Type.Optional(CsvOptions)
 /** The options without `columns`, for the query string of an upload. */
 export const csvOptionsInQuery = csvOptionFields
 
-/** Returns the schema of a detected option with its confidence, which is 1 for a given option. */
+/** Returns the schema of a detected option with the confidence in it, which is 1 for a given option. */
 const guessOf = <Value extends TSchema, More extends TProperties = {}>(value: Value, more: More = {} as More) =>
   Type.Object(
     { value, given: Type.Boolean(), confidence: Type.Number({ minimum: 0, maximum: 1 }), ...more },
@@ -145,7 +150,10 @@ export const CsvGuesses = defineContract(
       trimSpaces: guessOf(Type.Boolean()),
       footerLines: guessOf(NonNegativeInteger),
       decimal: guessOf(Type.Enum(['POINT', 'COMMA'])),
-      /** Only the texts in `value` are read as missing values. The texts in `suggested` probably also mean a missing value. */
+      /**
+       * Only the texts in `value` are read as missing values. Those in `suggested` probably also mean a missing value,
+       * but are not applied.
+       */
       nullValues: guessOf(NullValueList, { suggested: NullValueList }),
     },
     noUnknownFields,

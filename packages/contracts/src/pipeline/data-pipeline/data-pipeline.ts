@@ -12,7 +12,7 @@ import { csvUpload, parquetUpload } from './sources/uploads.ts'
 import { type ContractCheckResult, createContractChecker } from '../../validate.ts'
 import type { PipelineType } from './connector-types.ts'
 
-/** Every type of pipeline, in the order of `pipelineTypes`. */
+/** All types of pipelines, in the order of `pipelineTypes`. */
 export const pipelineVariants = [
   azureBlobStorage,
   bhimaVariant,
@@ -40,7 +40,7 @@ export const pipelineVariants = [
 
 type PipelineVariant = (typeof pipelineVariants)[number]
 
-/** A pipeline of any type, as clients send it; the type is optional. `checkPipelineBody` checks a body without a type. */
+/** A pipeline of any type in a request. `type` is optional; `checkPipelineBody` checks a body without it. */
 export const DataPipelineBody = discriminatedUnion(
   'DataPipelineBody',
   pipelineVariants.map(({ sent }) => sent),
@@ -57,7 +57,7 @@ export const DataPipeline = discriminatedUnion(
 
 export type DataPipeline = TypeOf<PipelineVariant['resource']>
 
-/** A pipeline's source, for a preview before the pipeline is saved. */
+/** The source of a pipeline, for a preview before the pipeline is saved. */
 export const SourceBody = discriminatedUnion(
   'SourceBody',
   pipelineVariants.map(({ source }) => source),
@@ -69,7 +69,7 @@ const bodyCheckers = new Map<string, (body: unknown) => ContractCheckResult<Data
   pipelineVariants.map(({ type, body }) => [type, createContractChecker<DataPipelineBody>(body as object)]),
 )
 
-/** Checks a body against the contract of `type`; the field `type` of the body is ignored. */
+/** Checks a body against the contract of `type`. Ignores the field `type` of the body. */
 export function checkPipelineBody(type: string, body: object): ContractCheckResult<DataPipelineBody> {
   const check = bodyCheckers.get(type)
   if (!check) throw new Error(`Unknown pipeline type ${type}.`)
@@ -77,8 +77,8 @@ export function checkPipelineBody(type: string, body: object): ContractCheckResu
 }
 
 /**
- * Returns the pipeline types with a contract that fits a body without a type: they allow all fields of the body and require no others.
- * If the field names fit several types, the values decide.
+ * Returns the pipeline types that fit a body without `type`: types that allow all fields of the body and require no
+ * others. If the field names fit several types, the values decide.
  */
 export function pipelineTypesOf(body: object): PipelineType[] {
   const fields = Object.entries(body).flatMap(([name, value]) => (value === null || name === 'type' ? [] : [name]))

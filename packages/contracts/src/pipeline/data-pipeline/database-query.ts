@@ -159,11 +159,11 @@ const regionField = describeField(
 
 const computedFields = {
   defaultPort: Type.Integer({ minimum: 1, maximum: 65_535 }),
-  /** The JDBC URL, without credentials. */
+  /** The JDBC URL without credentials. */
   jdbcConnectionUrl: Type.String({ maxLength: 2000 }),
 }
 
-// Fields that only Redshift uses. The service also stores and returns them for other databases.
+// Fields that only Redshift uses. For other databases, the service only stores and returns them.
 const redshiftFields = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(regionField) }
 
 export const databaseQuery = { jdbcSource: databaseAccess.given, ...querySelectionFields, ...redshiftFields }
@@ -178,7 +178,7 @@ export const databaseQueryResponse = {
   ...computedFields,
 }
 
-/** Body fields of a pipeline that queries Redshift, which requires the role and the region. */
+/** Body fields of a pipeline that queries Redshift. It requires the role and the region. */
 export const warehouseQuery = {
   jdbcSource: databaseAccess.given,
   ...querySelectionFields,

@@ -12,15 +12,18 @@ export function describeField<S extends TSchema>(
 
 const oneLine = '^\\P{Cc}*$'
 
-/** A name, id or code, exactly as the source writes it. */
+/** A name, id or code, spelled exactly as in the source. */
 export const SourceName = Type.String({ minLength: 1, maxLength: 255, pattern: oneLine })
 
-/** The URL of a system. Each request to it checks whether the address is allowed. */
+/** The URL of a system. Every request to it checks whether the address is allowed. */
 export const SourceUrl = Type.String({ minLength: 8, maxLength: 2000, pattern: '^https?://[^\\s\\p{Cc}]+$' })
 
 export const CalendarDate = Type.String({ format: 'date', maxLength: 10 })
 
-/** Returns the schema of a secret. Responses omit it, an absent or null value keeps the stored one, and an empty text deletes it. */
+/**
+ * Returns the schema of a secret. Responses leave it out; an absent or null value keeps the stored one; an empty text
+ * deletes it.
+ */
 export function defineSecretField(
   title: string,
   description: string,

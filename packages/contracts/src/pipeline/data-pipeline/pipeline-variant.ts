@@ -9,7 +9,7 @@ interface VariantFields<Given extends TProperties, Answered extends TProperties>
   given: Given
   /** Response fields. */
   answered: Answered
-  /** Response fields that a body may contain and that are ignored. */
+  /** Response fields that a body may also contain. There they are ignored. */
   ignored?: readonly string[]
 }
 
@@ -26,7 +26,7 @@ export function definePipelineVariant<
     type: token,
     own: Object.keys(given),
     body: defineContract(`${title}PipelineBody`, defineRequestBody({ ...baseFields, type, ...given }, ignoredInBody)),
-    /** The body as a client sends it. The type is optional if other fields identify it. */
+    /** The body as clients send it. `type` is optional if other fields identify it. */
     sent: defineContract(
       `${title}PipelineBody`,
       defineRequestBody({ ...baseFields, type: Type.Optional(type), ...given }, ignoredInBody),
@@ -36,7 +36,7 @@ export function definePipelineVariant<
   }
 }
 
-/** Returns the title of a type in OpenAPI: `CsvUpload` for CSV_UPLOAD. */
+/** Returns the OpenAPI title of a type: `CsvUpload` for CSV_UPLOAD. */
 const titleOf = (token: PipelineType): string =>
   token
     .toLowerCase()

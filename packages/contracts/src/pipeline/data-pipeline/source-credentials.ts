@@ -4,8 +4,9 @@ import { bodyOf, ignoredSecretStatus, secretStatusField } from '../../field-type
 import { SourceUrl, describeField, SourceName, defineSecretField } from './form-field.ts'
 
 /**
- * Defines the object with the address and the credentials of a source. `given` is its schema in request bodies and contains the
- * secrets. `answered` is its schema in responses and contains the status of the secrets. Each title belongs to one set of fields.
+ * Defines the object with the address and the credentials of a source. `given` is its schema in request bodies, with
+ * the secrets. `answered` is its schema in responses, with the status of the secrets instead. Each title must belong to
+ * one set of fields.
  */
 export function defineSourceAccess<Open extends TProperties, Secrets extends TProperties>(
   title: string,

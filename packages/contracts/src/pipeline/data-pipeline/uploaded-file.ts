@@ -48,12 +48,12 @@ export const ResumableUpload = defineContract(
       received: {
         ...NonNegativeInteger,
         description:
-          'Bytes that the service has stored. It is less than `length` until the file has replaced that of the pipeline.',
+          'The number of bytes that the service has stored. It is less than `length` until the file has replaced the previous file of the pipeline.',
       },
       created: Timestamp,
       createdBy: Type.Optional({ ...SingleLineText, description: 'The username of the user who started it.' }),
       expires: { ...Timestamp, description: 'When the upload is removed, unless more bytes arrive before.' },
-      /** The response of a plain upload of the same file. Absent until the upload is finished. */
+      /** The same response as for a plain upload of the file. Absent until the upload is complete. */
       file: Type.Optional(UploadedFile),
     },
     noUnknownFields,

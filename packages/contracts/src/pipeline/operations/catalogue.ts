@@ -12,7 +12,7 @@ const catalogueReaderRoles = ['ROLE_SEE_SCHEMA', 'ROLE_VIEW_DATA_ALL_DATA_PIPELI
 const visibleTablesNote =
   'Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data.'
 
-/** A table can have more than a thousand columns, so this response has its own limit. */
+/** The columns of a table. This response has its own limit, because a table can have more than 1,000 columns. */
 const ColumnList = { type: 'array', items: Column, maxItems: 1600 } as Contract<TypeOf<typeof Column>[]>
 
 const SchemaBodies = { type: 'array', items: SchemaBody, minItems: 1, maxItems: 1000 } as Contract<
@@ -75,7 +75,7 @@ export const catalogueSignatures = {
     id: 'schemas.describeTable',
     summary: 'Describe a table and its columns',
     description:
-      'Absent descriptions keep their texts, and an empty text removes one. Descriptions belong to the names of the table and its columns, so they stay when the table is loaded again. The caller must be allowed to change the data pipeline or view of the table, or its schema.',
+      'A description that the body leaves out stays as it is, and an empty text removes one. Descriptions belong to the names of the table and its columns, so they stay when the table is loaded again. The caller must be allowed to change the data pipeline or view of the table, or its schema.',
     method: 'put',
     path: '/schemas/:uid/tables/:name/descriptions',
     guard: ['ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW', 'ROLE_MANAGE_SCHEMA'],

@@ -10,7 +10,10 @@ const version = { 'Tus-Resumable': { description: 'The version of tus, `1.0.0`.'
 const offset = { 'Upload-Offset': { description: 'Bytes that the service has stored.' } }
 const expires = { 'Upload-Expires': { description: 'When the upload is removed, unless more bytes arrive before.' } }
 
-/** tus 1.0 (https://tus.io/protocols/resumable-upload). HEAD of an upload is that of `read`. */
+/**
+ * Operations for resumable uploads by tus 1.0 (https://tus.io/protocols/resumable-upload). HEAD of an upload is served
+ * by `read`.
+ */
 export const resumableUploadSignatures = {
   list: defineSignature({
     id: 'resumableUploads.list',

@@ -2,7 +2,7 @@ import { listOf } from '../../contract.ts'
 import { defineSignature } from '../../operation-signature.ts'
 import { ObjectRun, RunListQuery, RunStreamQuery } from '../run.ts'
 
-/** Each role shows the runs and schedules of one kind of objects. */
+/** The roles that may read runs. Each shows the runs and schedules of one kind of object. */
 export const runReaderRoles = [
   'ROLE_SEE_DATA_PIPELINE',
   'ROLE_SEE_VIEW',

@@ -13,7 +13,7 @@ const readerResource = {
 } as const
 
 export const warehouseReaderSignatures = {
-  /** Precedes `read`, because the path of `read` would match, too. */
+  /** Must precede `read`, because the path of `read` would match too. */
   certificate: defineSignature({
     id: 'warehouseReaders.certificate',
     summary: 'Get the certificate with which programs verify the warehouse server',

@@ -18,15 +18,15 @@ import type { WasmScanner } from '../wasm-scanner.ts'
 export interface AlikeTexts {
   /** The dialect of the first text. */
   detected: DetectedDialect
-  /** The rows of the alike texts in the file, in their order. */
+  /** The byte ranges of the texts' rows in the file, in order. */
   parts: TextPart[]
-  /** Types that fit all of them. */
+  /** Columns with types that fit all of these texts. */
   known: KnownColumns
   /** Indexes of the alike texts. */
   alike: number[]
   /** Sentences about texts that were examined by themselves. */
   notes: string[]
-  /** Sentences about the tables in these texts that are not read. */
+  /** Sentences about tables in these texts that are not read. */
   unread: string[]
 }
 
@@ -193,7 +193,7 @@ class AlikeGroup {
     const { isWhole, faultyRows } = observeText(this.#wasm, text, dialect, text.size, this.#limits)
     const types = this.#seenTypes()
     const newTexts = isFirst ? [] : types.flatMap((type, column) => (this.#becameText(column, type) ? [column] : []))
-    // Points separate thousands in some texts, and only an examination of all columns shows that.
+    // Points in some texts may separate thousands. Only an examination of all columns reveals that.
     const hasNewDecimals = !isFirst && types.some((type, column) => this.#becameDecimal(column, type))
     if (faultyRows > 0 || newTexts.length > 0 || hasNewDecimals) {
       if ((!isExamined && !examine()) || this.#hasOtherForm(text, dialect, newTexts)) {
@@ -227,23 +227,23 @@ class AlikeGroup {
     return { ...this.#dialect, from, end: text.size }
   }
 
-  /** Whether a text that begins with the same lines may have a footer, or a row instead of the header. */
+  /** True if a text that starts with the same lines may have a footer, or has a row in place of the header. */
   #mayDiffer(text: SegmentText, { labels, trailing, headerLine, from }: DelimitedDialect): boolean {
     const { headerRow, footerLines } = this.#options
     if (footerLines !== undefined || (headerLine === 0 && headerRow !== false)) return true
-    // For these properties of the rows, the most lines are footers.
+    // These row properties recognise the most lines as footers, so no possible footer is missed.
     const shape = { fields: labels.length + trailing, rowsFrom: from, firstKind: NUMBER_CELL, hasGaps: false }
     const footer = findFooter(readSample(text, 0), text.size, this.#dialect, shape)
     return footer.lines > 0 || footer.doubt !== undefined
   }
 
-  /** Detects the dialect of a text. Returns undefined if it differs. */
+  /** Detects the dialect of a text. Returns undefined if it differs from the first text's. */
   #examine(text: SegmentText): DetectedDialect | undefined {
     try {
       const detected = detectText(text, this.#options)
       return isSameDialect(detected.dialect, this.#dialect) ? detected : undefined
     } catch (error) {
-      // The text is then read by itself, which reports the problem.
+      // The text is then read separately, which reports the problem.
       if (error instanceof SourceProblem) return undefined
       throw error
     }
@@ -262,8 +262,8 @@ class AlikeGroup {
   }
 
   /**
-   * Whether a column is only TEXT because its numbers or times have another form in this text. If the form contradicts the order of day
-   * and month in the other texts, their ambiguous dates are not safe, so the column stays TEXT.
+   * True if a column is TEXT only because its numbers or times have another form in this text. If the form contradicts
+   * the order of day and month in the other texts, their ambiguous dates are unreliable, so the column must stay TEXT.
    */
   #hasOtherForm(text: SegmentText, dialect: DelimitedDialect | undefined, newTexts: readonly number[]): boolean {
     if (!dialect || newTexts.length === 0) return false
@@ -298,7 +298,7 @@ function isSameDialect(one: DelimitedDialect, other: DelimitedDialect): boolean 
 
 const [LF, CR] = [10, 13]
 
-/** Whether a text ends at a position, or has a complete line end before it. */
+/** True if the text ends at a position, or has a complete line end before it. */
 function isLineStart(text: TextSource, position: number): boolean {
   const [before, after] = readRange(text, position - 1, 2)
   return after === undefined || before === LF || (before === CR && after !== LF)

@@ -2,32 +2,35 @@ import type { DelimitedDialect } from '../dialect/dialect.ts'
 import type { TextSource } from '../text-file.ts'
 import type { WasmScanner } from '../wasm-scanner.ts'
 
-/** One of several texts in a file: its bytes from `from` to `to`. */
+/** One of several texts in a file: the bytes from `from` to `to`. */
 export interface TextSegment {
-  /** The name for messages. */
+  /** The text's name in messages. */
   name: string
   from: number
   to: number
 }
 
-/** A part of a file: its rows from byte `from` to `end`, of which the first is in line `line`. */
+/** The rows of one text in a file: bytes `from` to `end`. `line` is the line number of the first row. */
 export interface TextPart extends Pick<DelimitedDialect, 'from' | 'line' | 'end'> {
-  /** The start of the reasons of its rejected rows. */
+  /** A prefix for the reasons of its rejected rows. */
   name?: string
-  /** Fields that are added to its rows. */
+  /** Fields that are appended to each of its rows. */
   suffix?: RowSuffix
 }
 
-/** Fields that the scanner writes at the end of every row, encoded as in binary COPY. One of them is the number of the row, from 1. */
+/** Fields that the scanner appends to every row, encoded as in binary COPY. One of them is the row number, from 1. */
 export interface RowSuffix {
   /** The number of fields in `bytes`. */
   fields: number
   bytes: Uint8Array
-  /** The position in `bytes` of the row number, a BIGINT. */
+  /** The position of the row number, a BIGINT, in `bytes`. */
   rowNumberAt: number
 }
 
-/** Sets the fields at the end of the next rows. Without a suffix, rows have only the fields of their records. */
+/**
+ * Sets the fields that are appended to the following rows. Without a suffix, rows have only the fields of their
+ * records.
+ */
 export function setRowSuffix({ run, bytes }: WasmScanner, suffix: RowSuffix | undefined): void {
   if (!suffix) return run.setSuffix(0, 0, 0)
   if (suffix.bytes.length > run.SUFFIX_BYTES.value) throw new Error('The fields at the end of a row are too long')
@@ -37,7 +40,7 @@ export function setRowSuffix({ run, bytes }: WasmScanner, suffix: RowSuffix | un
 
 const byteOrderMark = Buffer.from('\ufeff')
 
-/** A text in a file of several, with positions from its own start. */
+/** One of several texts in a file, with positions counted from the text's start. */
 export class SegmentText implements TextSource {
   readonly name: string
   readonly size: number

@@ -1,22 +1,30 @@
-/** Kinds of cells, found roughly and quickly. They do not decide the types of columns. */
+/**
+ * Kinds of cells, determined quickly and approximately for detecting the dialect. They do not determine column types.
+ */
 export const EMPTY_CELL = 0
 export const NUMBER_CELL = 1
 /** A date, a time, or both. */
 export const TIME_CELL = 2
 export const TEXT_CELL = 3
-/** Text that looks wrongly split: a stray quote at its edge, an unmatched bracket, or other delimiters inside. */
+/**
+ * A text that looks like the result of a wrong split: a stray quote at its edge, an unmatched bracket, or other
+ * delimiters inside.
+ */
 export const MISSPLIT_CELL = 4
-/** Text that begins with a space. */
+/** A text that starts with a space. */
 export const INDENTED_CELL = 5
 
-/** The maximum bytes of a number or time. */
+/** The maximum bytes of a number or a time. */
 const longestTyped = 40
-/** From `9:30` to a timestamp with milliseconds and a UTC offset, `2024-01-31T10:00:00.123+01:00`. */
+/**
+ * The minimum and maximum digits of a time: from `9:30` to a timestamp with milliseconds and a UTC offset,
+ * `2024-01-31T10:00:00.123+01:00`.
+ */
 const [minTimeDigits, maxTimeDigits] = [3, 21]
-/** Such a timestamp has 7 signs, colons and points. */
+/** The maximum number of signs, colons and points in such a timestamp. */
 const maxTimeSeparators = 8
 
-/** Classes of bytes. */
+/** Classes of bytes, for counting. */
 const DIGIT_CLASS = 1
 const LETTER_CLASS = 2
 const SIGN_CLASS = 3
@@ -49,7 +57,7 @@ setByteClass('$%', UNIT_CLASS)
 
 const classCounts = new Uint16Array(OTHER_CLASS + 1)
 
-/** Returns the kind of `bytes[from..to]`. A quoted cell may contain delimiters. */
+/** Returns the kind of the cell `bytes[from..to]`. A quoted cell may contain delimiters. */
 export function cellKind(bytes: Uint8Array, from: number, to: number, quoted: boolean): number {
   let start = from
   let end = to
@@ -64,7 +72,10 @@ export function cellKind(bytes: Uint8Array, from: number, to: number, quoted: bo
   return start > from && !quoted ? INDENTED_CELL : TEXT_CELL
 }
 
-/** Returns NUMBER_CELL or TIME_CELL; TEXT_CELL for anything else. Counts the bytes of each class instead of parsing. */
+/**
+ * Returns NUMBER_CELL, TIME_CELL, or TEXT_CELL for anything else. Counts the bytes of each class instead of parsing,
+ * which is faster.
+ */
 function typedKind(bytes: Uint8Array, from: number, to: number): number {
   classCounts.fill(0)
   for (let position = from; position < to; position++) classCounts[byteClasses[bytes[position]!]!]!++
@@ -80,18 +91,18 @@ function typedKind(bytes: Uint8Array, from: number, to: number): number {
   if (letters === 1 && colons + slashes === 0 && isExponent(bytes, from, to)) return NUMBER_CELL
   if (classCounts[COMMA]! + classCounts[UNIT_CLASS]! > 0 || digits < minTimeDigits || digits > maxTimeDigits)
     return TEXT_CELL
-  // The separators of a date: 2024-01-31, 31/01/2024, 31.01.2024.
+  // Has the separators of a date, as in 2024-01-31, 31/01/2024 or 31.01.2024.
   const dashed = signs >= 2 || slashes === 2 || points >= 2
-  // 10:30, 10:30:00, 10:30:00+01:00.
+  // Has the colons of a time, as in 10:30, 10:30:00 or 10:30:00+01:00.
   const clock = colons >= 1 && colons <= 3
   if (letters === 0)
     return (dashed || clock) && signs + slashes + points + colons <= maxTimeSeparators ? TIME_CELL : TEXT_CELL
-  // 2024-01-31T10:00Z, 10:30 PM, 12-Jan-2024.
+  // Such as 2024-01-31T10:00Z, 10:30 PM or 12-Jan-2024.
   if (letters <= 2 && clock) return TIME_CELL
   return letters === 3 && (signs === 2 || slashes === 2) ? TIME_CELL : TEXT_CELL
 }
 
-/** Whether the bytes are a number: digits with a sign, a unit, groups and a fraction in any notation. */
+/** True if the bytes are a number: digits with a sign, unit, digit groups or fraction, in any notation. */
 function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
   let position = from
   if (bytes[position] === 36) position++
@@ -134,14 +145,14 @@ function isExponent(bytes: Uint8Array, from: number, to: number): boolean {
 }
 
 /**
- * Returns whether a cell looks like a fragment that a wrong delimiter or quote left: a stray quote, a delimiter without a space
- * after it, or a bracket without its pair.
+ * True if a cell looks like a fragment that a wrong delimiter or quote produced: it has a stray quote, a delimiter
+ * without a space after it, or an unmatched bracket.
  */
 function isDebris(bytes: Uint8Array, from: number, to: number): boolean {
   const first = bytes[from]!
   const last = bytes[to - 1]!
   if (first === 34 || (first === 39 && (last === 39 || to - from === 1))) return true
-  // 5" is five inches.
+  // A quote after a digit is an inch mark, as in 5".
   if (last === 34 && (to - from < 2 || byteClasses[bytes[to - 2]!] !== DIGIT_CLASS)) return true
   let open = 0
   for (let position = from; position < to; position++) {
@@ -153,7 +164,7 @@ function isDebris(bytes: Uint8Array, from: number, to: number): boolean {
   return open !== 0
 }
 
-/** Returns 1 for an opening bracket, -1 for a closing one, else 0. */
+/** Returns 1 for an opening bracket, -1 for a closing one, otherwise 0. */
 function bracketDepthChange(byte: number): number {
   if (byte === 40 || byte === 91 || byte === 123) return 1
   return byte === 41 || byte === 93 || byte === 125 ? -1 : 0

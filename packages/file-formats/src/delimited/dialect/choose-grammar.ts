@@ -5,20 +5,22 @@ import { IS_QUOTED } from '../record-scanner.ts'
 
 export interface GrammarChoice {
   grammar: DelimitedGrammar
-  /** From 0 to 1: the lead over the second best delimiter, quote or escape. */
+  /**
+   * The confidence in the chosen delimiter, quote and escape, from 0 to 1, based on their lead over the second best.
+   */
   confidence: { delimiter: number; quote: number; escape: number; padded: number }
 }
 
-/** Grammars are compared on this part of a sample. Only the chosen grammar reads the rest. */
+/** The part of a sample on which grammars are compared. Only the chosen grammar parses the rest. */
 const comparedBytes = 48 * 1024
 const comparedRecords = { records: 400, cells: 8_000 }
-/** The simpler grammar wins unless the other one leads by this factor. */
+/** The factor by which a more complex grammar must score higher to be preferred to the simpler one. */
 const minimumLead = 1.02
-/** In a padded file, at least this share of the fields after a delimiter begins with a space. */
+/** In a padded file, at least this share of the fields after a delimiter starts with a space. */
 const paddedShare = 0.9
 const fewestFaults = 3
 
-/** Returns the grammar that explains the start of a sample best. */
+/** Returns the grammar (delimiter, quote, escape) that fits the start of a sample best. */
 export function chooseGrammar(
   sample: Uint8Array,
   from: number,
@@ -57,14 +59,14 @@ export function chooseGrammar(
   return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judgedSample, best.grammar) }, confidence }
 }
 
-/** Converts a lead over the second best grammar to a confidence of 0.5 to 1; a lead of a third or more gives 1. */
+/** Converts a lead over the second best grammar to a confidence of 0.5 to 1. A lead of a third or more gives 1. */
 function confidenceOf(lead: number): number {
   return Math.round(Math.min(1, 0.5 + 1.5 * lead) * 100) / 100
 }
 
 /**
- * Whether quotes are plain text: most fields that begin with a quote are broken. If only a few are broken, they are mistakes, and their
- * rows are rejected.
+ * True if quotes are ordinary text, because most fields that start with a quote are broken. If only a few are broken,
+ * these are mistakes, and their rows are rejected.
  */
 function areQuotesText(otherParses: readonly ParsedSample[], { delimiter }: DelimitedGrammar): boolean {
   const usual = otherParses.find(({ grammar }) => grammar.quote === 34 && grammar.delimiter === delimiter)
@@ -74,7 +76,7 @@ function areQuotesText(otherParses: readonly ParsedSample[], { delimiter }: Deli
   return faults >= fewestFaults && faults > quoted
 }
 
-/** Returns whether nearly all fields after the first of a record have a space next to the delimiter before them. */
+/** True if nearly all fields after the first of a record have a space next to the preceding delimiter. */
 function isPadded({ records, grammar }: ParsedSample): boolean {
   let fields = 0
   let padded = 0
@@ -82,7 +84,7 @@ function isPadded({ records, grammar }: ParsedSample): boolean {
     for (let i = 1; i < kinds.length; i++) {
       if (kinds[i] === EMPTY_CELL) continue
       fields++
-      // Both sides were trimmed, so a field that follows its delimiter directly had no padding.
+      // Spaces on both sides have been trimmed, so a field directly after its delimiter had no padding.
       const gap = starts[i]! - ends[i - 1]! - (marks[i]! & IS_QUOTED ? 1 : 0) - (marks[i - 1]! & IS_QUOTED ? 1 : 0)
       if (gap > 1) padded++
     }
@@ -90,7 +92,7 @@ function isPadded({ records, grammar }: ParsedSample): boolean {
   return grammar.delimiter !== 32 && fields > 0 && padded / fields >= paddedShare
 }
 
-/** Returns a delimiter for a file of one column: one that does not occur in the sample, or else the rarest. */
+/** Returns a delimiter for a file with a single column: one that does not occur in the sample, or else the rarest. */
 function harmlessDelimiter(judgedSample: Uint8Array, { quote, comment }: DelimitedGrammar): number {
   const present = new Uint32Array(256)
   for (const byte of judgedSample) present[byte]!++
@@ -109,17 +111,17 @@ const DOUBLE = 34
 const SINGLE = 39
 const BACKSLASH = 92
 
-/** The known parts of a grammar. The others are detected. */
+/** The parts of a grammar that are known. The others are detected. */
 type GivenGrammar = Partial<DelimitedGrammar>
 
 /**
- * Lists the grammars to try on a sample, the simplest first: only delimiters that occur, single quotes only if one begins a field, and
- * backslashes only if one precedes a quote or a delimiter.
+ * Lists the grammars to try on a sample, the simplest first. Includes only delimiters that occur, single quotes only if
+ * one starts a field, and backslashes only if one precedes a quote or delimiter.
  */
 function listCandidateGrammars(sample: Uint8Array, declared: GivenGrammar): DelimitedGrammar[] {
   const counts = countBytes(sample)
   const present = guessedDelimiters.filter((delimiter) => counts.bytes[delimiter]! > 0)
-  // A delimiter that does not occur means a file of one column.
+  // If no delimiter occurs, the file has a single column. So one delimiter that does not occur is tried too.
   const absent = guessedDelimiters.filter((delimiter) => (counts.bytes[delimiter] ?? 0) === 0).slice(0, 1)
   const delimiters = declared.delimiter === undefined ? [...present, ...absent] : [declared.delimiter]
   const comment = declared.comment ?? -1
@@ -141,16 +143,16 @@ function listCandidateGrammars(sample: Uint8Array, declared: GivenGrammar): Deli
 
 interface ByteCounts {
   bytes: Uint32Array
-  /** Counts of quotes by the byte before them, spaces ignored. Quotes after line ends count for every delimiter. */
+  /** Counts of quotes by the preceding byte, ignoring spaces. Quotes after line ends count for every delimiter. */
   doubleQuoteAfter: Uint32Array
   singleQuoteAfter: Uint32Array
-  /** Counts of spaces by the byte before them. */
+  /** Counts of spaces by the preceding byte. */
   padded: Uint32Array
-  /** Counts of backslashes by the byte after them. */
+  /** Counts of backslashes by the following byte. */
   backslashed: Uint32Array
 }
 
-/** Returns how often each byte occurs in a sample, and how often next to quotes, spaces and backslashes. */
+/** Counts how often each byte occurs in a sample, in total and next to quotes, spaces and backslashes. */
 function countBytes(sample: Uint8Array): ByteCounts {
   const counts: ByteCounts = {
     bytes: new Uint32Array(256),
@@ -197,13 +199,13 @@ function candidatePaddings(counts: ByteCounts, delimiter: number, { padded }: Gi
 }
 
 interface GrammarScore {
-  /** From 0 to 1; comparable between grammars of the same sample. */
+  /** The score, from 0 to 1. Comparable between grammars on the same sample. */
   total: number
-  /** The number of fields of most records. */
+  /** The number of fields that most records have. */
   width: number
 }
 
-/** The worth of a cell by its kind. A correctly split sample has numbers, dates and clean words. */
+/** Scores of a cell by its kind. In a correctly split sample, cells are numbers, dates and clean words. */
 const cellWorth: Record<number, number> = {
   [NUMBER_CELL]: 1,
   [TIME_CELL]: 1,
@@ -212,20 +214,23 @@ const cellWorth: Record<number, number> = {
   [MISSPLIT_CELL]: 0.35,
 }
 
-/** Characters that occur more often in values than between them. */
+/** Score factors for delimiters that also occur inside values. */
 const delimiterTrust: Record<string, number> = { ':': 0.44, '^': 0.95, '~': 0.9, ' ': 0.5 }
 
-/** The score of a single column: it is always consistent, which proves nothing. */
+/** The score factor for a single column. Its records always have the same number of fields, so this proves nothing. */
 const singleColumn = 0.4
 const wholeTimes = 0.9
 const severalFields = 0.4
-/** The most lines at the end that can be notes. */
+/** The maximum number of lines at the end that can be notes instead of rows. */
 const mostNotes = 5
-/** A file usually begins with its table. A grammar for which it does not needs a much better score otherwise. */
+/**
+ * Score factors for a grammar with which the file does not start with its table. Files usually do, so it must score
+ * much higher otherwise.
+ */
 const lateStart = 0.45
 const labelledStart = 0.75
 
-/** Returns how well a grammar fits the sample, and the usual number of fields. */
+/** Scores how well a grammar fits the sample, and returns the usual number of fields. */
 function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const { records, grammar } = parsed
   if (records.length === 0) return { total: 0, width: 1 }
@@ -234,7 +239,7 @@ function scoreGrammar(parsed: ParsedSample): GrammarScore {
   if (width === 1) {
     const alike = records.filter(({ count }) => count === 1)
     const times = alike.filter(({ kinds }) => kinds[0] === TIME_CELL).length
-    // A colon inside a time does not separate fields.
+    // Prefers a single column of times, because a colon inside a time does not delimit fields.
     const worthOfOne = times > 0.9 * alike.length ? wholeTimes : singleColumn
     return { total: (worthOfOne * quality * alike.length) / records.length, width }
   }
@@ -249,8 +254,8 @@ function scoreGrammar(parsed: ParsedSample): GrammarScore {
 }
 
 /**
- * Returns a score from 0 to 1 for the share of records with `width` fields. Rows of different widths below a header of several fields get
- * a minimum score, because rejecting such rows is better than loading one column.
+ * Returns the share of records with `width` fields, from 0 to 1. Rows of different widths below a header with several
+ * fields get a minimum score, because rejecting such rows is better than loading everything as one column.
  */
 function widthConsistency(table: readonly SampleRecord[], width: number): number {
   const alike = table.filter(({ count }) => count === width).length / table.length
@@ -260,7 +265,7 @@ function widthConsistency(table: readonly SampleRecord[], width: number): number
 
 const fewestRecords = 3
 
-/** Returns the number of tables with labels, if each has its own number of fields, and their share of the records. */
+/** Returns the number of tables with labels, if each has another number of fields, and their share of the records. */
 function labelledTables(records: readonly SampleRecord[]): { count: number; share: number } {
   let count = 0
   let size = 0
@@ -275,14 +280,17 @@ function labelledTables(records: readonly SampleRecord[]): { count: number; shar
   return { count, share: size / records.length }
 }
 
-/** Leaves out lines of one field above and below the table, which say nothing about its consistency. */
+/** Leaves out lines with one field above and below the table, because they may be titles and notes. */
 function withoutTitles(records: readonly SampleRecord[]): readonly SampleRecord[] {
   const first = records.findIndex(({ count }) => count !== 1)
   const last = records.findLastIndex(({ count }) => count !== 1)
   return records.slice(first, Math.max(last + 1, records.length - mostNotes))
 }
 
-/** Returns the most frequent number of fields of a record; on a tie, the first one that is not 1. Ignores broken records. */
+/**
+ * Returns the most frequent number of fields per record. On a tie, returns the first one that is not 1. Ignores broken
+ * records.
+ */
 export function usualWidth(records: readonly SampleRecord[]): number {
   const recordsByWidth = new Map<number, number>()
   for (const { count } of records) if (count > 0) recordsByWidth.set(count, (recordsByWidth.get(count) ?? 0) + 1)
@@ -293,27 +301,30 @@ export function usualWidth(records: readonly SampleRecord[]): number {
     width = candidate
     recordsOfWidth = frequency
   }
-  // If at most half of the records have one field and no other width is as frequent, the first record decides: the file may have
-  // many notes, or rows of different widths only.
+  // If at most half of the records have one field, and no other width is as frequent, the first record decides, because
+  // the file may have many notes or only rows of different widths.
   return recordsOfWidth * 2 <= records.length && width === 1 ? Math.max(1, records[0]!.count) : width
 }
 
 /**
- * Returns whether the table begins at the first record. It may have one field too few or too many: a header without a name for row numbers,
- * or with a delimiter at its end.
+ * True if the table starts at the first record. That record may have one field too few or too many, as a header without
+ * a name for row numbers or with a trailing delimiter.
  */
 function startsWithTable([first]: readonly SampleRecord[], width: number): boolean {
   return first !== undefined && (first.count === width || (first.count > 1 && Math.abs(first.count - width) === 1))
 }
 
-/** Returns whether a record of text precedes a record with numbers or times. After titles, this is certainly the start of a table. */
+/**
+ * True if the first record contains only text and the second one numbers or times. Below titles, this certainly is the
+ * start of a table.
+ */
 function startsWithLabels([first, second]: readonly SampleRecord[], width: number): boolean {
   if (first?.count !== width || second?.count !== width) return false
   const isTyped = (kind: number) => kind === NUMBER_CELL || kind === TIME_CELL
   return first.kinds.every((kind) => kind === TEXT_CELL || kind === INDENTED_CELL) && second.kinds.some(isTyped)
 }
 
-/** Returns the average worth of the cells in records with `width` fields; empty cells do not count. */
+/** Returns the average score of the cells in records with `width` fields. Empty cells do not count. */
 function cellQuality(records: readonly SampleRecord[], width: number): number {
   let sum = 0
   let cells = 0

@@ -5,23 +5,26 @@ import { lastLines } from './footer.ts'
 import type { FileSample, ParsedSample, ReadableFile } from './sample.ts'
 import { separateTables, type TablePart } from './separate-tables.ts'
 
-/** The part of a sample with the table that is read. */
+/** The part of a sample with the table to read. */
 export interface TableChoice {
   parsed: ParsedSample
-  /** The position in the file after the table, if another table follows it. */
+  /** The position after the table in the file, if another table follows. */
   end: number | undefined
-  /** The number of lines from `end` on. */
+  /** The number of lines from `end` to the end of the file. */
   linesAfter: number
-  /** All tables of the sample and the one that is read; undefined if there is only one, or the options exclude the others. */
+  /**
+   * All tables in the sample and the one to read. Undefined if there is only one table, or if options exclude the
+   * others.
+   */
   parts: { all: TablePart[]; chosen: TablePart; isComplete: boolean } | undefined
 }
 
 const countedChunkBytes = 1024 * 1024
 
 /**
- * Chooses the table of a file to read. With the option `footerLines`, all other lines are one table; with `skipLines` alone, it is the
- * first table after these lines. Otherwise it is the table with the most records if the file is parsed completely. In a longer file it is
- * the last parsed table, which continues after the sample.
+ * Chooses which table of a file to read. With the option `footerLines`, all other lines are one table. With only
+ * `skipLines`, it is the first table after those lines. Otherwise, if the whole file was parsed, it is the table with
+ * the most records; in a longer file, it is the last parsed table, because that one continues after the sample.
  */
 export function chooseTable(
   file: ReadableFile,
@@ -53,7 +56,7 @@ const longestFirst = (one: TablePart, other: TablePart) => other.end - other.fir
 
 const mostListed = 20
 
-/** Returns a sentence about the tables of the file that are not read. */
+/** Returns a sentence for users about the tables that are not read. */
 export function describeUnread(
   name: string,
   { parts }: TableChoice,
@@ -78,7 +81,7 @@ function countLines(file: ReadableFile, from: number): number {
   for (let position = from; position < file.size; ) {
     const read = file.read(chunk, 1, countedChunkBytes, position)
     if (read === 0) break
-    // The byte before decides whether a line feed is half of a line end.
+    // The preceding byte shows whether a line feed is the second half of a CRLF.
     chunk[0] = last
     lines += countLineEnds(chunk, 0, read + 1) - (last === 13 || last === 10 ? 1 : 0)
     last = chunk[read]!

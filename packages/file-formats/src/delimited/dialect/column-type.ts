@@ -1,22 +1,22 @@
 import type { StoredType } from '@sluice/row-stream'
 import type { DateFormat } from './delimited-options.ts'
 
-/** The type of a column and, for dates, their spelling. */
+/** The type of a column and, for dates, the date spelling. */
 export interface ColumnType extends StoredType {
   dateFormat?: DateFormat
   /**
-   * Absent: the values or the source prove the type. NOTHING: the column has no values. AMBIGUOUS: day and month could be swapped. In both
-   * cases the type is TEXT. REQUESTED: the options give the type.
+   * Why the column has this type. Absent: its values or the source prove it. NOTHING: the column has no values.
+   * AMBIGUOUS: day and month could be swapped. In both cases the type is TEXT. REQUESTED: the options set it.
    */
   evidence?: 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
-  /** Whether the source has checked that JSONB can store every value. */
+  /** True if the source has checked that JSONB can store every value. */
   hasValidJson?: boolean
 }
 
 const dayFirstFormats: readonly DateFormat[] = ['DD.MM.YYYY', 'DD/MM/YYYY', 'DD-MM-YYYY']
 const monthFirstFormats: readonly DateFormat[] = ['MM/DD/YYYY', 'MM-DD-YYYY']
 
-/** Whether the day comes before the month; undefined if the year comes first or the type has no date. */
+/** True if the day comes before the month. Undefined if the year comes first or the type has no date. */
 export function isDayFirst({ dateFormat }: ColumnType): boolean | undefined {
   if (dateFormat === undefined) return undefined
   return dayFirstFormats.includes(dateFormat) ? true : monthFirstFormats.includes(dateFormat) ? false : undefined

@@ -16,7 +16,7 @@ export const dateFormats = [
 ] as const
 export type DateFormat = (typeof dateFormats)[number]
 
-/** The options of one column, which is named by its label or by its index, from 0. */
+/** The options of one column. `label` or `index` (from 0) identifies it. */
 export interface ColumnOptions {
   index?: number
   label?: string
@@ -25,15 +25,15 @@ export interface ColumnOptions {
   precision?: number
   scale?: number
   dateFormat?: DateFormat
-  /** True if the source declares the type, and no user option. */
+  /** True if the source declares the type, not a user's option. */
   declared?: boolean
   /** True if the source has checked that JSONB can store every value. */
   hasValidJson?: boolean
 }
 
-/** Options that replace detection; OPTIONS.md describes them. */
+/** Options that replace detection. OPTIONS.md describes them. */
 export interface DelimitedOptions {
-  /** A name, or one ASCII character. */
+  /** The delimiter: a name, or one ASCII character. */
   delimiter?: string
   quote?: 'DOUBLE' | 'SINGLE' | 'NONE'
   escape?: 'DOUBLED' | 'BACKSLASH'
@@ -48,33 +48,38 @@ export interface DelimitedOptions {
   nullValues?: readonly string[]
   decimal?: 'POINT' | 'COMMA'
   columns?: readonly ColumnOptions[]
-  /** The dialect of this table's last file. */
+  /** The dialect of the last file that was loaded into this table. */
   remembered?: RememberedDialect
 }
 
-/** The decisions of earlier files of a table. They take precedence over guesses from a new file. */
+/** Properties that earlier files of a table have determined. They take precedence over detection in a new file. */
 export interface RememberedDialect {
-  /** The grammar to try first. Another one is detected if it finds none of `labels`. */
+  /** The delimiter and quote to try first. If they find none of `labels`, others are detected. */
   delimiter?: string
   quote?: 'DOUBLE' | 'SINGLE' | 'NONE'
   escape?: 'DOUBLED' | 'BACKSLASH'
   headerRow?: boolean
-  /** Set after a value proved the sign. */
+  /** The decimal sign. Set once a value has proved it. */
   decimal?: 'POINT' | 'COMMA'
   labels: readonly string[]
-  /** For the labels of columns with days or times: whether days come before months. */
+  /** For columns with dates or times, by label: true if days come before months. */
   dayFirst: Readonly<Record<string, boolean>>
-  /** Labels of columns with numbers. */
+  /** The labels of columns with numbers. */
   numbers: readonly string[]
 }
 
-/** Whether a character can separate fields: ASCII that occurs in no value, quote, escape or line end. */
+/**
+ * True if a character can separate fields. It must be ASCII, and must not occur in values or be a quote, escape or line
+ * end.
+ */
 const isSeparator = (text: string) => {
   const code = text.charCodeAt(0)
   return text.length === 1 && code > 0 && code < 127 && !/[\w"'\\.+\-\r\n]/.test(text)
 }
 
-/** Returns the byte of a delimiter, which is given by name or as a character. Throws SourceProblem OPTIONS_NOT_USABLE. */
+/**
+ * Returns the byte of a delimiter, which is given by name or as a character. Throws SourceProblem OPTIONS_NOT_USABLE.
+ */
 export function delimiterByte(delimiter: string): number {
   const character = delimiterCharacters[delimiter as DelimiterName] ?? delimiter
   if (isSeparator(character)) return character.charCodeAt(0)
@@ -83,7 +88,7 @@ export function delimiterByte(delimiter: string): number {
   )
 }
 
-/** Throws SourceProblem OPTIONS_NOT_USABLE with a sentence when two options contradict each other. */
+/** Throws SourceProblem OPTIONS_NOT_USABLE, with a sentence for users, if two options contradict each other. */
 export function assertUsableOptions(options: DelimitedOptions): void {
   const { delimiter, comment, headerRow, headerLines, columns = [] } = options
   const separator = delimiter === undefined ? undefined : delimiterByte(delimiter)

@@ -29,13 +29,14 @@ import { isUtf8 } from 'node:buffer'
 import { badByte } from '../text-file.ts'
 
 const parsedRecords = { records: 2000, cells: 20_000 }
-/** The largest sample, in bytes. A record can be that long. */
+/** The maximum bytes of the sample, and thus of a record in it. */
 const longestSample = 16 * 1024 * 1024
 const valuesSeen = 1000
 
 /**
- * Detects the dialect of a file in UTF-8 from its first 256 KB and its last 64 KB. Values in `options` take precedence.
- * Throws SourceProblem EMPTY_FILE, LINES_ALL_SKIPPED, HEADER_NOT_READABLE, NO_READABLE_ROW, TOO_MANY_COLUMNS or OPTIONS_NOT_USABLE.
+ * Detects the dialect of a UTF-8 file from its first 256 KB and its last 64 KB. Values in `options` take precedence.
+ * Throws SourceProblem EMPTY_FILE, LINES_ALL_SKIPPED, HEADER_NOT_READABLE, NO_READABLE_ROW, TOO_MANY_COLUMNS or
+ * OPTIONS_NOT_USABLE.
  */
 export function detectDialect(file: ReadableFile, options: DelimitedOptions = {}): DetectedDialect {
   assertUsableOptions(options)
@@ -47,7 +48,10 @@ export function detectDialect(file: ReadableFile, options: DelimitedOptions = {}
 
 const isVisible = (byte: number): boolean => byte > 32
 
-/** Returns undefined if the sample ends inside its first record, so that a longer one is needed. */
+/**
+ * Detects the dialect in a sample. Returns undefined if the sample ends inside its first record, so that a longer one
+ * is needed.
+ */
 function detectIn(
   file: ReadableFile,
   sample: FileSample,
@@ -97,7 +101,10 @@ function detectIn(
   return { dialect, guesses, decimalDecided, notes, ...(unread !== undefined && { unread }) }
 }
 
-/** Returns the columns that are loaded as TEXT because neither the options nor earlier files say what their points mean. */
+/**
+ * Returns the columns that become TEXT because neither the options nor earlier files say whether their points are
+ * decimal points.
+ */
 function ambiguousColumns(
   { decimal, remembered }: DelimitedOptions,
   { ambiguous }: DecimalGuess,
@@ -107,7 +114,7 @@ function ambiguousColumns(
   return ambiguous.filter((index) => columns[index]?.dataType === undefined)
 }
 
-/** Parses the sample from the byte `begin` on, which is the start of the line after `skipped` lines. */
+/** Parses the sample from the byte `begin`. Above it, `skipped` lines were skipped. */
 function parseFrom(
   head: Uint8Array,
   begin: number,
@@ -120,7 +127,10 @@ function parseFrom(
   return { ...parsed, blankLines: parsed.blankLines.map((line) => line + skipped) }
 }
 
-/** Returns the labels of a file without a header: the names in the options, if they identify the columns by index. */
+/**
+ * Returns the labels of a file without a header. If the options identify columns by index, their names replace the
+ * default labels.
+ */
 const withGivenNames = (labels: readonly string[], columns: readonly (ColumnOptions | undefined)[]): string[] =>
   labels.map((label, index) => (columns[index]?.index === undefined ? label : (columns[index].name ?? label)))
 
@@ -129,7 +139,10 @@ const decimalSignBytes = { POINT: 46, COMMA: 44 } as const
 const dayFirstOf = (labels: readonly string[], { dayFirst }: RememberedDialect): (boolean | undefined)[] =>
   labels.map((label) => (Object.hasOwn(dayFirst, label) ? dayFirst[label] : undefined))
 
-/** Returns the sign of the options, else that of earlier files, else the detected one. Throws DECIMAL_SIGN_CHANGED. */
+/**
+ * Returns the decimal sign: from the options, else from earlier files, else the detected one. Throws
+ * DECIMAL_SIGN_CHANGED if a value contradicts earlier files.
+ */
 function decimalOf(
   { decimal, remembered }: DelimitedOptions,
   guessed: DecimalGuess,
@@ -185,7 +198,7 @@ function footerOf(
   return { ...footer, lines: footer.lines + linesAfter }
 }
 
-/** Returns the values of each column, from the rows with the right number of fields. */
+/** Returns sample values of each column, from rows with the right number of fields. */
 function sampleColumns({ records, grammar }: ParsedSample, head: Uint8Array, table: DetectedTable): string[][] {
   const body = records.slice(table.start + table.headerLines, table.start + valuesSeen)
   const fields = table.width + table.trailing
@@ -195,7 +208,7 @@ function sampleColumns({ records, grammar }: ParsedSample, head: Uint8Array, tab
 
 const quoteBytes = { DOUBLE: 34, SINGLE: 39, NONE: -1 } as const
 
-/** Returns the parts of the grammar that the options or the `sep=` line of the file set. */
+/** Returns the parts of the grammar that are set by the options or by the file's `sep=` line. */
 function givenGrammar(options: DelimitedOptions, directive: number | undefined): Partial<DelimitedGrammar> {
   const delimiter = options.delimiter === undefined ? directive : delimiterByte(options.delimiter)
   return {
@@ -208,14 +221,17 @@ function givenGrammar(options: DelimitedOptions, directive: number | undefined):
   }
 }
 
-/** Returns the delimiter of a first line such as `sep=;`, which spreadsheets understand. */
+/** Returns the delimiter from a first line such as `sep=;`, which spreadsheet programs understand. */
 function separatorDirective(head: Uint8Array, { skipLines }: DelimitedOptions): number | undefined {
   if (skipLines !== undefined) return undefined
   const start = Buffer.from(head.subarray(0, 16)).toString('latin1')
   return /^"?sep=([^\w"'\\\r\n])"?\s*[\r\n]/i.exec(start)?.[1]?.charCodeAt(0)
 }
 
-/** Returns the options of each column, in the order of the labels. Throws SourceProblem OPTIONS_NOT_USABLE for an unknown column. */
+/**
+ * Returns the options of each column, in the order of the labels. Throws SourceProblem OPTIONS_NOT_USABLE for an
+ * unknown column.
+ */
 function columnOptions(labels: readonly string[], columns: readonly ColumnOptions[]): (ColumnOptions | undefined)[] {
   const placed: (ColumnOptions | undefined)[] = labels.map(() => undefined)
   for (const column of columns) {
@@ -226,7 +242,10 @@ function columnOptions(labels: readonly string[], columns: readonly ColumnOption
   return placed
 }
 
-/** Returns the index of the column that the options name by index or label. Throws if the file has no such column, or several. */
+/**
+ * Returns the index of the column that the options identify by index or label. Throws if the file has no such column,
+ * or several.
+ */
 function columnIndex(column: ColumnOptions, labels: readonly string[]): number {
   const { index, label } = column
   if (index !== undefined) {
@@ -249,7 +268,9 @@ const formatColumnOptions = ({ index, label }: ColumnOptions) =>
 
 const longestLabel = 1000
 
-/** Throws SourceProblem if the file has no rows. `skipsText`: the option skipLines leaves out lines with text. */
+/**
+ * Throws SourceProblem if the file has no rows. `skipsText` is true if the option skipLines leaves out lines with text.
+ */
 function assertRows({ records }: ParsedSample, file: ReadableFile, skipsText: boolean): void {
   if (records.length > 0) return
   if (skipsText)
@@ -260,7 +281,10 @@ function assertRows({ records }: ParsedSample, file: ReadableFile, skipsText: bo
   throw new SourceProblem('EMPTY_FILE', `${file.name} is empty; upload a file with at least a header row.`)
 }
 
-/** Throws SourceProblem if the header (or, without a header, every row of the sample) is unreadable, or if there are too many columns. */
+/**
+ * Throws SourceProblem if there are too many columns, or if the header is unreadable. In a file without a header,
+ * throws if every row of the sample is unreadable.
+ */
 function assertReadable({ records }: ParsedSample, table: DetectedTable, sample: Uint8Array, file: ReadableFile): void {
   const { start, headerLines, labels, width } = table
   const { line } = records[start]!
@@ -277,7 +301,7 @@ function assertReadable({ records }: ParsedSample, table: DetectedTable, sample:
     if (reason) throw refuse(reason, record.line)
   }
   if (width > maxColumns) {
-    const text = `${file.name} has ${width} columns in line ${line}; a table holds at most ${maxColumns}.`
+    const text = `${file.name} has ${width} columns in line ${line}; a table holds at most ${maxColumns}. Remove columns, or check the delimiter.`
     throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
   const long = labels.findIndex((label) => label.length > longestLabel)

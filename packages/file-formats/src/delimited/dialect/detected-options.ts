@@ -15,7 +15,7 @@ interface DetectionResult {
   directive: number | undefined
 }
 
-/** Returns the detected values under the names of the options. */
+/** Returns the detected values under the names of the corresponding options. */
 export function describeDetection(
   detection: DetectionResult,
   { records }: ParsedSample,
@@ -61,7 +61,7 @@ function detectedValue<Value>(value: Value, option: unknown, confidence: number)
   return { value, given: option !== undefined, confidence: option === undefined ? confidence : 1 }
 }
 
-/** Returns the name of a delimiter in the options, or the character. */
+/** Returns the option name of a delimiter, or the character itself. */
 function delimiterName(delimiter: number): string {
   const character = String.fromCharCode(delimiter)
   return (
@@ -70,7 +70,7 @@ function delimiterName(delimiter: number): string {
   )
 }
 
-/** Returns the line ends of a text. Line ends in quotes count too, because the same program wrote them. */
+/** Returns the kind of line ends in a text. Line ends inside quotes count too, because the same program wrote them. */
 function recordEnds(sample: Uint8Array): DetectedOptions['recordEnds']['value'] {
   let lf = 0
   let crlf = 0
@@ -101,7 +101,10 @@ const quoteNames = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as con
 
 const formatAmount = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
 
-/** Describes the dialect as part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Defaults are not mentioned. */
+/**
+ * Describes the dialect as a part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Leaves
+ * out defaults.
+ */
 export function describeGuesses(guesses: DetectedOptions): string {
   const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
   const skipped = formatAmount(skipLines.value, 'line')
@@ -123,11 +126,14 @@ function headerWords(line: number, lines: number): string {
   return lines === 1 ? `header in line ${line}` : `header of ${lines} lines from line ${line} on`
 }
 
-/** Returns a sentence about a column of numbers such as 1.234, in a file that does not say whether points are decimal. */
+/**
+ * Returns a sentence about a column of numbers such as 1.234 in a file that does not show whether points are decimal
+ * points.
+ */
 export const describeAmbiguousPoints = (label: string): string =>
   `Column "${label}" is TEXT because the points in its numbers may be decimal points or separate thousands. If they are decimal points, set decimal to POINT.`
 
-/** Returns other findings for the log, as whole sentences. */
+/** Returns further findings for the log, as complete sentences. */
 export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter, table: DetectedTable): string[] {
   const { trailingDelimiters, footerLines, nullValues } = guesses
   const trailing = formatAmount(trailingDelimiters.value, 'delimiter')

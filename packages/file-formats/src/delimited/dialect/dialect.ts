@@ -1,58 +1,66 @@
 import type { ColumnOptions } from './delimited-options.ts'
 
 /**
- * The syntax of records, as single ASCII bytes; -1 if the file has none. Records end with LF, CRLF or CR, which may be mixed.
+ * The syntax of records, as single ASCII bytes; -1 if the file does not use that element. Records end with LF, CRLF or
+ * CR, which may be mixed.
  *
- * - A field that begins with a quote ends with the next quote that is not doubled; a quote anywhere else is text. After the closing
- *   quote, only the delimiter or the end of the record may follow; otherwise the record is rejected.
- * - With `escape`, a backslash escapes a following quote, delimiter, CR, LF (CRLF counts as one) or backslash, inside and outside of
- *   quotes. Before another character and at the end of the text it is a plain backslash. Doubled quotes keep their meaning inside quotes.
- * - With `padded`, the spaces (U+0020) around a field, quoted or not, do not belong to it. Otherwise they do.
- * - A line that begins with `comment` is skipped.
+ * - A field that starts with a quote ends at the next quote that is not doubled. A quote anywhere else is text. After
+ *   the closing quote, only the delimiter or the end of the record may follow; otherwise the record is rejected.
+ * - With `escape`, a backslash escapes a following quote, delimiter, CR, LF (CRLF counts as one) or backslash, inside
+ *   and outside quotes. Before another character and at the end of the text it is an ordinary backslash. Doubled quotes
+ *   keep their meaning inside quotes.
+ * - With `padded`, spaces (U+0020) around a field, quoted or not, do not belong to it. Otherwise they do.
+ * - A line that starts with `comment` is skipped.
  * - A record with exactly the fields of `repeatedHeader` is skipped.
  * - With `readsStrayQuotes`, a record with broken quotes is read as `readStrayQuotes` describes, if possible.
  */
 export interface DelimitedGrammar {
   delimiter: number
   quote: number
-  /** A backslash, or -1 if quotes are only escaped by doubling. */
+  /** The byte of the backslash, or -1 if quotes are only escaped by doubling. */
   escape: number
   padded: boolean
   comment: number
   readsStrayQuotes: boolean
-  /** The texts of the header if it occurs again between the rows, as in concatenated files. */
+  /** The texts of the header, if it occurs again between the rows, as in concatenated files. */
   repeatedHeader?: readonly string[]
 }
 
-/** Returns the syntax of RFC 4180 with this delimiter. */
+/** Returns the grammar of RFC 4180 with this delimiter. */
 export function plainGrammar(delimiter: number): DelimitedGrammar {
   return { delimiter, quote: 34, escape: -1, padded: false, comment: -1, readsStrayQuotes: false }
 }
 
 /** The settings for reading one file. They are plain data, so that they can be sent to threads. */
 export interface DelimitedDialect extends DelimitedGrammar {
-  /** The position of the first row in the file and its physical line, from 1. */
+  /** The position of the first row in the file, and its physical line number, from 1. */
   from: number
   line: number
-  /** The position after the last row: the size of the file, or the start of its footer. */
+  /** The position after the last row: the file size, or the start of the footer. */
   end: number
-  /** The physical line of the header; 0 without a header. */
+  /** The physical line number of the header, or 0 without a header. */
   headerLine: number
-  /** The labels of the columns in the header; `column_1` and so on without a header. */
+  /** The labels of the columns from the header, or `column_1` and so on without a header. */
   labels: string[]
-  /** The number of empty fields after the last column of every row. A row without them, or with values in them, is rejected. */
+  /**
+   * The number of empty fields after the last column of every row. A row without them, or with values in them, is
+   * rejected.
+   */
   trailing: number
   /** The byte of the decimal sign, a point or a comma. */
   decimal: number
-  /** Spellings of null besides the unquoted empty field, without quotes. */
+  /** Spellings of null, without quotes, in addition to the unquoted empty field. */
   nulls: string[]
-  /** The options of the columns, in the order of `labels`; undefined for a column without options. */
+  /** The options of each column, in the order of `labels`. An entry is undefined for a column without options. */
   columns: (ColumnOptions | undefined)[]
-  /** Whether the day comes before the month, in the order of `labels`, if earlier files proved it. */
+  /** For each column, in the order of `labels`: true if the day comes before the month, as earlier files proved. */
   dayFirst?: (boolean | undefined)[]
 }
 
-/** A part of the dialect with its origin and its confidence, from 0 to 1; a value from the options has 1. */
+/**
+ * A part of the dialect with its origin, and the confidence in it from 0 to 1. A value from the options has confidence
+ * 1.
+ */
 export interface DetectedValue<Value> {
   value: Value
   given: boolean
@@ -72,17 +80,20 @@ export interface DetectedOptions {
   trimSpaces: DetectedValue<boolean>
   footerLines: DetectedValue<number>
   decimal: DetectedValue<'POINT' | 'COMMA'>
-  /** `suggested`: spellings that probably mean null; `value`: the applied ones. */
+  /**
+   * `value` are the spellings that mean null. `suggested` are further spellings that probably mean null, but are not
+   * applied.
+   */
   nullValues: DetectedValue<string[]> & { suggested: string[] }
 }
 
 export interface DetectedDialect {
   dialect: DelimitedDialect
   guesses: DetectedOptions
-  /** Whether the options or the values prove the decimal sign. */
+  /** True if the options or the values prove the decimal sign. */
   decimalDecided: boolean
-  /** Other findings for the log, such as skipped lines, as whole sentences. */
+  /** Further findings for the log, such as skipped lines, as complete sentences. */
   notes: string[]
-  /** A sentence about other tables of the file, which are not read although no option excludes them. */
+  /** A sentence about other tables in the file. They are not read although no option excludes them. */
   unread?: string
 }

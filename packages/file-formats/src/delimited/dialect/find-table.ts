@@ -17,7 +17,7 @@ import type { DelimitedGrammar } from './dialect.ts'
 import { usualWidth } from './choose-grammar.ts'
 import { isNullSpelling } from './guess-decimal.ts'
 
-/** The position of the table in a sample, and the labels of its columns. */
+/** The location of the table in a sample, and the labels of its columns. */
 export interface DetectedTable {
   /** The index of the first record of the header, or of the first row without a header. */
   start: number
@@ -26,9 +26,9 @@ export interface DetectedTable {
   /** The number of empty fields after the last column of every row. */
   trailing: number
   width: number
-  /** Whether the labels were read as if quotes had no meaning, because quotes of the header are broken. */
+  /** True if the header's quotes are broken, so its labels were read as if quotes had no meaning. */
   isMended: boolean
-  /** The number of empty labels between others that were left out, because the rows have no fields for them. */
+  /** The number of empty labels that were left out, because the rows have no fields for them. */
   unnamed: number
   /** The texts of the header, if it occurs again between the rows, and the physical line of the first repetition. */
   repeatedHeader?: { texts: readonly string[]; line: number }
@@ -39,14 +39,14 @@ const longestPreamble = 100
 const longestTitles = 12
 const deepestHeader = 3
 /**
- * The votes of the rows below that a further line of a header needs. One vote is not enough, because the first row may have one text,
- * such as `unknown`, in a column of numbers.
+ * The minimum score that the rows below must give to a further header line. One row is not enough, because the first
+ * row may have a text, such as `unknown`, in a column of numbers.
  */
 const minVotesForFurtherLine = 1.5
-/** The votes that the first line of such a header needs: those rows must still look like its rows. */
+/** The minimum score for the first line of such a header. The rows must still look like rows of this header. */
 const minVotesForFirstLine = 1
 
-/** Finds the table in a parsed sample of at least one record. */
+/** Finds the table in a parsed sample with at least one record. */
 export function findTable(parsed: ParsedSample, sample: Uint8Array, options: DelimitedOptions): DetectedTable {
   const { records, grammar } = parsed
   const candidates = new Map<number, HeaderCandidate>()
@@ -61,14 +61,14 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
   const compared = Math.max(20, Math.min(200, Math.floor(5_000 / wide)))
   const rowsFrom = (index: number) =>
     records.slice(index, index + compared).map((_, offset) => headerAt(index + offset))
-  // A line with broken quotes is a title only if it has no delimiter.
+  // A line with broken quotes is only a title if it contains no delimiter.
   const isBroken = ({ count, from, next }: SampleRecord) =>
     count === 0 && sample.subarray(from, next).includes(grammar.delimiter)
   const start = options.skipLines !== undefined ? 0 : tableStart(parsed, wide, headerAt, rowsFrom, isBroken)
   const broken = records[start]!
   if (broken.count === 0 && options.headerRow !== false) {
     const unnamed = emptyAtEnd(records.slice(start + 1), wide)
-    // The option for quotes applies to the header too.
+    // The options for quotes apply to the header too.
     const repaired =
       readHeaderWithStrayQuotes(broken, sample, grammar, wide) ??
       (options.quote === undefined ? readHeaderWithoutQuotes(broken, sample, grammar, wide, unnamed) : undefined)
@@ -107,7 +107,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
   const repeatedHeader =
     votes >= 1 && headerLines === 1 ? findRepetition(first, records.slice(start + 1), sample, grammar) : undefined
   labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))
-  // There are at most `maxColumns` labels, so the width of a wider header is its number of fields.
+  // There are at most `maxColumns` labels, so for a wider header the width is its number of fields.
   const width = first.record.count > maxColumns ? first.record.count : labels.length
   return {
     start,
@@ -122,7 +122,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
   }
 }
 
-/** Finds the first record with exactly the fields of the header. */
+/** Finds the first later record with exactly the fields of the header. */
 function findRepetition(
   { record, texts }: HeaderCandidate,
   body: readonly SampleRecord[],
@@ -141,8 +141,8 @@ function findRepetition(
 }
 
 /**
- * Returns the indexes of empty labels that begin no column, if the header has more labels than the rows have fields: those at the end, or
- * all of them if each row then has a value for each label.
+ * If the header has more labels than the rows have fields, returns the indexes of empty labels without a column. These
+ * are the empty labels at the end, or all empty labels if each row then has a value for every remaining label.
  */
 function unnamedSurplus(labels: readonly string[], body: readonly SampleRecord[], wide: number): number[] {
   const surplus = labels.length - wide
@@ -155,8 +155,9 @@ function unnamedSurplus(labels: readonly string[], body: readonly SampleRecord[]
 }
 
 /**
- * Returns whether the first column has row names and no label, as R writes it: all labels and row names are in quotes, and the header has
- * one label less than each row has fields. For any other header that is too short, the missing column is unknown, so the rows are rejected.
+ * True if the first column has row names and no label, as R writes it: all labels and row names are quoted, and the
+ * header has one label less than each row has fields. In any other header that is too short, it is unknown which label
+ * is missing, so the rows are rejected.
  */
 function namesNoRowLabels(header: SampleRecord, body: readonly SampleRecord[], wide: number): boolean {
   const quoted = ({ marks }: SampleRecord, index: number) => (marks[index]! & IS_QUOTED) !== 0
@@ -168,7 +169,7 @@ function namesNoRowLabels(header: SampleRecord, body: readonly SampleRecord[], w
   )
 }
 
-/** Counts the fields at the end that are always empty, if the header has all or none of them. */
+/** Counts the fields at the end of rows that are always empty, if the header has labels for all or none of them. */
 function countTrailing(labels: readonly string[], body: readonly SampleRecord[], wide: number): number {
   const empty = emptyAtEnd(body, wide)
   if (empty === 0) return 0
@@ -179,7 +180,7 @@ function countTrailing(labels: readonly string[], body: readonly SampleRecord[],
   return unnamed
 }
 
-/** Counts the fields at the end that are empty and without quotes in all rows of this width. At least one column remains. */
+/** Counts the fields at the end that are empty and unquoted in all rows of this width. Leaves at least one column. */
 function emptyAtEnd(body: readonly SampleRecord[], width: number): number {
   const rows = body.filter(({ count, kinds }) => count === width && kinds.length === width)
   if (rows.length === 0) return 0
@@ -195,7 +196,8 @@ function emptyAtEnd(body: readonly SampleRecord[], width: number): number {
 }
 
 /**
- * Returns the index of the record with which the table starts: its header if it has one. `wide` is the usual number of fields.
+ * Returns the index of the record with which the table starts: its header, if it has one. `wide` is the usual number of
+ * fields.
  */
 function tableStart(
   { records, blankLines }: ParsedSample,
@@ -210,14 +212,14 @@ function tableStart(
   let start = 0
   while (start < limit && records[start]!.count !== wide && !isBroken(records[start]!)) start++
   if (start === limit) return 0
-  // A header with one field too few or too many is still the header.
+  // A header may have one field too few or too many.
   const above = start - 1
   if (above >= 0 && records[above]!.count > 1 && !isHeader(start) && lookLikeLabels(headerAt(above))) return above
   start = skipTitles(start, limit, blankLines, headerAt, isHeader)
   return skipBlock(start, limit, records, blankLines, isHeader)
 }
 
-/** Skips titles that spreadsheets pad with delimiters: lines with few filled cells above a header with more. */
+/** Skips titles that spreadsheet programs pad with delimiters: lines with few filled cells above a header with more. */
 function skipTitles(
   start: number,
   limit: number,
@@ -241,7 +243,9 @@ function skipTitles(
   return start
 }
 
-/** Skips a block of lines above an empty line, such as names and values, if a header follows the empty line. */
+/**
+ * Skips a block of lines above an empty line, such as pairs of names and values, if a header follows the empty line.
+ */
 function skipBlock(
   start: number,
   limit: number,
@@ -257,7 +261,7 @@ function skipBlock(
   return start
 }
 
-/** Counts the records of the header: those above the first record that has the same kinds of cells as the rows. */
+/** Counts the records of the header: all those above the first record with the same kinds of cells as the rows. */
 function headerDepth(
   start: number,
   rows: number,
@@ -274,14 +278,14 @@ function headerDepth(
   return below && below.record.count === headerAt(start).record.count && isRule(below) ? lines + 1 : lines
 }
 
-/** Returns whether a line below the first line of a header belongs to the header too, by the rows below both lines. */
+/** True if a line below the header's first line also belongs to the header, judging by the rows below both lines. */
 function continuesHeader(
   first: HeaderCandidate,
   next: HeaderCandidate,
   readRowsBelow: () => HeaderCandidate[],
 ): boolean {
   const hasOnlyLabels = next.record.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))
-  // The first row of measurements can have no values yet.
+  // The first row of measurements may have no values yet.
   const isRowWithoutValues = next.texts.every((text) => text === '' || isNullSpelling(text))
   if (isRule(next) || isRowWithoutValues || next.record.count !== first.record.count || !hasOnlyLabels) return false
   const below = readRowsBelow()

@@ -5,23 +5,23 @@ import { type FileSample, readAt, type ReadableFile } from './sample.ts'
 
 /** Lines at the end of a file that are not rows. */
 export interface DetectedFooter {
-  /** The position of the footer in the file; the size of the file if it has no footer. */
+  /** The position of the footer in the file, or the file size without a footer. */
   from: number
   lines: number
   text: string
-  /** A last row that may be a total, although it does not belong to the footer. */
+  /** The last row, if it may be a total although it is not recognised as a footer. Reported to the user. */
   doubt?: string
 }
 
-/** The properties of rows that distinguish them from footer lines. */
+/** Properties of rows that distinguish them from footer lines. */
 interface FooterShape {
-  /** The number of fields of a row, including empty ones after the last column. */
+  /** The number of fields of a row, including empty fields after the last column. */
   fields: number
-  /** The position in the file after the header. A footer begins after it. */
+  /** The position after the header in the file. A footer starts after it. */
   rowsFrom: number
-  /** The kind of the first column in nearly all rows, if it is a number or a time. */
+  /** The kind of nearly all cells in the first column, if it is number or time. */
   firstKind: number | undefined
-  /** Whether empty lines also occur between rows, so that they do not separate a footer. */
+  /** True if empty lines also occur between rows, so that they do not mark the start of a footer. */
   hasGaps: boolean
 }
 
@@ -42,8 +42,9 @@ interface FooterLine {
 }
 
 /**
- * Finds lines after the last row that are clearly not rows: notes of one cell, and totals, separated by an empty line or recognised by how
- * they begin. If one line could be a row or a part of one, nothing is cut off, and lines that do not fit are rejected.
+ * Finds lines after the last row that are clearly no rows: notes with one cell, and totals. They are separated by an
+ * empty line, or recognised by their first words. If one line may be a row or a part of one, no line is removed; lines
+ * that do not fit are then rejected as rows.
  */
 export function findFooter(
   sample: FileSample,
@@ -76,7 +77,7 @@ export function findFooter(
   }
   const noteLines = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY_CELL))
   if (!clear || noteLines.length === 0 || !(setOff || noteLines.every(isMeaningful))) return noFooter
-  // If a similar total occurs between the rows, both are subtotals, and both stay.
+  // If a similar total occurs between the rows, both are subtotals and stay.
   const rows = Buffer.from(sample.tail.subarray(0, noteLines[0]!.from))
   const subtotal = noteLines.find(({ fields, text }) => {
     const cell = firstCell(text, grammar)
@@ -90,7 +91,7 @@ export function findFooter(
   return { from, lines: count + open, text: shortenText(text) }
 }
 
-/** Returns the first cell with the delimiter after it. */
+/** Returns the first cell with its delimiter. */
 const firstCell = (text: string, { delimiter }: DelimitedGrammar) =>
   text.slice(0, text.indexOf(String.fromCharCode(delimiter)) + 1)
 
@@ -101,7 +102,10 @@ const isMeaningful = ({ fields }: FooterLine) => {
   return notePattern.test(first) || bulletPattern.test(first) || totalPattern.test(first)
 }
 
-/** Whether a line may be a row: it is full and neither a total nor a padded note, or it is too long for a note. */
+/**
+ * True if a line may be a row. Either it has a value in each field and is neither a total nor a padded note, or it is
+ * too long for a note.
+ */
 function isRow(line: FooterLine, filled: number, { fields, firstKind }: FooterShape): boolean {
   const first = line.fields.find((field) => field !== '')!
   if (line.kinds.length === fields) {
@@ -112,7 +116,10 @@ function isRow(line: FooterLine, filled: number, { fields, firstKind }: FooterSh
   return filled > 1 && !totalPattern.test(first) && !notePattern.test(first)
 }
 
-/** Reads a line as one record. Returns undefined if a quote stays open, because the line may then belong to a longer record. */
+/**
+ * Parses a line as one record. Returns undefined if a quote stays open, because the line may be the end of a longer
+ * record.
+ */
 function readLine(tail: Uint8Array, from: number, end: number, grammar: DelimitedGrammar): FooterLine | undefined {
   let textEnd = end
   while (textEnd > from && (tail[textEnd - 1] === 10 || tail[textEnd - 1] === 13)) textEnd--
@@ -134,7 +141,7 @@ function readLine(tail: Uint8Array, from: number, end: number, grammar: Delimite
   }
 }
 
-/** Returns the start of the last line that ends before `end`. */
+/** Returns the start of the last line before `end`. */
 function startOfLine(tail: Uint8Array, end: number): number {
   let position = end
   if (tail[position - 1] === 10) position--
@@ -143,7 +150,7 @@ function startOfLine(tail: Uint8Array, end: number): number {
   return position
 }
 
-/** Returns the kind of nearly all cells, if it is a number or a time. */
+/** Returns the kind of nearly all cells, if it is number or time. */
 export function steadyKind(kinds: readonly number[]): number | undefined {
   const filled = kinds.filter((kind) => kind !== EMPTY_CELL)
   return [NUMBER_CELL, TIME_CELL].find(
@@ -151,7 +158,7 @@ export function steadyKind(kinds: readonly number[]): number | undefined {
   )
 }
 
-/** Returns the last lines as the footer, because the options say so; at most the lines after the header. */
+/** Returns the last lines as the footer, as an option requests. Takes no more than the lines after the header. */
 export function lastLines(file: ReadableFile, sample: FileSample, lines: number, rowsFrom: number): DetectedFooter {
   let { tail, tailFrom } = sample
   for (;;) {
@@ -168,7 +175,7 @@ export function lastLines(file: ReadableFile, sample: FileSample, lines: number,
   }
 }
 
-/** Returns the position after the first lines. */
+/** Returns the position after the first `lines` lines. */
 export function skipLines(head: Uint8Array, lines: number): number {
   let position = 0
   for (let line = 0; line < lines; line++) {

@@ -27,10 +27,11 @@ const decimalPoint = /^-?(0|[1-9]\d*)\.\d+$/
 const thousandsPoint = /^-?[1-9]\d{0,2}(\.\d{3})+$/
 
 /**
- * Returns the decimal sign that the values prove. A comma is proven if all values of a column are numbers with one comma, at least one of
- * these commas cannot separate thousands, and no value has a point that can only be decimal. 1,234 alone is ambiguous and stays text, as
- * does 1.234 in a file with decimal commas, where the point probably separates thousands, and in a file without a proven sign, unless
- * commas separate its fields.
+ * Returns the decimal sign that the values prove. A comma is proven if all values of a column are numbers with one
+ * comma, at least one of these commas cannot separate thousands, and no value has a point that can only be decimal.
+ *
+ * 1,234 alone is ambiguous and stays text. So does 1.234 in a file with decimal commas, where its point probably
+ * separates thousands, and in a file without a proven sign, unless its fields are separated by commas.
  */
 export function guessDecimal(columns: readonly (readonly string[])[], delimiter: number): DecimalGuess {
   if (delimiter === COMMA) return { sign: POINT, decided: columns.some(hasPoint), ambiguous: [] }
@@ -46,7 +47,7 @@ export function guessDecimal(columns: readonly (readonly string[])[], delimiter:
   return { sign: POINT, decided: false, ambiguous }
 }
 
-/** Whether all values are whole numbers if points separate thousands, and some have such a point. */
+/** True if all values would be integers with points as thousands separators, and some have such a point. */
 function mayHaveThousands(values: readonly string[]): boolean {
   const filled = values.filter((value) => value !== '')
   return (
@@ -55,18 +56,18 @@ function mayHaveThousands(values: readonly string[]): boolean {
   )
 }
 
-/** `decided`: the values prove the sign. */
+/** The decimal sign. `decided` is true if the values prove it. */
 export interface DecimalGuess {
   sign: number
   decided: boolean
-  /** The indexes of columns with points that may be decimal or separate thousands. */
+  /** The indexes of columns in which points may be decimal points or thousands separators. */
   ambiguous: readonly number[]
 }
 
 const hasPoint = (values: readonly string[]): boolean =>
   values.some((value) => decimalPoint.test(value) && !thousandsPoint.test(value))
 
-/** Whether all values are numbers with this decimal sign, and some have it. */
+/** True if all values are numbers with this decimal sign, and some contain the sign. */
 export function areDecimals(values: readonly string[], sign: number): boolean {
   const filled = values.filter((value) => value !== '')
   const number = sign === COMMA ? /^-?(\d+|\d*,\d+)$/ : /^-?(\d+|\d*\.\d+)$/
@@ -75,7 +76,7 @@ export function areDecimals(values: readonly string[], sign: number): boolean {
   )
 }
 
-/** Returns spellings of missing values in columns in which all other values are numbers or times. */
+/** Returns spellings of missing values that occur in columns in which all other values are numbers or times. */
 export function suggestNulls(columns: readonly (readonly string[])[]): string[] {
   const suggested = new Set<string>()
   for (const values of columns) {

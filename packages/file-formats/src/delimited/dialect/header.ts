@@ -1,18 +1,18 @@
 import { MISSPLIT_CELL, EMPTY_CELL, INDENTED_CELL, NUMBER_CELL, TEXT_CELL, TIME_CELL } from './cell-kind.ts'
 import type { SampleRecord } from './sample.ts'
 
-/** A column votes if at least this share of its values are numbers or times. */
+/** A column votes only if at least this share of its values are numbers or times. */
 const clearMajority = 0.9
 
-/** A record and its values as text. */
+/** A record that may be the header, and its values as text. */
 export interface HeaderCandidate {
   record: SampleRecord
   texts: readonly string[]
 }
 
 /**
- * Returns the sum of the columns' votes on whether the candidate is the header of the rows. Positive: it is a header. The label
- * of a column is its value in the candidate. The vote of a column is
+ * Returns the sum of the columns' votes on whether the candidate is the header of the rows. Positive: it is a header.
+ * The label of a column is its value in the candidate. The vote of a column is
  * - 1 if the label is text above numbers or times, or a time above numbers,
  * - 0.5 if the label differs in length from at least three values that are all equally long, as codes are,
  * - -1 if the label and most values are numbers or times, or if the label occurs among the values,
@@ -21,7 +21,7 @@ export interface HeaderCandidate {
  * If only the candidate has labels that count up, such as years, the result is 1.
  */
 export function sumHeaderVotes({ record, texts }: HeaderCandidate, rows: readonly HeaderCandidate[]): number {
-  // In concatenated files, the header occurs again between the rows.
+  // In concatenated files, the header occurs again between the rows. Such repetitions do not count as rows.
   const sample = rows.filter((row) => row.texts.some((text, index) => text !== texts[index]))
   if (countsUp({ record, texts }) && !sample.some(countsUp)) return 1
   let votes = 0
@@ -41,7 +41,7 @@ export function sumHeaderVotes({ record, texts }: HeaderCandidate, rows: readonl
 
 function voteOfColumn(kind: number, label: string, column: readonly { kind: number; text: string }[]): number {
   const valueKind = dominantKind(column)
-  // A time above numbers is a label, such as a date above the counts of a day.
+  // A time above numbers is a label, such as a date above the counts of that day.
   if (valueKind === NUMBER_CELL && kind === TIME_CELL) return 1
   if (valueKind !== undefined) return isNumberOrTime(kind) ? -1 : 1
   if (isNumberOrTime(kind)) return 0
@@ -61,8 +61,8 @@ function dominantKind(column: readonly { kind: number }[]): number | undefined {
 }
 
 /**
- * Whether numbers after a text count up: `country, 2019, 2020, 2021`, `unit, 202411, 202412, 202501` or `unit, 1, 2, 3, 4` are labels of
- * years, months or weeks, not values.
+ * True if numbers after a text count up, as in `country, 2019, 2020, 2021`, `unit, 202411, 202412, 202501` or `unit, 1,
+ * 2, 3, 4`. They are labels for years, months or weeks, not values.
  */
 function countsUp({ record: { kinds }, texts }: HeaderCandidate): boolean {
   const numbers = texts.filter((_, index) => kinds[index] === NUMBER_CELL)
@@ -78,28 +78,32 @@ function countsUp({ record: { kinds }, texts }: HeaderCandidate): boolean {
 
 export const isTextKind = (kind: number) => kind === TEXT_CELL || kind === INDENTED_CELL || kind === MISSPLIT_CELL
 
-/** Whether the cells can be labels: text, and no values. */
+/** True if the cells can be labels: they are texts. */
 export function lookLikeLabels({ record }: HeaderCandidate): boolean {
   const filled = record.kinds.filter((kind) => kind !== EMPTY_CELL)
   return filled.length > 0 && filled.every(isTextKind)
 }
 
-/** Whether a line below the header has neither labels nor values: dashes, as databases print them, or tags of the Humanitarian Exchange Language. */
+/**
+ * True if a line below the header has neither labels nor values: dashes, as databases print them, or tags of the
+ * Humanitarian Exchange Language (HXL).
+ */
 export function isRule({ texts }: HeaderCandidate): boolean {
   const filled = texts.filter((text) => text.trim() !== '')
   const areAll = (pattern: RegExp) => filled.every((text) => pattern.test(text.trim()))
   return filled.length > 0 && (areAll(/^[-=]{2,}$/) || areAll(/^#[a-z][\w]*(\s*\+\s*\w+)*$/i))
 }
 
-/** Whether all labels differ. */
+/** True if no two labels are equal. */
 export function areDistinct({ texts }: HeaderCandidate): boolean {
   const filled = texts.filter((text) => text !== '')
   return new Set(filled).size === filled.length
 }
 
 /**
- * Joins the labels of a header of several records: the upper label comes first, unless both are equal. An upper label also applies to the
- * empty cells to its right: `control,,fire,` over `x,y,x,y` gives control x, control y, fire x, fire y.
+ * Joins the labels of a header with several lines: first the upper label, then the lower one, unless both are equal. An
+ * upper label also applies to the empty cells to its right: `control,,fire,` above `x,y,x,y` gives control x, control
+ * y, fire x, fire y.
  */
 export function joinLabels(lines: readonly (readonly string[])[]): string[] {
   const width = Math.max(...lines.map((line) => line.length))

@@ -5,7 +5,10 @@ import type { DelimitedGrammar } from './dialect.ts'
 import { isTextKind } from './header.ts'
 import { describeRecord, parseSample, type SampleRecord } from './sample.ts'
 
-/** Reads a header with broken quotes as `wide` labels with quotes in them, if the options ask for that and there is one such reading. */
+/**
+ * Reads a header with broken quotes as `wide` labels that contain quotes. Only if the options request it and exactly
+ * one such reading exists.
+ */
 export function readHeaderWithStrayQuotes(
   header: SampleRecord,
   sample: Uint8Array,
@@ -20,8 +23,9 @@ export function readHeaderWithStrayQuotes(
 }
 
 /**
- * Reads a header with broken quotes as if quotes had no meaning, if that gives a label of text for each of the `wide` columns, except for
- * at most `unnamed` empty columns at the end. Values are never repaired like this: users can check labels, but not a million rows.
+ * Reads a header with broken quotes as if quotes had no meaning. Only if this gives a text label for each of the `wide`
+ * columns, except for at most `unnamed` empty columns at the end. Values are never repaired in this way: users can
+ * check labels, but not a million rows.
  */
 export function readHeaderWithoutQuotes(
   header: SampleRecord,

@@ -12,29 +12,29 @@ import {
   TEXT_AFTER_QUOTE,
 } from '../record-scanner.ts'
 
-/** A file for detection and preview: it reads bytes at a position, like `readSync`, and has a name for messages. */
+/** A file for detection and preview. It reads bytes at any position, like `readSync`, and has a name for messages. */
 export interface ReadableFile {
   readonly name: string
   readonly size: number
   read(target: Uint8Array, filePosition: number, length: number, position: number): number
 }
 
-/** The first bytes of a file after its byte order mark and, for a larger file, the last bytes. */
+/** The first bytes of a file after its byte order mark and, for a larger file, also the last bytes. */
 export interface FileSample {
   head: Uint8Array
-  /** Position of `head` in the file. */
+  /** The position of `head` in the file. */
   from: number
-  /** Whether the head is the whole file. */
+  /** True if `head` is the whole file. */
   complete: boolean
   tail: Uint8Array
-  /** The position of `tail` in the file. It begins after a line end, unless it is the whole file. */
+  /** The position of `tail` in the file. `tail` starts after a line end, unless it is the whole file. */
   tailFrom: number
 }
 
 export const sampleBytes = 256 * 1024
 const tailBytes = 64 * 1024
 
-/** Reads the first `headBytes` bytes, including the mark, and the tail. */
+/** Reads the first `headBytes` bytes, including the byte order mark, and the last bytes. */
 export function readSample(file: ReadableFile, headBytes = sampleBytes): FileSample {
   const start = readAt(file, 0, headBytes)
   const from = start[0] === 0xef && start[1] === 0xbb && start[2] === 0xbf ? 3 : 0
@@ -56,19 +56,19 @@ export function readAt(file: ReadableFile, position: number, length: number): Ui
   return bytes.subarray(0, filled)
 }
 
-/** One record of a sample, read with a grammar. */
+/** One record of a sample, parsed with a grammar. */
 export interface SampleRecord {
-  /** The position in the sample, and the position after the line end. */
+  /** The record's position in the sample, and the position after its line end. */
   from: number
   next: number
-  /** Physical line, from 1. */
+  /** The physical line number, from 1. */
   line: number
-  /** The number of fields; 0 if a quote is broken. */
+  /** The number of fields, or 0 if a quote is broken. */
   count: number
-  /** Whether broken quotes were ignored. */
+  /** True if broken quotes were ignored. */
   mended?: boolean
   fault?: 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE'
-  /** For each cell: its kind (cell-kind.ts), start, end and marks. */
+  /** For each cell: its kind (see cell-kind.ts), start, end and marks. */
   kinds: Uint8Array
   starts: Int32Array
   ends: Int32Array
@@ -79,15 +79,15 @@ export interface ParsedSample {
   grammar: DelimitedGrammar
   records: SampleRecord[]
   blankLines: number[]
-  /** Whether the last record reaches the end of the sample. */
+  /** True if the last record reaches the end of the sample, so it may be incomplete. */
   exhausted: boolean
 }
 
-/** A quote that stays open for this many bytes counts as stray. */
+/** A quote that stays open for this many bytes counts as a stray quote. */
 const longQuote = 32 * 1024
 const strayQuotes = 3
 
-/** The most records and cells to parse. The first 20 records are always parsed. */
+/** The maximum records and cells to parse. The first 20 records are always parsed. */
 interface SampleBudget {
   records: number
   cells: number
@@ -95,7 +95,7 @@ interface SampleBudget {
 
 const fewRecords = 20
 
-/** Parses the first records of a sample, up to those that begin before `until`. */
+/** Parses the records of a sample that start before `until`. */
 export function parseSample(
   bytes: Uint8Array,
   from: number,
@@ -136,7 +136,7 @@ export function parseSample(
   return { grammar, records, blankLines, exhausted: position >= end }
 }
 
-/** Returns a scanned record with the kinds and positions of its fields, or without fields if its quotes are wrong. */
+/** Returns a scanned record with the kinds and positions of its fields, or without fields if its quotes are broken. */
 export function describeRecord(
   { starts, ends, marks, count }: RecordScanner,
   { from, next, line }: Pick<SampleRecord, 'from' | 'next' | 'line'>,

@@ -5,31 +5,36 @@ import { isNullSpelling } from './guess-decimal.ts'
 import { areDistinct, type HeaderCandidate, isTextKind, sumHeaderVotes } from './header.ts'
 import { cellTexts, type ParsedSample, type SampleRecord } from './sample.ts'
 
-/** A part of a sample that has one table, with its titles: the indexes of its first record and of the record after its last. */
+/**
+ * One table of a sample, with its titles. `first` is the index of its first record, `end` the index after its last one.
+ */
 export interface TablePart {
   first: number
   end: number
-  /** Physical lines, from 1. `headerLine` is below the titles. */
+  /** Physical line numbers, from 1. The header is below the titles. */
   firstLine: number
   headerLine: number
   lastLine: number
 }
 
-/** Records below a header that decide whether it is one. */
+/** The number of records below a header that determine whether it is a header. */
 const comparedRows = 20
 const fewestRows = 2
-/** A part with fewer columns and rows may be names with values above a table. */
+/** A table with fewer columns and rows may be only names and values above the real table. */
 const fewestColumns = 3
 const manyRows = 10
-/** The votes against the rows above. One text, such as `unknown`, in a row with empty cells at its end makes no header without a title. */
+/**
+ * The minimum score against the rows above. In a row with empty cells at its end, a single text, such as `unknown`,
+ * does not make the row a header, unless a title is above it.
+ */
 const leastVotes = 0.5
 const votesOfNarrowHeader = 2
 
 /**
- * Divides a sample into its tables. A further table begins with a record of labels above at least two rows with other kinds of cells and the
- * same number of fields, and either this number is not the one of the rows above, or a blank line or a title is above the labels, which
- * cannot be a row of the table above. A header that occurs again, as in concatenated files, begins no table. Padding of spreadsheets is
- * ignored.
+ * Divides a sample into its tables. A further table starts with a record of labels. At least two rows below it must
+ * have other kinds of cells and the same number of fields. In addition, either this number differs from that of the
+ * rows above, or a blank line or a title is above the labels and they cannot be a row of the table above. A repetition
+ * of the header, as in concatenated files, starts no new table. Padding of spreadsheet programs is ignored.
  */
 export function separateTables(padded: ParsedSample, sample: Uint8Array): TablePart[] {
   const { unpadded: parsed, indexes } = removePadding(padded)
@@ -68,7 +73,10 @@ function firstUsual(records: readonly SampleRecord[]): number {
   )
 }
 
-/** `fieldCounts`: the number of fields of each record with its padding. */
+/**
+ * True if a record is the header of a new table. `fieldCounts` are the numbers of fields of all records, including
+ * their padding.
+ */
 function beginsTable(
   parsed: ParsedSample,
   sample: Uint8Array,
@@ -79,7 +87,7 @@ function beginsTable(
   const { records, grammar } = parsed
   const header = records[index]!
   if (header.count < 2 || !hasOnlyText(header)) return false
-  // Values of the first rows show quickly that most records of a table of text begin no other table.
+  // A quick test: in a table of texts, most records are followed by text records, so they start no other table.
   if (hasOnlyText(records[index + 1]!) && hasOnlyText(records[index + 2]!)) return false
   const candidate = (at: number): HeaderCandidate => ({
     record: records[at]!,
@@ -98,7 +106,7 @@ function beginsTable(
   const alike = above.flatMap(({ count }, at) => (count === width ? [partStart + at] : []))
   if (width < fewestColumns && alike.length < manyRows) return false
   if (alike.length <= fewestRows) return false
-  // Rows with fewer values than those above, but as many fields, may belong to one table.
+  // Rows with fewer values than those above but the same number of fields may belong to the same table.
   if (header.count !== width && fieldCounts[index] !== fieldCounts[alike[0]!]) return true
   const [first, ...rows] = alike.slice(0, comparedRows).map(candidate)
   const isRepeated =
@@ -112,7 +120,7 @@ function hasOnlyText({ kinds }: SampleRecord): boolean {
   return true
 }
 
-/** Whether a blank line or a title is directly above a record. */
+/** True if a blank line or a title is directly above a record. */
 function hasGapAbove(parsed: ParsedSample, partStart: number, index: number): boolean {
   return titlesAbove(parsed, partStart, index) < index || isBlankAbove(parsed, index)
 }
@@ -122,7 +130,7 @@ function isBlankAbove({ records, blankLines }: ParsedSample, index: number): boo
   return blankLines.some((blank) => blank > above && blank < line)
 }
 
-/** Returns the index of the first of the titles directly above a record: records with one filled cell at most. */
+/** Returns the index of the first title directly above a record. A title is a record with at most one filled cell. */
 function titlesAbove({ records }: ParsedSample, partStart: number, index: number): number {
   let first = index
   while (first - 1 > partStart && records[first - 1]!.kinds.filter((kind) => kind !== EMPTY_CELL).length <= 1) {
@@ -132,16 +140,17 @@ function titlesAbove({ records }: ParsedSample, partStart: number, index: number
   return first
 }
 
-/** A sample without the empty cells with which spreadsheets make all lines equally wide. */
+/** A sample without the empty cells with which spreadsheet programs make all lines equally wide. */
 interface UnpaddedSample {
   unpadded: ParsedSample
-  /** For each record of `unpadded`, its index in the sample with padding. */
+  /** For each record of `unpadded`, its index in the padded sample. */
   indexes: number[]
 }
 
 /**
- * Removes padding: a line of empty cells becomes a blank line, a line with only its first cell filled becomes a title of one cell, and the
- * other lines between two of those lose the cells at the end that are empty in all of them. A sample of empty cells only is left as it is.
+ * Removes padding. A line with only empty cells becomes a blank line, and a line with only its first cell filled
+ * becomes a title with one cell. The lines between two of those lose the cells at the end that are empty in all of
+ * them. A sample with only empty cells stays unchanged.
  */
 function removePadding(parsed: ParsedSample): UnpaddedSample {
   const filled = parsed.records.map(filledWidth)
@@ -163,11 +172,14 @@ function removePadding(parsed: ParsedSample): UnpaddedSample {
   return { unpadded: { ...parsed, records, blankLines: [...parsed.blankLines, ...paddedBlanks] }, indexes }
 }
 
-/** Returns the number of cells up to the last one that is not empty. A record with more cells than are described has no padding. */
+/**
+ * Returns the number of cells up to the last filled one. A record with more cells than were analysed counts as having
+ * no padding.
+ */
 const filledWidth = ({ kinds, count }: SampleRecord): number =>
   kinds.length < count ? count : kinds.findLastIndex((kind) => kind !== EMPTY_CELL) + 1
 
-/** Whether a blank line, with or without padding, is directly above a record that has no padding. */
+/** True if a blank line, padded or not, is directly above a record. */
 function hasBlankBetween({ records, blankLines }: ParsedSample, indexes: readonly number[], at: number): boolean {
   const [above, index] = [indexes[at - 1]!, indexes[at]!]
   if (index > above + 1) return true

@@ -4,7 +4,7 @@ import { digitsOf } from '../types.ts'
 import { type StreamCounts, convertCopyTuples } from '../../rows/convert-copy-tuples.ts'
 import type { StoredType, TupleChunk } from '../../warehouse.ts'
 
-/** Days from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
+/** Days from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. PostgreSQL counts dates from there. */
 const epochDays = 10_957
 /** 1900-01-01 and 2299-12-31, the limits of ClickHouse dates, in days since 1970. */
 const [firstDay, lastDay] = [-25_567, 120_529]
@@ -13,7 +13,7 @@ const epochMicroseconds = BigInt(epochDays) * microsecondsOfDay
 const firstMoment = BigInt(firstDay) * microsecondsOfDay
 const lastMoment = BigInt(lastDay + 1) * microsecondsOfDay - 1n
 
-/** Returns the writer for values of this data type in a column of this ClickHouse type. */
+/** Returns the function that converts a binary value of this data type to a column of this ClickHouse type. */
 export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
@@ -40,7 +40,7 @@ export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
       return copyDecimal(precision, scale)
     }
     case 'JSONB':
-      // A byte with the version of binary jsonb, then its text.
+      // Binary jsonb: one byte with the version 1, then the JSON text.
       return (from, position, length, out) => {
         if (length < 1 || from.getUint8(position) !== 1) throw new MisfitCell('incorrect binary data format')
         copyText(from, position + 1, length - 1, out)
@@ -61,21 +61,24 @@ function fixedWriter(
   }
 }
 
-/** Writes the days since 1970. */
+/** Writes a date as days since 1970. */
 function writeDay(from: DataView, position: number, out: GrowingBuffer): void {
   const day = from.getInt32(position) + epochDays
   if (day < firstDay || day > lastDay) throw misfitDate('date', BigInt(day) * microsecondsOfDay, 10)
   out.bytes.writeInt32LE(day, out.position)
 }
 
-/** Writes the microseconds since 1970. */
+/** Writes a timestamp as microseconds since 1970. */
 function writeMoment(from: DataView, position: number, out: GrowingBuffer): void {
   const microseconds = from.getBigInt64(position) + epochMicroseconds
   if (microseconds < firstMoment || microseconds > lastMoment) throw misfitDate('time', microseconds, 19)
   out.bytes.writeBigInt64LE(microseconds, out.position)
 }
 
-/** Returns the error of a date outside the range. `length`: the number of characters of the ISO date that the message shows. */
+/**
+ * Builds the error for a date outside ClickHouse's range. `length` is the number of characters of the ISO date to show:
+ * 10 for a date, 19 for a time.
+ */
 function misfitDate(what: string, microseconds: bigint, length: number): MisfitCell {
   const date = new Date(Number(microseconds / 1000n))
   const formatted = Number.isNaN(date.getTime()) ? 'infinity' : date.toISOString().slice(0, length).replace('T', ' ')
@@ -92,14 +95,14 @@ function copyText(from: DataView, position: number, length: number, out: Growing
     remainingLength >>>= 7
   }
   out.bytes[out.position++] = remainingLength
-  // For short texts, a loop is faster than a view of the bytes.
+  // Below 32 bytes, copying in a loop is faster than creating a view of the bytes.
   if (length < 32)
     for (let index = 0; index < length; index++) out.bytes[out.position + index] = from.getUint8(position + index)
   else out.bytes.set(new Uint8Array(from.buffer, from.byteOffset + position, length), out.position)
   out.position += length
 }
 
-/** The number of bytes of a decimal, by its precision. */
+/** ClickHouse's storage width of a decimal in bytes, by its precision in digits. */
 const decimalWidths = [
   { maxDigits: 9, bytes: 4 },
   { maxDigits: 18, bytes: 8 },
@@ -107,7 +110,10 @@ const decimalWidths = [
   { maxDigits: Infinity, bytes: 32 },
 ]
 
-/** Returns the writer of a ClickHouse decimal: a whole number of 4, 8, 16 or 32 bytes, times ten to the power of minus `scale`. */
+/**
+ * Returns the writer of a ClickHouse decimal. Its stored form is an integer of 4, 8, 16 or 32 bytes: the value times
+ * 10^`scale`.
+ */
 function copyDecimal(precision: number, scale: number): CellWriter {
   const width = decimalWidths.find(({ maxDigits }) => precision <= maxDigits)!.bytes
   const shape = { precision, scale, server: 'ClickHouse' }
@@ -119,7 +125,7 @@ function copyDecimal(precision: number, scale: number): CellWriter {
   }
 }
 
-/** Writes a number that fits into eight bytes, and fills further bytes with its sign. */
+/** Writes an integer that fits into 8 bytes and extends its sign to `width` bytes. */
 function writeSmall(value: number, width: number, { bytes, position }: GrowingBuffer): void {
   const upper = Math.floor(value / 4_294_967_296)
   bytes.writeInt32LE(value | 0, position)
@@ -135,18 +141,21 @@ function writeLarge(value: bigint, width: number, { bytes, position }: GrowingBu
       bytes.writeBigInt64LE(BigInt.asIntN(64, value >> BigInt(index * 8)), position + index)
 }
 
-/** One column of the staging table, in the order of the tuples. */
+/** One column of the staging table. Columns have the same order as the values of a tuple. */
 interface BinaryColumn {
   label: string
-  /** The type of the values in the tuples. */
+  /** The type of the column's values in the tuples. */
   stored: StoredType
   /** The ClickHouse type of the column, unwrapped from `Nullable(…)`. */
   sqlType: string
-  /** Key columns take no NULL. */
+  /** False for key columns, which cannot be NULL. */
   nullable: boolean
 }
 
-/** Converts tuples of binary COPY to RowBinary: the value of a nullable column follows a byte that marks NULL. */
+/**
+ * Converts rows in PostgreSQL's binary COPY format to ClickHouse's RowBinary format. In RowBinary, a byte that marks
+ * NULL precedes the value of a nullable column.
+ */
 export function rowBinary(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly BinaryColumn[],

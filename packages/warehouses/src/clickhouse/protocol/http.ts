@@ -4,8 +4,8 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { formatLiteral } from '../names.ts'
 
 /**
- * The server's address and the user. `url` is the HTTP interface, `http://host:8123` or `https://host:8443`, and contains no user
- * or password.
+ * The server's address and the user's credentials. `url` is the HTTP interface, `http://host:8123` or
+ * `https://host:8443`, and must not contain credentials.
  */
 export interface ServerAccess {
   url: string
@@ -16,18 +16,18 @@ export interface ServerAccess {
 interface StatementOptions {
   /** The default database for unqualified names. */
   database?: string | undefined
-  /** Server settings of this one statement. */
+  /** ClickHouse settings for this statement only. */
   settings?: Record<string, string | number>
-  /** Values of `{name:Type}`, as text; null is NULL. */
+  /** Values of the `{name:Type}` parameters in the statement, as text. null means NULL. */
   parameters?: Record<string, string | readonly string[] | null>
   signal?: AbortSignal | undefined
-  /** Rows for an INSERT, in the format that the statement names. */
+  /** Rows of an INSERT, in the format that the statement names. */
   body?: AsyncIterable<Uint8Array>
   queryId?: string
 }
 
 /**
- * An error of the server in its own words. `code` is its number:
+ * An error that the ClickHouse server reported, with its message. `code` is its error code:
  * https://github.com/ClickHouse/ClickHouse/blob/master/src/Common/ErrorCodes.cpp
  */
 export class ClickHouseError extends Error {
@@ -41,32 +41,36 @@ export class ClickHouseError extends Error {
 }
 
 /**
- * Milliseconds without any byte in either direction until the connection is closed: a live server responds earlier, or sends its
- * progress.
+ * Closes a connection after this many milliseconds without a byte in either direction. A working server sends its
+ * response or its progress earlier.
  */
 const socketTimeoutMs = 900_000
 const maxErrorBytes = 64 * 1024
 
-/** Returns the error with which the server ended a result after it had sent the first rows. */
+/** Parses the error that the server appended to a result after it had already sent rows. */
 export function errorIn(serverText: string): ClickHouseError {
   const [, code = '0', message = serverText] =
     /Code:\s*(\d+)\.\s*(?:DB::Exception:\s*)?([\s\S]*)/.exec(serverText) ?? []
-  // The server writes such an error between two marks, followed by its length and a tag.
+  // The server puts such an error between two markers, followed by its length and a tag.
   const [sentence = ''] = message.split(/\r?\n\d+ \w+\r?\n__exception__/)
   return new ClickHouseError(Number(code), sentence.replace(/\s*\(version [^()]*(\([^()]*\))?\)\s*$/, '').trim())
 }
 
 /**
- * Opens one connection per statement. The server may just have closed a reused connection; then the client cannot know whether
- * the server received the statement, and a repeated statement may have other effects. If the request sends rows, it announces
- * keep-alive: then the server reads rejected rows to their end before it reports the error. Otherwise the server closes the
- * connection at once, and its error message is lost about every second time. Logs nothing, because statements contain passwords.
+ * Opens one connection per statement and logs nothing, because statements contain passwords.
+ *
+ * Connections are not reused: the server may have just closed a reused connection. The client then cannot know whether
+ * the statement ran, and running it twice may change the result.
+ *
+ * A request with rows still announces keep-alive, so that the server reads all rows before it reports an error.
+ * Otherwise the server closes the connection at once, and about half of the error messages are lost.
  */
 function createStatementClient({ url, user, password }: ServerAccess, { database, body }: StatementOptions) {
   const { origin, pathname } = new URL(url)
   return createClient({
     url: origin,
-    // The path under which a proxy serves the server, as a separate option, because the client reads a path in the URL as a database.
+    // The path under which a proxy serves ClickHouse. It is a separate option, because the client would take a path in
+    // the URL for a database name.
     ...(pathname !== '/' && { pathname }),
     username: user,
     password,
@@ -78,7 +82,7 @@ function createStatementClient({ url, user, password }: ServerAccess, { database
   })
 }
 
-/** Sends one statement; the server rejects a second one in the same text. Returns the response stream. */
+/** Sends one statement and returns the response stream. The server rejects a text with several statements. */
 export async function sendStatement(
   access: ServerAccess,
   sql: string,
@@ -87,7 +91,8 @@ export async function sendStatement(
   const { settings = {}, parameters = {}, signal, body, queryId } = options
   signal?.throwIfAborted()
   const client = createStatementClient(access, options)
-  // If the source fails, the connection is broken, so that the server does not accept partial data as complete.
+  // If the source of the rows fails, the connection is closed abruptly, so that the server does not take partial rows
+  // for all rows.
   const bodyStream = body && Readable.from(body, { highWaterMark: 1 })
   try {
     const result = await client.exec({
@@ -97,7 +102,7 @@ export async function sendStatement(
       clickhouse_settings: settings,
       ...(queryId !== undefined && { query_id: queryId }),
       ...(signal && { abort_signal: signal }),
-      // The service parses the error message itself: the client would discard all but the innermost sentence.
+      // Sluice parses the error message itself, because the client library would keep only the innermost sentence.
       ignore_error_response: true,
     })
     const { stream, http_status_code: status, response_headers: headers } = result
@@ -127,14 +132,14 @@ async function readErrorText(stream: Readable): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** The statement is complete, or has failed, when this stream ends. */
+/** Settings with which the response stream ends only after the statement completed or failed. */
 const completionSettings = {
   wait_end_of_query: 1,
   http_write_exception_in_output_format: 0,
   max_query_size: 16 * 1024 * 1024,
 }
 
-/** Runs a statement to its end, and ignores its result. */
+/** Runs a statement to completion and discards its result. */
 export async function executeStatement(
   access: ServerAccess,
   sql: string,
@@ -156,8 +161,8 @@ export async function rowsOf<Row>(access: ServerAccess, sql: string, options: St
 }
 
 /**
- * Asks the server to stop a query. Returns before the query has ended, and never throws, because the connection that ran the query is
- * already closed.
+ * Requests the server to stop a query. Does not wait for the query to end. Never throws, because the query's connection
+ * is already closed and no caller could handle the error.
  */
 export const stopAtServer = (service: ServerAccess, queryId: string): Promise<void> =>
   executeStatement(service, `kill query where query_id = ${formatLiteral(queryId)} async`).catch(() => {})

@@ -5,7 +5,10 @@ import { uniqueNames } from '../../sql-text/check-identifier.ts'
 import { errorIn } from './http.ts'
 import { anyDecimal, describeType, withoutWrappers } from '../types.ts'
 
-/** The format of result rows: one line of JSON per row, after one line of names and one of types. It rounds no value. */
+/**
+ * The format of result rows: a line of column names, a line of types, then one line of JSON per row. It does not round
+ * numbers.
+ */
 export const resultFormat = 'JSONCompactEachRowWithNamesAndTypes'
 export const exactNumberSettings = {
   output_format_json_quote_64bit_integers: 1,
@@ -15,12 +18,12 @@ export const exactNumberSettings = {
   output_format_json_escape_forward_slashes: 0,
   date_time_output_format: 'simple',
   session_timezone: 'UTC',
-  // A line that is not a row contains the error that ended the result.
+  // A line that is not a row then contains the error that ended the result.
   http_write_exception_in_output_format: 0,
   max_query_size: 16 * 1024 * 1024,
 }
 
-/** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
+/** Returns at most `limits.rows` rows, or as many as fit into `limits.bytes`. The remaining rows are not fetched. */
 export async function takeRows(
   response: Readable,
   limits: { rows: number; bytes: number },
@@ -40,12 +43,15 @@ export async function takeRows(
 
 interface OpenResult extends AsyncDisposable {
   columns: WarehouseColumn[]
-  /** One line for each row. */
+  /** One line of JSON per row. */
   lines: AsyncIterable<string>
   parseRow(line: string): RowCell[]
 }
 
-/** Reads the columns of a result. `knownColumns`: the columns, if the caller knows more about their types than the server reports. */
+/**
+ * Reads the column names and types of a result. `knownColumns` overrides the reported types, if the caller knows them
+ * more exactly.
+ */
 export async function openResult(response: Readable, knownColumns?: readonly WarehouseColumn[]): Promise<OpenResult> {
   const lines = readRowLines(response)
   const nameLine = await lines.next()
@@ -63,7 +69,8 @@ export async function openResult(response: Readable, knownColumns?: readonly War
 }
 
 /**
- * Yields the lines that are rows. Any other line, with all that follows it, is the error that ended the result; the function throws it.
+ * Yields the result rows as lines. The first line that is not a row, together with all later lines, is a server error,
+ * which this function throws.
  */
 async function* readRowLines(response: Readable): AsyncGenerator<string> {
   let message = ''
@@ -75,7 +82,7 @@ async function* readRowLines(response: Readable): AsyncGenerator<string> {
       if (message.length > maxErrorLength) break
     }
   } catch (error) {
-    // The server breaks the connection after its error message, which says more.
+    // The connection error follows the server's error message. The message says more, so it is thrown instead.
     if (message === '') throw error
   }
   if (message !== '') throw errorIn(message)
@@ -84,8 +91,8 @@ async function* readRowLines(response: Readable): AsyncGenerator<string> {
 const maxErrorLength = 64 * 1024
 
 /**
- * Yields the chunks of a response. A failing server sends its error message and breaks the connection at the same time,
- * so the message is yielded before the error is thrown.
+ * Yields the chunks of a response. A failing server sends its error message and closes the connection at the same time.
+ * So this function yields all received chunks before it throws the connection error.
  */
 async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
   const chunks = new PassThrough({ highWaterMark: 1024 * 1024 })
@@ -107,7 +114,10 @@ async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
   if (failure) throw failure
 }
 
-/** Yields the lines of a response. Truncates a line that is longer than the row limit, so that an unlimited row does not fill the memory. */
+/**
+ * Yields the lines of a response. Truncates lines longer than the row limit, so that one huge row cannot exhaust
+ * memory.
+ */
 async function* linesOf(response: Readable): AsyncGenerator<string> {
   let chunks: Buffer[] = []
   let length = 0
@@ -131,7 +141,7 @@ async function* linesOf(response: Readable): AsyncGenerator<string> {
 
 const maxLineBytes = 64 * 1024 * 1024
 
-/** Returns the columns of a result with unique names; their labels keep the original names. */
+/** Returns the columns of a result with unique names. Their labels keep the original, perhaps repeated names. */
 function resultColumns(labels: readonly string[], types: readonly string[]): WarehouseColumn[] {
   const names = uniqueNames(labels)
   return labels.map((label, index) => ({
@@ -145,8 +155,8 @@ function resultColumns(labels: readonly string[], types: readonly string[]): War
 const floatSpellings: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infinity', '-inf': '-Infinity' }
 
 /**
- * Formats a value as the other warehouses do: fractional seconds with trailing zeros removed, timestamps with their zone, NaN as
- * a word.
+ * Formats a value the same way as in the other warehouses: no trailing zeros in fractional seconds, timestamps with a
+ * time zone, NaN as text.
  */
 function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, type: string): RowCell {
   if (cell === null || typeof cell === 'boolean') return cell
@@ -161,5 +171,5 @@ function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, 
   return text
 }
 
-/** Removes trailing zeros after a decimal point. The trailing zeros of whole numbers are significant. */
+/** Removes trailing zeros after a decimal point, but not those of integers. */
 const removeTrailingZeros = (text: string): string => text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')

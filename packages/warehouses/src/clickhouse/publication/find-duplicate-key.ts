@@ -2,7 +2,10 @@ import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.t
 import { quoteIdentifier } from '../names.ts'
 import { rowsOf } from '../protocol/http.ts'
 
-/** Returns the values of a key that several rows of `from`, a table or subquery, share; undefined if all keys are unique. */
+/**
+ * Finds a key value that several rows share. `from` is a table or subquery. Returns the values of the key's columns, or
+ * undefined if all keys are unique.
+ */
 export async function findDuplicateKey(
   { read }: Pick<ClientAccess, 'read'>,
   keys: readonly string[],

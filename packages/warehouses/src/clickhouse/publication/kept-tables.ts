@@ -7,7 +7,7 @@ import { databaseOf, keptPrefix, formatLiteral, qualifyName, quoteIdentifier, ru
 import { errorCodes, isCode } from '../problems.ts'
 import { type TableMark, markIn, readShape } from '../table-shape.ts'
 
-/** A table in the database of a run or of kept tables. A publication may have replaced it. */
+/** A table in a run's database or in a database of kept tables. It may be one that a publication replaced. */
 interface ReplacedTable {
   database: string
   name: string
@@ -15,7 +15,10 @@ interface ReplacedTable {
   mark: TableMark | undefined
 }
 
-/** The table that the last publication replaced. The ledger identifies the table by its uuid, because its name changes. */
+/**
+ * The tables of the last publication, each with the table that it replaced. The ledger (Sluice's table of loads)
+ * identifies that table by its UUID, because its name changes.
+ */
 export interface PreviousPublication {
   tables: (PublishedRow & { replaced: ReplacedTable | undefined })[]
 }
@@ -23,9 +26,9 @@ export interface PreviousPublication {
 const millisecondsOfDay = 86_400_000
 
 /**
- * Returns the tables that a restore would publish: all those that the last publication of the table replaced. `replaced` is absent
- * for a table that this publication created. Returns undefined if a replaced table no longer exists or a later publication changed
- * one of the tables.
+ * Finds the tables that an undo of the last publication would restore: all tables that the last publication of this
+ * table replaced. `replaced` is absent if that publication created the table. Returns undefined if a replaced table no
+ * longer exists or a later publication changed one of the tables.
  */
 export async function findPrevious(
   access: ClientAccess,
@@ -45,7 +48,7 @@ export async function findPrevious(
   return tables.some(({ replaced }) => replaced) ? { tables } : undefined
 }
 
-/** Lists the tables in the databases of runs, and the kept tables. */
+/** Lists the tables in the databases of runs and the databases of kept tables. */
 async function listHiddenTables({ key, service }: ClientAccess): Promise<ReplacedTable[]> {
   const rows = await rowsOf<{ database: string; name: string; uuid: string; comment: string }>(
     service,
@@ -57,9 +60,9 @@ async function listHiddenTables({ key, service }: ClientAccess): Promise<Replace
 }
 
 /**
- * Moves the replaced tables in the database of a run to a database of kept tables, so that they can be restored. Call this before
- * the database of the run is dropped. It also moves back the kept tables that a failed restore took. For the same tables, it drops
- * the kept tables of earlier publications. With 0 for `keepDays`, it keeps nothing. Safe to repeat.
+ * Moves the replaced tables from a run's database to a database of kept tables, so that the load can be undone. Call it
+ * before the run's database is dropped. Also moves back kept tables that a failed restore had taken. Drops kept tables
+ * that earlier publications replaced. With `keepDays` 0, keeps no table. Idempotent.
  */
 export async function keepReplaced(access: ClientAccess, database: string, keepDays: number): Promise<void> {
   const tablesOfRun = (await listHiddenTables(access)).filter((table) => table.database === database)
@@ -78,7 +81,7 @@ export async function keepReplaced(access: ClientAccess, database: string, keepD
 
 const placeOf = ({ schema = '', table = '' }: { schema?: string; table?: string }): string => quotePlace(schema, table)
 
-/** Moves replaced tables to the database of kept tables of the publication that replaced them. */
+/** Moves replaced tables to a database of kept tables, one database per publication that replaced them. */
 async function keepTables(access: ClientAccess, tables: readonly ReplacedTable[], publication: string): Promise<void> {
   const hash = createHash('sha256').update(publication).digest('hex').slice(0, 16)
   const database = `${keptPrefix(access.key)}${hash}`
@@ -90,7 +93,7 @@ async function keepTables(access: ClientAccess, tables: readonly ReplacedTable[]
   for (const table of tables) await moveTable(access, table, qualifyName(database, `kept_${table.uuid}`))
 }
 
-/** Moves a table, unless it was moved or dropped since it was listed. */
+/** Moves a table. Does nothing if another process has moved or dropped it since it was listed. */
 export async function moveTable(
   access: ClientAccess,
   { database, name }: ReplacedTable,
@@ -98,13 +101,13 @@ export async function moveTable(
 ): Promise<void> {
   await executeStatement(access.service, `rename table ${qualifyName(database, name)} to ${qualifiedName}`).catch(
     (error: unknown) => {
-      // Another process moved the table, and may then have dropped the empty database.
+      // Another process moved the table and may then have dropped the empty database.
       if (!isCode(error, errorCodes.unknownTable) && !isCode(error, errorCodes.unknownDatabase)) throw error
     },
   )
 }
 
-/** Drops the kept tables for which the predicate is true, and then empty databases of kept tables. */
+/** Drops the kept tables for which `shouldDrop` returns true, then the databases that became empty. */
 export async function dropKept(
   access: ClientAccess,
   shouldDrop: (mark: TableMark, uuid: string) => boolean,
@@ -121,7 +124,10 @@ export async function dropKept(
       await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
 }
 
-/** Drops the tables that were kept for more than `keepDays` days. Returns the number of publications that had replaced them. */
+/**
+ * Drops the tables that have been kept for more than `keepDays` days. Returns the number of publications that had
+ * replaced them.
+ */
 export async function dropExpired({ key, service }: ClientAccess, keepDays: number): Promise<number> {
   const rows = await rowsOf<{ name: string; comment: string }>(
     service,
@@ -133,7 +139,9 @@ export async function dropExpired({ key, service }: ClientAccess, keepDays: numb
   return expired.length
 }
 
-/** Returns the time in the comment of a database of kept tables, in milliseconds; 0 for any other comment. */
+/**
+ * Reads the time from the comment of a database of kept tables, as Unix milliseconds. Returns 0 for any other comment.
+ */
 function keptSince(comment: string): number {
   try {
     const { at } = JSON.parse(comment) as { at?: unknown }

@@ -23,22 +23,25 @@ const joinSettings = {
   max_bytes_before_external_group_by: 2 ** 31,
 }
 
-/** An increment in a staging table, and the rule that merges its rows with those of the published table. */
+/** An increment (new and changed rows) in a staging table, and how to merge it into the published table. */
 interface MergeInput {
   /** The quoted `database.table` of the staging table. */
   staging: string
   columns: readonly { name: string; type: string; nullable: boolean }[]
   keys: readonly string[]
-  /** The columns that the increment's rows replace; other columns keep the table's values. */
+  /** The columns that take the increment's values. Other columns of a matched row keep their values. */
   replaced: readonly string[]
   currentShape: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
-  /** Set if several rows form one record. The staged rows of a record replace all of its earlier rows. */
+  /** Set if several rows form one record. All staged rows of a record then replace all its earlier rows. */
   records?: StagedRecords | undefined
-  /** The column that marks deleted rows. */
+  /** The name of the column that marks deleted rows. */
   deletedColumn?: string | undefined
 }
 
-/** Returns a query for all rows of the merged table, in the column types of the staging table. Without keys, it adds the increment's rows. */
+/**
+ * Builds the query for all rows of the merged table, in the column types of the staging table. Without keys, the
+ * increment's rows are appended.
+ */
 export function buildMergeQuery(input: MergeInput): string {
   const { staging, columns, keys, replaced, currentShape, records, deletedColumn } = input
   const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
@@ -72,8 +75,8 @@ export function buildMergeQuery(input: MergeInput): string {
 }
 
 /**
- * Returns the condition that a row is a part of one of the staged records. Compares ids as text, because records and parts may
- * have different types for them.
+ * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the tables
+ * of records and parts may store them with different types.
  */
 function isPartOf({ staging, keys, column }: StagedRecords): string {
   const keyTexts = keys.map((key) => `toString(${quoteIdentifier(key)})`)
@@ -207,9 +210,9 @@ export async function countMerged(
 }
 
 /**
- * Writes the merged table under a hidden name and returns the id of its load, its uuid and the number of its rows. It writes all rows again, so readers
- * never see half of an increment, and a repeated increment changes nothing. The query runs as the client's user, so it can read
- * only what the client may read. Throws DUPLICATE_KEY.
+ * Writes the merged table under a hidden name. Returns the load id, the table's UUID and its row count. Rewrites all
+ * rows, so readers never see half of an increment and a repeated increment changes nothing. The query runs as the
+ * organisation's user, so it reads only what the organisation may read. Throws DUPLICATE_KEY.
  */
 export async function writeMergedTable(
   access: ClientAccess,

@@ -48,12 +48,16 @@ import {
 } from './recovery.ts'
 import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
 
-/** The number of tries to record a decision, and the milliseconds between them. Each try first applies the pending decision. */
+/**
+ * The number of tries to record a decision, and the milliseconds between them. Each try first completes the pending
+ * decision of another publication.
+ */
 const decisionRetries = { tries: 40, wait: 250 }
 
 /**
- * See `Loader.publish`; `recovery.ts` describes the commit protocol. The run is published or not as a whole, and each table has its
- * old rows or its new rows, but a reader may see one table before another one is swapped.
+ * Publishes a run, that is, swaps its loaded tables in; see `Loader.publish`. `recovery.ts` describes the commit
+ * protocol. Either all tables of the run are published or none. Each table switches atomically, but readers may see one
+ * table switch before another.
  */
 export async function publishRun(
   access: ClientAccess,
@@ -109,8 +113,9 @@ export async function publishRun(
 }
 
 /**
- * See `Loader.fenceRun`. No lock covers the time between an attempt's fence check and its decision. So the fence is a
- * decision too: a publication of these attempts is either decided before the fence, or is abandoned when it is applied.
+ * See `Loader.fenceRun`. No lock covers the time between an attempt's fence check (whether the attempt still owns the
+ * run) and its decision to publish. Therefore the fence is a decision of the same protocol. A publication of these
+ * attempts is either decided before the fence, or abandoned when it is applied.
  */
 export async function fenceRun(
   access: ClientAccess,
@@ -119,7 +124,8 @@ export async function fenceRun(
   await recoverPending(access).catch(ignoreBusy)
   const earlier = await findPublication(access, fenced.run)
   if (earlier) return earlier
-  // An attempt writes its proposal before its fence check. An attempt without a proposal will fail that check.
+  // An attempt writes its proposal before its fence check. So an attempt without a proposal has not checked yet and
+  // will fail the check.
   const proposals = await listProposals(access, fenced)
   if (proposals.length === 0) return undefined
   const publication = randomUUID()
@@ -128,7 +134,8 @@ export async function fenceRun(
   await applyDecision(access, publication)
   const published = await findPublication(access, fenced.run)
   if (published) return published
-  // An older version may delete a fence decision without recording it, or a second decision may exist for a moment.
+  // A worker of an older version may have deleted the fence decision without recording it, or a second decision may
+  // exist for a moment.
   const decisions = await listDecisions(access)
   if (!(await isFenced(access, fenced)) || proposals.some((proposal) => decisions.includes(proposal)))
     throw publicationInProgress()
@@ -138,7 +145,10 @@ export async function fenceRun(
 const publicationInProgress = () =>
   busyProblem('Other runs keep publishing to this warehouse. The run is retried automatically.')
 
-/** Makes this publication the pending decision. Applies other pending decisions first. Throws `timeoutProblem` after some tries. */
+/**
+ * Records this publication as the pending decision, after completing the pending decisions of others. Throws
+ * `timeoutProblem` if it does not succeed within `decisionRetries.tries` tries.
+ */
 export async function waitForDecision(
   access: ClientAccess,
   publication: string,
@@ -146,14 +156,14 @@ export async function waitForDecision(
 ): Promise<void> {
   for (let tries = 0; tries < decisionRetries.tries; tries += 1) {
     if (await recordDecision(access, publication)) return
-    // Another publication has the pending decision.
+    // Another publication is the pending decision; complete it first.
     await recoverPending(access).catch(ignoreBusy)
     if (tries > 2) await sleep(decisionRetries.wait)
   }
   throw timeoutProblem()
 }
 
-/** Keeps the replaced tables, which the swap left in place of the staging tables, and drops the run's database. */
+/** Keeps the replaced tables for undo and drops the run's database. The swap has moved the replaced tables there. */
 async function runCleanup(
   access: ClientAccess,
   loads: readonly ClickHouseStagedTable[],
@@ -279,7 +289,8 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
     ...staging,
     suppliedColumns: load.brought,
   })
-  // `completeStaging` added the missing columns, so another run has changed the table since then.
+  // `completeStaging` has already added missing columns. If columns are missing now, another run has changed the table
+  // in between.
   if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
   const rowsFell =
     currentShape && mode === 'REPLACE' ? fallOfRows(load.target, lastEntry?.tableRows, await load.count()) : []
@@ -291,7 +302,10 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
   return { live: currentShape, staging, feed, changes, earlierEntry: lastEntry }
 }
 
-/** Checks that the transformed staging table is still in place: a client's SQL may write to all of its staging tables. */
+/**
+ * Throws if the staging table is not the transformed one. An organisation's SQL may write to all of its staging tables,
+ * and so can replace them.
+ */
 function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape): void {
   if (staging.uuid === load.uuid && hasRows(staging) && staging.computed.length === 0) return
   throw new WarehouseProblem(
@@ -300,7 +314,7 @@ function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape
   )
 }
 
-/** See `Loader.plan`. Works like `publishRun` up to the decision, and publishes nothing. */
+/** See `Loader.plan`. Does the same as `publishRun` up to the decision, and publishes nothing. */
 export async function planTables(
   access: ClientAccess,
   stagedTables: readonly ClickHouseStagedTable[],
@@ -334,7 +348,7 @@ export async function planTables(
   }
 }
 
-/** Returns how the publication will change the rows and columns of a table. */
+/** Returns how the publication will change the rows and columns of one table. */
 async function planLoadedTable(
   access: ClientAccess,
   loads: readonly ClickHouseStagedTable[],

@@ -18,19 +18,27 @@ import { errorCodes, isCode } from '../problems.ts'
 import { hasRows, markIn, readShape, type ClickHouseShape } from '../table-shape.ts'
 
 /**
- * The commit protocol resembles two-phase commit. Prepare: `writeProposal` stores the tables of a publication in the ledger. Commit point:
- * `recordDecision` creates this table with the publication's id as its comment. The server creates a table of this name only once, even
- * with concurrent requests, so a client has at most one pending decision. Apply: `applyDecision` swaps the tables, marks the publication as
- * committed and deletes this table. If a worker dies in between, any other process repeats that phase.
+ * The name of the table that represents the pending decision.
+ *
+ * The commit protocol is like two-phase commit. Prepare: `writeProposal` stores the tables of a publication in the
+ * ledger (Sluice's table of loads). Commit point: `recordDecision` creates this table, with the publication's id as its
+ * comment. ClickHouse creates a table of one name only once, even for concurrent requests, so an organisation has at
+ * most one pending decision. Apply: `applyDecision` swaps the tables, marks the publication as committed and deletes
+ * this table. If a worker dies in between, another process repeats that phase.
  */
 const decisionTable = 'publishing'
 
-/** A process renames a staging table to a name with this prefix before it swaps the table. */
+/**
+ * The prefix of a claimed staging table. Before a process swaps a staging table, it renames the table to this prefix
+ * and a random suffix.
+ */
 const claimPrefix = 'swap_'
-/** The number of tries to swap a table that other processes also try to swap, and the pause between tries in milliseconds. */
+/** The number of tries to swap a table while other processes try the same, and the milliseconds between tries. */
 const swapRetries = { tries: 40, wait: 250 }
 
-/** Makes this publication the pending decision, which is the commit point. Returns false if another decision is pending. */
+/**
+ * Makes this publication the pending decision. This is its commit point. Returns false if another decision is pending.
+ */
 export async function recordDecision(access: ClientAccess, publication: string): Promise<boolean> {
   try {
     const qualifiedName = qualifyName(ledgerDatabase(access.key), decisionTable)
@@ -45,13 +53,13 @@ export async function recordDecision(access: ClientAccess, publication: string):
   }
 }
 
-/** Applies the pending decision, if there is one, for example that of a worker that died. Idempotent. */
+/** Completes the pending decision, if one exists, for example after its worker died. Idempotent. */
 export async function recoverPending(access: ClientAccess): Promise<void> {
   const publication = await findDecision(access)
   if (publication !== undefined) await applyDecision(access, publication)
 }
 
-/** Returns the publication in the comment of a decision's table; by default, of the pending decision. */
+/** Reads the publication's id from the comment of a decision's table. By default reads the pending decision. */
 async function findDecision(access: ClientAccess, name = decisionTable): Promise<string | undefined> {
   const [row] = await rowsOf<{ comment: string }>(
     access.service,
@@ -62,8 +70,9 @@ async function findDecision(access: ClientAccess, name = decisionTable): Promise
 }
 
 /**
- * Applies a decision: swaps every table of the publication and marks it as committed in the ledger. Throws WAREHOUSE_BUSY, and
- * changes no table, if another run has replaced one of them since the proposal, or if the run is fenced.
+ * Applies a decision: swaps in every table of the publication and marks it as committed in the ledger. Throws
+ * WAREHOUSE_BUSY and changes no table if the run is fenced, or if another run has replaced one of the tables since the
+ * proposal.
  */
 export async function applyDecision(access: ClientAccess, publication: string): Promise<void> {
   const tables = await readProposal(access, publication)
@@ -71,7 +80,8 @@ export async function applyDecision(access: ClientAccess, publication: string): 
   if (!first) await recordFence(access, publication)
   const committed = first && (await findPublication(access, first.run))
   if (!first || committed) return deleteDecision(access, publication)
-  // A pending decision excludes a fence decision. So the fence is older than this decision, and no table is swapped yet.
+  // A fence cannot be decided while this decision is pending. So the fence came first, and no table has been swapped
+  // yet.
   if (await isFenced(access, first)) return abandonDecision(access, first)
   const states = await Promise.all(tables.map((proposal) => readTableState(access, proposal)))
   if (states.includes('OVERTAKEN') && !states.includes('PUBLISHED')) return abandonDecision(access, first)
@@ -83,16 +93,18 @@ export async function applyDecision(access: ClientAccess, publication: string): 
   await deleteDecision(access, publication)
 }
 
-/** Deletes a decision that cannot be applied. Throws that the table is busy. */
+/** Deletes a decision that cannot be applied, then throws the problem that the table is busy. */
 async function abandonDecision(access: ClientAccess, proposal: ProposedTable): Promise<never> {
   await deleteDecision(access, proposal.publication)
   throw concurrentlyChanged(proposal)
 }
 
 /**
- * PUBLISHED: the target already has the load. PENDING: it must be swapped. OVERTAKEN: another run replaced the target or the
- * staging table is gone. The staging table is read first: if another process swaps the table between the two reads, the target
- * already has the load.
+ * Returns PUBLISHED if the target already has the load, PENDING if it must be swapped in, or OVERTAKEN if another run
+ * replaced the target or the staging table is gone.
+ *
+ * Reads the staging table first. If another process swaps the table between the two reads, the target then has the load
+ * and the result is correct.
  */
 async function readTableState(
   access: ClientAccess,
@@ -109,9 +121,9 @@ async function readTableState(
 }
 
 /**
- * Swaps the table exactly once, even if several processes apply the decision concurrently. Each process first renames the staging
- * table to a random name; any swap that still uses the old name then fails. If the target already has the load, another process has
- * finished the swap.
+ * Swaps a table in exactly once, even if several processes apply the decision concurrently. Each process first renames
+ * the staging table to a random name, so that swaps by its old name fail. If the target already has the load, another
+ * process has finished the swap.
  */
 async function swapTable(access: ClientAccess, proposal: ProposedTable): Promise<void> {
   const target = { database: databaseOf({ key: access.key, schema: proposal.schema }), name: proposal.table }
@@ -121,7 +133,8 @@ async function swapTable(access: ClientAccess, proposal: ProposedTable): Promise
     if ((await readShape(access.service, target.database, target.name))?.mark?.load === proposal.load) return
     const staged = await findStagedTable(access, proposal)
     if (!staged) continue
-    // Another process has claimed the table. If the table still has this name at the next try, that process may be dead.
+    // Another process has claimed the table by renaming it. If the name is the same at the next try, that process may
+    // be dead, and this process takes over.
     if (staged.name.startsWith(claimPrefix) && staged.name !== otherClaim) {
       otherClaim = staged.name
       continue
@@ -137,7 +150,7 @@ async function swapTable(access: ClientAccess, proposal: ProposedTable): Promise
       else await executeStatement(access.service, `rename table ${quotedName(claim)} to ${quotedName(target)}`)
       return
     } catch (error) {
-      // Another process renamed the table first. The loop reads the state again.
+      // Another process renamed the table first. The next iteration reads the state again.
       if (!isCode(error, errorCodes.unknownTable) && !isCode(error, errorCodes.tableExists)) throw error
     }
   }
@@ -152,15 +165,15 @@ interface NamedTable {
 const quotedName = ({ database, name }: NamedTable) => qualifyName(database, name)
 
 /**
- * Returns whether a table is the one that the decision names. Compares uuids, because a client's SQL can copy the
- * comment of the staging table or put a view in its place.
+ * True if the table is the one that the decision names. Compares UUIDs, because an organisation's SQL can copy the
+ * staging table's comment or replace the table by a view.
  */
 const isDecided = (
   proposal: ProposedTable,
   table: Pick<ClickHouseShape, 'uuid' | 'engine'> & { load: string | undefined },
 ): boolean => table.load === proposal.load && hasRows(table) && (proposal.entry.staged ?? table.uuid) === table.uuid
 
-/** Finds the staging table of the proposal under its current name. */
+/** Finds the proposal's staging table, whatever its current name is. */
 async function findStagedTable(access: ClientAccess, proposal: ProposedTable): Promise<NamedTable | undefined> {
   const rows = await rowsOf<NamedTable & { comment: string; uuid: string; engine: string }>(
     access.service,
@@ -171,12 +184,16 @@ async function findStagedTable(access: ClientAccess, proposal: ProposedTable): P
   return rows.find((row) => isDecided(proposal, { ...row, load: markIn(row.comment)?.load }))
 }
 
-/** Names of decisions that are being deleted start with it. Servers have such tables of earlier versions, so it must not change. */
+/**
+ * The prefix of decision tables that are being deleted. It must not change: servers contain such tables of earlier
+ * versions.
+ */
 const removedDecisionPrefix = 'settled_'
 
 /**
- * Deletes the decision after it was applied or abandoned, unless another decision has taken its place. Renames its table first, and then
- * looks at it again, because another decision may have taken the place in between; that one gets its name back.
+ * Deletes the table of an applied or abandoned decision. Another decision may have created its own table of this name
+ * in the meantime. So this first renames the table, then checks its comment; the table of another decision gets its
+ * name back.
  */
 async function deleteDecision(access: ClientAccess, publication: string): Promise<void> {
   if ((await findDecision(access)) !== publication) return
@@ -192,12 +209,18 @@ async function deleteDecision(access: ClientAccess, publication: string): Promis
   }
 }
 
-/** An abandoned publication has changed no table, so callers that only apply pending decisions ignore this error. */
+/**
+ * Ignores the problem of a busy warehouse. An abandoned publication has changed no table, so callers that only complete
+ * pending decisions need not fail.
+ */
 export function ignoreBusy(error: unknown): void {
   if (!isBusy(error)) throw error
 }
 
-/** Finishes deletions of decisions that a dead worker left halfway. Each decision is applied first, in case it is still pending. */
+/**
+ * Finishes decision deletions that a dead worker left half done. First applies each decision, in case it is still
+ * pending.
+ */
 export async function finishDecisionDeletions(access: ClientAccess): Promise<void> {
   for (const { name, comment } of await listDecisionTables(access, removedDecisionPrefix)) {
     await applyDecision(access, comment).catch(ignoreBusy)

@@ -41,8 +41,8 @@ interface RestoreRequest {
 }
 
 /**
- * See `Loader.restore`. Moves the kept tables to the database of this run, where the commit protocol in `recovery.ts`
- * expects staging tables, and then publishes them with this protocol.
+ * See `Loader.restore`. Moves the kept tables to this run's database and publishes them from there, because the commit
+ * protocol in `recovery.ts` expects staging tables in that database.
  */
 export async function restoreKeptTables(
   access: ClientAccess,
@@ -88,7 +88,7 @@ export async function restoreKeptTables(
   }
 }
 
-/** Drops the database of the run. Never throws, because a sweep drops a database that remains. */
+/** Drops the run's database. Never throws, because a maintenance sweep drops a remaining database. */
 async function dropRunDatabase(access: ClientAccess, database: string, keepDays: number): Promise<void> {
   try {
     await keepReplaced(access, database, keepDays)
@@ -104,8 +104,8 @@ interface RestoreDecision {
 }
 
 /**
- * Prepares the restored version of a table: the kept table, or an empty one if the last publication created the table. Returns the
- * change that publishes it.
+ * Prepares the restored version of one table and returns its proposal. The restored version is the kept table, or an
+ * empty table if the last publication created the table.
  */
 async function makeProposal(
   access: ClientAccess,
@@ -121,11 +121,12 @@ async function makeProposal(
   else await createEmptyTable(access, restoredTable, currentShape, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
   const restored = await readShape(access.service, database, name)
-  // The run that replaced the table is moving it to the kept tables at this moment. The next attempt finds it there.
+  // The run that replaced the table is moving it to the kept tables at this moment. The next attempt will find it
+  // there.
   if (replaced && !restored) throw concurrentlyChanged({ schema, table })
   if (!restored?.mark?.load) throw nothingToRestoreProblem(qualifiedName)
   const names = new Set(restored.columns.map((column) => column.name))
-  // Keeps columns that were added since then, without values, if views read them.
+  // If views read the table, columns that were added since the kept version stay, without values.
   const stayingColumns = readers.length > 0 ? currentShape.columns.filter((column) => !names.has(column.name)) : []
   if (stayingColumns.length > 0)
     await executeStatement(
@@ -168,7 +169,7 @@ async function makeProposal(
   }
 }
 
-/** Creates the restored version of a table that the last publication created: an empty table. */
+/** Creates an empty table: the restored version of a table that the last publication created. */
 async function createEmptyTable(
   access: ClientAccess,
   qualifiedName: string,
@@ -179,7 +180,7 @@ async function createEmptyTable(
   await executeStatement(access.service, createTable(qualifiedName, currentShape.columns, mark))
 }
 
-/** Returns how the columns change when the restored table replaces the live one. `stayingColumns` are added columns that are not dropped. */
+/** Returns the column changes of a restore. `stayingColumns` are columns that were added later and are not dropped. */
 function changesOf(
   currentShape: ClickHouseShape,
   restored: ClickHouseShape,

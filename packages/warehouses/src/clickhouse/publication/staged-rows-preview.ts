@@ -18,7 +18,10 @@ import { warehouseProblem } from '../problems.ts'
 import { prepareQuery } from '../clickhouse-queries.ts'
 import { markIn, readShape } from '../table-shape.ts'
 
-/** See `Loader.exposeStagedRows`: a database with a view for each table, on the rows that are about to be published. */
+/**
+ * See `Loader.exposeStagedRows`. Creates a database with one view per table, which shows the rows that are about to be
+ * published.
+ */
 export async function exposeStagedRows(
   access: ClientAccess,
   tables: readonly ReadyTable[],
@@ -37,7 +40,7 @@ export async function exposeStagedRows(
       access.service,
       `create database ${quoteIdentifier(database)} comment ${formatLiteral(JSON.stringify(attempt))}`,
     )
-    // Creating a view may evaluate parts of it, so the client's user creates it.
+    // Creating a view may evaluate parts of its query, so it runs with the organisation's limited user.
     for (const table of tables)
       await executeStatement(
         access.load,
@@ -73,7 +76,10 @@ async function rowsAfterPublication(
   return buildMergeQuery({ staging, columns, keys, replaced, currentShape, records, deletedColumn })
 }
 
-/** Finds published tables among the names after FROM and JOIN, and among the recorded dependencies of views with such names. */
+/**
+ * Finds the published tables that a query reads, by the names after FROM and JOIN and the recorded dependencies of
+ * views with such names.
+ */
 async function findOldRows(
   access: ClientAccess,
   tables: readonly ReadyTable[],
@@ -98,7 +104,7 @@ async function findOldRows(
   return undefined
 }
 
-/** Returns the direct dependencies of each view of the client, keyed by `[schema, name]` as JSON. */
+/** Returns the direct dependencies of each view of the organisation. Keys are `[schema, name]` as JSON. */
 export async function listViewReads({ key, service }: ClientAccess): Promise<Map<string, TablePlace[]>> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(

@@ -6,7 +6,10 @@ import type { LedgerEntry } from '../ledger.ts'
 import { type ClickHouseShape, emptyColumn, type StagingColumn, stagingColumn } from '../table-shape.ts'
 import { typeRules } from '../types.ts'
 
-/** Returns the memory of a table's last load; for a table of an older version, derives it from the table's columns. */
+/**
+ * Returns what the table's last load recorded about its columns. For a table of an older version, derives it from the
+ * current columns.
+ */
 export const feedOf = (
   currentShape: ClickHouseShape | undefined,
   entry: LedgerEntry | undefined,
@@ -14,15 +17,16 @@ export const feedOf = (
   currentShape && (entry?.feed ?? memoryOfTable(currentShape.columns, entry?.fedColumns ?? []))
 
 export interface LoadPlan {
-  /** One entry for each column of the feed, in the order of the feed. */
+  /** One entry per source column, in the source's order. */
   planned: PlannedColumn[]
   table: TablePlan<StagingColumn>
   feed: FeedMemory
 }
 
 /**
- * Plans the table after a load, by its last load and its current columns. `staging` is the staging table with its rows; absent before they
- * are written. `reading` is the state that the source gets back at the next load. Throws the errors of `planLoad`.
+ * Plans the columns of a table after a load, from its last load and its current columns. `staging` is the staging table
+ * with its rows; absent until they are written. `reading` is the state that the source receives at the next load.
+ * Throws the errors of `planLoad`.
  */
 export function planTableAfterLoad(
   currentShape: ClickHouseShape | undefined,
@@ -35,10 +39,10 @@ export function planTableAfterLoad(
   const suppliedColumns = staging?.columns.filter(({ name }) => staging.suppliedColumns?.includes(name) ?? true)
   const stagedColumns = (suppliedColumns ?? plan.columns.filter(({ ignored }) => !ignored)).map(stagingColumn)
   const merging = loaded.merging ?? loaded.target.shape?.merging === true
-  // A column that only the table has is empty in the rows of the load.
+  // The load has no values for columns that only the table has.
   const currentColumns = currentShape?.columns.map(emptyColumn)
   const table = planTable(typeRules, currentColumns, stagedColumns, plan, { merging })
-  // The staging table may have been completed already.
+  // The missing columns may have been added to the staging table already.
   const missing = table.missing.filter((column) => !staging?.columns.some(({ name }) => name === column.name))
   const feed = memoryOf(loaded.target, lastFeed, table.memory, loaded.reading)
   return { planned: plan.columns, table: { ...table, missing }, feed }

@@ -40,36 +40,46 @@ import {
   textColumnsOf,
 } from '../table-shape.ts'
 
-/** The maximum number of columns of a table, including those that vanished from the source; other warehouses have the same limit. */
+/**
+ * The maximum number of columns of a table, including columns that the source no longer has. The limit is the same in
+ * all warehouses.
+ */
 const maxColumns = 1600
 
 export class ClickHouseStagedTable implements StagedTable {
   readonly target: LoadTarget
-  /** `database.table`, quoted; the table has its target's name. */
+  /** The quoted `database.table` of the staging table. It has the same table name as its target. */
   readonly stagingTable: string
   readonly database: string
-  /** The metadata in the comment of the table to publish. */
+  /** The metadata for the comment of the table to publish. */
   mark: TableMark & { load: string }
-  /** The uuid identifies the table under any name; another table may take over the name. */
+  /**
+   * The UUID of the staging table. It identifies the table even after a rename, while another table may take its name.
+   */
   uuid = ''
-  /** The table's columns after publication. The staging table gets the columns of earlier loads at publication. */
+  /**
+   * The table's columns after publication. Columns of earlier loads are added to the staging table only at publication.
+   */
   readonly columns: readonly StagingColumn[]
-  /** Fed columns that the table excludes. They are dropped after the rows are written. */
+  /** Source columns that are excluded from the table. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
-  /** Facts about the values of each column, set after all rows are written. */
+  /** Statistics of each column's values. Set after all rows are written. */
   held: ColumnFacts[] | undefined
-  /** State (JSON) that is passed to the source at the next load. */
+  /** JSON state that the source receives at the next load. */
   reading: unknown
-  /** The columns that the source or a transformation filled; set when no step changes them any more. */
+  /** The columns that the source or a transformation filled. Set once no later step changes them. */
   brought: string[] | undefined
   readonly qualifiedName: string
   written: StreamCounts | undefined
   /** True once a transformation has changed the staged rows. */
   transformed = false
-  /** The columns that the source fed before, according to the latest read of the table. */
+  /** The columns of the source at the last load, according to the latest read of the table. */
   fedBefore: readonly string[] = []
   profile: string | undefined
-  /** True once the publication may be decided. Recovery then needs the table, even if this process never learns the outcome. */
+  /**
+   * True once the publication may have been decided. From then on, recovery needs the staging table, even if this
+   * process never learns the result.
+   */
   decided = false
   readonly #access: ClientAccess
   #isWritten = false
@@ -108,7 +118,10 @@ export class ClickHouseStagedTable implements StagedTable {
     const counted: StreamCounts = { rows: 0, bytes: 0 }
     const names = orderedColumns.map(({ name }) => quoteIdentifier(name)).join(', ')
     let failure: unknown
-    /** Rethrows an error of the source unchanged, even if the broken connection causes another error. */
+    /**
+     * Yields the rows. An error of the source is rethrown unchanged, even if the aborted connection causes a second
+     * error.
+     */
     async function* body() {
       try {
         yield* rowBinary(content.rows(stored), columns, qualifiedName, counted)
@@ -161,7 +174,7 @@ export class ClickHouseStagedTable implements StagedTable {
     return rows - (await this.count())
   }
 
-  /** The columns that the source feeds and the table includes. */
+  /** The source columns that the table includes. */
   get fed(): string[] {
     const ignored = new Set(this.ignored.map(({ name }) => name))
     return this.target.columns.map(({ name }) => name).filter((name) => !ignored.has(name))
@@ -188,7 +201,7 @@ export class ClickHouseStagedTable implements StagedTable {
     return row!.rows
   }
 
-  /** Never throws. Maintenance sweeps what cannot be dropped now. */
+  /** Drops the staging table. Never throws, because maintenance drops what remains. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.decided) return
     const { service } = this.#access
@@ -208,7 +221,10 @@ export class ClickHouseStagedTable implements StagedTable {
   }
 }
 
-/** Returns the data type of a column's cells in the tuples: TEXT if no narrower type is known for the stored type. */
+/**
+ * Returns the data type of a column's values in the tuples. It is TEXT if the ClickHouse type is String and no narrower
+ * type is known.
+ */
 const tupleType = (dataType: StagingColumn['dataType'], type: string) =>
   type === 'String' && !/^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? 'TEXT' : dataType
 
@@ -272,7 +288,7 @@ export async function hasDatabase({ service }: ClientAccess, database: string): 
   )
 }
 
-/** Throws TABLE_NOT_OURS if the place has a table or view that no load created. */
+/** Throws TABLE_NOT_OURS if a table or view of this name exists that no load created. */
 export function assertTableOwned(existing: ClickHouseShape | undefined, qualifiedName: string): void {
   if (existing && existing.mark?.load === undefined)
     throw new WarehouseProblem(
@@ -282,8 +298,8 @@ export function assertTableOwned(existing: ClickHouseShape | undefined, qualifie
 }
 
 /**
- * Adds to the staging table the columns that only the published table has and will keep, in the same order, so that checks on
- * staged rows can use them. Widens staged columns if values that stay in the table would not fit.
+ * Adds to the staging table those columns that only the published table has and will keep, in the same order, so that
+ * checks on staged rows can use them. Widens staged column types if values that stay in the table would not fit.
  */
 export async function completeStaging(
   access: ClientAccess,
@@ -317,7 +333,7 @@ export async function completeStaging(
     })
 }
 
-/** Returns what the load brought, for the plan of the table. */
+/** Returns the load's columns, statistics and state, for planning the table. */
 export const loadedOf = ({
   target,
   held,

@@ -8,12 +8,13 @@ import { databaseOf, formatLiteral, qualifyName } from '../names.ts'
 import { errorCodes, warehouseProblem } from '../problems.ts'
 import { hasRows, listRelations, listSchemas, readShape } from '../table-shape.ts'
 
-/** The time limit in seconds for all statements together. */
+/** The time limit for all statements of a transformation together, in seconds. */
 const transformationSeconds = 7_200
 
 /**
- * See `Loader.transform`. The statements run in the database with the staging tables under their targets' names, as the user
- * who may write only there. The server finishes row mutations before a statement returns.
+ * See `Loader.transform`. The statements run in the database of the staging tables, where each has the name of its
+ * target. They run as a user who may write only there. The server finishes updates and deletes before a statement
+ * returns.
  */
 export async function runTransformation(
   access: ClientAccess,
@@ -46,7 +47,7 @@ async function runStatement(
   const statementName = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   const schemas = await listSchemas(access)
   const relations = await listRelations(access, schemas)
-  // Unqualified names refer to the loaded rows, and to tables that earlier statements created.
+  // Unqualified names refer to the loaded rows or to tables that earlier statements created.
   const { text } = resolveNames(statement, {
     schemas: [],
     relations,
@@ -63,7 +64,7 @@ async function runStatement(
   }
 }
 
-/** Returns the problem of a statement that failed. `statementName` is the statement as a message names it. */
+/** Returns the problem for a failed statement. `statementName` is how the message names the statement. */
 function statementProblem(error: unknown, statementName: string): unknown {
   const problem = warehouseProblem(error, statementName)
   if (!(error instanceof ClickHouseError) || !(problem instanceof WarehouseProblem)) return problem
@@ -85,8 +86,9 @@ function statementProblem(error: unknown, statementName: string): unknown {
 }
 
 /**
- * Throws unless a table that can be published has the staging table's name. This table becomes the load, even if a statement
- * replaced the original one by it. It gets a new mark, because the original may still exist under another name with the old mark.
+ * Throws unless a publishable table with the staging table's name exists. That table becomes the load, even if a
+ * statement replaced the original one. It gets a new load id, because the original may still exist under another name
+ * with the old id.
  */
 async function assertStagingKept(access: ClientAccess, load: ClickHouseStagedTable): Promise<void> {
   const { table } = load.target

@@ -8,17 +8,17 @@ import { listPlainReaders, replaceView } from './replace-view.ts'
 import { errorCodes, isCode } from '../problems.ts'
 import { markIn, readShape, type ViewMark } from '../table-shape.ts'
 
-/** The time limit in seconds for creating a view without rows. */
+/** The time limit for creating a view without rows, in seconds. */
 const viewTimeoutSeconds = 60
 
-/** Returns whether these changes of a table require that the views over it are recreated. */
+/** True if these column changes of a table require recreating the views that read it. */
 export const affectsViews = (changes: readonly TableChange[]): boolean =>
   changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_DROPPED')
 
 /**
- * Moves the views over a table into the database of the run before the table's columns change. Until `recreateViews` runs, the
- * views do not exist, because a view keeps its column types and would truncate wider values. After a crash, another process that
- * applies the decision finds the views in this database.
+ * Moves the views that read a table into the run's database before the table's columns change. A view keeps its
+ * original column types, so it would truncate wider values. The views are missing until `recreateViews` runs. After a
+ * crash, the process that completes the decision finds them in this database.
  */
 export async function retireViews(access: ClientAccess, { schema, table, run, attempt }: ProposedTable): Promise<void> {
   const runTables = runDatabase(access.key, { run, attempt })
@@ -31,7 +31,9 @@ export async function retireViews(access: ClientAccess, { schema, table, run, at
   }
 }
 
-/** Returns the views that read the table, directly or indirectly: dependents before dependencies. */
+/**
+ * Returns the views that read the table, directly or through other views. A view comes before the views that it reads.
+ */
 async function listDependents(access: ClientAccess, place: { schema: string; name: string }): Promise<ViewMark[]> {
   const dependents = new Map<string, ViewMark>()
   const visit = async (dependency: { schema: string; name: string }) => {
@@ -52,8 +54,8 @@ interface RetiredView {
 }
 
 /**
- * Recreates the views that `retireViews` moved into the database of the attempt, dependencies first. A view that is invalid after
- * the change keeps its old definition, and queries of it fail.
+ * Recreates the views that `retireViews` moved into the attempt's database, dependencies first. A view that the table
+ * change makes invalid keeps its old definition, and queries of it fail.
  */
 export async function recreateViews(access: ClientAccess, attempt: { run: string; attempt: number }): Promise<void> {
   const database = runDatabase(access.key, attempt)
@@ -61,19 +63,19 @@ export async function recreateViews(access: ClientAccess, attempt: { run: string
   while (retired.length > 0) {
     const pending = new Set(retired.map(({ view }) => JSON.stringify(view.at)))
     const ready = retired.filter(({ view }) => view.reads.every((read) => !pending.has(JSON.stringify(read))))
-    // The stored dependencies form a cycle if no view is ready. Then all views are tried in any order.
+    // If no view is ready, the stored dependencies form a cycle. Then all views are tried in any order.
     for (const { name, view } of ready.length > 0 ? ready : retired)
       await recreateView(access, qualifyName(database, name), view)
     const remaining = await listRetiredViews(access, database)
-    // Other relations have taken the places of the remaining views. These views are dropped with the database of the run.
+    // Other relations have taken the names of the remaining views. These views are dropped with the run's database.
     if (remaining.length >= retired.length) return
     retired = remaining
   }
 }
 
 /**
- * Recreates a view and drops the retired one, which has the name `hidden`. If the view is invalid, the retired one returns to its
- * place, unless another relation is there. Throws errors that a retry can solve.
+ * Recreates a view and drops the retired one, which is stored under the name `hidden`. If the view is invalid now, the
+ * retired one gets its name back, unless another relation has it. Throws errors that a retry can solve.
  */
 async function recreateView(access: ClientAccess, hidden: string, view: ViewMark): Promise<void> {
   try {

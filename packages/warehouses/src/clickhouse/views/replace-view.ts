@@ -17,9 +17,9 @@ import { errorCodes, isCode } from '../problems.ts'
 import { markIn, readShape, type ViewMark } from '../table-shape.ts'
 
 /**
- * Creates the view in a hidden place, as the user who may write only there. Then the view takes its place atomically, and the
- * views above it are recreated: a view keeps the types it was created with, and would truncate wider values to them. Throws
- * VIEWS_DEPEND, with nothing changed, if one of those views is invalid after the change.
+ * Creates the view under a hidden name, as a user who may write only there, and then swaps it in atomically. Also
+ * recreates the views that read it, because a view keeps its original column types and would truncate wider values.
+ * Throws VIEWS_DEPEND, with nothing changed, if one of those views becomes invalid.
  */
 export async function replaceView(
   access: ClientAccess,
@@ -70,7 +70,7 @@ export const viewNameTaken = (schema: string, name: string) =>
     `${quotePlace(schema, name)} already exists. Choose another name for the view.`,
   )
 
-/** Returns the plain views that read the table or view directly, each with its full name. */
+/** Returns the plain (not materialised) views that read the table or view directly, with their qualified names. */
 export async function listPlainReaders({ key, service }: ClientAccess, place: TablePlace): Promise<ViewMark[]> {
   const rows = await rowsOf<{ comment: string }>(
     service,
@@ -82,7 +82,7 @@ export async function listPlainReaders({ key, service }: ClientAccess, place: Ta
     .filter(({ reads }) => reads.some(([schema, name]) => schema === place.schema && name === place.name))
 }
 
-/** Throws VIEWS_DEPEND if one of these views would not compile over the replacement in `replacement`. */
+/** Throws VIEWS_DEPEND if one of these views would not compile with the table in `replacement`. */
 export async function assertViewsCompile(
   access: ClientAccess,
   views: readonly ViewMark[],

@@ -3,7 +3,10 @@ import { Semaphore } from '@sluice/process'
 
 const coreCount = Math.max(2, availableParallelism())
 
-/** Limits concurrent copies in this process, fairly per client. Each copy uses one or two cores, so more would be slower. */
+/**
+ * Limits concurrent copies in this process and shares them fairly among organisations. Each copy uses one or two cores,
+ * so more copies than cores would only be slower.
+ */
 const copySemaphore = new Semaphore({
   total: coreCount,
   waiting: Number.MAX_SAFE_INTEGER,
@@ -11,18 +14,23 @@ const copySemaphore = new Semaphore({
 })
 
 /**
- * Bytes that a load may copy before another load gets its slot. Each connection's socket buffers up to 10 MB that the server has
- * not read. With a smaller limit, the server would therefore still copy the buffers of many loads at once.
+ * The bytes that a load may copy before it must release its slot to another load. Each connection's socket buffers up
+ * to 10 MB that the server has not read yet. With a smaller limit, the server would still process the buffers of many
+ * loads at once.
  */
 const maxSlotBytes = 64 * 1024 * 1024
-/** Milliseconds before another load gets the slot, because a source of many small chunks takes long to send `maxSlotBytes`. */
+/**
+ * The milliseconds after which a load must release its slot, because a source with small chunks takes long to reach
+ * `maxSlotBytes`.
+ */
 const maxSlotMs = 5_000
-/** Milliseconds that a load waits for a chunk of its source before it releases its slot. */
+/** Milliseconds that a load waits for the next chunk of its source before it releases its slot. */
 const slowChunkMs = 100
 
 /**
- * The copy slot of one load. The load acquires a slot to copy, and releases it after `maxSlotBytes` or `maxSlotMs`, and while it
- * waits for a slow source. The semaphore divides the slots evenly among clients, so a client with many loads slows down only its own.
+ * The copy slot of one load. The load acquires it before copying, and releases it after `maxSlotBytes` or `maxSlotMs`
+ * and while it waits for a slow source. The semaphore shares the slots evenly among organisations, so that many loads
+ * of one organisation do not slow down others.
  */
 export class CopySlot implements Disposable {
   readonly #client: string
@@ -36,12 +44,12 @@ export class CopySlot implements Disposable {
     this.#signal = signal
   }
 
-  /** Returns whether another client copies or waits for a slot. */
+  /** True if another organisation is copying or waiting for a slot. */
   get isShared(): boolean {
     return copySemaphore.isShared(this.#client)
   }
 
-  /** Waits for the next chunk of the source. Releases the slot if that takes long. */
+  /** Waits for the next chunk of the source. Releases the slot after `slowChunkMs`. */
   async waitFor<T>(chunk: Promise<T>): Promise<T> {
     const timer = setTimeout(() => this[Symbol.dispose](), slowChunkMs)
     try {
@@ -51,7 +59,7 @@ export class CopySlot implements Disposable {
     }
   }
 
-  /** Waits until a chunk of this many bytes may be copied. Throws the signal's reason. */
+  /** Waits until the load may copy a chunk of this many bytes. Throws the signal's reason on abort. */
   async acquire(bytes: number): Promise<void> {
     if (this.#bytes >= maxSlotBytes || performance.now() - this.#began > maxSlotMs) this[Symbol.dispose]()
     if (!this.#slot) {

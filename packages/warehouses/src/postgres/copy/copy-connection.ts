@@ -1,24 +1,30 @@
 import type { Connection, Pool, Submittable } from 'pg'
 import { type BorrowedConnection, borrowConnection } from '../postgres-connections.ts'
 
-/** The application name of connections that copy. They read no table, so loads do not wait for their snapshots (`older-snapshots.ts`). */
+/**
+ * The application name of connections that copy. Such connections read no table, so `older-snapshots.ts` does not wait
+ * for their snapshots.
+ */
 export const copyApplicationName = 'sluice copy'
 
 export interface CopyStatement {
-  /** Quoted and qualified. */
+  /** The quoted and qualified table name. */
   table: string
-  /** Quoted, in the order of the fields. */
+  /** The quoted column names, in the order of the fields. */
   columns: string
   freeze: boolean
 }
 
-/** The header of binary COPY: signature, flags, and no extension. The trailer is a field count of -1. */
+/** The header of the binary COPY format: signature, flags, no extension. The trailer is a field count of -1. */
 const copyHeader = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 const copyTrailer = Buffer.from([0xff, 0xff])
 
-/** A connection with one transaction that runs one COPY. Disposing of it before the commit closes the connection. */
+/**
+ * A connection with one open transaction that runs one COPY. Disposing it before the commit closes the connection,
+ * which rolls back.
+ */
 export class CopyConnection implements Disposable {
-  /** Chunks that the socket has not accepted yet. */
+  /** The number of chunks that the socket has not accepted yet. */
   pending = 0
   /** Total bytes written to this connection. */
   bytes = 0
@@ -55,7 +61,7 @@ export class CopyConnection implements Disposable {
     }
   }
 
-  /** Resolves or rejects when the COPY ends for any reason. */
+  /** Resolves to the row count or rejects when the COPY ends for any reason. */
   get ended(): Promise<number> {
     return this.#copy.ended
   }
@@ -87,7 +93,9 @@ export class CopyConnection implements Disposable {
   }
 }
 
-/** Opens up to `count` connections. One is enough if the server has no more free connections. Throws if it cannot open any. */
+/**
+ * Opens up to `count` connections, or fewer if the server has too few free connections. Throws if it cannot open any.
+ */
 export async function openCopyConnections(
   pool: Pool,
   statement: CopyStatement,
@@ -97,8 +105,8 @@ export async function openCopyConnections(
   const open = () => CopyConnection.open(pool, statement, signal)
   const results = await Promise.allSettled(Array.from({ length: count }, open))
   const connections = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  // Tries once more with a single connection: the server counts all pending connections before it checks the limit, so two may
-  // exclude each other from the last free slot.
+  // Tries once more with a single connection. The server counts pending connections before it checks the limit, so two
+  // attempts at once can block each other from the last free connection.
   if (connections.length === 0) return [await open()]
   if (signal.aborted) {
     for (const connection of connections) connection[Symbol.dispose]()
@@ -123,17 +131,20 @@ class CopyInRequest implements Submittable {
 
   constructor(text: string) {
     this.#text = text
-    // Prevents unhandled rejections: callers may wait for only one of the two.
+    // Prevents unhandled rejections, because callers may wait for only one of the two promises.
     this.#opened.promise.catch(() => {})
     this.#ended.promise.catch(() => {})
   }
 
-  /** Resolves to the number of rows that the server counted, or rejects with its error. */
+  /** Resolves to the server's row count or rejects with the server's error. */
   get ended(): Promise<number> {
     return this.#ended.promise
   }
 
-  /** Resolves when the caller may change the bytes; rejects with the COPY's error if the bytes cannot be sent. */
+  /**
+   * Resolves when the caller may reuse the memory of `bytes`. Rejects with the COPY's error if the bytes cannot be
+   * sent.
+   */
   async write(bytes: Uint8Array): Promise<void> {
     await this.#opened.promise
     const { stream } = this.#connection!
@@ -163,7 +174,7 @@ class CopyInRequest implements Submittable {
     connection.query(this.#text)
   }
 
-  /** node-postgres calls the following methods by these names. */
+  /** node-postgres requires these method names. */
   handleCopyInResponse(): void {
     this.#opened.resolve()
   }

@@ -8,34 +8,43 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
 import { CopySlot } from './copy-concurrency.ts'
 
-/** The source rows and the target of a copy into a staging table, with the quoted columns. */
+/** The source rows and the target of a copy into a staging table. Column names are quoted. */
 export interface CopyRequest {
   staging: string
   columns: string
   types: readonly StoredType[]
   content: RowContent
-  /** Whether all rows must be frozen, whatever their size. That is slower, but every snapshot sees frozen rows. */
+  /**
+   * True if all rows must be frozen (visible to every snapshot), whatever the size of the load. That is slower for
+   * large loads.
+   */
   frozen: boolean
-  /** Returns the bytes that may still be written. Throws WAREHOUSE_FULL. Absent if the database has no limit. */
+  /**
+   * Returns the number of bytes that the database may still grow. Throws WAREHOUSE_FULL. Absent if the database has no
+   * size limit.
+   */
   assertFree?: (() => Promise<number>) | undefined
 }
 
 export interface CopyResult {
   rows: number
   bytes: number
-  /** True if COPY FREEZE loaded all rows, which every snapshot sees. Otherwise the publication waits for older snapshots. */
+  /**
+   * True if COPY FREEZE loaded all rows, so every snapshot sees them. Otherwise the publication waits for older
+   * snapshots.
+   */
   frozen: boolean
 }
 
 /**
- * The minimum bytes for a second connection. For fewer bytes, its costs are higher than its benefit: waiting for older
- * readers, and writing hint bits later.
+ * The load size in bytes from which a second connection is worth its costs: waiting for older readers, and writing hint
+ * bits later.
  */
 const twoConnectionsFromBytes = 64 * 1024 * 1024
 
 /**
- * Fills an empty staging table. A single connection can freeze the rows that it writes, but one server process limits the speed. So
- * large loads use two connections, and a load that turns out to be large continues on two.
+ * Fills an empty staging table. One connection can freeze its rows, but is limited by one server process. So a large
+ * load uses two connections, and a load that turns out to be large continues on two.
  */
 export async function copyInto(
   pool: Pool,
@@ -71,12 +80,15 @@ export async function copyInto(
 /** Marks an error of the source, so that `copyInto` rethrows it unchanged. */
 class SourceFailed extends Error {}
 
-/** The number of chunks in the queue of a connection, enough to keep it busy while the source makes the next chunk. */
+/**
+ * The maximum number of queued chunks per connection. Two keep the connection busy while the source produces the next
+ * chunk.
+ */
 const maxPendingChunks = 2
 
 /**
- * Distributes chunks over COPY connections. When a connection fails or the signal aborts, it does not wait for a hanging source. Each wait is a
- * promise of its own, so a long load does not grow a list of listeners.
+ * Distributes chunks to COPY connections. If a connection fails or the signal aborts, it stops at once, even if the
+ * source hangs. Every wait uses its own promise, so that a long load does not accumulate listeners.
  */
 class ChunkDistributor implements Disposable {
   bytes = 0
@@ -89,7 +101,7 @@ class ChunkDistributor implements Disposable {
   #fail: ((error: Error) => void) | undefined
   #wake: (() => void) | undefined
 
-  /** `client` names the client that provides the share of the cores for the copy. */
+  /** `client` is the organisation; its share of the copy slots limits this copy. */
   constructor(chunks: AsyncIterable<TupleChunk>, signal: AbortSignal, client: string) {
     this.#giver = chunks[Symbol.asyncIterator]()
     this.#signal = signal
@@ -98,7 +110,10 @@ class ChunkDistributor implements Disposable {
     signal.addEventListener('abort', this.#abort, { once: true })
   }
 
-  /** Distributes chunks until the source ends or `maxBytes` bytes in all have passed; returns whether the source has ended. */
+  /**
+   * Distributes chunks until the source ends or `maxBytes` bytes have been sent in total. Returns true if the source
+   * has ended.
+   */
   async distribute(connections: readonly CopyConnection[], maxBytes = Infinity): Promise<boolean> {
     for (const connection of connections) connection.ended.catch((error: Error) => this.#break(error))
     while (this.bytes < maxBytes) {
@@ -115,7 +130,7 @@ class ChunkDistributor implements Disposable {
     return false
   }
 
-  /** Ends the COPY of every connection before it commits any of them. Returns the number of rows. */
+  /** Ends the COPY on all connections, and only then commits them. Returns the row count. */
   async finish(connections: readonly CopyConnection[]): Promise<number> {
     const rows = await this.#orBroken(Promise.all(connections.map((connection) => connection.end())))
     await this.#orBroken(Promise.all(connections.map((connection) => connection.commit())))
@@ -125,13 +140,14 @@ class ChunkDistributor implements Disposable {
   [Symbol.dispose](): void {
     this.#slot[Symbol.dispose]()
     this.#signal.removeEventListener('abort', this.#abort)
-    // Does not wait for the source to close, because it may hang.
+    // Does not wait until the source is closed, because the source may hang.
     if (!this.#exhausted) void Promise.resolve(this.#giver.return?.()).catch(() => {})
   }
 
   async #next(): Promise<IteratorResult<TupleChunk>> {
     await failpoint('in-copy')
-    // If the socket and the source never block, timers and cancellation would never run without this yield.
+    // Yields to the event loop. If neither socket nor source ever blocks, timers and cancellation would otherwise not
+    // run.
     await turn()
     return this.#giver.next()
   }
@@ -147,12 +163,12 @@ class ChunkDistributor implements Disposable {
     })
   }
 
-  /** Returns the connection with the fewest waiting chunks. Waits until it can take another one. */
+  /** Returns the connection with the fewest queued chunks, once it can accept another one. */
   async #leastLoaded(all: readonly CopyConnection[]): Promise<CopyConnection> {
     for (;;) {
-      // Uses one connection while another client copies, because each connection is a process of the server.
+      // Uses only one connection while another organisation copies, because each connection occupies a server process.
       const connections = this.#slot.isShared ? all.slice(0, 1) : all
-      // If several connections have the fewest waiting chunks, the one with the fewest bytes is used. Otherwise the
+      // If several connections have equally few queued chunks, the one with the fewest bytes is used. Otherwise the
       // first connection would get all chunks of a slow source.
       const connection = connections.reduce((least, other) =>
         (other.pending - least.pending || other.bytes - least.bytes) < 0 ? other : least,
@@ -165,7 +181,7 @@ class ChunkDistributor implements Disposable {
   }
 
   #orBroken<T>(promise: Promise<T>): Promise<T> {
-    // After a failure this promise has no other listener.
+    // Prevents an unhandled rejection: after a failure, this promise has no other listener.
     promise.catch(() => {})
     return this.#unlessBroken<T>((resolve, reject) => void promise.then(resolve, reject))
   }

@@ -4,26 +4,33 @@ import { type WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
 import { copyApplicationName } from './copy-connection.ts'
 
-/** Transactions with snapshots that may be older than some rows, and the first transaction id of newer snapshots. */
+/**
+ * Transactions with snapshots that may be too old to see some rows, and the first transaction id for which snapshots
+ * are new enough.
+ */
 export interface OlderSnapshots {
   transactions: string[]
   horizon: string
 }
 
-/** Milliseconds between two polls, and until the caller is notified that the load waits. */
+/** Milliseconds between two polls, and milliseconds after which the caller is notified that the load waits. */
 const pollIntervalMs = 50
 const notifyAfterMs = 6_000
 
-/** Sessions without a user are server processes such as autovacuum, which never read with an old snapshot. */
+/**
+ * Selects sessions with a user. Sessions without one are server processes such as autovacuum, which never read with an
+ * old snapshot.
+ */
 const fromReaderSessions = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
   where l.locktype = 'virtualxid' and a.datid = (select oid from pg_database where datname = current_database())
     and a.usesysid is not null and a.pid <> pg_backend_pid() and a.backend_xmin is not null
     and not (a.usename = current_user and a.application_name = '${copyApplicationName}')`
 
 /**
- * Lists the transactions that may not see the rows which this connection has just committed. Rows that are not frozen are invisible
- * to older snapshots, so after a swap their readers would find an empty table. Call it directly after the commit, so that later
- * transactions are not listed. Role `load` can read these columns of all transactions.
+ * Lists the transactions that may not see the rows which this connection has just committed. Rows that are not frozen
+ * are invisible to older snapshots, so readers with such a snapshot would find an empty table after the swap. Call it
+ * directly after the commit, so that later transactions are not listed. Role `load` may read these columns of all
+ * sessions.
  */
 export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnapshots> {
   const { rows } = await client.query(
@@ -34,9 +41,9 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
 }
 
 /**
- * Waits until all of these transactions have ended or use a newer snapshot. Readers have time limits, and the published
- * rows stay in place until then. Throws WAREHOUSE_BUSY, which is retryable, after `waitMs`. A retry that reads the
- * source again freezes its rows, so it only waits if a transformation changes its rows.
+ * Waits until all of these transactions have ended or use a newer snapshot. Readers have time limits, and the
+ * previously published rows stay visible until then. Throws a retryable problem after `waitMs`. A retry reads the
+ * source again and freezes its rows, so it only waits if a transformation changes them.
  */
 export async function waitForOlderSnapshots(
   pool: Pool,

@@ -6,8 +6,8 @@ import type { PostgresStagedTable } from '../staged-table.ts'
 import { keyIndexPrefix } from '../table-shape.ts'
 
 /**
- * SQLSTATEs after which the partition stays without a key: two rows have the same key, another session uses the table for too long, or
- * another run changes it.
+ * SQLSTATEs after which the partition stays without a unique index: two rows have the same key, another session uses
+ * the table for too long, or another run changes it.
  */
 const noKeyCodes = new Set(['23505', '55P03', '40P01', '42P07', '42P01'])
 

@@ -6,15 +6,21 @@ import { WarehouseProblem } from '../../warehouse.ts'
 import type { DependentView } from '../views/dependent-views.ts'
 import { type TableSwap, statementsOf } from './table-swap.ts'
 
-/** SQLSTATEs that a retry can resolve: another transaction holds a lock, or another load has just created or dropped the table. */
+/**
+ * SQLSTATEs that a retry can resolve: another transaction holds a lock, or another load has just created or dropped the
+ * table.
+ */
 export const retryableCodes = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])
 
-/** A table that the transaction publishes, with the views over its changed columns. */
+/** A table that the transaction publishes, and the views that read its changed columns. */
 interface ChangedTable {
   qualifiedName: string
   views: readonly DependentView[]
   published: { changes: readonly TableChange[] }
-  /** True for a restore: the user cannot correct the columns of an earlier table, so the advice differs. */
+  /**
+   * True for a restore. The error then gives other advice, because the user cannot correct the columns of an earlier
+   * table version.
+   */
   restores?: boolean
 }
 
@@ -36,7 +42,7 @@ export async function commitSwaps(
 
 const hasMaterializedView = ({ views }: ChangedTable): boolean => views.some(({ materialised }) => materialised)
 
-/** Explains a view that compiled with the old type of a column and does not compile with the new one. */
+/** Returns the problem for a view that compiled with a column's old type and does not compile with its new type. */
 function viewNotRecreated(
   error: unknown,
   swaps: readonly ChangedTable[],
@@ -52,8 +58,8 @@ function viewNotRecreated(
     published,
     restores = false,
   } = swaps.find((swap) => swap.views.some(isCreatedBy(failed))) ?? changed
-  // A value that cannot be converted (class 22) comes from a materialised view, because only a materialised view reads
-  // rows when it is created.
+  // A value that cannot be converted (SQLSTATE class 22) comes from a materialised view: only materialised views read
+  // rows when they are created.
   const candidates = code.startsWith('22') ? views.filter(({ materialised }) => materialised) : views
   const view = views.find(isCreatedBy(failed))
   const names = (view ? [view] : candidates).map(({ name }) => name).join(', ')
@@ -85,7 +91,7 @@ const isCreatedBy =
   ({ create }: DependentView): boolean =>
     statement !== undefined && create.includes(statement)
 
-/** Returns the statement that contains this position of the message. PostgreSQL counts characters from 1. */
+/** Returns the statement at this position of the combined message. PostgreSQL counts characters from 1. */
 function statementAt(statements: readonly string[], position: number): string | undefined {
   let end = 0
   return statements.find((statement) => {

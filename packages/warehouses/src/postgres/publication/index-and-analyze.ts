@@ -25,7 +25,7 @@ export async function indexAndAnalyze(
   const table = qualifyName('sluice', load.stagingTable)
   try {
     await withClient(transactions, signal, async (client) => {
-      // A merge may have added columns and rows.
+      // A merge may have added columns and rows, so the structure is read again.
       const shape = load.copiedRows ? await readShape(client, 'sluice', load.stagingTable) : staging
       if (!shape) throw stagingTableMissing(load)
       const keys = missingKey(load, shape)
@@ -42,7 +42,10 @@ export async function indexAndAnalyze(
   }
 }
 
-/** Returns a key that rows of earlier loads share, if that can be why a merged table cannot have the key; otherwise undefined. */
+/**
+ * Returns a key value that several rows of earlier loads share, if this can be why the merged table cannot have the
+ * key. Otherwise returns undefined.
+ */
 async function findDuplicateInTable(
   transactions: PostgresPools['transactions'],
   { keys, copiedRows }: PostgresStagedTable,
@@ -60,7 +63,10 @@ async function findDuplicateInTable(
   }).catch(() => undefined)
 }
 
-/** Returns the key columns that need an index; none if a transformation created a key or dropped one of the columns. */
+/**
+ * Returns the key columns for which an index must be built. Empty if a transformation already created a key or dropped
+ * one of the columns.
+ */
 function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): string[] {
   const keyColumns = columns.filter(({ name }) => keys.includes(name))
   if (keyColumns.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
@@ -97,7 +103,7 @@ export async function completeStagingTable(
       const statements = completeStaging(here, plan)
       if (statements.length === 0) return
       await client.query(statements.join(';'))
-      // Older snapshots do not see rewritten rows, so the publication must wait for their readers.
+      // Rewritten rows are invisible to older snapshots, so the publication must wait for readers with such snapshots.
       if (plan.restaged.length > 0) load.older = [await listOlderSnapshots(client)]
       load.shapes = { staging: (await readShape(client, 'sluice', load.stagingTable))!, currentShape }
     })

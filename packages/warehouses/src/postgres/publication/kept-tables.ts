@@ -4,14 +4,20 @@ import { withClient } from '../postgres-connections.ts'
 import { qualifyName } from '../names.ts'
 import { freeBytes } from '../server/database-size-limit.ts'
 
-/** A table version that a publication replaced. Its rows are in a detached partition; null means that no table existed before. */
+/**
+ * A version of a table that a publication replaced, kept for undo. Its rows are in a detached partition. null means
+ * that the table did not exist before.
+ */
 export interface KeptTable {
   schema: string
   table: string
   partition: string | null
 }
 
-/** The number of days for which replaced tables are kept, and the key for writing to the ledger. */
+/**
+ * The number of days for which replaced tables are kept, and the key for writing to the ledger (Sluice's table of
+ * loads).
+ */
 export interface RetentionPolicy {
   days: number
   ledgerKey: string
@@ -19,11 +25,11 @@ export interface RetentionPolicy {
 
 const keptColumns = `schema_name as schema, table_name as "table", partition_name as partition`
 
-/** Selects the runs that replaced kept versions of the tables in the parameters. */
+/** Selects the runs that replaced the kept versions of the given tables. */
 const selectKeptRuns = `select distinct k.run from sluice.kept_table k
   join unnest($1::text[], $2::text[]) as given (schema_name, table_name) using (schema_name, table_name) order by 1`
 
-/** Returns the runs that replaced kept versions of these tables. */
+/** Returns the runs that replaced the kept versions of these tables. */
 async function findKeptRuns(
   client: ClientBase,
   tables: readonly { schema: string; table: string }[],
@@ -35,7 +41,10 @@ async function findKeptRuns(
   return rows.map(({ run }) => run)
 }
 
-/** Removes the kept versions of these tables, with all tables of their publications, from the list of kept tables. Returns them. */
+/**
+ * Removes the kept versions of these tables from the list of kept tables, together with all other tables of the same
+ * publications. Returns them.
+ */
 async function takeKeptRunsOf(
   client: ClientBase,
   { ledgerKey }: RetentionPolicy,
@@ -57,9 +66,9 @@ async function takeKeptRun(client: ClientBase, { ledgerKey }: Pick<RetentionPoli
 }
 
 /**
- * Records in the publishing transaction that the replaced tables are kept, in place of the versions kept so far. Returns the
- * partitions to drop after the commit. A publication is kept as a whole: if it changed one table in place, nothing new is kept and
- * the versions kept so far stay.
+ * Records, in the publishing transaction, that the replaced tables are kept for undo. They take the place of earlier
+ * kept versions. Returns the partitions to drop after the commit. A publication is kept completely or not at all: if it
+ * changed one table in place, the earlier kept versions stay.
  */
 export async function keepReplaced(
   client: ClientBase,
@@ -95,8 +104,8 @@ async function keepTables(
 }
 
 /**
- * Removes the kept tables of the publication that replaced this table from the list of kept tables, and returns them.
- * Undefined if the list has none of them.
+ * Removes the kept tables of the publication that last replaced this table from the list of kept tables, and returns
+ * them. Otherwise returns undefined.
  */
 export async function takeKeptTables(
   client: ClientBase,
@@ -110,7 +119,7 @@ export async function takeKeptTables(
 
 export const placeOf = ({ schema, table }: { schema: string; table: string }): string => qualifyName(schema, table)
 
-/** Records that the tables which a restore replaced are kept, so that the restore can be undone. */
+/** Keeps the tables that a restore replaced, so that the restore can be undone. */
 export const keepRestored = keepTables
 
 /** Returns the run that replaced the kept rows of this table, and the run that published them, with its time. */
@@ -140,7 +149,7 @@ export function nothingKept(qualifiedName: string): WarehouseProblem {
   )
 }
 
-/** Drops the kept versions of these tables, in the caller's transaction. */
+/** Drops the kept versions of these tables within the caller's transaction. */
 export async function dropKeptOf(
   client: ClientBase,
   retention: Pick<RetentionPolicy, 'ledgerKey'>,
@@ -163,17 +172,22 @@ async function dropKept(client: ClientBase, retention: Pick<RetentionPolicy, 'le
     if (partition !== null) await client.query(`drop table if exists ${qualifyName('sluice', partition)}`)
 }
 
-/** Drops kept tables after their retention. Returns the number of publications. */
+/** Drops kept tables after `retention.days` days. Returns the number of publications that lost their kept tables. */
 export async function dropExpired(pool: Pool, retention: RetentionPolicy): Promise<number> {
   return dropEach(pool, retention, 'kept_at <= now() - make_interval(days => $1)', [retention.days])
 }
 
-/** Drops kept tables, oldest first, until the database has at most `mostBytes`. Returns the number of publications. */
+/**
+ * Drops kept tables, oldest first, until the database has at most `mostBytes` bytes. Returns the number of publications
+ * that lost their kept tables.
+ */
 export async function makeRoom(pool: Pool, retention: RetentionPolicy, mostBytes = 0): Promise<number> {
   return dropEach(pool, retention, 'true', [], async (client) => (await freeBytes(client, mostBytes)) >= 0)
 }
 
-/** Drops the kept tables of each publication in its own transaction. Tables that a user's view reads stay. */
+/**
+ * Drops the kept tables of each publication in its own transaction. Tables that a user's view reads are not dropped.
+ */
 async function dropEach(
   pool: Pool,
   retention: RetentionPolicy,

@@ -4,13 +4,13 @@ import { tableColumns } from '../server/ledger-schema.ts'
 import type { FeedMemory } from '../../shape/remembered-feed.ts'
 import type { ProfileReference, PublishedTable } from '../../warehouse.ts'
 
-/** The newest ledger row of the partition that contains the table's rows. */
+/** The newest ledger row of the partition that stores the table's rows. The ledger is Sluice's own table of loads. */
 export interface LastEntry {
   run: string
   fedColumns: string[]
   /** The number of rows in the whole table. */
   tableRows: number
-  /** The bytes of the load that was published. */
+  /** The size of the published load in bytes. */
   bytes: number
   cursor: unknown
   profile: unknown
@@ -29,7 +29,7 @@ export interface LedgerEntry {
   feed: FeedMemory
 }
 
-/** Returns the query for the newest ledger row of a partition. `partition` is an SQL expression. */
+/** Returns the query for the newest ledger row of a partition. `partition` is a SQL expression. */
 export const selectLastEntry = (partition: string): string =>
   `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
      t.bytes::float8, t.cursor, t.profile, t.feed
@@ -40,12 +40,16 @@ export async function findLastEntry(client: ClientBase, partition: string): Prom
   return rows[0]
 }
 
-/** If a worker hangs while it publishes, the server ends its transaction after this time, and the next attempt can publish. */
+/**
+ * If a worker hangs while it publishes, the server ends its transaction after this time, so that the next attempt can
+ * publish.
+ */
 export const idleTransactionTimeout = `set local idle_in_transaction_session_timeout = '10s'`
 
 /**
- * Inserts the run into the ledger within the publishing transaction. The run is the primary key, so a concurrent publisher of the
- * same run waits here until the first transaction ends. Returns undefined if the run is already published.
+ * Inserts the run into the ledger within the publishing transaction. The run is the primary key, so a concurrent
+ * publisher of the same run waits here until the first transaction ends. Returns undefined if the run has already been
+ * published.
  */
 export async function enterRun(
   client: ClientBase,
@@ -60,9 +64,9 @@ export async function enterRun(
 }
 
 /**
- * Waits until no other attempt is between `enterRun` and the end of its transaction, by inserting the run and rolling back. A later
- * attempt then fails at `isCurrentAttempt`. Throws SQLSTATE 55P03 if the other transaction lasts longer than a swap plus the idle
- * time-out.
+ * Waits until no other attempt is between `enterRun` and the end of its transaction: inserts the run and rolls back. A
+ * later attempt then fails at `isCurrentAttempt`. Throws SQLSTATE 55P03 if the other transaction takes longer than a
+ * swap plus the idle time-out.
  */
 export async function waitForPublisher(
   client: ClientBase,

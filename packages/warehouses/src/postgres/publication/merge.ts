@@ -24,7 +24,7 @@ import { readShape, readShapes, type PostgresShape } from '../table-shape.ts'
 import { commentOnStaging } from '../staging-table-ddl.ts'
 import { describeType } from '../types.ts'
 
-/** Settings for merging. The time limit allows for a full scan of both tables, which is the worst case. */
+/** The time limit for merging. In the worst case, a merge scans both tables completely. */
 const setMergeTimeout = `set local statement_timeout = '12h'`
 
 /**
@@ -113,7 +113,10 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
   }
 }
 
-/** The index needs at most as many bytes as the table. Returns whether the partition has the key now. */
+/**
+ * Adds the key's index, which needs at most as many bytes as the table. Returns true if the partition has the key
+ * afterwards.
+ */
 async function addKeyToPartition(
   pools: PostgresPools,
   load: PostgresStagedTable,
@@ -121,7 +124,8 @@ async function addKeyToPartition(
   signal: AbortSignal,
 ): Promise<boolean> {
   await assertFreeForCopy(pools, load, signal)
-  // Texts come last, because comparing them is slow, and the key of an object store begins with a text that most rows share.
+  // Text columns come last in the index, because comparing texts is slow and the texts of many keys, such as object
+  // names, start with the same characters.
   const isText = (key: string) => columns.some(({ name, type }) => name === key && type === 'text')
   const keys = load.keys.toSorted((one, other) => Number(isText(one)) - Number(isText(other)))
   return addKey(pools, { keys }, partition!, signal)
@@ -153,7 +157,10 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
   }
 }
 
-/** Returns whether the merge only changes rows: the key is the same, and every replaced column exists on both sides with the same type. */
+/**
+ * True if the merge only changes rows: the key is the same, and every replaced column exists in both tables with the
+ * same type.
+ */
 export const fitsInPlace = (load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean =>
   hasKey(load, currentShape) && hasMergedColumns(load, currentShape, staging)
 
@@ -163,7 +170,7 @@ const keyOf = ({ columns }: PostgresShape): string[] =>
 const hasKey = ({ keys }: PostgresStagedTable, currentShape: PostgresShape): boolean =>
   wasKeyedBy(currentShape.columns, keys)
 
-/** Returns whether every replaced column exists on both sides with the same type. */
+/** True if every replaced column exists in both tables with the same type. */
 function hasMergedColumns(load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean {
   const types = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
   const staged = new Set(staging.columns.map(({ name }) => name))
@@ -173,7 +180,7 @@ function hasMergedColumns(load: PostgresStagedTable, currentShape: PostgresShape
   )
 }
 
-/** Returns the columns that the increment replaces. The staging table has all of them once it is completed. */
+/** Returns the columns that take the increment's values. The staging table has all of them once it is completed. */
 function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
   const replaced = replacedColumns(load)
   return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
@@ -277,7 +284,10 @@ async function countMergedRows(
   return { ...merged, removed: merged.removed + parts[0]!.removed }
 }
 
-/** Returns the condition that a row of the staging table is marked as deleted; undefined if the increment has no such rows. */
+/**
+ * Returns the SQL condition for a staged row that is marked as deleted, or undefined if the load has no column for such
+ * marks.
+ */
 export function deletedCondition(
   { target }: { target: { deletedColumn?: string } },
   { columns }: PostgresShape,
@@ -291,8 +301,8 @@ export function deletedCondition(
 }
 
 /**
- * Returns the condition that a row is a part of one of the staged records. Compares ids as text, because records and parts may
- * have different types for them.
+ * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the tables
+ * of records and parts may store them with different types.
  */
 export function isPartOf({ staging, keys, column }: StagedRecords, alias: string): string {
   const id = keys.map((key) => `record.${escapeIdentifier(key)}::text`).join(` || '/' || `)
@@ -305,8 +315,8 @@ async function readColumnNames(client: ClientBase, partition: string): Promise<R
 }
 
 /**
- * Adds the rows and columns that the increment does not replace to the staging table. Returns the number of copied rows, and the
- * run that published them.
+ * Copies the rows and columns that the increment does not replace into the staging table. Returns the number of copied
+ * rows and the run that published them.
  */
 async function copyRowsToStaging(
   client: ClientBase,

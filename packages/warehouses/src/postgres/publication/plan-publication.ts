@@ -14,7 +14,9 @@ interface PublicationInputs {
   merging: boolean
 }
 
-/** Plans the columns of the published table, and the memory for the next load. Throws the errors of `planLoad`. */
+/**
+ * Plans the columns of the published table and the column record for the next load. Throws the errors of `planLoad`.
+ */
 export function planPublication(
   load: PostgresStagedTable,
   { currentShape, staging, merging }: PublicationInputs,
@@ -29,7 +31,8 @@ export function planPublication(
   })
   const now = new Map(plan.columns.map((column) => [column.name, column]))
   const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
-  // Another load may have widened the table since this one began. Columns that a transformation changed keep their types.
+  // Another load may have widened the table since this one began. Columns that a transformation changed keep their
+  // types.
   const suppliedColumns = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
   const staged = suppliedColumns.map((column) => {
     const untouched = plannedColumns.get(column.name)?.type === column.type
@@ -47,13 +50,16 @@ export function planPublication(
   }
 }
 
-/** A column with the name of its type in the API. */
+/** A staging column with Sluice's name of its type. */
 export type TypedColumn = StagingColumn & ReturnType<typeof storedAs>
 
 export const columnsOf = ({ columns }: { columns: readonly StagingColumn[] }): TypedColumn[] =>
   columns.map(({ name, label, type }) => ({ name, label, ...storedAs(type) }))
 
-/** Returns the statements that give a staging table all columns of the published table. They lock no table that readers use. */
+/**
+ * Returns the statements that give a staging table all columns of the published table. They lock only the staging
+ * table, so readers are not blocked.
+ */
 export function completeStaging(staging: string, { missing, restaged }: TablePlan<TypedColumn>): string[] {
   return [
     ...missing.map((column) => `alter table ${staging} add column ${columnList([column])}`),
@@ -62,13 +68,22 @@ export function completeStaging(staging: string, { missing, restaged }: TablePla
 }
 
 interface TableEvolution {
-  /** Statements for the published table, between the detach of the old partition and the attach of the new one. */
+  /**
+   * Statements for the published table. They run after the old partition is detached and before the new one is
+   * attached.
+   */
   tableStatements: string[]
-  /** True if the type of the partition key changes, which PostgreSQL rejects: the empty parent table is recreated. */
+  /**
+   * True if the type of the partition key changes. PostgreSQL rejects such a change, so the empty parent table is
+   * recreated.
+   */
   rebuild: boolean
 }
 
-/** Returns the statements that give the parent table its planned columns. `labelledColumns` are the columns with labels that the source provides. */
+/**
+ * Returns the statements that change the parent table to its planned columns. `labelledColumns` are the columns that
+ * got a label from the source.
+ */
 export function planEvolution(
   table: string,
   currentShape: PostgresShape,
@@ -88,7 +103,7 @@ export function planEvolution(
       ...plan.dropped.map((name) => `alter table ${table} drop column ${escapeIdentifier(name)}`),
       ...plan.retyped.map(({ name, type }) => {
         const column = escapeIdentifier(name)
-        // These statements convert no values, because the rows of the table are detached at this point.
+        // These statements convert no values, because the parent table has no rows while its partition is detached.
         return `alter table ${table} alter column ${column} type ${type} using null::${type}`
       }),
       ...added.map((column) => `alter table ${table} add column ${columnList([column])}`),
@@ -101,9 +116,13 @@ export function planEvolution(
 const isRelabelled = (before: ShapeColumn | undefined, label: string): boolean =>
   before !== undefined && before.label !== label
 
-/** Returns the statements that create a table for readers: partitioned, with one default partition for all rows. */
+/**
+ * Returns the statements that create a table for readers: a partitioned table with one default partition for all rows.
+ * Swapping the partition publishes a load.
+ */
 export function createTable(table: string, columns: readonly StagingColumn[], read: string): string[] {
-  // Prefers a text column as partition key: text is never widened, and another key type requires a new parent table.
+  // Prefers a text column as the partition key: the type text is never widened, and changing the key's type requires a
+  // new parent table.
   const key = columns.find(({ type }) => type === 'text') ?? columns[0]!
   return [
     `create table ${table} (${columnList(columns)}) partition by list (${escapeIdentifier(key.name)})`,

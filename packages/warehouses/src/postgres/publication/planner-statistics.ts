@@ -1,27 +1,27 @@
 import { type ClientBase, escapeIdentifier, escapeLiteral } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 
-/** The columns of a table, its key, and its number of rows. */
+/** The columns, key and row count of a table. */
 interface TableToAnalyze {
   columns: readonly { name: string }[]
   keys: readonly string[]
   rows: number
 }
 
-/** ANALYZE samples this many rows per unit of the statistics target. */
+/** ANALYZE samples 300 rows per unit of the statistics target. */
 const rowsPerTarget = 300
-/** Cells of a sample that take about 30 ms, which a small load can afford. */
+/** The sample size, in cells (rows × columns), that takes about 30 ms. A small load can afford that. */
 const smallSampleCells = 30_000
-/** A large load can afford a sample of 1 % of its rows, and needs at most 6,000 rows. */
+/** For a large load, ANALYZE samples 1 % of the rows, at most 6,000 (a target of 20). */
 const sampledShare = 0.01
 const maxTarget = 20
-/** Columns with statistics besides the key. */
+/** The maximum number of columns with statistics, in addition to the key. */
 const maxSampledColumns = smallSampleCells / rowsPerTarget
 
 /**
- * Collects the planner's statistics of a table that is not published yet, in a time that does not grow with its columns. Unless all
- * cells fit into the sample, the statement lists the columns: then PostgreSQL does not count the table as analysed, and autovacuum soon
- * collects full statistics.
+ * Collects planner statistics of a table that is not published yet, in a time that does not grow with its number of
+ * columns. Unless all cells fit into the sample, the statement lists its columns. PostgreSQL then does not count the
+ * table as analysed, and autovacuum soon collects full statistics.
  */
 export async function collectStatistics(client: ClientBase, table: string, content: TableToAnalyze): Promise<void> {
   const { columns, keys, rows } = content
@@ -38,13 +38,19 @@ export async function collectStatistics(client: ClientBase, table: string, conte
   }
 }
 
-/** The default target of 100 would take longer than copying 10 MB, and would dirty 30,000 pages of a large table. */
+/**
+ * Returns the statistics target. The default of 100 would take longer than copying 10 MB, and would dirty 30,000 pages
+ * of a large table.
+ */
 function statisticsTarget(columns: number, rows: number): number {
   const sampledRows = Math.max(smallSampleCells / columns, rows * sampledShare)
   return Math.max(1, Math.min(maxTarget, Math.floor(sampledRows / rowsPerTarget)))
 }
 
-/** The names of statistics in `pg_stats` and in `pg_restore_attribute_stats`, with the types that the function expects. */
+/**
+ * Statistics in `pg_stats` and arguments of `pg_restore_attribute_stats` have these names. The values are the types
+ * that the function expects.
+ */
 const statisticsTypes = {
   null_frac: 'real',
   avg_width: 'integer',
@@ -59,8 +65,9 @@ const statisticsTypes = {
 }
 
 /**
- * Copies the statistics of the only partition to its parent table: joins need them, autovacuum never collects them, and a sample of the
- * parent would contain the same rows. Never throws, because the next load copies them again.
+ * Copies the statistics of the single partition to its parent table. Joins use the parent's statistics, autovacuum
+ * never collects them, and sampling the parent would read the same rows again. Never throws, because the next load
+ * copies them anyway.
  */
 export async function copyStatistics(
   { statements }: PostgresPools,

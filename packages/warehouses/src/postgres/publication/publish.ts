@@ -30,14 +30,14 @@ import { dropReplaced } from '../staging-table-ddl.ts'
 /** Lock time-outs in milliseconds, one per try. New readers queue after a waiting try, so the first tries are short. */
 const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]
 
-/** Once those are used up: the lock time-out of every further try and the pause between tries, in milliseconds. */
+/** After these tries: the lock time-out of each further try, and the pause between tries, both in milliseconds. */
 const shortLockTimeoutMs = 100
 const retryPauseMs = 2_000
 
 /** SQLSTATE lock_not_available: the lock time-out has passed. */
 const lockNotAvailable = '55P03'
 
-/** The loads to publish, and the role `read` that may read their tables. */
+/** The loads to publish, and the role `read` that gets access to their tables. */
 interface PublishRequest {
   pools: PostgresPools
   loads: readonly PostgresStagedTable[]
@@ -45,14 +45,15 @@ interface PublishRequest {
   retention: RetentionPolicy
   isCurrentAttempt: () => Promise<boolean>
   options: PublishOptions
-  /** Milliseconds that the publication waits for readers of the tables. */
+  /** The maximum time that the publication waits for readers of the tables, in milliseconds. */
   waitMs: number
 }
 
 /**
- * See `Loader.publish`. PostgreSQL has transactional DDL, so one transaction contains the ledger row, the check that this attempt
- * still owns the run, and the swap of all tables. An abort rolls back any step, including a long merge; once the swap has started,
- * an abort takes effect after it, a few milliseconds or one lock time-out later.
+ * Publishes a run, that is, swaps its loaded tables in; see `Loader.publish`. PostgreSQL has transactional DDL, so one
+ * transaction contains the ledger row, the check that this attempt still owns the run, and the swap of all tables. An
+ * abort rolls back any step, including a long merge. An abort during the swap takes effect after it, which is a few
+ * milliseconds or one lock time-out later.
  */
 export async function publishRun(publishing: PublishRequest, signal: AbortSignal): Promise<Publication> {
   const { options } = publishing
@@ -78,12 +79,15 @@ export async function publishRun(publishing: PublishRequest, signal: AbortSignal
   )
 }
 
-/** The time that a publication waits for readers of its table, and the callbacks that report it. */
+/**
+ * The maximum time that a publication waits for readers of its table, in milliseconds, and the callbacks that report
+ * the wait.
+ */
 export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | 'onWait'> {
   waitMs: number
 }
 
-/** Retries `swap` while readers hold the table. `swap` receives the lock time-out of each try in milliseconds. */
+/** Retries `swap` while readers hold the table. `swap` receives the lock time-out of each try, in milliseconds. */
 export async function retryWhileTableIsRead<T>(
   problemContext: ProblemContext,
   { waitMs, onWait }: SwapOptions,
@@ -112,7 +116,10 @@ export async function retryWhileTableIsRead<T>(
   }
 }
 
-/** Runs the slow steps that block no reader. Returns the loads in the order in which their tables are locked, which prevents deadlocks. */
+/**
+ * Runs the slow steps that block no reader. Returns the loads in the order in which their tables must be locked, which
+ * prevents deadlocks.
+ */
 export async function prepareLoads(
   {
     pools,
@@ -149,7 +156,10 @@ async function waitUntilVisible(
   )
 }
 
-/** Publishes all loads in one transaction. Returns the earlier publication if another attempt has published the run. */
+/**
+ * Publishes all loads in one transaction. Returns the earlier publication if another attempt has already published the
+ * run.
+ */
 async function swapAll(
   { pools, loads, read, retention, isCurrentAttempt, options }: PublishRequest,
   lockTimeoutMs: number,
@@ -177,7 +187,7 @@ async function swapAll(
       client,
       swaps.map(({ load, ...swap }) => ({ ...swap, qualifiedName: load.problemContext.qualifiedName })),
     )
-    // After a merge in place, the staging table is not the published partition and is dropped.
+    // After a merge in place, the staging table does not become the published partition, so it is dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable
     return {
       publication: { run, attempt, publishedAt, ...sumTables(swaps.map(({ published }) => published)) },
@@ -192,7 +202,7 @@ async function swapAll(
   return publication
 }
 
-/** Returns the table version that a swap replaces. */
+/** Returns the table version that a swap replaces, for the list of kept tables. */
 const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
   schema: load.target.schema,
   table: load.target.table,
@@ -201,8 +211,8 @@ const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
 })
 
 /**
- * Drops replaced partitions and copies statistics. Never throws, because the publication is committed: a sweep drops
- * leftover partitions, and the next load copies missing statistics.
+ * Drops replaced partitions and copies statistics. Never throws, because the publication is already committed. A
+ * maintenance sweep drops partitions that remain, and the next load copies missing statistics.
  */
 async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed: readonly string[]): Promise<void> {
   await Promise.allSettled([
@@ -243,7 +253,9 @@ export function sumTables(tables: PublishedTable[]) {
   }
 }
 
-/** Returns the problem for an object that keeps the server from widening a column and that `planSwap` did not handle, such as an unknown view. */
+/**
+ * Returns the problem if an object that `planSwap` did not handle, such as an unknown view, prevents widening a column.
+ */
 function wideningProblem(error: unknown, problemContext: ProblemContext): WarehouseProblem | undefined {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== '0A000' && code !== '2BP01') return undefined

@@ -44,15 +44,16 @@ interface RestoredTable {
   qualifiedName: string
   statements: string[]
   views: DependentView[]
-  /** The replaced partition, which is kept so that the restore can be undone. */
+  /** The replaced partition. It is kept, so that the restore can be undone. */
   replaced: KeptTable
   published: PublishedTable
   entry: LedgerEntry
 }
 
 /**
- * See `Loader.restore`. The kept partitions and the published ones change places with the same DDL statements as in a load, so no
- * row is copied. The ledger's data about a partition (cursor, load memory, profile) becomes valid again with the partition.
+ * See `Loader.restore`. Exchanges kept and published partitions with the same DDL statements as a load, so no row is
+ * copied. The ledger's data about a partition (cursor, column record, profile) becomes current again with the
+ * partition.
  */
 export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
   const { pools, target, options } = restoring
@@ -69,7 +70,9 @@ export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal
   })
 }
 
-/** Restores the kept tables in one transaction. Returns no tables if an earlier attempt has published the run. */
+/**
+ * Restores the kept tables in one transaction. Returns no tables if an earlier attempt has already published the run.
+ */
 async function restoreAll(
   { pools, target, read, retention, isCurrentAttempt }: RestoreRequest,
   lockTimeoutMs: number,
@@ -110,7 +113,8 @@ async function restoreAll(
 }
 
 /**
- * Locks a table, and returns the statements that restore its kept partition. Without a kept partition, the table becomes empty.
+ * Locks a table and returns the statements that restore its kept partition. If the table did not exist before the last
+ * publication, it becomes empty.
  */
 async function planRestoredTable(
   client: ClientBase,
@@ -175,7 +179,7 @@ interface ShapeChange {
   statements: string[]
   views: DependentView[]
   changes: TableChange[]
-  /** Columns that were added since then and that views read: they stay, without values. */
+  /** Columns that were added since the kept version and that views read. They stay, without values. */
   stay: ReturnType<typeof columnsOf>
 }
 
@@ -189,7 +193,10 @@ interface RestoredShapes {
   read: string
 }
 
-/** Plans the table's earlier columns and types. A column added since then is dropped, or stays without values if views read it. */
+/**
+ * Plans the change back to the table's earlier columns and types. A column that was added later is dropped, or stays
+ * without values if a view reads it.
+ */
 async function planShapeChange(
   client: ClientBase,
   { qualifiedName, currentShape, keptShape, partition, read }: RestoredShapes,

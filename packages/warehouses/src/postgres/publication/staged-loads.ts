@@ -7,18 +7,18 @@ import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { commentOnStaging, parseStagingComment } from '../staging-table-ddl.ts'
 
-/** The data that a later attempt needs to publish a staged load, besides its rows. Stored as JSON. */
+/** The data, besides the rows, that a later attempt needs to publish a staged load. Stored as JSON. */
 export interface StagedLoad
   extends Pick<
     PostgresStagedTable,
     'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'held' | 'reading' | 'brought'
   > {
   oid: number
-  /** The file node of the staging table. A rewrite of the table's rows changes it. */
+  /** The file node of the staging table. It changes whenever the rows are rewritten. */
   file: number
 }
 
-/** SQLSTATEs that end the adoption: the table is missing, or another session holds a lock on it for too long. */
+/** SQLSTATEs that stop the adoption: the table is missing, or another session holds a lock on it for too long. */
 const unavailableCodes = new Set(['42P01', '55P03', '40P01'])
 
 export async function describeStaged(
@@ -40,7 +40,9 @@ export async function describeStaged(
   })
 }
 
-/** See `Loader.adoptStaged`. It renames the staging tables, so the earlier attempt can no longer publish or drop them. */
+/**
+ * See `Loader.adoptStaged`. Renames the staging tables, so that the earlier attempt can no longer publish or drop them.
+ */
 export async function adoptStaged(
   pools: PostgresPools,
   staged: readonly StagedLoad[],
@@ -71,8 +73,8 @@ export async function adoptStaged(
 }
 
 /**
- * Renames a staging table to the name of this attempt. Returns false if that is impossible: the table is missing, incomplete,
- * published, kept for a restore, contains merged rows, or belongs to a later attempt.
+ * Renames a staging table to the name for this attempt. Returns false if the table is missing, incomplete, published,
+ * kept for a restore, contains merged rows, or belongs to a later attempt.
  */
 async function renameForAttempt(
   client: ClientBase,
@@ -94,13 +96,13 @@ async function renameForAttempt(
   const { run, attempt, merged } = parseStagingComment(locked[0]?.comment) ?? {}
   const { target, stagingTable, written } = load
   if (run !== target.run || attempt === undefined || attempt >= target.attempt || merged) return false
-  // After a crash, a server may have the table but not its last committed rows.
+  // After a server crash, the table may exist without the rows of its last commits.
   const { rows } = await client.query<{ count: number }>(`select count(*)::float8 as count from ${table}`)
   if (rows[0]!.count !== written?.rows) return false
   await client.query(
     `alter table ${table} rename to ${escapeIdentifier(stagingTable)}; ${commentOnStaging(stagingTable, target)}`,
   )
-  // The earlier attempt rewrote the rows, and readers with older snapshots do not see rewritten rows.
+  // The earlier attempt rewrote the rows. Rewritten rows are invisible to readers with older snapshots.
   if (locked[0]!.file !== file) load.older = [await listOlderSnapshots(client)]
   return true
 }

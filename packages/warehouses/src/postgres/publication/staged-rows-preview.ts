@@ -9,13 +9,15 @@ import { dropRunSchema } from '../transformation/transformation-schema.ts'
 import { withQueryPlanner } from '../queries/query-planning.ts'
 import { deletedCondition, isPartOf } from './merge.ts'
 
-/** Short time-outs: each table is locked only while its columns are read, so the preview does not block readers. */
+/** Short time-outs. The preview locks each table only while it reads the columns, so it does not block readers. */
 const shortTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
 
 /**
- * See `Loader.exposeStagedRows`. It creates two schemas for this run: `shown` has views over the rows that are about to be
- * published, and `bare` has empty tables with the same columns. To find a query that reads published rows, the server plans it with
- * `bare` first in the search path: then a lock on a published table means that the query does not read it through `shown`.
+ * See `Loader.exposeStagedRows`. Creates two schemas for this run. `shown` has views of the rows that are about to be
+ * published. `bare` has empty tables with the same columns.
+ *
+ * To detect that a query reads published rows, the server plans it with `bare` first in the search path. A lock on a
+ * published table then means that the query reads it other than through `shown`.
  */
 export async function exposeStagedRows(
   pools: PostgresPools,
@@ -60,7 +62,10 @@ export async function exposeStagedRows(
   }
 }
 
-/** Drops the schema of a preview. Retries, because the server may still lock a view shortly after it stopped a query over this view. */
+/**
+ * Drops the schema of a preview. Retries, because the server may still lock a view shortly after it stopped a query of
+ * that view.
+ */
 async function dropPersistently({ statements }: PostgresPools, schema: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -72,7 +77,10 @@ async function dropPersistently({ statements }: PostgresPools, schema: string): 
   }
 }
 
-/** Returns the statements that create the schema of a preview. By its comment, maintenance can drop the schema after a worker crash. */
+/**
+ * Returns the statements that create the schema of a preview. The comment lets maintenance find and drop the schema
+ * after a worker crash.
+ */
 function schemaFor(
   schema: string,
   read: string,
@@ -93,7 +101,7 @@ interface StagedTableOrigin extends ReadyTable {
   attempt: number
 }
 
-/** Creates the relations of a table in both schemas. Returns the oids of the relations with its published rows. */
+/** Creates the relations for one table in both schemas. Returns the OIDs of the relations with its published rows. */
 async function createPreviewRelations(
   client: ClientBase,
   { shown, bare, read }: { shown: string; bare: string; read: string },
@@ -121,9 +129,9 @@ async function createPreviewRelations(
 const previewTimeoutSeconds = 30
 
 /**
- * Selects relations that the preceding EXPLAIN has locked and that contain or show published rows: the tables themselves, views
- * over them and materialised views. The server locks every relation that the query names or that its views read. Named relations
- * come first.
+ * Selects the relations with published rows that the preceding EXPLAIN has locked: tables, views that read them, and
+ * materialised views. The server locks every relation that a query names or that its views read. Relations that the
+ * query names come first.
  */
 const lockedOldRelations = `
   with recursive old (oid, depth) as (
@@ -140,7 +148,7 @@ const lockedOldRelations = `
       and l.database = (select oid from pg_database where datname = current_database()))
   order by view desc, depth desc, name limit 1`
 
-/** See `StagedRowsPreview.oldRows`. `liveOids` contains the oids of the published tables and their partitions. */
+/** See `StagedRowsPreview.oldRows`. `liveOids` are the OIDs of the published tables and their partitions. */
 function findOldRows(
   access: WarehouseAccess,
   liveOids: readonly number[],
@@ -155,8 +163,8 @@ function findOldRows(
 }
 
 /**
- * Returns the query for the rows that a table will have: the staged rows and, for a merge in place, the other rows of the published
- * partition. The result equals that of `mergeInPlace`.
+ * Returns the query for the rows that a table will have after publication: the staged rows and, for a merge in place,
+ * the remaining rows of the published partition. The result equals that of `mergeInPlace`.
  */
 export function rowsAfterPublication(
   { staging: name, merge }: ReadyTable,
@@ -179,7 +187,8 @@ export function rowsAfterPublication(
   const hasSameKey =
     merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ') || 'false'
   const loadedColumns = new Set(merge.columns ?? stagedColumns)
-  // Columns that the load did not read keep the values of the published row. New rows have none, hence the left join.
+  // Columns that the load did not read keep the published row's values. The join is a left join, because new rows have
+  // no published row.
   const mergedColumns = columns.map(
     (column) => `${loadedColumns.has(column) ? 'incoming' : 'old'}.${escapeIdentifier(column)}`,
   )

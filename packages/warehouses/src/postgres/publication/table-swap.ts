@@ -17,15 +17,18 @@ import type { PostgresShape } from '../table-shape.ts'
 
 export interface TableSwap {
   load: PostgresStagedTable
-  /** The DDL statements that change what readers see. They run after all dependent views are dropped and before the views are recreated. */
+  /**
+   * The DDL statements that change what readers see. They run after all dependent views are dropped and before these
+   * are recreated.
+   */
   statements: string[]
-  /** The partition that contains the rows after the swap. */
+  /** The partition that stores the rows after the swap. */
   partition: string
-  /** The number of rows of the whole table after the swap. */
+  /** The number of rows in the whole table after the swap. */
   tableRows: number
-  /** Views that PostgreSQL requires to be dropped for the swap, each after the views that it reads. */
+  /** Views that PostgreSQL requires to be dropped for the swap. A view comes after the views that it reads. */
   views: DependentView[]
-  /** The partition that `statements` detach. It is then kept for a restore, or dropped. */
+  /** The partition that `statements` detach. Afterwards it is kept for a restore, or dropped. */
   oldPartition?: string
   published: PublishedTable
   feed: FeedMemory
@@ -139,9 +142,9 @@ export async function planSwap(
 const mostNamedViews = 10
 
 /**
- * Reports plain views that the publication recreates. PostgreSQL adds casts to their definitions, so a view over a column that
- * became text can compile and still fail when it is read. Materialised views need no report: they are filled during the
- * publication, which fails if they do.
+ * Reports the plain (not materialised) views that the publication recreates. PostgreSQL adds casts to view definitions,
+ * so a view over a column that became text can compile and still fail when it is read. Materialised views need no such
+ * report, because creating them runs their query within the publication.
  */
 function describeRecreated(views: readonly DependentView[]): TableChange[] {
   const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
@@ -151,14 +154,15 @@ function describeRecreated(views: readonly DependentView[]): TableChange[] {
 }
 
 /**
- * Returns the statements of a publication for all its tables. Views are dropped first and recreated last, because a reader's query
- * also locks the view before the table. A view over several tables is dropped and created once.
+ * Returns the statements that publish all tables. Views are dropped first and recreated last, because a reader's query
+ * locks the view before the table. A view that reads several of the tables is dropped and created once.
  */
 export function statementsOf(
   swaps: readonly (Pick<TableSwap, 'statements'> & { views: readonly DependentView[] })[],
 ): string[] {
   const allViews = swaps.flatMap(({ views }) => views)
-  // The list has a view once per table. Keeps the last occurrence: it follows all views that it reads, and precedes its readers.
+  // A view occurs once per table that it reads. The last occurrence is kept: it comes after all views that the view
+  // reads, and before the views that read it.
   const views = allViews.filter(
     ({ name }, position) => !allViews.slice(position + 1).some((later) => later.name === name),
   )
@@ -169,7 +173,7 @@ export function statementsOf(
   ]
 }
 
-/** Merges the increment into the published partition. Returns the swap with its remaining statements. */
+/** Merges the increment into the published partition. Returns the table's swap with the remaining statements. */
 async function planMergeInPlace(
   client: ClientBase,
   swap: Omit<TableSwap, 'statements'>,
@@ -189,7 +193,10 @@ async function planMergeInPlace(
   return { ...swap, published: { ...swap.published, merged }, statements: tableStatements, partition, tableRows }
 }
 
-/** Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them. */
+/**
+ * Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role
+ * owns one of them.
+ */
 export async function findBlockingViews(
   client: ClientBase,
   problemContext: ProblemContext,
@@ -206,12 +213,16 @@ export async function findBlockingViews(
 }
 
 /**
- * Waiting for this lock makes PostgreSQL cancel autovacuum on the table after one second (`deadlock_timeout`). This lock does not block
- * readers; if instead the swap waited with its exclusive lock, readers would queue after it for that second.
+ * Takes a lock that makes PostgreSQL cancel autovacuum on the table after one second (`deadlock_timeout`). This lock
+ * does not block readers. If the swap waited for autovacuum with its exclusive lock instead, readers would queue after
+ * it for that second.
  */
 const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
 
-/** Returns SQL that keeps autovacuum off a quoted table until the transaction ends, and sets `lockTimeoutMs` milliseconds as lock time-out. */
+/**
+ * Returns SQL that keeps autovacuum off a quoted table until the transaction ends. Afterwards sets the lock time-out to
+ * `lockTimeoutMs` milliseconds.
+ */
 export function blockAutovacuum(table: string, lockTimeoutMs: number): string {
   return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${lockTimeoutMs}`
 }
@@ -220,8 +231,8 @@ export function blockAutovacuum(table: string, lockTimeoutMs: number): string {
 const mostQuicklyVacuumedRows = 100_000
 
 /**
- * Cancels autovacuum on the partition that will be replaced, before the swap waits for it. Autovacuum runs there for minutes after
- * a large load, and starts again after one minute at the earliest. Never throws.
+ * Cancels autovacuum on the partition that will be replaced, so that the swap need not wait for it. After a large load,
+ * autovacuum runs there for minutes; it restarts after one minute at the earliest. Never throws.
  */
 export async function interruptAutovacuum(
   { statements }: PostgresPools,

@@ -7,40 +7,42 @@ type DataListener = (bytes: Buffer) => void
 const copyData = 0x64
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
-/** Bytes of the type and the length of a message. */
+/** The bytes of a protocol message before its content: type and length. */
 const messageHeaderBytes = 5
 const chunkBytes = 256 * 1024
-/** Bytes that wait for the consumer before the socket is paused. */
+/** Maximum bytes that wait for the consumer; above that, the socket is paused. */
 const maxWaitingBytes = 1024 * 1024
 
-/** Complete or partial rows. The memory is reused for a later chunk. */
+/** A chunk with complete or partial rows. Its memory is reused for a later chunk. */
 interface FilledChunk {
   memory: Buffer
   length: number
 }
 
 /**
- * Runs `COPY … TO STDOUT` in a text format as a query of node-postgres. Copies rows from the socket's bytes into chunks, without an
- * event for each row; the driver handles all messages that are not rows. A consumer that stops early must close the connection.
- * Reuses the memory of chunks, because each allocation outside the JavaScript heap makes the garbage collector run earlier. With
- * new memory for every chunk, a copy of 100 MB takes twice the processor time.
+ * Runs `COPY … TO STDOUT` in a text format through node-postgres. Copies rows from the socket's bytes into chunks,
+ * without an event for each row; the driver handles all other messages. A consumer that stops early must close the
+ * connection.
+ *
+ * Chunks reuse their memory. Every allocation outside the JavaScript heap triggers the garbage collector earlier: with
+ * new memory for each chunk, copying 100 MB takes twice the CPU time.
  */
 export class CopyText implements Submittable {
-  /** The number of rows received so far. */
+  /** The number of rows received until now. */
   rows = 0
   readonly #text: string
-  /** Whether rows end with CR LF instead of the LF that the server writes. */
+  /** True if rows end with CR LF instead of the LF that the server writes. */
   readonly #endsWithCrLf: boolean
   #socket: Socket | undefined
   #driver!: DataListener
-  /** The first part of a message header that continues in the next bytes. */
+  /** The first bytes of a message header that continues in the next bytes from the socket. */
   #cutHeader: Buffer | undefined
   #rowLeft = 0
   #driverLeft = 0
   #chunk: Buffer = Buffer.allocUnsafe(chunkBytes)
   #length = 0
   #full: FilledChunk[] = []
-  /** The memory of the chunk that the consumer has. */
+  /** The memory of the chunk that the consumer currently uses. */
   #lent: Buffer | undefined
   #free: Buffer[] = []
   #waitingBytes = 0
@@ -53,8 +55,8 @@ export class CopyText implements Submittable {
   }
 
   /**
-   * Returns the next bytes, or undefined after the last ones. They are valid until the next call. If the server fails, first
-   * returns all rows that it sent before, then throws its error.
+   * Returns the next bytes, or undefined after the last ones. They are valid until the next call. If the server fails,
+   * all rows that it sent before are returned first; then the error is thrown.
    */
   async next(): Promise<Buffer | undefined> {
     if (this.#lent) this.#free.push(this.#lent)
@@ -141,13 +143,13 @@ export class CopyText implements Submittable {
     return to
   }
 
-  /** Copies a row, or the part of it that has arrived. Returns the position after it. */
+  /** Copies a row, or the part of a row that has arrived. Returns the position after it. */
   #copyRow(bytes: Buffer, from: number): number {
     const to = Math.min(bytes.length, from + this.#rowLeft)
     this.#rowLeft -= to - from
     if (!this.#endsWithCrLf || this.#rowLeft > 0) this.#append(bytes, from, to)
     else {
-      // The last byte of a row is its LF.
+      // The last byte of a row is LF; it is replaced by CR LF.
       this.#append(bytes, from, to - 1)
       this.#appendByte(carriageReturn)
       this.#appendByte(lineFeed)

@@ -6,20 +6,20 @@ import { cursorPrefix } from './query-session.ts'
 import { beginReading, executeOne, endReadSession } from './read-transaction.ts'
 
 /**
- * The server plans the cursor of the query, and does not run it: the text cannot add ANALYZE to an EXPLAIN, and the server rejects
- * any text after DECLARE that is not one query.
+ * EXPLAIN of a cursor declaration, which plans the query without running it. The user's text cannot add ANALYZE, and
+ * the server rejects anything after DECLARE that is not a single query.
  */
 const explainPrefix = `explain ${cursorPrefix}`
 
 /**
- * Makes the server plan a query, in these schemas, and returns the plan. The server then locks the relations that the query names,
- * and those that views lead to.
+ * Lets the server plan the query with this schema search path and returns the plan. Planning locks all relations that
+ * the query names and that their views read.
  */
 export type QueryPlanner = (schemas: readonly string[]) => Promise<string>
 
 /**
- * Opens a connection of role `read` that plans queries without running them. Each plan first releases the locks of the plan before.
- * Throws the errors of `QueryRunner.query`, and the signal's reason when it aborts.
+ * Opens a connection of role `read` that plans queries without running them. Each plan first releases the locks of the
+ * previous one. Throws the errors of `QueryRunner.query`, and the signal's reason on abort.
  */
 export async function withQueryPlanner<T>(
   access: WarehouseAccess,
@@ -52,11 +52,14 @@ export async function withQueryPlanner<T>(
 
 const pathOf = (schemas: readonly string[]) => schemas.map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
 
-/** Returns whether the server rejected the statement because of a name, a type or the syntax. */
+/** True if the server rejected the statement because of a name, a type or the syntax. */
 export const isSyntaxOrNameError = (error: unknown): boolean =>
   error instanceof DatabaseError && error.code?.startsWith('42') === true
 
-/** Planning needs no long time limit: if locks delay it, the query itself will report that. */
+/**
+ * The time limit for planning, in seconds. It can be short: if locks delay planning, running the query reports that
+ * problem.
+ */
 const planningTimeoutSeconds = 10
 
 /** See `QueryRunner.explain`. */
@@ -69,7 +72,7 @@ export function readQueryPlan(access: WarehouseAccess, query: UserQuery, signal:
   })
 }
 
-/** Returns the tables and views that the last plan has locked, without those of the server and of the service. */
+/** Selects the tables and views that the last plan has locked, except those of the server and of Sluice. */
 const lockedRelationsQuery = `
   select n.nspname::text as schema, c.relname::text as name
   from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
@@ -78,7 +81,10 @@ const lockedRelationsQuery = `
     and n.nspname <> 'information_schema' and n.nspname not like 'pg\\_%' and n.nspname not like 'sluice%'
   order by n.nspname collate "C", c.relname collate "C"`
 
-/** Returns the tables and views that the last plan has locked and that have namesakes in other schemas of the list. */
+/**
+ * Selects the tables and views that the last plan has locked, if other schemas of the list have a relation with the
+ * same name.
+ */
 const ambiguousRelationsQuery = `
   select c.oid::int8::float8 as oid, c.relname::text as name, found.schemas
   from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
@@ -96,24 +102,24 @@ interface AmbiguousRelation extends AmbiguousTable {
 }
 
 /**
- * See `QueryRunner.findAmbiguousTable`. The server plans the query with the schemas in their order and in reverse order: if a name
- * refers to different tables, it is unqualified. So the server itself resolves the names.
+ * See `QueryRunner.findAmbiguousTable`. The server plans the query twice, with the schemas in their order and reversed.
+ * A name that refers to different tables in the two plans is unqualified. So the server itself resolves the names.
  */
 export function ambiguousTable(
   access: WarehouseAccess,
   query: UserQuery,
-  preferred: number,
+  preferredCount: number,
   signal: AbortSignal,
 ): Promise<AmbiguousTable | undefined> {
   const schemas = query.schemas ?? []
-  const [first, otherSchemas] = [schemas.slice(0, preferred), schemas.slice(preferred)]
+  const [first, otherSchemas] = [schemas.slice(0, preferredCount), schemas.slice(preferredCount)]
   if (otherSchemas.length < 2) return Promise.resolve(undefined)
   return withQueryPlanner(access, query, { seconds: planningTimeoutSeconds, signal }, async (client, plan) => {
     const planned = (order: readonly string[]) =>
       plan(order).then(
         () => namesakesOf(client, otherSchemas),
         (error: unknown) => {
-          // Planning may fail in one order only, because the namesakes have different columns.
+          // Planning may fail in one of the two orders, because tables of the same name have different columns.
           if (isSyntaxOrNameError(error)) return undefined
           throw error
         },
@@ -131,7 +137,7 @@ export function ambiguousTable(
   })
 }
 
-/** Returns the first relation of `some` that `otherRelations` lacks. */
+/** Returns the first relation of `some` that is not in `otherRelations`. */
 const findMissing = (
   some: readonly AmbiguousRelation[],
   otherRelations: readonly AmbiguousRelation[],
@@ -140,6 +146,6 @@ const findMissing = (
 const namesakesOf = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
   (await client.query<AmbiguousRelation>(ambiguousRelationsQuery, [schemas])).rows
 
-/** Returns whether the text contains the unqualified name. */
+/** True if the text contains the name without a schema. */
 const hasBareName = (text: string, name: string): boolean =>
   new RegExp(String.raw`(?<![\w$.]|\."|\w")"?${RegExp.escape(name)}"?(?![\w$"])`, 'iu').test(text)

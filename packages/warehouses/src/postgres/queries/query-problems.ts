@@ -9,14 +9,14 @@ import {
 import { warehouseProblem } from '../problems.ts'
 import { asSentence } from '@sluice/process'
 
-/** The length in characters of the text before the user's query, and the query's time limit. */
+/** The user's query, its time limit, and the length in characters of the SQL before it. */
 export interface QueryContext {
   query: UserQuery
   prefix: number
   seconds: number
 }
 
-/** SQLSTATEs of operations that are not allowed; the syntax of the query is valid. */
+/** SQLSTATEs of queries with a valid syntax that do something forbidden. */
 const forbiddenStates = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01', '28000'])
 
 /** SQLSTATE classes of errors in the query itself, for which the server's message helps the user. */
@@ -39,8 +39,8 @@ const queryFaultClasses = new Set([
 ])
 
 /**
- * Turns an error of a user's query into a problem with the server's message and the position in the user's text; it shows no SQL
- * of the service.
+ * Turns an error of a user's query into a problem with the server's message and the position in the user's text. The
+ * problem shows none of the SQL that Sluice adds.
  */
 export function queryProblem(error: unknown, context: QueryContext): unknown {
   if (!(error instanceof DatabaseError)) return warehouseProblem(error, { qualifiedName: 'the warehouse' })
@@ -80,7 +80,8 @@ export function tooSlow(seconds: number): WarehouseProblem {
 }
 
 /**
- * Returns whether the text is several statements, or not a query: the server only reports a syntax error at the beginning of the text.
+ * True if the text contains several statements, or is not a query. For both, the server reports only a syntax error at
+ * the start of the text.
  */
 function isNotASelect(code: string, text: string): boolean {
   if (code !== '42601') return false
@@ -88,11 +89,14 @@ function isNotASelect(code: string, text: string): boolean {
   return !/^\(*\s*(select|with|values|table)\b/i.test(bare) || /;\s*\S/.test(bare)
 }
 
-/** Returns whether a table is missing. A table alias that is not in the FROM clause has the same code, so the message decides. */
+/** True if a table is missing. An unknown table alias has the same SQLSTATE, so the message is compared too. */
 const isMissingTable = ({ code, message }: DatabaseError): boolean =>
   code === '42P01' && message.startsWith('relation ')
 
-/** Returns the position in the text of the query. The server counts characters, not UTF-16 units. */
+/**
+ * Converts the server's position to line and column in the user's text. The server counts characters, JavaScript UTF-16
+ * code units.
+ */
 function positionOf({ position }: DatabaseError, { query, prefix }: QueryContext): TextPosition | undefined {
   const before = Number(position) - 1 - prefix
   if (!position || before < 0) return undefined
@@ -101,8 +105,8 @@ function positionOf({ position }: DatabaseError, { query, prefix }: QueryContext
 }
 
 /**
- * Returns the server's message and hint with the values of variables removed, because the server quotes the text that it could not
- * read, and that text can be the value of a secured variable.
+ * Returns the server's message and hint without the values of variables. The server quotes text that it could not
+ * parse, and that text can be a secret variable.
  */
 function redactedMessage({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
   let sentences = `${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`

@@ -8,21 +8,24 @@ import { endSession, readWatch, sessionOf } from './statement-watch.ts'
 
 export type QueryClient = ReturnType<typeof readClient>
 
-/** Seconds in which the server should stop the query itself, before its process is ended. */
+/**
+ * Seconds after the time limit in which the server should stop the query itself. After that, its server process is
+ * ended.
+ */
 export const serverGraceSeconds = 3
 
-/** Declares the cursor of a query. The server rejects any text after it that is not one query. */
+/** The SQL before a user's query. It declares a cursor, so the server rejects anything that is not a single query. */
 export const cursorPrefix = 'declare page no scroll cursor for '
 
 interface QuerySessionOptions {
-  /** The time limit of the query, which the caller sets before each statement that may be long. */
+  /** The query's time limit in seconds. Callers set it before each statement that may take long. */
   seconds: number
-  /** The text before the user's query in the statement. */
+  /** The SQL before the user's query in the statement. */
   prefix: string
   signal?: AbortSignal | undefined
 }
 
-/** Opens a session on its own connection, which connects at the first use and closes when the session is disposed. */
+/** Opens a query session on its own connection. It connects at the first use and closes when disposed. */
 export function openQuerySession(
   access: WarehouseAccess,
   userQuery: UserQuery,
@@ -31,7 +34,7 @@ export function openQuerySession(
   const searchPath = (userQuery.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
   const client = readClient(access)
   let hasBegun = false
-  /** The reason why this process cut the connection; the server may still run the query. */
+  /** The reason why this process closed the connection. The server may still be running the query. */
   let why: unknown
 
   async function begin(): Promise<void> {
@@ -43,7 +46,10 @@ export function openQuerySession(
   const allowed = `set local statement_timeout = '${seconds}s'`
 
   return {
-    /** Runs `callback` with a statement that sets the time limit of the next statement. Must not be called concurrently. */
+    /**
+     * Runs `callback` with the connection and with a statement that sets the time limit of the next statement. Do not
+     * call it concurrently.
+     */
     async run<T>(callback: (client: QueryClient, allowed: string) => Promise<T>): Promise<T> {
       signal?.throwIfAborted()
       const stop = (reason: unknown) => {
@@ -52,7 +58,7 @@ export function openQuerySession(
       }
       const abort = () => stop(signal!.reason)
       signal?.addEventListener('abort', abort, { once: true })
-      // A user-defined function can catch the server's time-out; it cannot catch this one.
+      // A user-defined function can catch the server's time-out error, but not this timer.
       const deadline = setTimeout(() => stop(tooSlow(seconds)), (seconds + serverGraceSeconds) * 1_000)
       let watch: Disposable | undefined
       try {

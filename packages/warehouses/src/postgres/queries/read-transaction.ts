@@ -3,10 +3,13 @@ import { parseJsonCell } from '../../rows/row-text.ts'
 import type { RowCell, WarehouseColumn } from '../../warehouse.ts'
 import { destroySocket } from '../postgres-connections.ts'
 
-/** Returns every value as the text that PostgreSQL sends; `toCell` converts numbers. */
+/** A type parser that returns every value as PostgreSQL's text. `toCell` later converts numbers. */
 const asText: CustomTypesConfig = { getTypeParser: () => (text: unknown) => text } as CustomTypesConfig
 
-/** Begins a read-only transaction of role `read`, with short waits and fixed text formats. */
+/**
+ * Returns the statement that begins a read-only transaction of role `read`, with short time-outs and fixed text
+ * formats.
+ */
 export function beginReading({ searchPath, idle }: { searchPath: string; idle: number }): string {
   return `begin isolation level repeatable read read only;
     set local lock_timeout = '5s'; set local idle_in_transaction_session_timeout = '${idle}s';
@@ -15,7 +18,10 @@ export function beginReading({ searchPath, idle }: { searchPath: string; idle: n
     set local max_parallel_workers_per_gather = 0`
 }
 
-/** Ends the session properly if the connection is alive; otherwise the server logs an unexpected end for every page. */
+/**
+ * Closes the connection with a protocol message. If only the socket were closed, the server would log an unexpected end
+ * for every page.
+ */
 export async function endReadSession(client: Client): Promise<void> {
   const timer = setTimeout(() => destroySocket(client), 1_000)
   await client
@@ -26,14 +32,16 @@ export async function endReadSession(client: Client): Promise<void> {
   destroySocket(client)
 }
 
-/** Runs a statement with the extended protocol, which accepts only one, and returns its rows. */
+/**
+ * Runs one statement and returns its rows. Uses the extended protocol, which rejects several statements in one text.
+ */
 export async function executeOne(
   client: Client,
   text: string,
   values: readonly (string | null)[] = [],
   texts: ReadonlySet<number> = new Set(),
 ): Promise<Record<string, unknown>[]> {
-  // The library sends an array of type ids to the server, and uses the same object to parse the results.
+  // node-postgres sends an array of type OIDs to the server, and uses the same object to parse the results.
   const wanted = Object.assign(
     values.map((value, index) => (texts.has(index) ? unspecified : parameterOid(value))),
     { getTypeParser: types.getTypeParser.bind(types) },
@@ -45,8 +53,8 @@ export async function executeOne(
 const [unspecified, integer, bigint, numeric] = [0, 23, 20, 1700]
 
 /**
- * Returns the parameter type of a value. A number keeps its numeric type, so `column > 500` compares numbers and never texts. The
- * query decides the type of every other value, including numbers with leading zeros.
+ * Returns the type OID of a parameter value. A number gets a numeric type, so that `column > 500` compares numbers,
+ * never texts. For other values, including numbers with leading zeros, the server infers the type from the query.
  */
 function parameterOid(value: string | null): number {
   if (value === null || !/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return unspecified
@@ -59,17 +67,17 @@ function parameterOid(value: string | null): number {
 export interface FetchedRows {
   fields: FieldDef[]
   rows: (string | null)[][]
-  /** True if the byte limit ended the page; the connection was cut then. */
+  /** True if the byte limit ended the page. The connection has then been closed. */
   truncated: boolean
 }
 
-/** The number of rows of the first FETCH: the usual number of rows of a page. */
+/** The number of rows of the first FETCH: the usual page size. */
 const firstBatch = 100
 
 /**
- * Fetches `count` rows of the cursor `page` in batches. Counts the bytes at the socket, so that even a huge row cannot fill the
- * memory of this process. The server stores all rows of a FETCH before it sends the first one. To limit its memory too, each
- * batch has about as many rows as still fit into `maximumBytes`. The statement `before` runs before each batch.
+ * Fetches `count` rows of the cursor `page` in batches, and runs the statement `before` before each batch. Counts bytes
+ * at the socket, so that even a huge row cannot fill this process's memory. The server buffers all rows of a FETCH
+ * before it sends the first, so each batch requests only about as many rows as still fit into `maximumBytes`.
  */
 export async function fetchRows(
   client: Client,
@@ -132,6 +140,6 @@ function toCell(text: string | null, { dataType }: WarehouseColumn): RowCell {
   if (dataType === 'JSONB') return parseJsonCell(text)
   if (!numericDataTypes.has(dataType)) return text
   const number = Number(text)
-  // JSON cannot represent NaN and Infinity, so they are returned as text.
+  // JSON cannot represent NaN and Infinity, so they become text.
   return Number.isFinite(number) ? number : text
 }

@@ -2,7 +2,10 @@ import type { FieldDef } from 'pg'
 import type { WarehouseColumn } from '../../warehouse.ts'
 import { describeType, type SqlType } from '../types.ts'
 
-/** Types of `pg_type` that map to a DataType; their OIDs are the same on every server. All other types are text. */
+/**
+ * PostgreSQL types that map to a DataType, by OID. These OIDs are the same on every server. All other types become
+ * text.
+ */
 const dataTypeByOid: Record<number, SqlType> = {
   16: 'boolean',
   20: 'bigint',
@@ -17,7 +20,9 @@ const dataTypeByOid: Record<number, SqlType> = {
   3802: 'jsonb',
 }
 
-/** Returns the columns of a result, in its order. A repeated name gets a number as suffix; the label keeps the original name. */
+/**
+ * Returns the result columns in their order. A repeated name gets a numeric suffix; its label keeps the original name.
+ */
 export function resultColumns(fields: readonly FieldDef[]): WarehouseColumn[] {
   const usedNames = new Set(fields.map(({ name }) => name))
   const seen = new Set<string>()
@@ -30,7 +35,9 @@ export function resultColumns(fields: readonly FieldDef[]): WarehouseColumn[] {
   })
 }
 
-/** Returns the type as `format_type` prints it. The modifier counts from 4 and is -1 if the type has none. */
+/**
+ * Returns the type as `format_type` prints it. The type modifier is stored plus 4, and is -1 for a type without one.
+ */
 function resultTypeOf({ dataTypeID, dataTypeModifier }: FieldDef): SqlType {
   const modifier = dataTypeModifier - 4
   if (dataTypeID === 1042) return modifier > 0 ? `character(${modifier})` : 'text'

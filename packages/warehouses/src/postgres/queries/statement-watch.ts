@@ -5,32 +5,39 @@ import { type WarehouseAccess, readClient, readPoolConfig, withClient } from '..
 import { freeBytes, warehouseFull } from '../server/database-size-limit.ts'
 import { endReadSession } from './read-transaction.ts'
 
-/** The maximum locks of a user's statement. A full lock table would stop all databases of the server. */
+/**
+ * The maximum number of locks for a user's statement. A full lock table would make statements in all databases of the
+ * server fail.
+ */
 const maxLocks = 2_000
 
 /** Milliseconds between two checks of the locks. */
 const checkIntervalMs = 250
-/** The number of checks of the locks for each check of the database size, which takes longer. */
+/** The number of lock checks per check of the database size, which takes longer. */
 const checksPerSizeCheck = 12
 
 export interface WatchLimits {
-  /** The maximum size of the client's database in bytes. Default: no limit. */
+  /** The maximum size of the organisation's database in bytes. Default: no limit. */
   databaseBytes?: number | undefined
-  /** Frees disk space until the database has at most this many bytes. */
+  /** Frees disk space until the database has at most `maxBytes` bytes. */
   makeRoom?(maxBytes: number): Promise<number>
 }
 
 interface WatchedSession {
-  /** Called once, when the statement exceeds its limits. */
+  /** Called once if the statement exceeds its limits. */
   stop(reason: WarehouseProblem): void
   writes: boolean
-  /** Bytes of the tables that its load replaces. The database may exceed its limit by these bytes. */
+  /**
+   * The size in bytes of the tables that the statement's load will replace. The database may temporarily exceed its
+   * limit by this size.
+   */
   replaced?: number
 }
 
 /**
- * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. Uses a separate connection. The
- * connection is opened when a statement takes longer than one check interval, before statements can fill the server.
+ * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. Uses a separate
+ * connection. It opens when a statement takes longer than one check interval, before such statements can exhaust the
+ * server.
  */
 export class StatementWatch {
   readonly #pool: Pool
@@ -43,7 +50,7 @@ export class StatementWatch {
     this.#limits = limits
   }
 
-  /** Watches the session with the server process id `session` until the returned object is disposed of. */
+  /** Watches a session until the returned object is disposed. `session` is the id of its server process. */
   watch(session: number, watched: WatchedSession): Disposable {
     this.#watched.set(session, watched)
     if (!this.#isChecking) void this.#checkRepeatedly()
@@ -67,7 +74,7 @@ export class StatementWatch {
         if (checks % checksPerSizeCheck === 0) await this.#assertRoom(client)
       }
     } catch {
-      // The server is unreachable or full. The code below watches the remaining statements again.
+      // The server is unreachable or full. The code below resumes watching the remaining statements.
       failed = true
     } finally {
       client?.release(failed)
@@ -109,12 +116,12 @@ export function limitStatements(pool: Pool, limits: WatchLimits): void {
   watchesByPool.set(pool, new StatementWatch(pool, limits))
 }
 
-/** Returns the watch over sessions of role `load`, which uses a connection of that role. */
+/** Returns the watch over sessions of role `load`. It uses a connection of that role. */
 export function loadWatch(pool: Pool): StatementWatch {
   return watchOf(pool, () => pool)
 }
 
-/** Returns the watch over sessions of role `read`, which uses its own connection. */
+/** Returns the watch over sessions of role `read`. It uses its own connection of that role. */
 export function readWatch(access: WarehouseAccess): StatementWatch {
   return watchOf(access, () => {
     const pool = new Pool({ ...readPoolConfig(access), max: 1, idleTimeoutMillis: 1_000, allowExitOnIdle: true })
@@ -124,7 +131,7 @@ export function readWatch(access: WarehouseAccess): StatementWatch {
   })
 }
 
-/** Closes the connection that watches readers, if there is one. */
+/** Closes the connection that watches sessions of role `read`, if one is open. */
 export async function endReadWatch(access: WarehouseAccess): Promise<void> {
   watchesByPool.delete(access)
   await readPools.get(access)?.end()
@@ -145,14 +152,15 @@ const tooManyLocks = (locks: number) =>
     `The statement was stopped because it held ${locks.toLocaleString('en')} locks of ${maxLocks.toLocaleString('en')} allowed, one per table, index or sequence. Split it into several statements.`,
   )
 
-/** Returns the id of the server process of this connection. */
+/** Returns the id of the server process that serves this connection. */
 export function sessionOf(client: Client): number | undefined {
   return (client as unknown as { processID: number | null }).processID ?? undefined
 }
 
 /**
- * Ends a session after its connection was cut, from another connection of the same role, and waits up to two seconds. The server usually
- * notices the cut within a second, but users' SQL can disable that check. Never throws.
+ * Ends a session from another connection of the same role after its own connection was closed, and waits up to two
+ * seconds. The server usually notices the closed connection within a second, but users' SQL can disable that check.
+ * Never throws.
  */
 export async function endSession(access: WarehouseAccess, session: number | undefined): Promise<void> {
   if (session === undefined) return
@@ -164,29 +172,32 @@ export async function endSession(access: WarehouseAccess, session: number | unde
       [session],
     )
   } catch {
-    // A server that rejects new connections ends the lost session's work itself.
+    // If the server rejects new connections, it is shutting down and ends the session itself.
   } finally {
     await endReadSession(client)
   }
 }
 
-/** Seconds between the time limit of a statement and the end of its server process. Within them, the server usually stops the statement itself. */
+/**
+ * Seconds between the time limit of a statement and the end of its server process. Within this time, the server usually
+ * stops the statement itself.
+ */
 const graceSeconds = 3
 
 interface StatementLimits {
   seconds: number
   signal: AbortSignal
-  /** The name of the statement as part of a sentence. */
+  /** The statement's name as the subject of an error message. */
   subject: string
-  /** Bytes of the tables that the load of the statement replaces. */
+  /** The size in bytes of the tables that the statement's load will replace. */
   replaced?: number
 }
 
 /**
- * Runs one statement that may call user-defined functions, on a connection that is closed afterwards. Such a function can catch
- * the server's time-out, and can hide the client's disconnect from the server. So another connection of the same role ends the
- * process: some seconds after the time limit, when `signal` aborts, or when it holds too many locks or fills the client's
- * warehouse. Throws QUERY_TIMEOUT, TOO_MANY_LOCKS and WAREHOUSE_FULL.
+ * Runs one statement that may call user-defined functions, on a connection that is closed afterwards. Such a function
+ * can catch the server's time-out and hide a closed connection from the server. So another connection of the same role
+ * ends the server process: some seconds after the time limit, when `signal` aborts, or when the statement holds too
+ * many locks or fills the organisation's warehouse. Throws QUERY_TIMEOUT, TOO_MANY_LOCKS and WAREHOUSE_FULL.
  */
 export async function runStoppable<T>(
   otherConnections: Pool,
@@ -227,7 +238,10 @@ export async function runStoppable<T>(
   }
 }
 
-/** Ends a server process of the same role and waits up to two seconds. Never throws: if the server is gone, the process is too. */
+/**
+ * Ends a server process of the same role and waits up to two seconds. Never throws: if the server is unreachable, its
+ * process is gone too.
+ */
 async function terminateSession(pool: Pool, session: number): Promise<void> {
   await withClient(pool, undefined, (client) =>
     client.query(

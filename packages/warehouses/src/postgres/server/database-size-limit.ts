@@ -2,22 +2,25 @@ import type { ClientBase, Pool } from 'pg'
 import { type TupleChunk, WarehouseProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
 
-/** The limit of a client's database, and the means to stay within it. */
+/** The size limit of an organisation's database, and a function to free space. */
 export interface DatabaseLimit {
   /** The maximum size of the database in bytes. */
   bytes: number
-  /** Bytes of the tables that the load replaces. Until the load is published, the database may exceed its limit by these bytes. */
+  /**
+   * The size in bytes of the tables that the load replaces. Until the load is published, the database may exceed its
+   * limit by this size.
+   */
   replaced: number
-  /** Bytes that must stay free, because the load writes this many without another check. */
+  /** The number of bytes that must be free, because the load will write them without another check. */
   needed: number
-  /** Drops kept tables of earlier publications until the database has at most `mostBytes`. */
+  /** Drops kept tables of earlier publications until the database has at most `mostBytes` bytes. */
   makeRoom(mostBytes: number): Promise<number>
 }
 
-/** Bytes of tuples between two checks of the size of the database. */
+/** The number of loaded bytes between two checks of the database size: the minimum and the maximum. */
 const checkIntervalBytes = { least: 4 * 1024 ** 2, most: 256 * 1024 ** 2 }
 
-/** Returns the bytes that the database may still grow by; negative when it is too large. */
+/** Returns the number of bytes that the database may still grow. Negative if the database exceeds its limit. */
 export async function freeBytes(client: ClientBase, limit: number): Promise<number> {
   const { rows } = await client.query<{ free: number }>(
     'select ($1::bigint - pg_database_size(current_database()))::float8 as free',
@@ -27,8 +30,8 @@ export async function freeBytes(client: ClientBase, limit: number): Promise<numb
 }
 
 /**
- * Returns the bytes that a load may still write. Throws WAREHOUSE_FULL. Holds no connection of the pool while `makeRoom` runs, which
- * needs one itself.
+ * Returns the number of bytes that a load may still write. Throws WAREHOUSE_FULL. Releases its pool connection while
+ * `makeRoom` runs, because `makeRoom` needs one.
  */
 export async function assertRoom(
   pool: Pool,
@@ -46,8 +49,8 @@ export async function assertRoom(
 }
 
 /**
- * Yields the chunks, and calls `assertFree` between them, which returns how many bytes may still be written. It calls more often
- * as free space shrinks, because a row may take several times its bytes on disk.
+ * Yields the chunks and calls `assertFree` between them, which returns how many bytes may still be written. The less
+ * space is free, the more often it is called, because a row may take several times its size on disk.
  */
 export async function* checkWhileWriting(
   chunks: AsyncIterable<TupleChunk>,
@@ -65,7 +68,7 @@ export async function* checkWhileWriting(
   }
 }
 
-/** Returns the bytes on disk of those tables that exist. */
+/** Returns the total size on disk, in bytes, of those tables that exist. */
 export async function tableBytes(client: ClientBase, schema: string, tables: readonly string[]): Promise<number> {
   const { rows } = await client.query<{ bytes: number }>(
     `select coalesce(sum(pg_total_relation_size(part.relid)), 0)::float8 as bytes

@@ -26,15 +26,19 @@ export const tableColumns = [
 const tableParameters = ['text', 'text', ...tableColumns.map(({ type }) => type)]
 
 /**
- * The ledger keeps every entry for at least this many days, even if the caller requests fewer: a run may be retried within that time.
+ * The minimum number of days for which the ledger (Sluice's table of loads) keeps every entry, even if the caller
+ * requests fewer. A run may be retried within that time.
  */
 const minimumDays = 3
 
 /**
- * The hidden schema: staging tables, partitions and the ledger. `load` can write to the ledger only through functions that require the key;
- * their digest of the key is stored where `load` cannot read it. Users' SQL for loads also runs as `load`, and must not forge publications.
- * `load` may call the function that prunes expired entries. `read` has no USAGE on the schema, so it can read partitions only through their
- * parent tables. Runs as the owner, inside a transaction. Idempotent.
+ * Creates the hidden schema with staging tables, partitions and the ledger (Sluice's own table of loads). Runs as the
+ * owner within a transaction. Idempotent.
+ *
+ * Users' SQL for loads also runs as role `load`, and must not forge publications. Therefore `load` can write to the
+ * ledger only through functions that require a key; a digest of the key is stored where `load` cannot read it. `load`
+ * may call the function that deletes expired entries. `read` has no USAGE on the schema, so it reads partitions only
+ * through their parent tables.
  */
 export async function createLedger(client: Client, load: string, key: string): Promise<void> {
   await client.query(`

@@ -1,27 +1,35 @@
 import { Client, escapeIdentifier } from 'pg'
 
-/** The template for client databases: a copy of PostgreSQL's template0 with fewer rights. It may not exist. */
+/**
+ * The template of the organisations' databases: a copy of PostgreSQL's template0 with fewer rights. Absent on servers
+ * that `prepareWarehouseServer` has not prepared.
+ */
 export const templateDatabase = 'sluice_client_template'
 
 /** Members of this role may use the server's reserved connections. */
 export const reservedConnectionsRole = 'pg_use_reserved_connections'
 
-/** Functions that clients must not call: they can exhaust the server's lock table or write in a READ ONLY transaction. */
+/**
+ * Functions that organisations must not call, because they can exhaust the server's lock table or write in a READ ONLY
+ * transaction.
+ */
 const dangerousFunctions = `proname like 'lo\\_%' or proname in ('loread', 'lowrite', 'pg_notify')
   or proname like 'pg\\_advisory\\_%' or proname like 'pg\\_try\\_advisory\\_%'`
 
 /**
- * Sets the part of the isolation that only a superuser can set, once per server; idempotent. Functions in pg_catalog belong to the
- * superuser, so the owner of a client database cannot revoke rights to them, and `temp_file_limit` is a superuser's setting unless
- * granted. `admin` is the role that `provisionWarehouse` runs as. Provisioning also works without this call, but then these
- * protections are missing, and reserved connections are not available to the clients' roles. `close` names databases that client roles
- * must not connect to, such as the services' own ones.
+ * Applies the protections that only a superuser can set, once per server. Idempotent. Functions in pg_catalog belong to
+ * the superuser, so the owner of an organisation's database cannot revoke rights to them; and only a superuser sets
+ * `temp_file_limit` unless granted. Provisioning works without this call, but then these protections are missing and
+ * the organisations' roles cannot use reserved connections.
+ *
+ * `admin` is the role for `provisionWarehouse`. `close` names databases to which the organisations' roles must not
+ * connect, such as those of Sluice's services.
  */
 export async function prepareWarehouseServer(
   superuserUrl: string,
   options: { admin: string; close?: readonly string[] },
 ): Promise<void> {
-  // A lock wait longer than a copy of the template takes, because another process may be copying it.
+  // The lock time-out is longer than a copy of the template takes, because another process may be copying it.
   const client = adminClient(superuserUrl, { lock_timeout: 30_000 })
   try {
     await client.connect()
@@ -40,8 +48,8 @@ export async function prepareWarehouseServer(
 }
 
 /**
- * Lets the administrator and the clients' roles use the connections that `reserved_connections` sets aside, which readers cannot take. The
- * administrator grants it to the roles of later clients.
+ * Lets the administrator and the organisations' roles use the connections that `reserved_connections` sets aside, so
+ * that readers cannot take all connections. The administrator grants this right to the roles of later organisations.
  */
 async function grantReservedConnections(client: Client, admin: string): Promise<void> {
   await client.query(`grant ${reservedConnectionsRole} to ${escapeIdentifier(admin)} with admin option, inherit true`)
@@ -53,7 +61,7 @@ async function grantReservedConnections(client: Client, admin: string): Promise<
   for (const { rolname } of rows) await client.query(`grant ${reservedConnectionsRole} to ${rolname}`)
 }
 
-/** Lets the administrator reload the rules of pg_hba.conf in the database of its own name, where it connects. */
+/** Lets the administrator reload the rules of pg_hba.conf from the database with its own name, to which it connects. */
 async function grantReload(client: Client, superuserUrl: string, admin: string): Promise<void> {
   const { rowCount } = await client.query('select from pg_database where datname = $1', [admin])
   if (!rowCount) return
@@ -68,7 +76,10 @@ async function grantReload(client: Client, superuserUrl: string, admin: string):
   }
 }
 
-/** Creates the template database. The last step marks it as a template, so an incomplete database is created again after a crash. */
+/**
+ * Creates the template database. Only the last step marks it as a template, so a database that a crash left incomplete
+ * is created again.
+ */
 async function createTemplate(client: Client, superuserUrl: string): Promise<void> {
   await client.query(`drop database if exists ${templateDatabase}`)
   await client.query(`create database ${templateDatabase} template template0 encoding 'UTF8'`)
@@ -90,7 +101,7 @@ async function createTemplate(client: Client, superuserUrl: string): Promise<voi
   await client.query(`alter database ${templateDatabase} with is_template true allow_connections false`)
 }
 
-/** Time-outs in milliseconds. This process measures the last one, for a server that stops responding. */
+/** Time-outs in milliseconds. This process enforces the last one, in case the server stops responding. */
 const adminTimeouts = {
   connectionTimeoutMillis: 5_000,
   lock_timeout: 10_000,
@@ -98,7 +109,7 @@ const adminTimeouts = {
   query_timeout: 32_000,
 }
 
-/** Returns the settings of an administrator's connections, on which every wait is limited. */
+/** Returns the connection settings of an administrator, with a time-out for every wait. */
 export const adminSettings = (connectionString: string, changed: Partial<typeof adminTimeouts> = {}) => ({
   connectionString,
   application_name: 'sluice provisioning',
@@ -107,15 +118,15 @@ export const adminSettings = (connectionString: string, changed: Partial<typeof 
   ...changed,
 })
 
-/** Returns a connection for preparing servers and warehouses. End it with `endAdmin`. */
+/** Creates an administrator's connection for preparing servers and warehouses. Close it with `endAdmin`. */
 export function adminClient(connectionString: string, changed: Partial<typeof adminTimeouts> = {}): Client {
   const client = new Client(adminSettings(connectionString, changed))
-  // A connection that breaks between two statements would end the process if nothing listened for errors.
+  // A connection that breaks between two statements would end this process if it had no error listener.
   client.on('error', () => {})
   return client
 }
 
-/** Closes an administrator's connection. Never throws, and does not wait for an unresponsive server. */
+/** Closes an administrator's connection. Never throws, and does not wait for a server that does not respond. */
 export async function endAdmin(client: Client): Promise<void> {
   const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection
   const timer = setTimeout(() => stream.destroy(), 1_000)

@@ -8,10 +8,16 @@ import { type RoleSettings, loadSettings, readSettings } from './role-settings.t
 import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 
-/** Connections of role `load`: two each for at most 64 loads of all workers, and some for short statements of many processes. */
+/**
+ * The connection limit of role `load`: two connections for each of at most 64 concurrent loads, plus connections for
+ * short statements of many processes.
+ */
 const mostLoadConnections = 220
 
-/** `key` is the client's short, lower-case name in the warehouse; it never changes. Passwords are printable ASCII. */
+/**
+ * `key` is the organisation's short name in the warehouse, in lower case; it never changes. Passwords are printable
+ * ASCII.
+ */
 export interface WarehouseClient {
   key: string
   loadPassword: string
@@ -19,13 +25,14 @@ export interface WarehouseClient {
 }
 
 /**
- * Creates or repairs a client's warehouse: database `c_<key>` with its hidden schema `sluice`, role `c_<key>_owner` (owns the
- * database and the ledger, cannot log in), `c_<key>_load` (creates and fills schemas and tables) and `c_<key>_read` (reads
- * published data). Idempotent; concurrent callers wait for each other; sets the passwords each time.
+ * Creates or repairs an organisation's warehouse: the database `c_<key>` with its hidden schema `sluice`, and three
+ * roles. `c_<key>_owner` owns the database and the ledger (Sluice's table of loads) and cannot log in. `c_<key>_load`
+ * creates and fills schemas and tables. `c_<key>_read` reads published data. Idempotent; concurrent callers wait for
+ * each other. Sets the passwords each time.
  *
- * `adminUrl`'s role needs only CREATEDB and CREATEROLE. PostgreSQL 16 gives it ADMIN on the roles it creates; on the owner it
- * also takes SET (to create a database owned by it), never INHERIT, and it takes neither on load and read.
- * `prepareWarehouseServer` adds the part that only a superuser can.
+ * `adminUrl`'s role needs only CREATEDB and CREATEROLE. PostgreSQL 16 gives it ADMIN on the roles that it creates. On
+ * the owner it also takes SET, to create a database that the owner owns. It never takes INHERIT, and neither on load
+ * and read. `prepareWarehouseServer` adds the protections that only a superuser can set.
  */
 export async function provisionWarehouse(adminUrl: string, client: WarehouseClient): Promise<WarehouseAccess> {
   const access = warehouseAccess(adminUrl, client)
@@ -60,23 +67,23 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
 }
 
 /**
- * Removes the warehouse that `provisionWarehouse` created for this key: ends its connections, then drops the database
- * and the roles. Missing objects are not an error. These roles have no rights or objects elsewhere.
+ * Removes the warehouse that `provisionWarehouse` created for this key: closes its connections and drops the database
+ * and the roles. Missing objects are not an error. These roles have no rights or objects in other databases.
  */
 export async function removeWarehouse(adminUrl: string, key: string): Promise<void> {
   const names = namesOf(key)
-  // The server removes the files of a large database before it responds.
+  // The time-out is long, because the server deletes the files of a large database before it responds.
   const admin = adminClient(adminUrl, { statement_timeout: 600_000, query_timeout: 602_000 })
   try {
     await admin.connect()
     await admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${key}`])
-    // The roles of readers and of their schemas have the same prefix.
+    // The roles for readers and for schemas have the same prefix.
     const { rows } = await admin.query<{ rolname: string }>(
       'select rolname from pg_roles where starts_with(rolname, $1)',
       [`${names.database}_`],
     )
     const roles = rows.map(({ rolname }) => rolname)
-    // Ending the sessions of a role requires membership in it. Dropping the roles at the end also removes the memberships.
+    // Ending a role's sessions requires membership in the role. Dropping the roles below also removes the memberships.
     if (roles.length > 0) await admin.query(`grant ${roles.join(', ')} to current_user with inherit true, set true`)
     if (roles.includes(names.owner)) await admin.query(`drop database if exists ${names.database} with (force)`)
     if (roles.length > 0) await admin.query(`drop role if exists ${roles.join(', ')}`)
@@ -87,7 +94,10 @@ export async function removeWarehouse(adminUrl: string, key: string): Promise<vo
   }
 }
 
-/** Returns the access data of a client's warehouse without connecting to it. The warehouse need not exist. */
+/**
+ * Returns the address and credentials of an organisation's warehouse without connecting to it. The warehouse need not
+ * exist.
+ */
 export function warehouseAccess(adminUrl: string, client: WarehouseClient): WarehouseAccess {
   if (!/^[a-z0-9]{1,40}$/.test(client.key))
     throw new WarehouseProblem('INVALID_NAME', 'A client’s key is 1 to 40 lower-case letters and digits.')
@@ -105,7 +115,7 @@ export function warehouseAccess(adminUrl: string, client: WarehouseClient): Ware
 
 type WarehouseNames = ReturnType<typeof namesOf>
 
-/** Letters, digits and underscores only: safe in SQL text without quotes. */
+/** Returns names that contain only letters, digits and underscores, so they are safe in SQL without quotes. */
 export function namesOf(key: string) {
   return { database: `c_${key}`, owner: `c_${key}_owner`, load: `c_${key}_load`, read: `c_${key}_read` }
 }
@@ -115,7 +125,10 @@ export async function ensureRole(admin: Client, role: string, attributes: string
   await admin.query(`${rowCount ? 'alter' : 'create'} role ${role} with ${attributes}`)
 }
 
-/** Replaces the role's own settings. Skips settings that the server does not have or that the administrator may not change. */
+/**
+ * Replaces the settings of a role. Skips settings that the server does not know or that the administrator may not
+ * change.
+ */
 export async function applySettings(
   admin: Client,
   role: string,
@@ -131,7 +144,10 @@ export async function applySettings(
   }
 }
 
-/** Only possible on a server that `prepareWarehouseServer` prepared. */
+/**
+ * Lets the organisation's roles use reserved connections. Does nothing on a server that `prepareWarehouseServer` has
+ * not prepared.
+ */
 async function grantReservedConnections(admin: Client, { load, read }: WarehouseNames): Promise<void> {
   const { rows } = await admin.query<{ may: boolean }>(`select pg_has_role($1, 'usage with admin option') as may`, [
     reservedConnectionsRole,
@@ -139,7 +155,7 @@ async function grantReservedConnections(admin: Client, { load, read }: Warehouse
   if (rows[0]!.may) await admin.query(`grant ${reservedConnectionsRole} to ${load}, ${read}`)
 }
 
-/** Creates the database with connections disabled, so that no session can start before the REVOKE. */
+/** Creates the database with connections disabled, so that no session starts before rights are revoked. */
 async function ensureDatabase(admin: Client, { database, owner, load, read }: WarehouseNames): Promise<void> {
   const { rows } = await admin.query('select pg_get_userbyid(datdba) as owner from pg_database where datname = $1', [
     database,
@@ -195,8 +211,9 @@ function databaseNotOwned(database: string): string {
 const scramIterations = 4096
 
 /**
- * Returns the verifier that PostgreSQL stores for a password (RFC 5803, RFC 7677). It is sent instead of the password, so that no server
- * log, statement statistic or network trace contains the password. Supports printable ASCII only, which SASLprep does not change.
+ * Returns the SCRAM verifier that PostgreSQL stores for a password (RFC 5803, RFC 7677). Statements contain the
+ * verifier, so no server log, statement statistics or network trace reveals the password. Supports only printable
+ * ASCII, which SASLprep does not change.
  */
 export async function scramVerifier(password: string): Promise<string> {
   if (!/^[\x21-\x7e]{8,128}$/.test(password))

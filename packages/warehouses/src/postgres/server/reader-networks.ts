@@ -5,12 +5,12 @@ import type { Client } from 'pg'
 import { keyOfReader, type ReaderNetworks, readerLoginPattern } from '../../reader-server.ts'
 
 /**
- * Returns why a text is not a CIDR block; undefined if it is one. Bits behind the prefix must be zero, so that `10.1.2.3/8`, a common
- * mistake for `10.1.2.3/32`, does not allow a large network.
+ * Validates a CIDR block. Returns an error message, or undefined if the block is valid. Bits after the prefix must be
+ * zero. Otherwise `10.1.2.3/8`, a common mistake for `10.1.2.3/32`, would allow a large network.
  */
 export function networkProblem(network: string): string | undefined {
   const [address = '', length = '', ...more] = network.split('/')
-  // A zone (fe80::1%eth0) names an interface of one machine, and PostgreSQL does not accept it in a block.
+  // A zone (fe80::1%eth0) names a network interface of one machine. PostgreSQL does not accept zones in a CIDR block.
   const family = address.includes('%') ? 0 : isIP(address)
   if (family === 0) return `"${network}" has no valid address. Write it like 192.0.2.0/24 or 2001:db8::/32.`
   const bits = family === 4 ? 32 : 128
@@ -28,7 +28,7 @@ const parseIpv4 = (address: string): bigint =>
   address.split('.').reduce((value, part) => (value << 8n) | BigInt(Number(part)), 0n)
 
 function parseIpv6(address: string): bigint {
-  // URL writes the last 32 bits in hexadecimal if they are given as an IPv4 address.
+  // URL writes the last 32 bits in hexadecimal, even if they were given in IPv4 notation.
   const plain = new URL(`http://[${address}]`).hostname.slice(1, -1)
   const [head = '', tail] = plain.split('::')
   const groups = (text: string | undefined) => (text ? text.split(':') : [])
@@ -38,14 +38,15 @@ function parseIpv6(address: string): bigint {
 }
 
 /**
- * Writes the rules for readers into the file that pg_hba.conf includes before its own rules. If they changed, reloads the
- * configuration of the server: `prepareWarehouseServer` grants this right. Ends sessions that the rules would reject.
+ * Writes the connection rules for readers to a file that pg_hba.conf includes before its own rules. If the rules
+ * changed, reloads the server's configuration (`prepareWarehouseServer` grants this right) and ends sessions that the
+ * new rules would reject.
  */
 export async function writeNetworks(admin: Client, file: string, all: readonly ReaderNetworks[]): Promise<void> {
   const restricted = all.filter(({ networks }) => networks.length > 0).map(withoutInvalid)
   const rules = formatRules(restricted)
   if ((await readFile(file, 'utf8').catch(() => '')) !== rules) {
-    // A rename, so that the server never reads half a file.
+    // Writes to a temporary file and renames it, so that the server never reads half a file.
     const draft = `${file}.${randomBytes(6).toString('hex')}`
     await writeFile(draft, rules, { mode: 0o644 })
     await rename(draft, file)
@@ -61,15 +62,15 @@ export async function writeNetworks(admin: Client, file: string, all: readonly R
 }
 
 /**
- * Removes networks that PostgreSQL would not accept, which a check of an earlier version may have let through. A line with one would
- * keep the server from reading any rule. A reader that has no other network then cannot connect.
+ * Removes networks that PostgreSQL would reject; older versions of Sluice may have accepted them. One invalid line
+ * would prevent the server from reading any rule. A reader without a remaining network cannot connect.
  */
 const withoutInvalid = ({ login, networks }: ReaderNetworks): ReaderNetworks => ({
   login,
   networks: networks.filter((network) => networkProblem(network) === undefined),
 })
 
-/** Ends sessions from networks that are not allowed, because pg_hba.conf applies only to new connections. */
+/** Ends sessions from networks that are no longer allowed, because pg_hba.conf applies only to new connections. */
 const endRejectedSessions = `
   select pg_terminate_backend(a.pid) from pg_stat_activity a
   where a.usename = any($1::text[]) and not exists (
@@ -77,8 +78,8 @@ const endRejectedSessions = `
     where allowed.login = a.usename and a.client_addr <<= allowed.network)`
 
 /**
- * Returns rules of pg_hba.conf for the logins of readers, and for no other role. `restricted` are the readers that may connect only from
- * some networks. The server applies the first matching rule. Readers connect with TLS, except from the server's own machine.
+ * Returns pg_hba.conf rules for readers' logins only. `restricted` are the readers that may connect only from certain
+ * networks. The server applies the first matching rule. Readers must use TLS, except from the server's own machine.
  */
 function formatRules(restricted: readonly ReaderNetworks[]): string {
   const anyReader = `"/${readerLoginPattern}"`
@@ -100,7 +101,7 @@ function formatRules(restricted: readonly ReaderNetworks[]): string {
   ].join('\n')
 }
 
-/** Returns a line of pg_hba.conf that accepts passwords. */
+/** Returns one pg_hba.conf line that allows login by password. */
 const hbaLine = (type: string, database: string, user: string, network: string): string =>
   `${type} ${database} ${user} ${network} scram-sha-256`
 

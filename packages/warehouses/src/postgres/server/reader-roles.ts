@@ -20,9 +20,11 @@ import { readerSessions } from './reader-sessions.ts'
 import { readerSettings } from './role-settings.ts'
 
 /**
- * The readers of a PostgreSQL server. A reader is a LOGIN role `c_<key>_r_…` that owns nothing. It is a member of `c_<key>_readers`,
- * which may connect to the client's database, and of one role per schema, `c_<key>_s_…`, which may use the schema and select from
- * its tables. Role `load` grants SELECT as a default privilege of the schema, so tables and views that it creates later have it too.
+ * Manages the readers of a PostgreSQL server: logins for BI tools. A reader is a LOGIN role `c_<key>_r_…` that owns
+ * nothing. It is a member of `c_<key>_readers`, which may connect to the organisation's database, and of one role
+ * `c_<key>_s_…` per schema, which may select from the schema's tables. Role `load` grants SELECT as a default privilege
+ * of the schema, so later tables and views are readable too.
+ *
  * `adminUrl` is the role that provisions warehouses. `hbaInclude` is a file that the server's pg_hba.conf includes.
  */
 export function postgresReaders(
@@ -65,7 +67,7 @@ async function defineReader(
     ]
     if (await roleExists(admin, login)) {
       const hasLost = await revokeMemberships(admin, login, wanted)
-      // A session could set its own password again while it is open.
+      // Login is disabled first, because an open session could otherwise set its old password again.
       if (!active || password !== undefined) await alterLogin(admin, login, 'nologin')
       if (hasLost || !active || password !== undefined) await endSessions(admin, login)
       await alterLogin(admin, login, attributes.join(' '))
@@ -73,7 +75,7 @@ async function defineReader(
       await admin.query(`create role ${login} with ${attributes.join(' ')}`)
       await allowAdministration(admin, login)
     }
-    // Every login of the server can read these settings, so they are the same for all readers.
+    // Every login of the server can read these settings, so they are the same for all readers and reveal nothing.
     await applySettings(admin, login, readerSettings, database)
     if (!active) return
     for (const role of wanted) await ensureRole(admin, role, 'nologin')
@@ -88,16 +90,22 @@ async function defineReader(
 const roleExists = async (admin: Client, role: string): Promise<boolean> =>
   Boolean((await admin.query('select from pg_roles where rolname = $1', [role])).rowCount)
 
-/** Membership is required to end the sessions of a role. The administrator can grant it to itself at any time. */
+/**
+ * Makes the administrator a member of the reader's role, which is required to end the role's sessions. The
+ * administrator can do so at any time.
+ */
 const allowAdministration = (admin: Client, login: string): Promise<unknown> =>
   admin.query(`grant ${login} to current_user with inherit true, set false`)
 
-/** SQLSTATEs of a lock that was not granted in time, and of a tuple that was updated at the same time. */
+/**
+ * SQLSTATEs of a lock that was not granted in time, and of a catalogue row that another session updated at the same
+ * time.
+ */
 const contentionCodes = new Set(['55P03', 'XX000'])
 
 /**
- * Changes the attributes of a login. Every session can change its own role, and so lock it; such sessions are ended, and the change is
- * tried again.
+ * Changes the attributes of a login. A session can change its own role and so keep it locked. Such sessions are ended,
+ * and the change is tried again.
  */
 async function alterLogin(admin: Client, login: string, attributes: string): Promise<void> {
   await admin.query(`set lock_timeout = '1s'`)
@@ -113,15 +121,19 @@ async function alterLogin(admin: Client, login: string, attributes: string): Pro
 }
 
 /**
- * Returns the role that reads a schema. Role names have at most 63 bytes and every login of the server can read them, so it contains a
- * digest of the schema's name, with a key: without one, readers of other clients could compare it with the digests of likely names.
+ * Returns the role that may read a schema. Every login of the server can list role names, which have at most 63 bytes.
+ * So the name contains a keyed digest of the schema's name. Without a key, readers of other organisations could compare
+ * it with digests of likely schema names.
  */
 export function schemaRole({ key, loadPassword }: WarehouseCredentials, schema: string): string {
   const digest = createHmac('sha256', loadPassword).update(`schema role ${schema}`).digest('hex')
   return `c_${key}_s_${digest.slice(0, 16)}`
 }
 
-/** Renames roles of schemas from an earlier version, in which the digest had no key. They keep their members and grants. */
+/**
+ * Renames the schema roles of an earlier version, in which the digest had no key. The roles keep their members and
+ * grants.
+ */
 async function renameSchemaRoles(
   admin: Client,
   client: WarehouseCredentials,
@@ -135,8 +147,9 @@ async function renameSchemaRoles(
 }
 
 /**
- * Gives every active reader of the client the same number of connections, which it returns. `login` becomes active or inactive after
- * that. The server has no limit for several logins together, so only this keeps one client's readers from taking all its connections.
+ * Divides the connections evenly among the organisation's active readers and returns the number for each. `login` is
+ * about to become active or inactive (`isActive`). PostgreSQL has no connection limit for a group of logins, so this is
+ * the only way to limit all readers of one organisation.
  */
 async function divideConnections(admin: Client, login: string, isActive: boolean): Promise<number> {
   const { rows } = await admin.query<{ name: string; limit: number }>(
@@ -149,7 +162,10 @@ async function divideConnections(admin: Client, login: string, isActive: boolean
   return connections
 }
 
-/** Revokes all memberships of the login but the wanted ones, which its sessions cannot prevent. Returns whether it had others. */
+/**
+ * Revokes all memberships of the login except the wanted ones. Open sessions of the login cannot prevent this. Returns
+ * true if it had others.
+ */
 async function revokeMemberships(admin: Client, login: string, wanted: readonly string[]): Promise<boolean> {
   await allowAdministration(admin, login)
   const { rows } = await admin.query<{ name: string }>(
@@ -163,7 +179,10 @@ async function revokeMemberships(admin: Client, login: string, wanted: readonly 
   return true
 }
 
-/** Grants the roles of these schemas access to all tables and views, present and future. Role `load` owns them. */
+/**
+ * Grants the roles of these schemas access to all present and future tables and views. Runs as role `load`, which owns
+ * the schemas.
+ */
 async function grantSchemas(adminUrl: string, client: WarehouseCredentials, schemas: readonly string[]): Promise<void> {
   const pool = loadPool(warehouseAccess(adminUrl, client), 1)
   try {
@@ -185,7 +204,7 @@ async function grantSchema(load: ClientBase, schema: string, role: string): Prom
     'commit',
   ]
   if (!(await hasDefaults(load, schema, role))) await retryCollisions(() => load.query(statements.join(';')), load)
-  // Transactions that began to create a table before the commit may not have seen the default privileges.
+  // Transactions that started to create a table before this commit may not have seen the default privileges.
   const creators = await findCreators(load, schema)
   await grantMissing(load, schema, role)
   if (creators.length === 0) return
@@ -204,7 +223,10 @@ async function hasDefaults(load: ClientBase, schema: string, role: string): Prom
   return rowCount !== 0
 }
 
-/** Grants SELECT on relations that were created before the default privileges. Locks tables like a publication, which may alter them. */
+/**
+ * Grants SELECT on relations that are older than the default privileges. Locks tables in the same way as a publication,
+ * which may alter them.
+ */
 async function grantMissing(load: ClientBase, schema: string, role: string): Promise<void> {
   const { rows } = await load.query<{ place: string; lockable: boolean }>(
     `select format('%I.%I', n.nspname, c.relname) as place, c.relkind <> 'm' as lockable
@@ -220,7 +242,7 @@ async function grantMissing(load: ClientBase, schema: string, role: string): Pro
   }
 }
 
-/** Returns the transactions that are creating something in the schema: they hold a lock on it until they end. */
+/** Returns the transactions that are creating objects in the schema. They hold a lock on it until they end. */
 async function findCreators(load: ClientBase, schema: string): Promise<string[]> {
   const { rows } = await load.query<{ transaction: string }>(
     `select distinct l.virtualtransaction as transaction from pg_locks l
@@ -243,10 +265,13 @@ async function waitForEnd(load: ClientBase, schema: string, creators: readonly s
 
 /** SQLSTATE undefined_table: the relation was dropped. */
 const undefinedTable = '42P01'
-/** SQLSTATEs of concurrent changes of the catalogue: tuple concurrently updated, deadlock_detected and unique_violation. */
+/** SQLSTATEs of concurrent catalogue changes: tuple concurrently updated, deadlock_detected and unique_violation. */
 const collisionCodes = new Set(['XX000', '40P01', '23505'])
 
-/** Repeats statements that failed because of a concurrent change. A relation that was dropped in between needs no grant. */
+/**
+ * Repeats statements that fail because of a concurrent change. A relation that was dropped in the meantime needs no
+ * grant.
+ */
 async function retryCollisions(statements: () => Promise<unknown>, load: ClientBase): Promise<void> {
   for (let tries = 1; ; tries += 1)
     try {
@@ -261,8 +286,8 @@ async function retryCollisions(statements: () => Promise<unknown>, load: ClientB
 }
 
 /**
- * Drops the login with what it may have left: a session can write default privileges of its own role, which would keep the role
- * from being dropped.
+ * Drops the login and its remaining objects. A session can set default privileges of its own role, which would
+ * otherwise prevent the drop.
  */
 async function dropReader(adminUrl: string, login: string): Promise<void> {
   const key = keyOfReader(login)
@@ -285,7 +310,7 @@ async function dropReader(adminUrl: string, login: string): Promise<void> {
   })
 }
 
-/** Ends the sessions of a login, and waits up to two seconds for the end of each. */
+/** Ends all sessions of a login and waits up to two seconds for each. */
 const endSessions = (admin: Client, login: string): Promise<unknown> =>
   admin.query('select pg_terminate_backend(pid, 2000) from pg_stat_activity where usename = $1', [login])
 

@@ -8,19 +8,23 @@ import { adminSettings } from './prepare-server.ts'
 
 /** The open sessions of all readers of a server. */
 export interface ReaderSessions {
-  /** Lists the logins of readers with their sessions. */
+  /** Lists the readers' logins with their number of sessions. */
   observe(): Promise<ReaderState[]>
-  /** Lowers the CPU priority of the sessions, and ends those that exceed the limits. Returns the number of ended sessions. */
+  /**
+   * Lowers the CPU priority of readers' sessions and ends those that exceed the limits. Returns the number of ended
+   * sessions.
+   */
   limit(): Promise<number>
 }
 
 /**
- * Watches the sessions on one connection, which stays open as long as it is used once a minute: readers that take all connections of the
- * server cannot keep this process from ending their sessions.
+ * Watches all readers' sessions on one connection. It stays open if it is used at least once a minute. So readers that
+ * occupy all connections of the server cannot prevent this process from ending their sessions.
  */
 export function readerSessions(adminUrl: string, limits: typeof readerLimits): ReaderSessions {
   const pool = new Pool({ ...adminSettings(adminUrl), max: 1, idleTimeoutMillis: 60_000, allowExitOnIdle: true })
-  // A connection that breaks while it is idle is replaced at the next use.
+  // The pool replaces a broken idle connection at the next use. Without a listener, its error event would end this
+  // process.
   pool.on('error', () => {})
   const translated = async <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => {
@@ -48,14 +52,15 @@ async function listReaders(pool: Pool): Promise<ReaderState[]> {
   return rows
 }
 
-/** The sessions of readers that this process can end. `$1` is the pattern of their logins. */
+/** Selects the readers' sessions that this process can end. `$1` is the pattern of their login names. */
 const endableSessions = `
   select a.*, split_part(r.rolname, '_', 2) as client from pg_stat_activity a join pg_roles r on r.oid = a.usesysid
   where r.rolname ~ $1 and a.backend_type = 'client backend' and pg_has_role(r.oid, 'usage')`
 
 /**
- * The time-outs of a session are not enough, because its user can raise them. If there are too many sessions or locks, the clients with
- * the fewest keep theirs: a session is counted after all sessions of other clients that have a lower number within their client.
+ * Selects the sessions that exceed the limits. Session time-outs alone do not suffice, because users can raise them. If
+ * the server has too many sessions or locks in total, the organisations with the most sessions lose theirs first: each
+ * organisation's sessions are numbered, and those with the highest numbers end.
  */
 const sessionsBeyondLimits = `
   with sessions as (
@@ -93,7 +98,10 @@ async function endSessionsBeyondLimits(pool: Pool, limits: typeof readerLimits):
   return rowCount ?? 0
 }
 
-/** Lowers the priority of readers below that of loads, which is low, too. Does nothing if the server is on another machine. */
+/**
+ * Lowers the CPU priority of readers' sessions below the already low priority of loads. Does nothing if the server runs
+ * on another machine.
+ */
 async function lowerPriority(pool: Pool, host: string, { niceness }: typeof readerLimits): Promise<void> {
   if (!isLoopback(host)) return
   const { rows } = await pool.query<{ pid: number }>(`select pid from (${endableSessions}) s`, [readerLoginPattern])
@@ -101,14 +109,15 @@ async function lowerPriority(pool: Pool, host: string, { niceness }: typeof read
 }
 
 /**
- * NOTIFY needs no privilege, also in a read-only transaction, and all databases of the server have one queue. It keeps what was sent since
- * the oldest transaction of a session that listens; when it is full, every commit with NOTIFY fails. The server does not show who listens.
- * So this ends sessions one by one until the queue shrinks: those with a statement about notifications first, then the
- * oldest transaction.
+ * Frees PostgreSQL's notification queue. NOTIFY needs no privilege, even in a read-only transaction, and all databases
+ * of the server share one queue. When the queue is full, every commit with NOTIFY fails. It keeps all notifications
+ * since the oldest transaction of a listening session, and the server does not show who listens. So this function ends
+ * sessions one by one until the queue shrinks: first those with a notification statement, then by age of the
+ * transaction. Returns the number of ended sessions.
  */
 async function freeNotificationQueue(pool: Pool, limits: typeof readerLimits): Promise<number> {
   for (let ended = 0; ; ended += 1) {
-    // The function also removes what everyone has read.
+    // Calling this function also removes notifications that all listeners have read.
     const { rows } = await pool.query<{ usage: number }>('select pg_notification_queue_usage() as usage')
     if (rows[0]!.usage <= limits.notificationQueueShare) return ended
     const { rowCount } = await pool.query(

@@ -3,7 +3,7 @@ import { WarehouseProblem } from '../../warehouse.ts'
 
 export type RoleSettings = Readonly<Record<string, string>>
 
-/** Keepalive settings: the server notices within two minutes that a worker is gone, and ends its transaction. */
+/** Keepalive settings. The server notices within two minutes that a worker is gone, and ends its transaction. */
 const keepaliveSettings: RoleSettings = {
   client_connection_check_interval: '1s',
   tcp_keepalives_idle: '30',
@@ -11,7 +11,7 @@ const keepaliveSettings: RoleSettings = {
   tcp_keepalives_count: '3',
 }
 
-/** The text format of values must not depend on the server's configuration. */
+/** Fixed text formats of values, so that they do not depend on the server's configuration. */
 const textFormatSettings: RoleSettings = {
   timezone: 'UTC',
   datestyle: 'ISO, YMD',
@@ -19,7 +19,7 @@ const textFormatSettings: RoleSettings = {
   bytea_output: 'hex',
 }
 
-/** Settings that would end the service's sessions or change their meaning. */
+/** Settings that could otherwise end Sluice's sessions or change their meaning. */
 const pinnedSettings: RoleSettings = {
   transaction_timeout: '0',
   idle_session_timeout: '0',
@@ -29,7 +29,7 @@ const pinnedSettings: RoleSettings = {
   standard_conforming_strings: 'on',
 }
 
-/** A COPY may take a day. An idle transaction means that this process hangs. */
+/** Time-outs of role `load`. A COPY may take a day; an idle transaction means that this process hangs. */
 const loadTimeouts: RoleSettings = {
   statement_timeout: '24h',
   lock_timeout: '30s',
@@ -44,8 +44,8 @@ export const loadSettings: RoleSettings = {
 }
 
 /**
- * Users' SQL runs as `load`, and a role may change its own session defaults (ALTER ROLE … SET). So connections set the values
- * that loads rely on explicitly, which takes precedence.
+ * Settings for each connection of role `load`. Users' SQL also runs as `load` and may change the role's defaults (ALTER
+ * ROLE … SET). Settings of the connection take precedence over those defaults.
  */
 export const loadOptions = formatStartupOptions({
   ...textFormatSettings,
@@ -55,8 +55,8 @@ export const loadOptions = formatStartupOptions({
 })
 
 /**
- * Users may raise the time-outs inside their own session; the service sets its own again in each transaction, and users cannot
- * raise the last one.
+ * Defaults of role `read`. Users may raise the time-outs within their session, but Sluice sets its own again in each
+ * transaction. Users cannot raise the last setting.
  */
 export const readSettings: RoleSettings = {
   ...keepaliveSettings,
@@ -65,14 +65,14 @@ export const readSettings: RoleSettings = {
   statement_timeout: '30s',
   lock_timeout: '5s',
   idle_in_transaction_session_timeout: '1min',
-  // Loads wait for the end of queries that read their tables, so queries have a time limit.
+  // Loads wait for queries that read their tables, so queries have a time limit.
   transaction_timeout: '1h',
   temp_file_limit: '2GB',
 }
 
 /**
- * Defaults of a reader's sessions, which a session may change, except `temp_file_limit`. Readers cannot write because they lack the
- * privileges, and `observeReaders` enforces the time limits.
+ * Defaults of a reader's sessions. A session may change them, except `temp_file_limit`. Readers cannot write because
+ * they lack the privileges, and `observeReaders` enforces the time limits.
  */
 export const readerSettings: RoleSettings = {
   ...keepaliveSettings,

@@ -7,11 +7,11 @@ import { readShape } from '../table-shape.ts'
 import { createStaging, dropDetached, toStagingComment, stagingName } from '../staging-table-ddl.ts'
 import type { TupleChunk } from '../../warehouse.ts'
 
-/** Copies of the staging tables of a dry run. Disposing drops those that have not replaced a staging table. */
+/** Copies of the staging tables of a dry run. Disposing drops the copies that have not replaced a staging table. */
 export class RowCopies implements AsyncDisposable {
   readonly #pools: PostgresPools
   readonly #loads: readonly PostgresStagedTable[]
-  /** The name of the copy for each load that has one. */
+  /** The name of each load's copy. */
   readonly #names = new Map<PostgresStagedTable, string>()
 
   constructor(pools: PostgresPools, loads: readonly PostgresStagedTable[]) {
@@ -19,7 +19,7 @@ export class RowCopies implements AsyncDisposable {
     this.#loads = loads
   }
 
-  /** Copies columns and rows as the open transaction of `client` sees them. Indexes and constraints are not copied. */
+  /** Copies columns and rows as the open transaction of `client` sees them, without indexes and constraints. */
   async make(client: PoolClient, signal: AbortSignal): Promise<void> {
     for (const load of this.#loads) {
       const staging = stagingName({ ...load.target, staging: 2 })
@@ -45,7 +45,7 @@ export class RowCopies implements AsyncDisposable {
     }
   }
 
-  /** Gives the copies the names of the staging tables, which must be gone. */
+  /** Renames the copies to the names of the staging tables. Call it after the staging tables are gone. */
   async replaceStaging(): Promise<void> {
     const renames = [...this.#names].map(
       ([{ stagingTable }, copy]) =>
@@ -57,21 +57,21 @@ export class RowCopies implements AsyncDisposable {
     this.#names.clear()
   }
 
-  /** Never throws. Maintenance sweeps what cannot be dropped now. */
+  /** Drops the remaining copies. Never throws, because maintenance drops what remains. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const name of this.#names.values()) await dropDetached(this.#pools.statements, name).catch(() => {})
   }
 }
 
-/** Bytes of the header of the binary format, before the first row. */
+/** The header size of the binary COPY format, before the first row, in bytes. */
 const headerBytes = 19
 
-/** Bytes of rows that are held before the connection is paused. */
+/** The maximum bytes of queued rows; above that, the connection is paused. */
 const mostBytes = 1024 ** 2
 
 /**
- * Yields the rows of a table as the open transaction of `client` sees them, in the binary format of COPY without its header and trailer.
- * `table` is quoted and qualified. A consumer that stops early has to close the connection.
+ * Yields the rows of a table as the open transaction of `client` sees them. The format is binary COPY without header
+ * and trailer. `table` is quoted and qualified. A consumer that stops early must close the connection.
  */
 async function* readTuples(client: PoolClient, table: string, columns: readonly string[]): AsyncGenerator<TupleChunk> {
   const list = columns.map((name) => escapeIdentifier(name)).join(', ')
@@ -79,7 +79,7 @@ async function* readTuples(client: PoolClient, table: string, columns: readonly 
   for (let bytes = await copy.next(); bytes; bytes = await copy.next()) yield { bytes }
 }
 
-/** COPY … TO STDOUT, as node-postgres runs a query. The server sends each row as one message. */
+/** Runs COPY … TO STDOUT through node-postgres. The server sends each row as one message. */
 class CopyRows implements Submittable {
   readonly #text: string
   #connection: Connection | undefined
@@ -93,7 +93,7 @@ class CopyRows implements Submittable {
     this.#text = text
   }
 
-  /** Returns whole rows, or undefined after the last one. */
+  /** Returns the next complete rows, or undefined after the last one. */
   async next(): Promise<Buffer | undefined> {
     while (this.#heldBytes === 0 && !this.#outcome) await this.#changed.promise
     if (this.#outcome?.error) throw this.#outcome.error
@@ -111,11 +111,11 @@ class CopyRows implements Submittable {
     connection.query(this.#text)
   }
 
-  /** node-postgres calls the following methods by these names. */
+  /** node-postgres requires these method names. */
   handleCopyData({ chunk }: { chunk: Buffer }): void {
     const row = this.#isFirst ? chunk.subarray(headerBytes) : chunk
     this.#isFirst = false
-    // The trailer is a field count of -1.
+    // Skips the trailer, which is a field count of -1.
     if (row.byteLength <= 2) return
     this.#held.push(Buffer.from(row))
     this.#heldBytes += row.byteLength

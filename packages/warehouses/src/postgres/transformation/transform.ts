@@ -15,10 +15,13 @@ import {
 } from './transformation-schema.ts'
 import { asSentence } from '@sluice/process'
 
-/** Seconds for all statements together; role `load` may not wait longer than 30 for a lock. */
+/**
+ * The time limit for all statements of a transformation together, in seconds. Role `load` may not wait longer than 30 s
+ * for a lock.
+ */
 const transformationSeconds = 7_200
 
-/** See `Loader.transform`. Aborting ends the statement at the server within a second. */
+/** See `Loader.transform`. An abort ends the current statement at the server within a second. */
 export async function runTransformation(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
@@ -31,7 +34,7 @@ export async function runTransformation(
   const scope = createTransformationSchema(loads)
   await using copies = new RowCopies(pools, loads)
   const replaced = Math.max(...loads.map((load) => load.replacedBytes))
-  // Never marked as reusable, because users' SQL ran on this connection.
+  // Never marked as reusable, because users' SQL ran on this connection and may have changed the session.
   using borrowed = await borrowConnection(transactions, signal)
   const { client } = borrowed
   try {
@@ -60,10 +63,13 @@ export async function runTransformation(
   }
 }
 
-/** Runs the deferred checks of a commit, and sets a search path in which objects of users do not hide those of the catalogue. */
+/**
+ * Runs the deferred constraint checks of a commit, and sets a search path in which users' objects cannot hide catalogue
+ * objects.
+ */
 const beforeCopy = 'set constraints all immediate; close all; reset all; set search_path = pg_catalog, pg_temp'
 
-/** Rolls a dry run back; other connections have copied its rows before. Returns the number of rows of each table. */
+/** Rolls back a dry run, after other connections have copied its rows. Returns the row count of each table. */
 async function endDryRun(
   client: PoolClient,
   moments: Pool,
@@ -88,7 +94,8 @@ async function runStatement(
   { number, seconds, dry }: { number: number; seconds: number; dry: boolean },
   stopping: (limits: { seconds: number; subject: string }, callback: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  // Such a statement would commit the dry run, so it is skipped. In a load, each statement has its own transaction anyway.
+  // This statement would commit the dry run, so it is skipped. In a real load, each statement has its own transaction
+  // anyway.
   if (dry && endsTransaction(statement)) return
   const statementName = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   // Sets the limits again for each statement, because an earlier one may have changed them for the session.
@@ -111,7 +118,7 @@ function endsTransaction(statement: string): boolean {
   return first?.kind === 'word' && /^(commit|end|rollback|abort)$/i.test(first.text)
 }
 
-/** Uses the extended protocol, which accepts only one statement. Discards the rows that it returns. */
+/** Runs one statement and discards its result. The extended protocol rejects several statements in one text. */
 function executeStatement(client: PoolClient, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const query = client.query(new Query({ text, rowMode: 'array', queryMode: 'extended' } as never))
@@ -121,10 +128,10 @@ function executeStatement(client: PoolClient, text: string): Promise<void> {
   })
 }
 
-/** The codes of errors that stop a statement at a resource limit. */
+/** Codes of errors that stopped a statement at a resource limit. */
 const limitCodes = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
 
-/** Returns the problem of a statement that failed. `statementName` is the statement as a message names it. */
+/** Returns the problem for a failed statement. `statementName` is how the message names the statement. */
 function statementProblem(error: unknown, statementName: string, statement: string): unknown {
   if (error instanceof WarehouseProblem && limitCodes.has(error.code))
     return transformationFailed(`${statementName} was stopped. ${error.message}`, error)
@@ -163,8 +170,8 @@ function processOf(client: PoolClient): number {
 }
 
 /**
- * Schemas, relations, functions and types of the client. Excludes the row types of tables, and array types, which are
- * created with their table or type.
+ * Selects the organisation's schemas, relations, functions and types. Excludes row types and array types, which are
+ * created together with their table or type.
  */
 const clientObjectsQuery = `
   select oid::text, name from (
@@ -180,8 +187,8 @@ const clientObjectsQuery = `
   ) o where nspname !~ '^(pg_|sluice_|sluice$|information_schema$)'`
 
 /**
- * Lists the committed relations that the session $1 has locked for a change and that lie outside the schema $2. A transaction
- * holds such locks until it ends.
+ * Selects the committed relations outside schema $2 that session $1 has locked for a change. A transaction holds such
+ * locks until it ends.
  */
 const changedRelationsQuery = `
   select distinct format('%I.%I', nspname, relname) as name
@@ -193,7 +200,8 @@ const changedRelationsQuery = `
 /**
  * Throws TRANSFORMATION_FAILED if the open transaction of `client` wrote to a relation outside `schema`, or created a
  * schema, relation, function or type there. Ignores other changes, such as grants and comments, because the caller
- * rolls the transaction back. Finds created objects by comparison with another connection, which does not see them.
+ * rolls the transaction back. Detects created objects by comparison with another connection, which does not see
+ * uncommitted objects.
  */
 async function assertNothingWrittenElsewhere(
   client: ClientBase,

@@ -6,13 +6,16 @@ import { readShape } from '../table-shape.ts'
 import { columnComments, commentOnStaging, toStagingComment } from '../staging-table-ddl.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 
-/** A schema of one run that contains its staging tables under their targets' names while users' SQL runs on them. */
+/**
+ * A temporary schema of one run. It contains the staging tables under the names of their targets while users' SQL runs
+ * on them.
+ */
 export interface TransformationSchema {
   schema: string
-  /** The search path: the schema with the rows that are being loaded, then the target's schema. */
+  /** The search path: first the schema with the staged rows, then the target's schema. */
   path: string
   open(client: ClientBase): Promise<void>
-  /** Moves the tables back after any changes by the statements, and returns the number of rows in each. */
+  /** Moves the tables back after the statements, whatever they changed. Returns the row count of each table. */
   close(client: ClientBase): Promise<number[]>
   /** Moves the tables back in the open transaction and keeps the schema. */
   moveTables(client: ClientBase): Promise<number[]>
@@ -52,7 +55,10 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
   }
 }
 
-/** Moves a staging table back to the hidden schema. Sets its comments again, because a statement may have dropped and recreated the table. */
+/**
+ * Moves a staging table back to the hidden schema. Sets its comments again, because a statement may have dropped and
+ * recreated the table.
+ */
 async function moveBack(
   client: ClientBase,
   schema: string,
@@ -89,7 +95,8 @@ async function moveBack(
 }
 
 /**
- * Returns statements that turn generated columns into plain ones with their current values: a published table accepts no other columns.
+ * Returns statements that turn generated columns into ordinary ones with their current values, because published tables
+ * support only ordinary columns.
  */
 async function plainColumns(client: ClientBase, table: unknown, qualifiedName: string): Promise<string[]> {
   const { rows } = await client.query<{ name: string; filling: 'identity' | 'expression' | 'default' }>(
@@ -111,8 +118,8 @@ async function plainColumns(client: ClientBase, table: unknown, qualifiedName: s
 }
 
 /**
- * Returns statements that name the table's indexes after the staging table. A transformation can give its indexes the same names
- * in every load, and the tables of all loads move to schema `sluice`, where these names would collide.
+ * Returns statements that rename the table's indexes after the staging table. A transformation can use the same index
+ * names in every load. The tables of all loads move to schema `sluice`, where equal names would collide.
  */
 async function renameIndexes(
   client: ClientBase,
@@ -132,8 +139,8 @@ async function renameIndexes(
 }
 
 /**
- * Throws if the statements left other objects in the schema. These would be dropped with it, and a dropped type would
- * also drop the columns that have it.
+ * Throws if the statements left other objects in the schema. Dropping the schema would drop these, and a dropped type
+ * would take its columns with it.
  */
 async function assertNothingLeft(client: ClientBase, schema: string): Promise<void> {
   const { rows } = await client.query<{ type: string; identity: string }>(
@@ -143,15 +150,15 @@ async function assertNothingLeft(client: ClientBase, schema: string): Promise<vo
     [schema],
   )
   if (rows.length === 0) return
-  // Identities have the schema, which is of this run.
+  // Removes the schema from the object names, because it is an internal schema of this run.
   const prefix = `${schema}.`
   const leftovers = rows.map(({ type, identity }) => `${type} ${identity.replaceAll(prefix, '')}`)
   throw transformationFailed(describeLeftovers(leftovers))
 }
 
 /**
- * Drops the schema with its contents, except the tables of the loads to `rescue`, which move back under their own
- * names. First ends the server process that may still use the schema, and waits for its end.
+ * Drops the schema with its contents, except the staging tables in `rescue`, which move back under their own names.
+ * First ends the server process that may still use the schema, and waits until it has ended.
  */
 export async function dropRunSchema(
   pool: Pool,
@@ -179,10 +186,13 @@ export async function dropRunSchema(
   })
 }
 
-/** Tables that are dropped in one transaction, which holds some locks for each. */
+/** The number of tables dropped in one transaction, which holds several locks for each. */
 const tablesPerTransaction = 200
 
-/** Drops all tables of a schema, a few at a time: users may have created more than the server's lock table holds. */
+/**
+ * Drops all tables of a schema in several transactions, because users may have created more tables than the server's
+ * lock table can hold.
+ */
 async function dropTables(client: ClientBase, schema: string, within: string): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ tables: string | null; count: number }>(
@@ -192,7 +202,7 @@ async function dropTables(client: ClientBase, schema: string, within: string): P
       [schema],
     )
     const { tables, count } = rows[0]!
-    // The last ones go with the schema.
+    // The last tables are dropped together with the schema.
     if (!tables || count < tablesPerTransaction) return
     await client.query(['begin', within, `drop table if exists ${tables} cascade`, 'commit'].join(';'))
   }
@@ -204,7 +214,7 @@ export function transformationFailed(sentence: string, cause?: unknown): Warehou
 
 const mostNamed = 5
 
-/** Describes the objects that a transformation created and did not drop, such as `table extra`. */
+/** Names the objects that a transformation created and did not drop, such as `table extra`. */
 function describeLeftovers(objects: readonly string[]): string {
   const objectNames = objects.slice(0, mostNamed).join(', ')
   const moreText = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''

@@ -51,7 +51,7 @@ export async function defineView(
     )
     const read = await listReads(client, (await findRelation(client, view))!.oid)
     await client.query('commit')
-    // The planner's row count is displayed for the view.
+    // ANALYZE updates the planner's row count, which the API shows for the view.
     if (view.materialized) await client.query(`analyze ${qualifiedName}`).catch(() => {})
     return { reads: read }
   } catch (error) {
@@ -65,7 +65,7 @@ export async function defineView(
 const isSame = (current: PostgresRelation, view: ViewDefinition): boolean =>
   current.managed?.definition === markOf(view).definition && (current.kind === 'm') === view.materialized
 
-/** Finds the view to replace in any schema. */
+/** Finds the view to replace, in any schema. */
 async function findCurrentView(
   client: ClientBase,
   view: ViewDefinition,
@@ -78,7 +78,7 @@ async function findCurrentView(
   return ownView
 }
 
-/** Renames a view to its new place via a temporary name, because the rename and the change of schema are two statements. */
+/** Renames a view and changes its schema. These are two statements, so it uses a temporary name in between. */
 async function moveView(client: ClientBase, from: PostgresRelation & TablePlace, view: TablePlace): Promise<void> {
   if (from.schema === view.schema && from.name === view.name) return
   const kind = viewKeyword(from.kind === 'm')
@@ -95,7 +95,10 @@ async function moveView(client: ClientBase, from: PostgresRelation & TablePlace,
   if (from.schema !== view.schema) await exchangeGrants(client, from.schema, view)
 }
 
-/** Replaces the grants of a moved view: the readers of its old schema lose it, and those of its new schema get it. */
+/**
+ * Updates the grants of a view that moved to another schema: readers of the old schema lose access, and readers of the
+ * new schema get it.
+ */
 async function exchangeGrants(client: ClientBase, before: string, view: TablePlace): Promise<void> {
   const { rows } = await client.query<{ statement: string }>(
     `select format(case n.nspname when $1 then 'revoke select on %I.%I from %I' else 'grant select on %I.%I to %I' end,
@@ -116,11 +119,11 @@ interface ViewReplacement {
   current: (PostgresRelation & TablePlace) | undefined
   empty: boolean
   mostBytes: number
-  /** Runs the statement that contains the user's query. */
+  /** Runs the statement with the user's query, within the limits. */
   runStatement(statement: () => Promise<unknown>): Promise<unknown>
 }
 
-/** Creates the new view under a temporary name, so that the old one stays usable until the new one works. */
+/** Creates the new view under a temporary name, so that the old view stays usable until the new one works. */
 async function replaceCurrentView(
   client: PoolClient,
   view: ViewDefinition,
@@ -145,7 +148,7 @@ async function replaceCurrentView(
   if (view.materialized) await assertViewSize(client, view, { oid, mostBytes })
 
   if (!current) return renameView(client, view, temporaryView)
-  // The server cannot read a cyclic view, and a load could not recreate the views that depend on it.
+  // The server cannot read a view that reads itself, and a load could not recreate the views that depend on it.
   if (await readsRelation(client, oid, current.oid)) throw viewProblems.readsItself(qualifyName(view.schema, view.name))
   await moveView(client, current, view)
   if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, temporaryView, oid)))
@@ -171,7 +174,10 @@ const renameView = (client: ClientBase, { name, materialized }: ViewDefinition, 
     `alter ${viewKeyword(materialized)} ${qualifyName(temporaryView.schema, temporaryView.name)} rename to ${escapeIdentifier(name)}`,
   )
 
-/** Changes the query of the view in place, if its columns stay or new ones are only appended: dependent views are not affected. */
+/**
+ * Replaces the query of the view in place, if its columns stay or new ones are only appended. Dependent views are then
+ * unaffected.
+ */
 async function tryReplaceInPlace(
   client: ClientBase,
   view: TablePlace,
@@ -201,7 +207,10 @@ async function listIndexes(client: ClientBase, oid: number): Promise<string[]> {
   return rows.map(({ index }) => index)
 }
 
-/** Creates an index of the old view on the new one. Ignores an index if its columns no longer exist or its values are no longer unique. */
+/**
+ * Recreates an index of the old view on the new one. Skips the index if its columns no longer exist or its values are
+ * no longer unique.
+ */
 async function recreateIndex(client: ClientBase, index: string): Promise<void> {
   await client.query('savepoint index_kept')
   await client.query(index).catch((error: { code?: string }) => {
@@ -210,7 +219,7 @@ async function recreateIndex(client: ClientBase, index: string): Promise<void> {
   })
 }
 
-/** Loads create and drop tables in hidden schemas; a view over such a table would block the drop. */
+/** Throws if the view reads a hidden table. Loads create and drop such tables, and the view would block the drop. */
 async function assertReadsNothingHidden(client: ClientBase, oid: number): Promise<void> {
   const hidden = (await listReads(client, oid)).find(
     ({ schema }) => schema === 'sluice' || schema.startsWith('sluice_'),
@@ -218,7 +227,7 @@ async function assertReadsNothingHidden(client: ClientBase, oid: number): Promis
   if (hidden) throw viewProblems.readsHidden(qualifyName(hidden.schema, hidden.name))
 }
 
-/** Uses the extended protocol, which accepts only one statement. */
+/** Runs one statement. The extended protocol rejects several statements in one text. */
 function executeSingleStatement(client: ClientBase, text: string): Promise<unknown> {
   return client.query({ text, queryMode: 'extended' } as { text: string })
 }

@@ -1,10 +1,10 @@
 import { escapeIdentifier, escapeLiteral, type ClientBase } from 'pg'
 
-/** A view over a table, and the data to recreate it unchanged. */
+/** A view that reads a table, and the data to recreate the view unchanged. */
 export interface DependentView {
-  /** Quoted, with its schema. */
+  /** The quoted name with the schema. */
   name: string
-  /** Whether the `load` role owns the view. Other views are never changed. */
+  /** True if role `load` owns the view. Other views are never changed. */
   owned: boolean
   materialised: boolean
   drop: string
@@ -12,8 +12,9 @@ export interface DependentView {
 }
 
 /**
- * Returns the views that read these columns of a relation (any column if `columns` is absent) and the views over those, in
- * creation order: each after all its dependencies. Requires an empty search path, so that names include schemas.
+ * Returns the views that read these columns of a relation (any column if `columns` is absent), and the views that read
+ * those views. A view comes after all views that it reads. Requires an empty search path, so that names include
+ * schemas.
  */
 export async function dependentViews(
   client: ClientBase,
@@ -31,7 +32,7 @@ const granteeExpression = `case g.grantee when 0 then 'public' else quote_ident(
 const grantOptionExpression = `case when g.is_grantable then ' with grant option' else '' end`
 const relationNameExpression = `format('%I.%I', n.nspname, c.relname)`
 
-/** Depth is the longest path from the table, so that a view over two levels comes after both. */
+/** `depth` is the longest path from the table, so that a view comes after all views that it reads. */
 const selectDependentViews = `
   with recursive over (oid, depth) as (
     select r.ev_class, 1 ${readsFrom} and d.refobjid = $1::oid
@@ -70,7 +71,7 @@ function describeDependentView(row: Record<string, never>): DependentView {
     create: [
       `create ${kind} ${name}${settings} as ${query}${materialised && !populated ? ' with no data' : ''}`,
       ...indexes,
-      // The recreated view may have rights from the schema's defaults that the old view did not have.
+      // The schema's default privileges may give the recreated view rights that the old view did not have.
       ...granted_by_default.map((role) => `revoke all on ${name} from ${role}`),
       ...grants,
       ...column_grants,

@@ -4,14 +4,14 @@ import { definitionHash, type ViewDefinition, type WarehouseView } from '../../v
 import { qualifyName } from '../names.ts'
 import { viewProblems } from './view-problems.ts'
 
-/** The metadata in the comment of a managed view. */
+/** The metadata in the comment of a view that Sluice manages. */
 type ViewMark = NonNullable<WarehouseView['managed']>
 
 export const markOf = (view: ViewDefinition): ViewMark => ({ id: view.id, definition: definitionHash(view) })
 
 export const commentOf = (mark: ViewMark): string => JSON.stringify({ sluiceView: mark })
 
-/** Returns the mark in a comment; undefined if the comment is not a mark. */
+/** Parses the metadata in a view's comment. Returns undefined for any other comment. */
 function markIn(comment: string | null): ViewMark | undefined {
   if (!comment?.startsWith('{"sluiceView":')) return undefined
   try {
@@ -24,7 +24,7 @@ function markIn(comment: string | null): ViewMark | undefined {
 
 export interface PostgresRelation {
   oid: number
-  /** The `relkind` in pg_class: `v`, `m`, `r`, `p` … */
+  /** The `relkind` in pg_class: `v` (view), `m` (materialised view), `r` (table), `p` (partitioned table), … */
   kind: string
   /** True if role `load` owns the view and may change it. */
   owned: boolean
@@ -44,7 +44,7 @@ export async function findRelation(
   return rows[0] && parseRelationRow(rows[0])
 }
 
-/** Finds a managed view by its id in any schema. */
+/** Finds a managed view by its id, in any schema. */
 export async function findManagedView(
   client: ClientBase,
   id: string,
@@ -74,9 +74,7 @@ export const viewKeyword = (materialized: boolean): string => (materialized ? 'm
 const readBy = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
   and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
 
-/**
- * Returns the dependencies of a view: the tables and managed views it reads directly, and those that it reads through unmanaged views.
- */
+/** Returns the tables and managed views that a view reads directly or through unmanaged views. */
 export async function listReads(client: ClientBase, oid: number): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
     `with recursive dependency (oid) as (
@@ -95,13 +93,13 @@ export async function listReads(client: ClientBase, oid: number): Promise<TableP
   return rows
 }
 
-/** Lists the tables and views that the view with this name reads. Empty if the view does not exist. */
+/** Lists the tables and views that this view reads. Empty if the view does not exist. */
 export async function listViewReads(client: ClientBase, place: TablePlace): Promise<TablePlace[]> {
   const relation = await findRelation(client, place)
   return relation && isView(relation) ? listReads(client, relation.oid) : []
 }
 
-/** Returns whether a view reads a relation, directly or indirectly. */
+/** True if a view reads a relation, directly or through other views. */
 export async function readsRelation(client: ClientBase, view: number, relation: number): Promise<boolean> {
   const { rowCount } = await client.query(
     `with recursive dependency (oid) as (
@@ -127,7 +125,9 @@ export async function listUnmanagedViews(client: ClientBase, { schema, name }: T
   return rows.map(({ qualifiedName }) => qualifiedName)
 }
 
-/** Runs after the view is built and before the commit: a view that is too large is rolled back. */
+/**
+ * Throws if the view is too large. Called after the view is built and before the commit, so the view is rolled back.
+ */
 export async function assertViewSize(
   client: ClientBase,
   { schema, name }: TablePlace,

@@ -6,7 +6,7 @@ const viewProblem = (code: string, sentence: string, cause?: unknown) => new War
 
 const formatMegabytes = (bytes: number) => Math.ceil(bytes / 1024 ** 2).toLocaleString('en')
 
-/** The reasons to reject a view. `qualifiedName` is `"schema"."name"`. */
+/** The problems with which a view is rejected. `qualifiedName` is `"schema"."name"`. */
 export const viewProblems = {
   taken: (qualifiedName: string) =>
     viewProblem(
@@ -63,15 +63,16 @@ export const viewProblems = {
 const undefinedTable = '42P01'
 
 interface UserViewQuery {
-  /** The text from the user. */
+  /** The user's query text. */
   query: string
-  /** The number of characters that the service adds before the user's text. */
+  /** The number of characters that Sluice adds before the user's text. */
   before: number
   qualifiedName: string
 }
 
 /**
- * Returns the server's error message for a user's query, with the line in the user's text. It never shows the service's SQL around it.
+ * Returns the problem for a failed view query, with the server's message and the line in the user's text. The problem
+ * shows none of the SQL that Sluice adds.
  */
 export function queryFailed(error: unknown, { query, before, qualifiedName }: UserViewQuery): unknown {
   const problem = warehouseProblem(error, { qualifiedName })

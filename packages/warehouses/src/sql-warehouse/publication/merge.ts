@@ -16,22 +16,25 @@ import { type SqlStagedTable } from '../staging/staged-table.ts'
 import type { RelationMark } from '../ledger.ts'
 import { tableMark, type StagingColumn } from '../staging/staging-columns.ts'
 
-/** An increment in a staging table, and the rule that merges its rows with those of the published table. */
+/** An increment (new and changed rows) in a staging table, and how to merge it into the published table. */
 export interface MergeInput {
   /** The quoted SQL name of the staging table. */
   staging: string
   columns: readonly { name: string; type: string }[]
   keys: readonly string[]
-  /** The columns that the increment's rows replace; other columns keep the table's values. */
+  /** The columns that take the increment's values. Other columns of a matched row keep their values. */
   replaced: readonly string[]
   currentShape: TableShape
-  /** Set if several rows form one record. The staged rows of a record replace all of its earlier rows. */
+  /** Set if several rows form one record. All staged rows of a record then replace all its earlier rows. */
   records?: StagedRecords | undefined
-  /** The column that marks deleted rows. */
+  /** The name of the column that marks deleted rows. */
   deletedColumn?: string | undefined
 }
 
-/** Returns a query for all rows of the merged table, in the column types of the staging table. Without keys, it adds the increment's rows. */
+/**
+ * Builds the query for all rows of the merged table, in the column types of the staging table. Without keys, the
+ * increment's rows are appended.
+ */
 export function buildMergeQuery(
   dialect: SqlDialect,
   { staging, columns, keys, replaced, currentShape, records, deletedColumn }: MergeInput,
@@ -69,8 +72,8 @@ select ${keptExpressions.join(', ')} from ${table} as live${stayConditions.lengt
 }
 
 /**
- * Returns the condition that a row is a part of one of the staged records. Compares ids as text, because records and parts may
- * have different types for them.
+ * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the tables
+ * of records and parts may store them with different types.
  */
 function isPartOf({ names, types }: SqlDialect, { staging, keys, column }: StagedRecords): string {
   const text = (value: string) => `cast(${value} as ${types.longText})`
@@ -80,15 +83,16 @@ function isPartOf({ names, types }: SqlDialect, { staging, keys, column }: Stage
   return `exists (select 1 from ${staging} as record where ${id} = ${text(`live.${names.quoted(column)}`)})`
 }
 
-/** A hidden table with all rows of the published table and of the increment. */
+/** A hidden table with the published rows and the increment merged. */
 export interface MergedTable extends TablePlace {
   id: string
   rows: number
 }
 
 /**
- * Writes the merged table. It writes all rows again, so readers never see half of an increment, and a repeated increment changes
- * nothing. The query runs as the client's user, so it can read only what the client may read. Throws DUPLICATE_KEY.
+ * Writes the merged table. Rewrites all rows, so readers never see half of an increment and a repeated increment
+ * changes nothing. The query runs as the organisation's user, so it reads only what the organisation may read. Throws
+ * DUPLICATE_KEY.
  */
 export async function writeMergedTable(
   dialect: SqlDialect,
@@ -141,7 +145,7 @@ export async function writeMergedTable(
       await session.execute(statement)
     return countRows(dialect, session, place)
   })
-  // The rows of the table had another key or none before, so several can have the same.
+  // If the table's rows were loaded with another key or none, several of them can have the same key.
   const twice =
     load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)
       ? undefined
@@ -150,7 +154,10 @@ export async function writeMergedTable(
   return { ...place, id, rows }
 }
 
-/** Returns the values of a key that several rows of `table` share; undefined if all keys are unique. */
+/**
+ * Finds a key value that several rows of `table` share. Returns the values of the key's columns, or undefined if all
+ * keys are unique.
+ */
 export async function findDuplicateKey(
   dialect: SqlDialect,
   keys: readonly string[],

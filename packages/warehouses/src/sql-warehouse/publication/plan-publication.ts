@@ -13,7 +13,10 @@ import { concurrentlyChanged, viewsDepend } from '../problems.ts'
 import { retryOnMissingTable, recoverPending } from '../recovery.ts'
 import type { StagingColumn } from '../staging/staging-columns.ts'
 
-/** One load, planned against the published table. `merged` is the table with the increment, if the mode is MERGE. */
+/**
+ * One load with its plan for the published table. `merged` is the table with the increment merged, if the mode is
+ * MERGE.
+ */
 export interface PlannedPublication {
   load: SqlStagedTable
   currentShape: TableShape | undefined
@@ -21,7 +24,10 @@ export interface PlannedPublication {
   rows: number
 }
 
-/** Plans the publication of a load. Reuses the plan `before` of an earlier try while the table is the same. */
+/**
+ * Plans the publication of a load. Reuses `before`, the plan of an earlier try, if the published table has not changed
+ * since.
+ */
 export async function planPublication(
   dialect: SqlDialect,
   load: SqlStagedTable,
@@ -53,7 +59,7 @@ export const tableToPublish = ({ load, merged }: PlannedPublication) => ({
   id: merged?.id ?? load.id,
 })
 
-/** The ledger data of a table from its publication on. */
+/** The ledger's data about a table after its publication. */
 export interface PublishedState {
   currentShape: TableShape | undefined
   mark: RelationMark
@@ -61,8 +67,8 @@ export interface PublishedState {
 }
 
 /**
- * Returns the ledger data of the published table. Throws WAREHOUSE_BUSY if another run changed the table after `planPublication`
- * had planned this publication, and `LeaseLost` if the staging table no longer exists.
+ * Returns the ledger's data for the table to publish. Throws WAREHOUSE_BUSY if another run changed the table since
+ * `planPublication`, and `LeaseLost` if the staging table no longer exists.
  */
 export async function planPublishedState(
   dialect: SqlDialect,
@@ -107,7 +113,10 @@ export async function planPublishedState(
   }
 }
 
-/** Plans the load again over the current table. Throws WAREHOUSE_BUSY if the columns differ from those of the staging table. */
+/**
+ * Plans the load again for the current table. Throws WAREHOUSE_BUSY if the planned columns differ from those of the
+ * staging table.
+ */
 export function planCurrentTable(
   dialect: SqlDialect,
   currentShape: TableShape | undefined,
@@ -130,11 +139,11 @@ export function planCurrentTable(
   return plan
 }
 
-/** Returns whether a change of a table requires its views to be recreated. */
+/** True if this change of a table requires recreating the views that read it. */
 export const affectsViews = ({ kind }: TableChange): boolean =>
   kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_ADDED' || kind === 'COLUMN_DROPPED'
 
-/** Returns the problem of a view that is valid over the old types and not over the new ones. */
+/** Returns the problem for a view that is valid with a table's old column types and invalid with the new ones. */
 export const viewRebuildProblem = (
   dialect: SqlDialect,
   error: unknown,

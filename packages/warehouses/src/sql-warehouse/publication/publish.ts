@@ -45,10 +45,13 @@ import {
 } from '../recovery.ts'
 import { retiredTableName, withSession, hiddenName, placeKey } from '../table-shape.ts'
 
-/** Delays in milliseconds before retries while readers use the table or another run publishes. */
+/** Milliseconds before each retry while readers use the table or another run publishes. */
 const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 
-/** See `Loader.publish`. Slow steps run before the publish lock; under it, the fence check and the renames. */
+/**
+ * Publishes a run, that is, swaps its loaded tables in; see `Loader.publish`. Slow steps run before the publish lock is
+ * taken. The fence check (whether the attempt still owns the run) and the renames run under the lock.
+ */
 export async function publishRun(
   dialect: SqlDialect,
   stagedTables: readonly SqlStagedTable[],
@@ -83,10 +86,11 @@ export async function publishRun(
     for (let tries = 0; ; tries += 1) {
       signal.throwIfAborted()
       try {
-        // The try before may have published the run, although it ended with an error.
+        // The previous try may have published the run although it ended with an error.
         const publishedBefore = tries > 0 ? await findEarlierPublication() : undefined
         if (publishedBefore) return publishedBefore
-        // This process has recorded a decision for the run that is still pending. A second one would publish the run twice.
+        // This process has recorded a decision for the run that is still pending. A second decision would publish the
+        // run twice.
         if (first.decided) throw tableInUse(first.qualifiedName)
         for (const [index, load] of loads.entries())
           planned[index] = await planPublication(
@@ -110,12 +114,18 @@ export async function publishRun(
   }
 }
 
-/** See `Loader.fenceRun`. An attempt holds the publish lock from its fence check to its commit, so taking this lock waits for the attempt. */
+/**
+ * See `Loader.fenceRun`. An attempt holds the publish lock from its fence check to its commit, so taking this lock
+ * waits for the attempt.
+ */
 export function fenceRun(dialect: SqlDialect, run: string): Promise<Publication | undefined> {
   return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }
 
-/** Publishes in one transaction, on servers with transactional DDL. Returns the earlier publication if the run has one. */
+/**
+ * Publishes in one transaction, on servers with transactional DDL. Returns the earlier publication if the run has
+ * already been published.
+ */
 async function publishInTransaction(
   dialect: SqlDialect,
   planned: readonly PlannedPublication[],
@@ -135,7 +145,8 @@ async function publishInTransaction(
       if (earlier) return earlier
       await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
       const places = planned.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
-      // Drops the views over all tables at once, because a view over replaced and new tables may be invalid in between.
+      // Drops the views of all tables at once, because a view of several tables may be invalid while only some of them
+      // are replaced.
       const above = viewsAbove(await listManagedViews(dialect, session), places)
       await dropViews(dialect, session, above)
       const tables: PublishedTable[] = []
@@ -151,7 +162,7 @@ async function publishInTransaction(
       isPublished = true
       return (await findPublication(dialect, session, run))!
     })
-    // A merge publishes another table than the staging table, so the staging table is dropped.
+    // A merge publishes the merged table, so its staging table is dropped.
     for (const { load, merged } of planned) load.published = isPublished && merged === undefined
     await runCleanup(() => dropReplacedTables(dialect, session, replacedTables), options)
     return publication
@@ -162,8 +173,8 @@ async function publishInTransaction(
 }
 
 /**
- * Replaces one table by its staging table. Returns the replaced table under its hidden name, if there was one. Throws WAREHOUSE_BUSY if
- * another run changed the table after `planPublication`.
+ * Replaces one table by its staging table. Returns the replaced table under its hidden name, if there was one. Throws
+ * WAREHOUSE_BUSY if another run changed the table since `planPublication`.
  */
 async function swapTable(
   dialect: SqlDialect,
@@ -192,7 +203,7 @@ async function swapTable(
   return { published, retiredTable }
 }
 
-/** Drops the replaced tables and closes the session. A sweep drops tables that readers still hold. */
+/** Drops the replaced tables and closes the session. A maintenance sweep drops tables that readers still use. */
 async function dropReplacedTables(
   dialect: SqlDialect,
   session: SqlSession,
@@ -206,7 +217,7 @@ async function dropReplacedTables(
   }
 }
 
-/** Runs the cleanup after the publication, in the background if the caller accepts background work. */
+/** Runs the cleanup after a publication. It runs in the background if the caller passed `onBackgroundWork`. */
 export async function runCleanup(cleanUp: () => Promise<void>, { onBackgroundWork }: PublishOptions): Promise<void> {
   await failpoint('published')
   const cleanup = cleanUp()
@@ -215,9 +226,10 @@ export async function runCleanup(cleanUp: () => Promise<void>, { onBackgroundWor
 }
 
 /**
- * Publishes on servers without transactional DDL. It takes the publish lock, checks that this attempt still owns the run, and
- * records one decision with the changes of all tables: when that is committed, the run is published. Then this process, or any
- * other one if it dies, applies the decision. A reader finds the old or the new table, or for a moment none.
+ * Publishes on servers without transactional DDL. Takes the publish lock, checks that this attempt still owns the run,
+ * and records one decision with the changes of all tables. Committing the decision publishes the run. Then this process
+ * applies the decision, or another process if this one dies. A reader sees the old table or the new one; for a moment,
+ * neither exists.
  */
 async function publishByDecision(
   dialect: SqlDialect,
@@ -233,8 +245,8 @@ async function publishByDecision(
     if (published) return published
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     const decision = await makeDecision(dialect, sessions, planned, checkedViews, options)
-    // Set both before the commit, because it may succeed although its reply is lost. `published` keeps the staging table from being
-    // dropped. A merge publishes another table, so its staging table is dropped.
+    // Set before the commit, because the commit may succeed although its response is lost. `published` prevents the
+    // drop of the staging table. A merge publishes the merged table instead, so its staging table is dropped.
     for (const { load, merged } of planned) {
       load.decided = true
       load.published = merged === undefined
@@ -250,7 +262,7 @@ async function publishByDecision(
   return published
 }
 
-/** Returns the loads that change columns which views may read, with all views over their tables. */
+/** Returns the loads that change columns, together with all views of their tables. */
 function tablesWithViewChanges(
   dialect: SqlDialect,
   planned: readonly PlannedPublication[],
@@ -264,7 +276,10 @@ function tablesWithViewChanges(
   return { changedLoads, above: viewsAbove(views, places) }
 }
 
-/** Checks before the decision that the views over the tables compile with the new columns. Returns the ids of the views that compile. */
+/**
+ * Checks, before the decision, that the views of the tables compile with the new columns. Returns the ids of the views
+ * that compile.
+ */
 async function assertViewsAboveCompile(
   dialect: SqlDialect,
   planned: readonly PlannedPublication[],
@@ -280,7 +295,7 @@ async function assertViewsAboveCompile(
   })
 }
 
-/** Returns the decision to publish: the renames of all tables, the changed marks, and the views to recreate. */
+/** Builds the decision to publish: the renames of all tables, the changed metadata, and the views to recreate. */
 async function makeDecision(
   dialect: SqlDialect,
   sessions: PublishSessions,

@@ -9,10 +9,13 @@ import { toWarehouseProblem, queryProblemOf } from '../problems.ts'
 import { prepareQuery } from '../sql-queries.ts'
 import { withSession, findRelation, hiddenSchemaName, placeKey, readShape, quotePlace } from '../table-shape.ts'
 
-/** Milliseconds after which a sweep drops a preview of a dead process. */
+/** Milliseconds after which a maintenance sweep drops the preview of a dead process. */
 const previewLifetimeMs = 86_400_000
 
-/** See `Loader.exposeStagedRows`. Creates a hidden schema with one view per table over the rows that are about to be published. */
+/**
+ * See `Loader.exposeStagedRows`. Creates a hidden schema with one view per table, which shows the rows that are about
+ * to be published.
+ */
 export async function exposeStagedRows(
   dialect: SqlDialect,
   tables: readonly ReadyTable[],
@@ -79,7 +82,10 @@ async function dropPreview(dialect: SqlDialect, session: SqlSession, schema: str
   for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
 }
 
-/** Finds published tables among the names after FROM and JOIN, and among the recorded dependencies of views with such names. */
+/**
+ * Finds the published tables that a query reads, by the names after FROM and JOIN and the recorded dependencies of
+ * views with such names.
+ */
 async function findOldRows(
   dialect: SqlDialect,
   tables: readonly ReadyTable[],

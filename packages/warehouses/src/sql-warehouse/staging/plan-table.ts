@@ -7,12 +7,15 @@ import type { SqlDialect } from '../sql-dialect.ts'
 import type { TableShape } from '../table-shape.ts'
 import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from './staging-columns.ts'
 
-/** Returns the memory of a table's last load; for a table of an older version, derives it from the table's columns. */
+/**
+ * Returns what the table's last load recorded about its columns. For a table of an older version, derives it from the
+ * current columns.
+ */
 export const feedOf = (currentShape: TableShape | undefined): FeedMemory | undefined =>
   currentShape && (currentShape.mark?.feed ?? memoryOfTable(currentShape.columns, currentShape.mark?.fed ?? []))
 
 export interface LoadPlan {
-  /** One entry for each column of the feed, in the order of the feed. */
+  /** One entry per source column, in the source's order. */
   planned: PlannedColumn[]
   /** The table's columns after publication, in order. */
   columns: StagingColumn[]
@@ -21,8 +24,8 @@ export interface LoadPlan {
 }
 
 /**
- * Plans the table after a load, by its last load and its current columns. `reading` is the state that the source gets back at the next
- * load. Throws the errors of `planLoad`.
+ * Plans the columns of a table after a load, from its last load and its current columns. `reading` is the state that
+ * the source receives at the next load. Throws the errors of `planLoad`.
  */
 export function planTableAfterLoad(
   { types }: SqlDialect,
@@ -34,7 +37,7 @@ export function planTableAfterLoad(
   const plan = planLoad(rules, lastFeed, loaded)
   const stagedColumns = plan.columns.filter(({ ignored }) => !ignored).map(stagingColumn)
   const merging = loaded.merging ?? loaded.target.shape?.merging === true
-  // A column that only the table has is empty in the rows of the load.
+  // The load has no values for columns that only the table has.
   const currentColumns = currentShape?.columns.map(emptyColumn)
   const table = planTable(rules, currentColumns, stagedColumns, plan, { merging })
   const feed = memoryOf(loaded.target, lastFeed, table.memory, loaded.reading)

@@ -29,31 +29,31 @@ import { columnsToReplace } from '../../shape/remembered-feed.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
 import { tableMark, stagingColumn, type StagingColumn } from './staging-columns.ts'
 
-/** The maximum number of columns of a table, including those that vanished from the source. */
+/** The maximum number of columns of a table, including columns that the source no longer has. */
 const maxColumns = 1_000
 
 export class SqlStagedTable implements StagedTable {
   readonly target: LoadTarget
-  /** The table's columns after publication. Columns that only earlier loads brought are empty. */
+  /** The table's columns after publication. Columns that only earlier loads had are empty. */
   readonly columns: readonly StagingColumn[]
-  /** Fed columns that the table excludes. They are dropped after the rows are written. */
+  /** Source columns that are excluded from the table. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
-  /** Facts about the values of each column, set after all rows are written. */
+  /** Statistics of each column's values. Set after all rows are written. */
   held: ColumnFacts[] | undefined
-  /** State (JSON) that is passed to the source at the next load. */
+  /** JSON state that the source receives at the next load. */
   reading: unknown
   readonly staging: TablePlace
   /** The table's name in messages. */
   readonly qualifiedName: string
-  /** The id of the staging table; another table may take over its name. */
+  /** The object id of the staging table. It identifies the table even if another table takes its name. */
   id = ''
   written: WrittenRows | undefined
   /** True once a transformation has changed the staged rows. */
   transformed = false
   profile: string | undefined
-  /** True if this process knows that the publication of these rows is decided. */
+  /** True once this process knows that the publication of these rows is decided. */
   decided = false
-  /** The columns that the source fed before, according to the latest read of the table. */
+  /** The columns of the source at the last load, according to the latest read of the table. */
   fedBefore: readonly string[] = []
   /** True if the staging table is published, or its publication is decided. */
   published = false
@@ -127,7 +127,7 @@ export class SqlStagedTable implements StagedTable {
     return this.target.columns.map(({ name }) => name).filter((name) => !ignored.has(name))
   }
 
-  /** The columns that the source filled, or a transformation may have filled. */
+  /** The columns that the source filled, or that a transformation may have filled. */
   get brought(): string[] {
     return this.transformed ? this.columns.map(({ name }) => name) : this.fed
   }
@@ -140,12 +140,13 @@ export class SqlStagedTable implements StagedTable {
     })
   }
 
-  /** Never throws. Maintenance sweeps what cannot be dropped now. */
+  /** Drops the staging table. Never throws, because maintenance drops what remains. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.published) return
     const dialect = this.#dialect
     await withSession(dialect, { role: 'service' }, async (session) => {
-      // Another process may have published the staging table; then its metadata belongs to the published table.
+      // Another process may have published the staging table. Then its metadata belongs to the published table and must
+      // stay.
       if ((await findRelation(dialect, session, this.staging))?.id !== this.id) return
       await session.execute(dialect.changes.dropTable(this.staging))
       await dropMark(dialect, session, this.id)
@@ -153,10 +154,10 @@ export class SqlStagedTable implements StagedTable {
   }
 }
 
-/** Returns the type of the tuples for a column that is stored as this type. */
+/** Returns the type in which the tuples contain the values of a column that is stored as `type`. */
 function tupleType(type: StoredType, { dataType }: StagingColumn): StoredType {
   if (type.dataType === dataType) return type
-  // A text type, or JSON stored as text; otherwise TEXT if no narrower type is known.
+  // A text type, or JSON stored as text. TEXT if no narrower type is known.
   return { dataType: /^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? dataType : 'TEXT' }
 }
 
@@ -198,13 +199,16 @@ export async function stageTable(
   }
 }
 
-/** Creates the staging table of a load and returns its id. Throws TOO_MANY_COLUMNS, and `LeaseLost` if the table exists. */
+/**
+ * Creates the staging table of a load and returns its object id. Throws TOO_MANY_COLUMNS, and `LeaseLost` if the table
+ * exists.
+ */
 async function createStagingTable(
   dialect: SqlDialect,
   session: SqlSession,
   { target, staging, qualifiedName, columns, ignored }: SqlStagedTable,
 ): Promise<string> {
-  // The source also feeds the columns that the table excludes, so they exist until the rows are written.
+  // The source also sends the columns that the table excludes, so they exist until the rows are written.
   const stagingColumns = [...columns, ...ignored]
   if (stagingColumns.length > maxColumns)
     throw new WarehouseProblem(
@@ -223,7 +227,7 @@ async function createStagingTable(
 const attemptTaken = ({ run, attempt }: LoadTarget) =>
   new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
 
-/** Throws TABLE_NOT_OURS if the place has a table or view that no load created. */
+/** Throws TABLE_NOT_OURS if a table or view of this name exists that no load created. */
 export function assertTableOwned(existing: TableShape | undefined, qualifiedName: string): void {
   if (existing && existing.mark?.kind !== 'LOADED')
     throw new WarehouseProblem(

@@ -10,7 +10,7 @@ export interface StagingColumn extends NewColumn {
   primaryKey: boolean
 }
 
-/** Returns the type rules of a dialect for `planShape`, which all warehouses share. */
+/** Returns a dialect's type rules as input of `planShape`, which all warehouses share. */
 export const typeRules = (types: DialectTypes): TypeRules => ({
   storedAs: (column) => ({ type: types.sqlType(column), dataType: plainText(column.dataType) }),
   widest(one, other) {
@@ -19,7 +19,7 @@ export const typeRules = (types: DialectTypes): TypeRules => ({
   },
 })
 
-/** Returns a planned column as a column of the staging table. */
+/** Reduces a planned column to the fields of a staging table's column. */
 export const stagingColumn = ({ name, label, type, dataType, primaryKey }: PlannedColumn): StagingColumn => ({
   name,
   label,
@@ -29,7 +29,7 @@ export const stagingColumn = ({ name, label, type, dataType, primaryKey }: Plann
   nullable: !primaryKey,
 })
 
-/** Returns a column of the published table as a column without values, for a load that does not have it. */
+/** Converts a column of the published table to a staging column without values, for a load that lacks the column. */
 export const emptyColumn = ({ name, label, type, dataType }: ShapeColumn): StagingColumn => ({
   name,
   label,
@@ -45,7 +45,7 @@ const plainText = (dataType: DataType): DataType =>
 
 type StoredColumn = Pick<StagingColumn, 'type' | 'dataType'>
 
-/** Returns the data type of a column that `type` widens from two columns. */
+/** Returns the data type of the column that combines two columns and is stored as `type`. */
 function widestDataType(types: DialectTypes, type: string, one: StoredColumn, other: StoredColumn): DataType {
   if (types.isText(type)) {
     const areTexts = types.isText(one.type) && types.isText(other.type)
@@ -55,7 +55,7 @@ function widestDataType(types: DialectTypes, type: string, one: StoredColumn, ot
   return (unchanged ?? types.describe(type)).dataType
 }
 
-/** Returns the data types of columns if the server type does not determine them. */
+/** Returns the data types of those columns for which the server's type does not determine it. */
 export function dataTypesOf(
   types: DialectTypes,
   columns: readonly StagingColumn[],
@@ -64,7 +64,7 @@ export function dataTypesOf(
   return Object.fromEntries(ambiguous.map(({ name, dataType }) => [name, dataType]))
 }
 
-/** Returns the mark of a staging table, which it keeps after its publication. */
+/** Returns the metadata of a staging table. It stays with the table after its publication. */
 export const tableMark = (
   types: DialectTypes,
   columns: readonly StagingColumn[],

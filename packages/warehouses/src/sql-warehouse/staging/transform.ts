@@ -6,15 +6,16 @@ import type { SqlStagedTable } from './staged-table.ts'
 import { toWarehouseProblem } from '../problems.ts'
 import { findRelation, listRelations, listSchemas, withSession } from '../table-shape.ts'
 
-/** The time limit in seconds for all statements together. */
+/** The time limit for all statements of a transformation together, in seconds. */
 const transformationSeconds = 7_200
 
-/** A schema name that no client can have. It maps the names of the target tables to their staging tables. */
+/** A schema name that users cannot choose. It maps the names of target tables to their staging tables. */
 const stagingSchema = ''
 
 /**
- * See `Loader.transform`. Unqualified names of the loads' tables become those of the staging tables, which role `load` may write to
- * for this purpose. All statements run on one connection, so that temporary tables live as long; each is a separate transaction.
+ * See `Loader.transform`. Unqualified names of the run's target tables are replaced by the names of their staging
+ * tables, to which role `load` gets temporary write access. All statements run on one connection, so that temporary
+ * tables persist between them. Each statement is a separate transaction.
  */
 export async function runTransformation(
   dialect: SqlDialect,
@@ -84,13 +85,13 @@ async function runStatement(
   }
 }
 
-/** Returns the language with the keywords before table names in statements that write. */
+/** Returns the language with further keywords that precede table names in statements that write. */
 const withWriteKeywords = ({ tokensOf, opening }: SqlLanguage): SqlLanguage => ({
   tokensOf,
   opening: new Set([...opening, 'into', 'update', 'delete', 'using', 'table']),
 })
 
-/** Returns the problem of a statement that failed. `statementName` is the statement as a message names it. */
+/** Returns the problem for a failed statement. `statementName` is how the message names the statement. */
 function statementProblem(dialect: SqlDialect, error: unknown, statementName: string): unknown {
   const problem = toWarehouseProblem(dialect, error, statementName)
   if (problem instanceof WarehouseProblem && (problem.retryable || problem.code === 'DISK_FULL')) return problem
@@ -105,7 +106,7 @@ function statementProblem(dialect: SqlDialect, error: unknown, statementName: st
   return transformationFailed(`${statementName} failed: ${message.slice(0, 1_500)}`, error)
 }
 
-/** Checks that the statements changed only the rows of the staging table, and not the table itself. */
+/** Throws unless the statements changed only the rows of the staging table, and not the table itself. */
 async function assertStagingKept(dialect: SqlDialect, session: SqlSession, load: SqlStagedTable): Promise<void> {
   const stagingTable = await findRelation(dialect, session, load.staging)
   if (stagingTable?.id !== load.id)

@@ -10,7 +10,7 @@ export interface ManagedView extends TablePlace {
   mark: RelationMark & { view: ViewMark }
 }
 
-/** Lists the views that have a mark in the ledger. */
+/** Lists the views that Sluice manages, which are those with metadata in the ledger (Sluice's table of loads). */
 export async function listManagedViews(dialect: SqlDialect, session: SqlSession): Promise<ManagedView[]> {
   const marks = await readMarks(dialect, session)
   const relations = await dialect.catalogue.relations(session)
@@ -25,13 +25,16 @@ const isPlace = (one: TablePlace) => (other: TablePlace) => one.schema === other
 export const listReads = ({ mark }: ManagedView): TablePlace[] =>
   mark.view.reads.map(([schema, name]) => ({ schema, name }))
 
-/** Returns the plain views that read one of the places, directly or indirectly: dependencies before dependents. */
+/**
+ * Returns the plain (not materialised) views that read one of the places, directly or through other views. A view comes
+ * after the views that it reads.
+ */
 export function viewsAbove(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
   const dependents: ManagedView[] = []
   const visit = (below: TablePlace) => {
     for (const view of views) {
       if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
-      // A view that is found again must follow its new dependency.
+      // A view that is found a second time moves after the view through which it was found, which it also reads.
       const earlierPosition = dependents.indexOf(view)
       if (earlierPosition >= 0) dependents.splice(earlierPosition, 1)
       dependents.push(view)
@@ -42,7 +45,7 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   return dependents
 }
 
-/** Drops views, dependents first. `views` are in the order of `viewsAbove`. */
+/** Drops views in reverse order. `views` are in the order of `viewsAbove`. */
 export async function dropViews(
   dialect: SqlDialect,
   session: SqlSession,
@@ -54,7 +57,7 @@ export async function dropViews(
   }
 }
 
-/** Recreates the views in the order of their dependencies. */
+/** Recreates views, each after the views that it reads. */
 export async function recreateViews(
   dialect: SqlDialect,
   session: SqlSession,
@@ -68,8 +71,9 @@ export async function recreateViews(
 }
 
 /**
- * Checks whether views compile over other tables: creates each under a hidden name, over the substitutes of its dependencies, and
- * drops it again. Dependencies come first. Throws the server's error. Returns the ids of the views that compile.
+ * Checks that views compile with replaced tables: creates each under a hidden name, reading the substitutes of its
+ * tables, and drops it again. `views` must have dependencies first. Throws the server's error if a view does not
+ * compile. Returns the ids of the compiled views.
  */
 export async function assertViewsCompile(
   dialect: SqlDialect,
@@ -100,6 +104,6 @@ export async function assertViewsCompile(
   return new Set(views.map(({ id }) => id))
 }
 
-/** Returns whether views were added or changed after the check that they compile. */
+/** True if views were added or changed since the check that they compile. */
 export const hasUncheckedViews = (views: readonly ManagedView[], checkedViews: ReadonlySet<string>): boolean =>
   views.some(({ id }) => !checkedViews.has(id))

@@ -35,7 +35,7 @@ import {
 } from '../recovery.ts'
 import { concurrentlyChanged, viewsDepend } from '../problems.ts'
 
-/** Seconds after which a sweep removes the leftovers of a process that died. */
+/** Seconds after which a maintenance sweep removes what a dead process left. */
 const sweepGraceSeconds = 600
 
 export interface ViewLimits {
@@ -44,8 +44,8 @@ export interface ViewLimits {
 }
 
 /**
- * Checks that the server accepts the query as a view: creates it under a hidden name and drops it. So no relation that readers
- * use changes before the check.
+ * Throws unless the server accepts the query as a view. Creates the view under a hidden name and drops it, so nothing
+ * that readers use changes.
  */
 export async function assertViewCompiles(
   dialect: SqlDialect,
@@ -70,7 +70,10 @@ export interface FilledTable extends TablePlace {
   mark: RelationMark
 }
 
-/** Creates a hidden table, with the types of the query, and fills it as role `load`. Tries again if another publication is renaming tables. */
+/**
+ * Creates a hidden table with the query's column types and fills it as role `load`. Tries again if another publication
+ * is renaming tables at the same time.
+ */
 export const createFilledTable = (
   dialect: SqlDialect,
   place: TablePlace,
@@ -80,7 +83,7 @@ export const createFilledTable = (
 ): Promise<FilledTable> =>
   retryOnMissingTable(dialect, () => tryCreateFilledTable(dialect, place, view, limits, signal))
 
-/** Returns a hidden table with the rows of a materialised view, or without rows if the view is to be created empty. */
+/** Creates a hidden table with the rows of a materialised view, or without rows if the view is to be created empty. */
 async function tryCreateFilledTable(
   dialect: SqlDialect,
   { schema }: TablePlace,
@@ -111,7 +114,7 @@ async function tryCreateFilledTable(
   }
 }
 
-/** Drops a view, plain or materialised. */
+/** Drops a view and its ledger metadata. The view may be plain or materialised. */
 export async function dropRelation(
   dialect: SqlDialect,
   { tables, ledger }: PublishSessions,
@@ -124,15 +127,15 @@ export async function dropRelation(
 
 export interface ViewReplacement {
   place: TablePlace
-  /** The views and tables that the new view replaces, also at other places. */
+  /** The views and tables that the new view replaces. Some may have other names. */
   replaced: readonly Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>[]
-  /** The filled table of a materialised view, or the query of a plain view. */
+  /** The filled table of a materialised view, or the definition of a plain view. */
   newView: FilledTable | ViewMark
 }
 
 /**
- * Replaces the view and recreates the views above it atomically. Throws VIEWS_DEPEND, with nothing changed, if one of them
- * would become invalid.
+ * Replaces the view and recreates the views that read it, atomically. Throws VIEWS_DEPEND, with nothing changed, if one
+ * of them would become invalid.
  */
 export async function replaceInTransaction(
   dialect: SqlDialect,
@@ -162,7 +165,7 @@ export async function replaceInTransaction(
   )
 }
 
-/** Returns the problem of views that would be invalid over the new view. `above` are their names. */
+/** Returns the problem for views that would become invalid with the new view. `above` are their names. */
 export const viewsAboveProblem = (
   dialect: SqlDialect,
   error: unknown,
@@ -177,7 +180,7 @@ export const viewsAboveProblem = (
       `${above.join(', ')} would be invalid over the new ${qualifiedName}: ${reason} Nothing has changed; change or drop these views and try again.`,
   )
 
-/** Works like `replaceInTransaction` on servers without transactional DDL: records a decision and applies it. */
+/** Does the same as `replaceInTransaction` on servers without transactional DDL: records a decision and applies it. */
 export async function replaceByDecision(
   dialect: SqlDialect,
   { place, replaced, newView }: ViewReplacement,
@@ -187,7 +190,8 @@ export async function replaceByDecision(
   const table = 'mark' in newView ? newView : undefined
   const mark: RelationMark = 'mark' in newView ? newView.mark : { kind: 'VIEW', view: newView }
   const relationHere = replaced.find(isHere)
-  // Changes an existing plain view in place, and renames an existing table aside. Drops any other relation that is replaced.
+  // An existing plain view is changed in place, and an existing table is renamed to a hidden name. Any other replaced
+  // relation is dropped.
   const keptRelation = relationHere?.kind === (table ? 'TABLE' : 'VIEW') ? relationHere : undefined
   await withPublishLock(dialect, async (sessions) => {
     const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
@@ -218,8 +222,8 @@ export async function replaceByDecision(
 }
 
 /**
- * Compiles the views above over the new one, under a hidden name. Returns the ids of the views that compile. Throws VIEWS_DEPEND, with
- * nothing changed, if one does not.
+ * Checks that the views that read the replaced view compile with the new one, which has a hidden name at this point.
+ * Returns the ids of the views that compile. Throws VIEWS_DEPEND, with nothing changed, if one does not.
  */
 async function assertViewsAboveCompile(
   dialect: SqlDialect,

@@ -3,7 +3,7 @@ import type { StoredType, RowCell } from '../../warehouse.ts'
 import { type SqlType } from '../../sql-warehouse/sql-dialect.ts'
 import { describeType, typeText } from '../types.ts'
 
-/** The fields used from the driver’s description of a column. */
+/** The used fields of the driver's column descriptions. */
 export interface ColumnDescription {
   colName: string
   type: { name: string }
@@ -13,7 +13,7 @@ export interface ColumnDescription {
   udtInfo?: unknown
 }
 
-/** The driver's names for result types with their width in the length. */
+/** Type names by the driver's type name and length in bytes, for types with several widths. */
 const typeNamesByLength: Record<string, Record<number, string>> = {
   IntN: { 1: 'tinyint', 2: 'smallint', 4: 'int', 8: 'bigint' },
   FloatN: { 4: 'real', 8: 'float' },
@@ -29,24 +29,30 @@ const typeNames: Record<string, string> = {
   Variant: 'sql_variant',
 }
 
-/** Returns the type of a result column, as a table column would have it. */
+/** Returns the type of a result column in the form of a table column's type. */
 export function resultType({ type, dataLength, precision = 0, scale = 0 }: ColumnDescription): SqlType {
   const name = typeNamesByLength[type.name]?.[dataLength ?? 0] ?? typeNames[type.name] ?? type.name.toLowerCase()
-  // A text of at least this length has an unlimited type.
+  // A text of at least this length has the type of unlimited length.
   const bytes = dataLength === undefined || dataLength >= 65_535 ? -1 : dataLength
   return typeText({ type: name, max_length: bytes, precision, scale })
 }
 
-/** The precision up to which a double represents every decimal, so the driver's number can be formatted exactly. */
+/**
+ * The precision up to which a double represents every decimal exactly, so that the driver's number can be formatted
+ * without loss.
+ */
 export const exactDigits = 15
 
-/** Returns whether the driver's own value may have lost digits. */
+/** True if the driver's JavaScript value may have lost digits. */
 export function losesDigits(type: SqlType): boolean {
   const { dataType, precision } = describeType(type)
   return dataType === 'DECIMAL' && (precision === undefined || precision > exactDigits)
 }
 
-/** Returns the reader for a column's values; values that JavaScript cannot represent exactly become text. */
+/**
+ * Returns a function that converts the driver's values of a column. Values that JavaScript cannot represent exactly
+ * become text.
+ */
 export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): (value: unknown) => RowCell {
   const format = (value: unknown): RowCell => {
     if (dataType === 'DECIMAL')
@@ -61,7 +67,7 @@ export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): 
   return (value) => (value === null || value === undefined ? null : format(value))
 }
 
-/** The driver stores fractions finer than a millisecond in an extra property, in seconds. */
+/** The driver stores fractions below a millisecond in an extra property, in seconds. */
 type PreciseDate = Date & { nanosecondsDelta?: number }
 
 function formatDate(value: PreciseDate, type: SqlType): string {
@@ -75,7 +81,7 @@ function formatDate(value: PreciseDate, type: SqlType): string {
   return `${day} ${time}${type.startsWith('datetimeoffset') ? '+00' : ''}`
 }
 
-/** Formats a 32-bit float with as few digits as identify it. */
+/** Rounds a 32-bit float to the fewest digits that identify it. */
 function toShortestFloat(value: number): number {
   for (let digits = 6; digits < 9; digits += 1) {
     const rounded = Number(value.toPrecision(digits))
@@ -84,6 +90,6 @@ function toShortestFloat(value: number): number {
   return value
 }
 
-/** Removes the trailing zeros of a decimal without an explicit size, where they are not significant. */
+/** Removes the insignificant trailing zeros of a decimal without a declared size. */
 const removeTrailingZeros = (text: string, type: SqlType): string =>
   describeType(type).precision === undefined ? text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : text

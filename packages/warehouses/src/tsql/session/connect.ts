@@ -3,13 +3,13 @@ import { Connection, ISOLATION_LEVEL } from 'tedious'
 import { encryptedOnly } from '@sluice/database'
 import type { DatabaseLogin } from '../tsql-settings.ts'
 
-/** Bytes of a protocol packet: four times the driver's default, below the size of one TLS record. */
+/** The packet size in bytes: four times the driver's default, and smaller than a TLS record. */
 const packetSize = 16_000
 const signInTimeoutMs = 15_000
-/** Milliseconds for which the driver waits until a cancelled statement ends. */
+/** Milliseconds that the driver waits for a cancelled statement to end. */
 const cancelTimeoutMs = 5_000
 
-/** Connects and signs in. Throws the driver's error, and closes the connection, if that fails. */
+/** Connects and logs in. If that fails, closes the connection and throws the driver's error. */
 export async function openConnection(login: DatabaseLogin): Promise<Connection> {
   const isolation = login.isolation === undefined ? {} : isolationOptions(ISOLATION_LEVEL[login.isolation]!)
   const connection: Connection = new Connection({
@@ -45,7 +45,10 @@ export async function openConnection(login: DatabaseLogin): Promise<Connection> 
 
 const isolationOptions = (level: number) => ({ isolationLevel: level, connectionIsolationLevel: level })
 
-/** Opens the socket of a connection. Follows redirects, because Azure servers redirect clients to the machine that has the database. */
+/**
+ * Opens the socket for a connection. Follows redirects, because Azure servers redirect clients to the machine with the
+ * database.
+ */
 async function socketTo(connection: Connection, { host, port }: DatabaseLogin) {
   const { routingData } = connection
   const socket = openSocket({ host: routingData?.server ?? host, port: routingData?.port ?? port, noDelay: true })

@@ -16,8 +16,8 @@ interface ReadRequest {
 }
 
 /**
- * See `Session.read`. Sends the text unchanged, and leaves unread rows at the server. If the driver would lose digits of a
- * column, an outer query reads that column as text.
+ * See `Session.read`. Sends the query unchanged and fetches rows only as the caller reads them. If the driver would
+ * lose digits of a column, an outer query reads that column as text.
  */
 export async function* readQueryRows(
   connection: Connection,
@@ -40,7 +40,7 @@ export async function* readQueryRows(
   yield* streamBatches(connection, bindValues(readAsText(text, columns), request.values), batch, bounds, columns)
 }
 
-/** Returns the columns of a query. Runs it only if the server cannot describe it in advance. */
+/** Returns the result columns of a query. Runs the query only if the server cannot describe it in advance. */
 export async function columnsOf(
   connection: Connection,
   text: string,
@@ -54,7 +54,10 @@ export async function columnsOf(
   return []
 }
 
-/** The driver would round the numbers of a column, and the server did not describe it in advance. No row has been returned yet. */
+/**
+ * Thrown if the driver would round a column's numbers and the server could not describe the column in advance. No row
+ * has been returned yet, so the query can be repeated with that column as text.
+ */
 class RoundedColumns extends Error {
   override readonly name = 'Rounded'
   readonly columns: readonly ReadColumn[]
@@ -66,8 +69,8 @@ class RoundedColumns extends Error {
 }
 
 /**
- * Yields the rows. Adds the column to an error of the server, which reports only the line and the word: the position of the word in the
- * line is the column.
+ * Yields the rows. Adds a column position to the server's errors, which contain only a line and a word: the position of
+ * the word in that line.
  */
 async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>): AsyncGenerator<ReadRows> {
   try {
@@ -82,7 +85,7 @@ async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>):
   }
 }
 
-/** Binds a value with the type that it looks like: a whole number, a number, or text. */
+/** Binds each value with the type that it looks like: integer, number or text. */
 function bindValues(text: string, values: readonly (string | null)[]): SqlStatement {
   const texts = ['']
   const bindings: (string | number | null)[] = []
@@ -99,7 +102,7 @@ function bindValues(text: string, values: readonly (string | null)[]): SqlStatem
   return { texts, values: bindings }
 }
 
-/** Returns a number if the text is one that a double represents exactly; otherwise the value. */
+/** Returns a number if the text is a number that a double represents exactly. Otherwise returns the text. */
 function parseExactNumber(value: string | null): string | number | null {
   if (value === null || !/^-?(0|[1-9]\d*)(\.\d+)?$/.test(value)) return value
   const number = Number(value)
@@ -107,8 +110,8 @@ function parseExactNumber(value: string | null): string | number | null {
 }
 
 /**
- * Returns the server's description of the columns before it runs the query; an empty list if the server cannot describe them.
- * Then the run itself reports the reason.
+ * Returns the server's description of the result columns before the query runs. Returns an empty list if the server
+ * cannot describe them; running the query then reports the reason.
  */
 async function describeColumns(
   connection: Connection,
@@ -137,7 +140,7 @@ async function describeColumns(
   return columns
 }
 
-/** Returns the type with which a value is bound. */
+/** Returns the SQL type with which a value is bound. */
 function parameterTypeName(value: BoundValue): string {
   if (typeof value !== 'number') return 'nvarchar(max)'
   return Number.isInteger(value) ? 'bigint' : 'float'
@@ -145,7 +148,7 @@ function parameterTypeName(value: BoundValue): string {
 
 const textOrDefault = (value: unknown, fallback: string): string => (typeof value === 'string' ? value : fallback)
 
-/** Returns an outer query that reads these columns as text, in the order of the inner query. */
+/** Returns an outer query that reads these columns as text, in the row order of the inner query. */
 function readAsText(text: string, columns: readonly ReadColumn[]): string {
   const { before, from, by, rest } = splitOrderedQuery(text, columns)
   const columnList = columns.map(({ type }, index) => {
@@ -155,7 +158,7 @@ function readAsText(text: string, columns: readonly ReadColumn[]): string {
   return `${before}select ${columnList.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${rest}`
 }
 
-/** Yields the rows in batches. `knownColumns`: the types of the columns that the server sends as text. */
+/** Yields the rows in batches. `knownColumns` are the original types of columns that the query reads as text. */
 async function* streamBatches(
   connection: Connection,
   statement: SqlStatement,
@@ -168,11 +171,11 @@ async function* streamBatches(
   let rowBatch: { rows: RowCell[][]; bytes: number } = { rows: [], bytes: 0 }
   let failure: { error: unknown } | undefined
   let hasEnded = false
-  /** Resolves when a batch is full, and at the end. */
+  /** Resolves when a batch is full, and after the last row. */
   let batchReady = Promise.withResolvers<void>()
   const { request, completion: requestDone } = sendRequest(connection, statement, bounds, {
     columns(descriptions) {
-      // Ignores a second result, because the text is one query.
+      // Ignores a second result, because the text is a single query.
       if (columns) return
       columns = descriptions.map((description, index) => knownColumns?.[index] ?? toReadColumn(description))
       readers = columns.map((column) => cellReader(column.type, column))
@@ -228,7 +231,7 @@ function toReadColumn(described: DriverCell['metadata']): ReadColumn {
   return { name: described.colName, type, ...describeType(type) }
 }
 
-/** Returns the approximate size of the cells as text. */
+/** Returns the approximate size of the values as text, in bytes. */
 function cellBytes(cells: readonly DriverCell[]): number {
   return cells.reduce((bytes, { value }) => {
     if (typeof value === 'string') return bytes + value.length

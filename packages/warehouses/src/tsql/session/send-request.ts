@@ -2,7 +2,7 @@ import { type Connection, Request, TYPES } from 'tedious'
 import type { ColumnDescription } from './cells.ts'
 import { type SqlStatement, formatStatement, type BoundValue } from '../../sql-warehouse/sql-statement.ts'
 
-/** A cell as the driver returns it, with the description of its column. */
+/** A value from the driver with the description of its column. */
 export interface DriverCell {
   value: unknown
   metadata: ColumnDescription
@@ -14,7 +14,7 @@ export interface RowBounds {
   seconds?: number | undefined
 }
 
-/** Receives each column and row as it arrives; may pause and cancel the request. */
+/** Receives the columns and each row as they arrive. Can pause and cancel the request. */
 export interface RequestListener {
   columns?(columns: readonly DriverCell['metadata'][]): void
   row?(cells: readonly DriverCell[]): void
@@ -28,8 +28,8 @@ function parameterType(value: BoundValue) {
 }
 
 /**
- * Sends one statement, unless its signal is already aborted. A statement without values is sent as a batch, because the server
- * requires that for some statements.
+ * Sends one statement, unless its signal is already aborted. A statement without values is sent as a batch, which the
+ * server requires for some statements.
  */
 export function sendRequest(
   connection: Connection,
@@ -48,10 +48,10 @@ export function sendRequest(
   if (listener.columns)
     request.on('columnMetadata', (columns) => listener.columns!(columns as unknown as DriverCell['metadata'][]))
   if (listener.row) request.on('row', (cells) => listener.row!(cells as unknown as DriverCell[]))
-  // A lost connection ends a statement silently.
+  // A statement on a lost connection would otherwise end silently.
   const rejectAsLost = () => completion.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' }))
   const stop = () => request.cancel()
-  // The driver's own timer stops at the first row.
+  // The driver's own time-out timer stops at the first row, so this timer covers the rest.
   let timedOut = false
   const cancelLate = () => {
     timedOut = true

@@ -6,7 +6,7 @@ import { openConnection } from './connect.ts'
 import { columnsOf, readQueryRows } from './read-rows.ts'
 import { type RowBounds, sendRequest } from './send-request.ts'
 
-/** Milliseconds that a change of tables waits for a lock, which readers of the tables hold. */
+/** Milliseconds that a table change waits for a lock that readers of the table hold. */
 const lockTimeoutMs = 10_000
 
 export async function openSession(
@@ -47,7 +47,7 @@ export class TsqlSession implements SqlSession {
     return rows
   }
 
-  /** Runs `callback` in a transaction. If `callback` throws, rolls the transaction back. */
+  /** Runs `callback` in a transaction, which is rolled back if `callback` throws. */
   async transaction<Result>(callback: () => Promise<Result>): Promise<Result> {
     await this.execute(plainSql(`set lock_timeout ${lockTimeoutMs}`))
     await this.#step('beginTransaction')
@@ -80,7 +80,7 @@ export class TsqlSession implements SqlSession {
   }
 }
 
-/** Converts a 64-bit integer, which the driver returns as text, to a number if that is exact. */
+/** Converts a 64-bit integer, which the driver returns as text, to a number if the number is exact. */
 function numberIfExact(value: unknown): unknown {
   const number = Number(value)
   return typeof value === 'string' && Number.isSafeInteger(number) ? number : value

@@ -3,8 +3,8 @@ import { WarehouseProblem } from '../../warehouse.ts'
 import { tsqlTokens } from './tokens.ts'
 
 /**
- * Keywords that a query contains only inside quotes: the server reserves them for statements. T-SQL statements need no separator,
- * so the check covers every position.
+ * Keywords that a query contains only inside quotes, because the server reserves them for statements. T-SQL needs no
+ * separator between statements, so the check covers every position.
  */
 const statementKeywords = new Set(
   `alter backup begin break bulk checkpoint close commit continue create dbcc deallocate declare delete deny disk drop dump exec execute exit
@@ -14,8 +14,9 @@ const statementKeywords = new Set(
 )
 
 /**
- * Throws SQL_NOT_ALLOWED unless the text is one query: SELECT, or WITH and SELECT. The server restricts which tables it may read;
- * this check prevents a second statement, a wait, or a write to a place that all users can write to.
+ * Throws SQL_NOT_ALLOWED unless the text is a single query: SELECT, or WITH … SELECT. The server's rights limit what
+ * the query may read. This check prevents a second statement, a wait, and a write to a place that all users can write
+ * to.
  */
 export function assertSingleQuery(text: string): void {
   assertPlainComments(text)
@@ -26,7 +27,7 @@ export function assertSingleQuery(text: string): void {
   if (!startsWithKeyword && !startsWithParenthesis) throw notASingleQuery()
   let depth = 0
   let queries = 0
-  /** Whether a SELECT may follow: at the start, and after UNION, EXCEPT or INTERSECT. */
+  /** True if a SELECT may follow: at the start, and after UNION, EXCEPT or INTERSECT. */
   let maySelectFollow = true
   for (const [index, token] of tokens.entries()) {
     if (token.text === '(' && token.kind === 'sign') depth += 1
@@ -37,7 +38,8 @@ export function assertSingleQuery(text: string): void {
     if (statementKeywords.has(word)) throw forbiddenWord(token)
     if (word.startsWith('#') || word.startsWith('@@')) throw forbiddenWord(token)
     const next = tokens[index + 1]
-    // Both words may also be names; in this context, one runs a stored model and the other advances a sequence.
+    // Both words may also be names. Here, `predict(` would run a stored model, and `next value` would advance a
+    // sequence.
     if (word === 'predict' && next?.text === '(') throw forbiddenWord(token)
     if (word === 'next' && next?.text.toLowerCase() === 'value') throw forbiddenWord(token)
     if (depth > 0) continue
@@ -60,25 +62,27 @@ const forbiddenWord = ({ text }: SqlToken) =>
     `The keyword ${text.toUpperCase().slice(0, 100)} is not allowed in a query. If it is a name, write it in brackets: [${text.slice(0, 100)}].`,
   )
 
-/** The parts of a query. They allow a query around it, which WITH, ORDER BY and OPTION inside would prevent. */
+/**
+ * The parts of a query that allow embedding it in another query. WITH, ORDER BY and OPTION would not be valid inside.
+ */
 export interface QueryParts {
-  /** WITH and its definitions, or an empty text. */
+  /** WITH and its definitions, or an empty string. */
   before: string
   body: string
-  /** Whether the body has an ORDER BY. */
+  /** True if the body has an ORDER BY. */
   ordered: boolean
   /** The position of ORDER BY in the text. */
   orderedFrom: number
-  /** Whether the server accepts that ORDER BY inside another query. */
+  /** True if the server accepts this ORDER BY in an embedded query. */
   bounded: boolean
-  /** OPTION (…), or an empty text. */
+  /** OPTION (…), or an empty string. */
   rest: string
 }
 
-/** Splits a query at the keywords outside of parentheses. */
+/** Splits a query at its keywords outside parentheses. */
 export function splitQuery(text: string): QueryParts {
   const tokens = tsqlTokens(text)
-  /** The words outside of parentheses, in lower case. */
+  /** The words outside parentheses, in lower case. */
   const words: SqlToken[] = []
   let depth = 0
   for (const token of tokens) {

@@ -2,12 +2,12 @@ import type { SqlToken } from '../../sql-text/sql-tokens.ts'
 import { splitQuery } from './assert-single-query.ts'
 import { tsqlTokens } from './tokens.ts'
 
-/** Parts of a query around a user's. Its columns are `c1`, `c2` … */
+/** The parts of a query that embeds a user's query. The embedded columns are named `c1`, `c2`, …. */
 export interface OrderedQuery {
   before: string
-  /** The query as a table. */
+  /** The user's query as a table expression. */
   from: string
-  /** The text after ORDER BY; empty if the query has no order. */
+  /** The SQL after ORDER BY. Empty if the query has no order. */
   by: string
   rest: string
 }
@@ -15,9 +15,9 @@ export interface OrderedQuery {
 export const columnName = (index: number): string => `c${index + 1}`
 
 /**
- * Splits a query so that an outer query can keep its order, which a server guarantees only for the outermost query. Expressions of
- * ORDER BY become columns: existing columns, by name or number, or additional ones. With DISTINCT or UNION, ORDER BY can only
- * contain selected columns.
+ * Splits a query so that an outer query can keep its row order; a server guarantees the order only for the outermost
+ * query. Expressions of ORDER BY become columns: either result columns, found by name or number, or additional columns.
+ * In a query with DISTINCT or UNION, ORDER BY can contain only result columns.
  */
 export function splitOrderedQuery(text: string, columns: readonly { name: string }[]): OrderedQuery {
   const { before, body, ordered, orderedFrom, bounded, rest } = splitQuery(text)
@@ -45,7 +45,7 @@ export function splitOrderedQuery(text: string, columns: readonly { name: string
 }
 
 interface OrderItem {
-  /** The text of the item, without its direction. */
+  /** The SQL of the item, without ASC or DESC. */
   text: string
   tokens: SqlToken[]
   direction: '' | ' desc'
@@ -55,7 +55,10 @@ const isWord = (token: SqlToken | undefined, word: string): boolean =>
   token?.kind === 'word' && token.text.toLowerCase() === word
 const isSign = (token: SqlToken, sign: string): boolean => token.kind === 'sign' && token.text === sign
 
-/** Returns the comma-separated items after ORDER BY, up to OFFSET. Strings are not tokens, so an item is a range of positions. */
+/**
+ * Returns the comma-separated items of ORDER BY, up to OFFSET. String literals are not tokens, so an item is a range of
+ * positions.
+ */
 function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   const [, by, ...tokens] = tsqlTokens(text).filter(({ start }) => start >= from && start < to)
   const items: OrderItem[] = []
@@ -93,7 +96,7 @@ function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   return items
 }
 
-/** Returns the index of the result column that an item refers to, by its number or name. */
+/** Returns the index of the result column that an ORDER BY item refers to by number or name. */
 function findSelectedColumn(tokens: readonly SqlToken[], columns: readonly { name: string }[]): number | undefined {
   const [token, ...others] = tokens
   if (!token || others.length > 0 || (token.kind !== 'word' && token.kind !== 'quoted')) return undefined

@@ -1,11 +1,16 @@
 import type { SqlLanguage } from '../../sql-text/sql-names.ts'
 import type { SqlToken } from '../../sql-text/sql-tokens.ts'
 
-/** A comment ends at the first character at which any server may end it, so the tokenizer never skips text that a server may run. */
+/**
+ * Matches one token. A comment ends at the first character at which any server may end it, so the tokenizer never skips
+ * text that a server may run.
+ */
 const tokenPattern =
   /(?<blank>\s+|--[^\n\r]*)|(?<comment>\/\*)|(?<string>N?'(?:[^']|'')*'?)|(?<quoted>"(?:[^"]|"")*"?|\[(?:[^\]]|\]\])*\]?)|(?<parameter>\$\d+)|(?<word>[\p{L}_@#][\p{L}\p{N}_@#$]*|\d[\w.]*)|(?<sign>[\s\S])/uy
 
-/** Tokens of T-SQL: names between brackets or double quotes, no escapes in strings, comments within comments. */
+/**
+ * Returns the tokens of T-SQL: names in brackets or double quotes, strings without escape sequences, nested comments.
+ */
 export function tsqlTokens(sql: string): SqlToken[] {
   const tokens: SqlToken[] = []
   const matcher = new RegExp(tokenPattern)
@@ -22,7 +27,7 @@ export function tsqlTokens(sql: string): SqlToken[] {
   return tokens
 }
 
-/** Returns the position after a comment, which can contain comments. */
+/** Returns the position after a comment, which can contain nested comments. */
 function findCommentEnd(sql: string, from: number): number {
   const commentMark = /\/\*|\*\//g
   commentMark.lastIndex = from
@@ -42,7 +47,7 @@ function unquoteIdentifier(text: string): string {
   return inner.replaceAll(closingQuote + closingQuote, closingQuote)
 }
 
-/** The keywords before table names in T-SQL. */
+/** T-SQL's syntax with its keywords that precede table names. */
 export const tsqlLanguage: SqlLanguage = {
   tokensOf: tsqlTokens,
   opening: new Set(['from', 'join', 'apply', 'into', 'update', 'delete', 'merge', 'using', 'table']),

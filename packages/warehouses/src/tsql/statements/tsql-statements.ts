@@ -7,16 +7,22 @@ import { assertSingleQuery, splitQuery } from './assert-single-query.ts'
 import { trimStatementEnd } from '../../sql-text/sql-tokens.ts'
 import { isText } from '../types.ts'
 
-/** The server compares texts by code units, as the other warehouses do, independent of its default collation. */
+/**
+ * A collation that compares texts by code units, as the other warehouses do, whatever the server's default collation
+ * is.
+ */
 const binaryCollation = ' collate Latin1_General_100_BIN2'
 
-/** Returns the database user that owns views. The user has no rights, so that readers of a view need their own rights on its tables. */
+/**
+ * Returns the database user that owns views. It has no rights, so readers of a view need their own rights on its
+ * tables.
+ */
 export const viewOwner = (key: string): string => `c_${key}_views`
 
-/** The number of the error that reports a concurrent publication. */
+/** The error number that Sluice's statement raises for a concurrent publication. */
 export const ledgerBusy = 50_931
 
-/** Returns the statements of SQL Server, each as a separate batch. */
+/** Returns SQL Server's statements for one organisation. Each runs as a separate batch. */
 export function changesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
   const { load, read } = access.logins
@@ -25,7 +31,8 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Dial
   const buildViewStatements = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     const view = viewText(verb, names.place(place), text)
     if (!ownedViews()) return [view]
-    // Runs in one transaction with the statement above, so that no session reads the view while the service's user owns it.
+    // Runs in one transaction with the statement above, so that no session can read the view while Sluice's user owns
+    // it.
     return [
       view,
       plainSql(`alter authorization on object::${names.place(place)} to ${quoteIdentifier(viewOwner(access.key))}`),
@@ -68,10 +75,13 @@ if @taken < 0 begin; throw ${ledgerBusy}, N'Another session is publishing.', 1; 
   }
 }
 
-/** Returns the SQL of a view of a user's query. Throws SQL_NOT_ALLOWED for a text that is more than one query. */
+/**
+ * Returns the SQL that creates or alters a view from a user's query. Throws SQL_NOT_ALLOWED unless the text is a single
+ * query.
+ */
 export function viewText(verb: 'create' | 'alter', qualifiedName: string, text: string): SqlStatement {
   const query = trimStatementEnd(text)
-  // The default owner is the user who creates the view, that is the service's user, who has every right.
+  // A second statement could otherwise run with every right: the view's creator and default owner is Sluice's user.
   assertSingleQuery(query)
   return plainSql(`${verb} view ${qualifiedName} as\n${withoutOrder(query)}`)
 }
@@ -79,7 +89,7 @@ export function viewText(verb: 'create' | 'alter', qualifiedName: string, text: 
 export const columnText = ({ name, type, nullable }: NewColumn): string =>
   `${quoteIdentifier(name)} ${type}${isText(type) ? binaryCollation : ''}${nullable ? ' null' : ' not null'}`
 
-/** Removes the order of the query, because the server rejects views with an order. */
+/** Removes the ORDER BY of the query, because the server rejects views with an order. */
 export function withoutOrder(query: string): string {
   const { ordered, bounded, orderedFrom } = splitQuery(query)
   return ordered && !bounded ? query.slice(0, orderedFrom) : query

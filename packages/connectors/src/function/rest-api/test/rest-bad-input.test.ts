@@ -34,14 +34,14 @@ describe('a REST API', () => {
       { body: { error: 'none' } },
       { key: ['id'] },
       'OTHER_PROTOCOL',
-      /^The response is not a list\. It has no list at all: check the address, the path and the query\.$/,
+      /^The response is not a list\. The response has no list at all: check the address, the path and the query\.$/,
     ],
     [
       'a list although a path of records is set',
       { body: [] },
       list,
       'OTHER_PROTOCOL',
-      /It is a list itself: leave out/,
+      /The response itself is a list: leave out/,
     ],
     [
       'records that are not objects',

@@ -143,7 +143,7 @@ describe('paging', () => {
       'more pages without a cursor',
       { type: 'CURSOR', path: 'next', parameter: 'after', hasMore: 'more' },
       () => ({ body: { items: records(1, 3), more: true } }),
-      /^The API has more pages .* no cursor under "next"\.$/,
+      /^The API has more pages .* no cursor under "next"\. Correct restApi\.paging\.path\.$/,
       1,
     ],
     [

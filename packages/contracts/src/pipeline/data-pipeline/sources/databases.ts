@@ -18,7 +18,7 @@ export const oracleVariant = definePipelineVariant(connectorTypes.oracle, databa
 
 export const postgresVariant = definePipelineVariant(connectorTypes.postgres, databaseVariantFields)
 
-/** Amazon Redshift: the role and the region are part of the query settings. */
+/** Amazon Redshift. The role and the region are part of its query settings. */
 export const redshiftVariant = definePipelineVariant(connectorTypes.redshift, {
   given: warehouseQuery,
   answered: warehouseQueryResponse,

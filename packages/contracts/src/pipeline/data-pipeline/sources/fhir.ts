@@ -7,7 +7,7 @@ import { definePipelineVariant } from '../pipeline-variant.ts'
 const ResourceType = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z]*$' })
 const viewClause = Type.Object({}, { maxProperties: 50 })
 
-/** The fields of a ViewDefinition that the contract checks. The connector checks the rest. */
+/** The fields of a ViewDefinition that the contract validates. The connector validates the others. */
 const FhirViewDefinition = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z][A-Za-z0-9_]*$' }),

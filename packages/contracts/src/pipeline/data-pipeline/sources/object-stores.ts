@@ -7,7 +7,7 @@ import { definePipelineVariant } from '../pipeline-variant.ts'
 
 const ObjectKey = Type.String({ minLength: 1, maxLength: 1024, pattern: '^\\P{Cc}*$' })
 
-/** The objects to load, and the format of delimited text. */
+/** Descriptions of the fields for the objects to load and the format of delimited text. */
 const storeDescriptions = {
   key: describeField(
     ObjectKey,

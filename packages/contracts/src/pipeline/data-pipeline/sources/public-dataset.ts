@@ -10,7 +10,7 @@ const datasetKeyField = describeField(
   'world_population',
 )
 
-/** A table that is published for all clients of this installation. */
+/** A table that is published for all organisations of this installation. */
 export const publicDataset = definePipelineVariant(connectorTypes.publicDataset, {
   given: { key: datasetKeyField },
   answered: { key: datasetKeyField },

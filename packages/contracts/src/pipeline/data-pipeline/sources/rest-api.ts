@@ -7,13 +7,13 @@ import { describeField, SourceName } from '../form-field.ts'
 /** The ways in which a REST API divides its records into pages. */
 export const restPagingTypes = ['LINK_HEADER', 'NEXT_LINK', 'CURSOR', 'PAGE', 'OFFSET'] as const
 
-/** The kinds of values by which an increment continues. */
+/** The kinds of values with which an increment can continue. */
 export const restCursorTypes = ['TIMESTAMP', 'UNIX_SECONDS', 'UNIX_MILLISECONDS', 'NUMBER'] as const
 
-/** The formats in which a request can send a cursor that is a time. */
+/** The formats in which a request can send a time as the cursor. */
 export const restTimeFormats = ['TIMESTAMP', 'DATE', 'UNIX_SECONDS', 'UNIX_MILLISECONDS'] as const
 
-/** The path of a value in a response or a record: names of fields, or positions in lists from 0, separated by dots. */
+/** The path of a value in a response or record: field names, or list positions from 0, separated by dots. */
 const JsonPath = Type.String({ minLength: 1, maxLength: 500, pattern: '^\\P{Cc}*$' })
 const ParameterName = Type.String({ minLength: 1, maxLength: 255, pattern: '^\\P{Cc}*$' })
 const ParameterText = Type.String({ maxLength: 8_000, pattern: '^\\P{Cc}*$' })

@@ -6,7 +6,7 @@ import { definePipelineVariant } from '../pipeline-variant.ts'
 
 const uploadedFileField = Type.Optional(UploadedFile)
 
-/** An uploaded file of rows: delimited text, JSON, or Excel; recognised by its content. */
+/** An uploaded file of rows: delimited text, JSON or Excel. The format is recognised by the content. */
 export const csvUpload = definePipelineVariant(connectorTypes.csvUpload, {
   given: { csvOptions },
   answered: { csvOptions, file: uploadedFileField },
