@@ -1,7 +1,7 @@
 import { brokenConstraint, isUnavailable, SealProblem } from '@sluice/database'
 import { problems, type Problem } from '@sluice/http-server'
 
-/** Maps unique and foreign keys to the field and the message of their violation. */
+/** Maps each unique or foreign key to the field and the message for its violation. */
 const conflictByConstraint: Record<string, [pointer: string, detail: string]> = {
   clients_code_key: ['/code', 'Another client has this code.'],
   clients_name_key: ['/name', 'Another client has this name.'],
@@ -19,10 +19,10 @@ const conflictByConstraint: Record<string, [pointer: string, detail: string]> = 
   user_group_members_user_group_fkey: ['/userGroups', 'A user group was deleted.'],
 }
 
-/** PostgreSQL rejects NUL in text (22021) and in JSON (22P05). */
+/** PostgreSQL's error codes for NUL in text (22021) and in JSON (22P05). */
 const unstorableTextCodes = ['22021', '22P05']
 
-/** Converts known errors of this service to problems. Returns undefined for a bug. */
+/** Converts known database errors to problems. Returns undefined for other errors, which are bugs. */
 export function translateDatabaseError(error: unknown): Problem | undefined {
   const violation = brokenConstraint(error)
   const conflict = violation && conflictByConstraint[violation.constraint]

@@ -6,8 +6,8 @@ import { removeSecondFactor } from '../sign-in/second-factor/second-factor.ts'
 import { toSkeleton } from '../sign-in/username.ts'
 
 /**
- * Removes a user's second factor by an operator's command, for the last super admin, whom no other user may manage. Returns
- * false if the user had none.
+ * Removes a user's second factor for the operator's command. The last super admin needs this, because no other user may
+ * manage that account. Returns false if the user had no second factor.
  */
 export async function removeSecondFactorOf(db: Kysely<DB>, username: string): Promise<boolean> {
   return db.transaction().execute(async (trx) => {

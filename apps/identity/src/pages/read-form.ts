@@ -9,7 +9,10 @@ export const readForm: RequestHandler = express.urlencoded({
   inflate: false,
 })
 
-/** Returns a form field, or an empty text if it is missing. Throws 400 if it occurs more than once or cannot be stored. */
+/**
+ * Returns a form field, or an empty string if it is missing. Throws 400 if the field occurs more than once or contains
+ * characters that PostgreSQL cannot store.
+ */
 export function readFormField(request: Request, name: string): string {
   const value: unknown = (request.body as Record<string, unknown> | undefined)?.[name] ?? ''
   if (typeof value !== 'string' || value.includes('\0') || !value.isWellFormed())
@@ -18,8 +21,8 @@ export function readFormField(request: Request, name: string): string {
 }
 
 /**
- * Closes a connection that takes longer than this many milliseconds to send a form. Forms need no token, so a client that
- * sends single bytes slowly could otherwise hold a connection for days.
+ * Closes a connection that takes more than this many milliseconds to send a form. Anyone may send forms, so a sender of
+ * single bytes could otherwise keep a connection open for days.
  */
 export const formDeadline =
   (milliseconds = 30_000): RequestHandler =>

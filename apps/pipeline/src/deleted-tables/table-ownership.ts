@@ -3,8 +3,8 @@ import type { DB } from '../database.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 
 /**
- * Whether a further table of the pipeline with table `ownTable` belongs to another pipeline with a longer table name. For example,
- * `a__b__c` belongs to the pipeline with table `a__b`, and not to the one with table `a`.
+ * Returns whether an additional table belongs to a pipeline other than the one with the table `ownTable`. If several
+ * pipelines match, the one with the longest table name owns it: `a__b__c` belongs to `a__b`, not to `a`.
  */
 export async function isFilledByAnother(
   db: Kysely<DB>,
@@ -29,7 +29,7 @@ export interface TableName {
   table: string
 }
 
-/** Whether a pipeline other than `pipeline`, or a view, uses the name of a table. */
+/** Returns whether a view, or a pipeline other than `pipeline`, uses the name of a table. */
 export async function isTableTaken(
   db: Kysely<DB>,
   { client, schema, table }: TableName,
@@ -54,8 +54,8 @@ export async function isTableTaken(
 }
 
 /**
- * Lists the further tables of a pipeline, such as those of repeat groups. The cursor stores their names, which start
- * with the name of the pipeline's table and `__`.
+ * Lists the additional tables of a pipeline, such as those of repeated question groups. The cursor of the pipeline's
+ * table stores their names, which start with the name of that table and `__`.
  */
 export async function listFurtherTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
   const cursor = (await warehouse.loader.findCursor(schema, table)) as { tables?: unknown } | null | undefined

@@ -4,7 +4,10 @@ import type { KnownProblem } from '@sluice/http-server'
 export const refusalTitle = (code: string): string =>
   code === 'NOTHING_TO_RESTORE' ? 'There is nothing to restore.' : 'The warehouse rejected the request.'
 
-/** The codes of `WarehouseProblem`, with cause and remedy. Runs and logs show them in capitals, and problems in lower case. */
+/**
+ * The codes of `WarehouseProblem`, each with its cause and remedy. Runs and logs show the codes in upper case; API
+ * problems, in lower case.
+ */
 export const warehouseRefusals: Readonly<Record<string, string>> = {
   WAREHOUSE_REFUSED: 'The warehouse returned an error for which Sluice has no code. The message contains the error.',
   WAREHOUSE_ACCESS_DENIED: "The warehouse rejected the service's password. Ask the operator to reset it.",

@@ -1,6 +1,6 @@
 import { warehouseRefusals } from './problem-catalogue.ts'
 
-/** The values of `errorCode` of a failed run, with what happened and what to do next. Previews fail for the same reasons. */
+/** The error codes of failed runs and previews, each with its cause and remedy. */
 export const runCodes: readonly { title: string; codes: Readonly<Record<string, string>> }[] = [
   {
     title: 'Connection',

@@ -5,7 +5,7 @@ import { successfulStates, underWay } from './run-states.ts'
 
 type RunRow = Selectable<Runs>
 
-/** `page` counts from 1. */
+/** A page of a list. `page` starts at 1. */
 interface PageRequest {
   page: number
   pageSize: number
@@ -22,7 +22,7 @@ export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageReq
   return readPage(runsOfObject.selectAll().orderBy('id', 'desc'), page)
 }
 
-/** Lists the runs that published tables of a pipeline, newest first. */
+/** Lists the runs that published tables of a pipeline (swapped in or changed), newest first. */
 export async function listPublications(
   db: Kysely<DB>,
   runnableId: number,
@@ -36,7 +36,10 @@ export async function listPublications(
   return readPage(publications.selectAll().orderBy('id', 'desc'), page)
 }
 
-/** Returns the newest run and the newest successful run of each object, without dry runs. Objects that never ran are omitted. */
+/**
+ * Returns the newest run and the newest successful run of each object. Ignores dry runs. Objects without runs have no
+ * entry.
+ */
 export async function lastRuns(
   db: Kysely<DB>,
   runnableIds: readonly number[],
@@ -65,7 +68,7 @@ export async function lastRuns(
   return runsByObject
 }
 
-/** Whether a run of this object is queued or running. */
+/** Returns whether a run of this object is queued or running. */
 export async function hasActiveRun(db: Kysely<DB>, runnableId: number): Promise<boolean> {
   const runs = db
     .selectFrom('runs')
@@ -75,7 +78,7 @@ export async function hasActiveRun(db: Kysely<DB>, runnableId: number): Promise<
   return (await runs.executeTakeFirst()) !== undefined
 }
 
-/** Lists the log lines of all runs of an object, or of one run, newest first by default. */
+/** Lists the log lines of an object, or of one of its runs, newest first by default. */
 export async function listLogs(
   db: Kysely<DB>,
   runnableId: number,
@@ -95,7 +98,7 @@ export async function listLogs(
   return readPage(logLines.selectAll('l').select(uid).orderBy('l.id', direction), page)
 }
 
-/** Lists the rejected rows of a run in the order of the source. Returns undefined if the run belongs to another object or does not exist. */
+/** Lists the rejected rows of a run in the order of the source. Returns undefined if the object has no such run. */
 export async function listRejectedRows(
   db: Kysely<DB>,
   runnableId: number,
@@ -130,13 +133,16 @@ export async function* readRejectedRows(
   }
 }
 
-/** Finds the run `uid`. Returns undefined if it belongs to another object or does not exist. */
+/** Finds a run of an object by uid. Returns undefined if the object has no such run. */
 export function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id: number } | undefined> {
   const runs = db.selectFrom('runs').select('id').where('runnable_id', '=', runnableId)
   return runs.where('uid', '=', uid).executeTakeFirst()
 }
 
-/** Returns the progress of a run: with the rates of the last seconds while it runs, and of the whole attempt after its end. */
+/**
+ * Returns the progress of a run. The rates are those of the last seconds while it runs, and those of the whole attempt
+ * after it has ended.
+ */
 export function progressOf(
   run: Omit<RunRow, 'planned_tables' | 'sealed_input' | 'tables'>,
   now: Date = new Date(),

@@ -24,16 +24,22 @@ import type { DB } from '../database.ts'
 
 const maxAttempts = 5
 
-/** Shorter than `lock_timeout` (ten seconds), so that a stopped process does not block other transactions on its runs. */
+/**
+ * Shorter than `lock_timeout` (ten seconds): if a process hangs within a transaction, PostgreSQL ends the transaction
+ * before others that wait for its locks fail.
+ */
 const idleTimeout = '8s'
 
-/** Whether PostgreSQL aborted a transaction for a deadlock or a serialization failure, so that it can be repeated. */
+/**
+ * Returns whether PostgreSQL aborted a transaction because of a deadlock or a serialization failure. Such a transaction
+ * can be repeated.
+ */
 export const isSerializationFailure = (error: unknown): boolean =>
   ['40P01', '40001'].includes((error as { code?: string } | undefined)?.code ?? '')
 
 /**
- * Runs a transaction of a worker or scheduler on runs. Repeats it after a deadlock or serialization failure, so `callback` can be
- * called several times and must do nothing that a rollback does not undo.
+ * Runs a transaction of a worker or scheduler that changes runs. Repeats it after a deadlock or serialization failure.
+ * `callback` can therefore be called several times, and must have no effect that a rollback does not undo.
  */
 export async function runTransaction<T>(db: Kysely<DB>, callback: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
@@ -44,7 +50,7 @@ export async function runTransaction<T>(db: Kysely<DB>, callback: (trx: Transact
       })
     } catch (error) {
       if (!isSerializationFailure(error) || tries === maxAttempts) throw error
-      // Two transactions that were aborted at the same time would conflict again if both were repeated at once.
+      // Wait for a random time, because two aborted transactions would conflict again if both were repeated at once.
       await sleep(Math.random() * 100 * tries)
     }
   }

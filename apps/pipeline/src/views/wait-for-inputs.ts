@@ -1,7 +1,10 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { DB } from '../database.ts'
 
-/** SQL of `inputs`: the materialised views that some views read, directly or through others. `start` selects the ids of these views. */
+/**
+ * Returns SQL of the table expression `inputs`: the materialised views that some views read, directly or through
+ * others. `start` selects the ids of the latter.
+ */
 const selectInputs = (start: RawBuilder<unknown>) => sql`
   dependencies (id, client, level) as (
     select v.id, v.client, 0 from views v where v.id in (${start})
@@ -15,9 +18,9 @@ const selectInputs = (start: RawBuilder<unknown>) => sql`
   inputs as (select v.* from dependencies d join views v on v.id = d.id where d.level > 0 and v.materialized)`
 
 /**
- * Whether a queued run of a view must wait for runs of the views that it reads, so that it does not read old rows. The
- * run waits for runs that were requested before it or up to a minute later, and for runs that are due by schedule, at
- * most for six hours. Manual runs do not wait.
+ * Returns whether a queued run of a view must wait for runs of the views that it reads; otherwise it would read their
+ * old rows. It waits for runs requested before it or up to a minute later, and for scheduled runs that are due, but not
+ * longer than six hours. Manual runs do not wait.
  */
 export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<boolean> {
   const { rows } = await sql<{ first: boolean }>`
@@ -39,7 +42,9 @@ export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<bo
   return rows[0]?.first ?? false
 }
 
-/** Lists the names of at most five materialised views that a view reads and that are older than their own sources. */
+/**
+ * Lists the materialised views that a view reads and that are older than their own sources. Returns at most five names.
+ */
 export async function listStaleInputs(db: Kysely<DB>, view: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     with recursive ${selectInputs(sql`select ${view}::bigint`)}

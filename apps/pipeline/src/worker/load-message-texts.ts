@@ -8,20 +8,20 @@ const formatRows = (rows: number) => formatCount(rows, 'row')
 
 interface LoadCounts {
   rejected: number
-  /** Rows of the source before the transformation. */
+  /** The number of rows from the source, before the transformation. */
   sourceRows?: number | undefined
-  /** Whether the rows were merged into the table; undefined if it is unknown. */
+  /** Whether the rows were merged into the table; undefined if unknown. */
   isMerged?: boolean | undefined
-  /** Whether rows of earlier loads stay, so that a source without rows changes nothing. */
+  /** Whether the table keeps the rows of earlier loads, so that a source without rows changes nothing. */
   keepsRows?: boolean
-  /** Whether the publisher of a public dataset reads the message. */
+  /** Whether the message is for the publisher of a public dataset. */
   isDataset?: boolean
 }
 
-/** The hints of the source: each sentence with its advice. */
+/** The hints of the source about its data: each sentence with its advice. */
 export type Hints = ReadonlyMap<string, ReaderAdvice>
 
-/** Returns the first three hints, and each piece of advice once. */
+/** Returns the first three hints, followed by their advice without repetitions. */
 export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
   const shownHints = [...hints].slice(0, 3)
   const moreText = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
@@ -29,7 +29,10 @@ export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean 
   return [...shownHints.map(([sentence]) => sentence), ...advices].filter(Boolean).join(' ') + moreText
 }
 
-/** Returns ` from …` with the uploaded file of a run, for the end of a sentence; empty if the run reads no uploaded file. */
+/**
+ * Returns text for the end of a sentence, ` from …`, with the uploaded file of a run. Returns an empty string if the
+ * run reads no uploaded file.
+ */
 export function describeFile({ input }: Pick<Claim, 'input'>): string {
   const { file } = input as { file?: RunFile }
   if (!file) return ''
@@ -57,7 +60,7 @@ export function describeLoad(
           : ' The source has no rows, so the table is empty now.'
   const empty = rows === 0 && isMerged !== undefined ? whyEmpty : ''
   const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
-  // Changes of whole tables come first, because the message names only three changes.
+  // Sort changes of whole tables first, because the message names only three changes.
   const changed = [
     ...changes.filter(({ change }) => change.column === ''),
     ...changes.filter(({ change }) => change.column !== ''),
@@ -77,7 +80,7 @@ export function describeLoad(
   return `${loaded} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
 }
 
-/** Returns the message of a dry run. The run itself contains the changes of columns. */
+/** Returns the message of a dry run. Omits the changes of columns, which the run contains in another field. */
 export function describeDryRun(tables: readonly PlannedTable[], rejected: number): string {
   const tableTexts = tables.slice(0, maxNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
     const before = rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
@@ -92,7 +95,7 @@ export function describeDryRun(tables: readonly PlannedTable[], rejected: number
   return `Dry run: nothing was published. ${would}${changed}${rejectedSentence}`
 }
 
-/** Returns the message of a restore. `publishedAt`: the first publication of the restored rows. */
+/** Returns the message of a restore. `publishedAt` is the time at which the restored rows were first published. */
 export function describeRestore(tables: readonly LoadedTable[], publishedAt?: Date): string {
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const [first] = tables
@@ -103,7 +106,7 @@ export function describeRestore(tables: readonly LoadedTable[], publishedAt?: Da
 
 const maxNamed = 5
 
-/** Formats the tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
+/** Formats several tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
 function severalTables(tables: readonly LoadedTable[]): string {
   const tableTexts = tables.slice(0, maxNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
   const moreText = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''

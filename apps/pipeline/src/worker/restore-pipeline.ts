@@ -7,8 +7,8 @@ import { publishedTables } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
 /**
- * Publishes the table that the last publication replaced. Throws the errors of `Loader.restore`, and NOTHING_TO_RESTORE if the
- * table is to be dropped.
+ * Restores the version of the table that the last publication replaced. Throws the errors of `Loader.restore`, and
+ * NOTHING_TO_RESTORE if the table is marked to be dropped.
  */
 export async function restorePipeline(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log, signal, sendHeartbeat, onBackgroundWork } = attempt
@@ -35,7 +35,9 @@ export async function restorePipeline(context: RunContext, attempt: RunAttempt):
   return presentRestore(warehouse, publication, previous?.publishedAt)
 }
 
-/** Returns the result of a restore. `publishedAt`: the first publication of the restored rows, if it is known. */
+/**
+ * Returns the result of a restore. `publishedAt` is the time at which the restored rows were first published, if known.
+ */
 export async function presentRestore(
   warehouse: Warehouse,
   publication: Publication,

@@ -53,7 +53,7 @@ type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 export const proveIdentity = ({ password, code }: ProofBody, input: IdentityRequestContext): Promise<ProvenUserLock> =>
   password === undefined ? proveByCode(code ?? '', input) : proveByPassword(password, input)
 
-/** Proves the identity by password only. `pointer` names the field. */
+/** Proves the identity by password only. An error names `pointer` as the JSON pointer of the password field. */
 export async function proveByPassword(
   password: string,
   input: IdentityRequestContext,
@@ -76,7 +76,7 @@ export async function proveByPassword(
   }
 }
 
-/** Consumes the one-time code, even if the change fails later. */
+/** Verifies a code of the second factor. The code counts as used even if the change fails later. */
 async function proveByCode(code: string, input: IdentityRequestContext): Promise<ProvenUserLock> {
   const { db, caller, config, request } = input
   const { id } = await readOwnUser(db, caller)

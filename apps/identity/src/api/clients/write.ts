@@ -18,10 +18,10 @@ export async function createClient(
 }
 
 /**
- * Replaces a client. Disabling a client ends the sessions of its users; the last client that a super admin can enter
- * stays enabled. Ending a million sessions takes too long for one transaction, so this function ends them after the
- * transaction. Until then, the service already refuses sessions of a disabled client. Before a client is enabled again,
- * its remaining sessions are ended.
+ * Replaces an organisation. Disabling it ends the sessions of its users, but the last organisation with an active super
+ * admin cannot be disabled. Ending a million sessions takes too long for one transaction, so this function ends them
+ * after the transaction. Until then, the service already refuses sessions of a disabled organisation. Before an
+ * organisation is enabled again, its remaining sessions are ended.
  */
 export async function updateClient(
   uid: string,
@@ -32,7 +32,7 @@ export async function updateClient(
   if (clientBeforeLock.disabled && !body.disabled) await endSessionsOfClient(db, clientBeforeLock.uid)
   const replaced = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    // Sessions are ended again here, because the lock prevents new sign-ins.
+    // The lock prevents new sign-ins, so no session is left after this.
     if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
     const change = () => clientRecords.update(trx, caller, before, toClientColumns(body))
     const disables = body.disabled && !before.disabled
@@ -45,8 +45,8 @@ export async function updateClient(
 }
 
 /**
- * Deletes a disabled client that has no users, and its groups. Records the deletion for the pipeline service, which erases
- * its data of the client 30 days later.
+ * Deletes a disabled organisation that has no users, and its user groups. Records the deletion for the pipeline
+ * service, which erases the organisation's data 30 days later.
  */
 export async function deleteClient(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
@@ -73,7 +73,9 @@ const operatorFields = [
   'enterpriseEnabled',
 ] as const satisfies (keyof Client & keyof ClientBody)[]
 
-/** Changes the fields that a client's own administrators may edit. Throws 403 that names other changed fields. */
+/**
+ * Changes the fields that an organisation's own administrators may edit. Throws 403 that names other changed fields.
+ */
 export async function updateClientProfile(
   uid: string,
   body: ClientBody,

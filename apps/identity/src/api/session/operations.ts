@@ -26,8 +26,8 @@ export const sessionOperations = {
 }
 
 /**
- * Lets a super admin act for another client in this session. It issues no new tokens: every request reads the session's
- * client, so existing tokens follow the switch.
+ * Lets a super admin act for another organisation in this session. Existing tokens stay valid and follow the switch,
+ * because every request reads the organisation from the session.
  */
 async function switchClient(
   { clientId }: SwitchClientBody,
@@ -46,8 +46,8 @@ async function switchClient(
 }
 
 /**
- * Throws if the client does not exist or is disabled. Locks the client, so that a request that disables it concurrently
- * waits for this transaction and then also ends this session.
+ * Throws 422 if the organisation does not exist or is disabled. Locks its row: a concurrent request that disables the
+ * organisation waits for this transaction and then also ends this session.
  */
 async function assertTargetClientEnabled(trx: Transaction<DB>, client: string): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
@@ -57,7 +57,7 @@ async function assertTargetClientEnabled(trx: Transaction<DB>, client: string): 
 }
 
 /**
- * Throws unless the user is a super admin. Locks the user, so that a concurrent removal of the role waits for this
+ * Throws 403 unless the user is a super admin. Locks the user's row: a concurrent removal of the role waits for this
  * transaction and then also ends this session.
  */
 async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
@@ -66,7 +66,10 @@ async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<voi
   if (rows.length === 0) throw problems.forbidden('This requires ROLE_SUPER_ADMIN.')
 }
 
-/** Returns the signed-in user, the active client and the start page. The active client determines the access. */
+/**
+ * Returns the signed-in user, the active organisation and the start page. The active organisation determines what the
+ * user can access.
+ */
 async function readSession(input: IdentityRequestContext): Promise<CurrentSession> {
   const { caller, request } = input
   const { row, references, client, rolesAtIssue, intro } = await readSignIn(input)
@@ -109,7 +112,8 @@ async function readSession(input: IdentityRequestContext): Promise<CurrentSessio
       domain: client.domain,
       managerEnabled: client.manager_enabled,
       integrationRoutesEnabled: client.routes_enabled,
-      // The analytics platform uses the switch for pipelines, because it reads the data that pipelines load.
+      // Access to the analytics platform depends on the switch for pipelines, because it shows data that pipelines
+      // load.
       analyticsPlatformEnabled: client.pipelines_enabled,
       enterpriseEnabled: client.enterprise_enabled,
     },
@@ -130,7 +134,7 @@ const haveSameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
 
 type StartPageTarget = NonNullable<CurrentSession['forwardTo']>
 
-/** The start pages, in the order in which they replace a page that the user cannot open. */
+/** The start pages by precedence. A user who cannot open the preferred page gets the first accessible one. */
 const startPages: { startPage: User['startPage']; target: StartPageTarget; hasAccess(user: User): boolean }[] = [
   { startPage: 'MANAGER', target: 'SERVICE_MANAGER', hasAccess: (user) => user.hasManagerAccess },
   { startPage: 'INTEGRATION', target: 'SERVICE_INTEGRATION', hasAccess: (user) => user.hasRouteAccess },
@@ -145,9 +149,9 @@ function findStartPage(user: User): StartPageTarget | undefined {
 
 interface SignInFacts {
   row: UserRow
-  /** The clients, groups and usernames that the response about the user contains. */
+  /** The organisations, groups and usernames that the response mentions. */
   references: UserReferences
-  /** The client that the session acts for. */
+  /** The organisation for which the session acts. */
   client: ClientRow
   /** Null for an API token, which has no sign-in. */
   rolesAtIssue: Role[] | null
@@ -166,9 +170,9 @@ interface SessionRows {
 }
 
 /**
- * Reads all that `readSession` returns in one statement, because front ends request it with every page. Finds the user
- * by uid alone, because a super admin who acts for another client does not belong to it. Only a session in person can
- * have switched to another client.
+ * Reads everything for `readSession` in one statement, because front ends request it with every page. Finds the user by
+ * uid alone, because a super admin may act for an organisation other than the user's own. API tokens and other
+ * applications cannot switch organisations.
  */
 async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignInFacts> {
   const { rows } = await sql<SessionRows>`

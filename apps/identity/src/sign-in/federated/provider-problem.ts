@@ -7,24 +7,27 @@ import {
 import { Problem } from '@sluice/http-server'
 import { OutgoingProblem, causesOf } from '@sluice/http-client'
 
-/** Stable error codes for a provider and its responses. */
+/** Stable error codes for failures of a provider. */
 export type ProviderFault =
-  /** The outgoing-request rules forbid the provider's address. */
+  /** The rules for outgoing requests forbid the provider's address. */
   | 'SSO_ADDRESS_REFUSED'
   | 'SSO_UNREACHABLE'
-  /** The provider's response is invalid. */
+  /** The provider's response is malformed or not understood. */
   | 'SSO_ANSWER_INVALID'
-  /** The issuer of the metadata or of the ID token does not match the config. */
+  /** The issuer in the metadata or ID token differs from the config. */
   | 'SSO_ISSUER_MISMATCH'
-  /** The provider rejects the clientId or clientSecret. */
+  /** The provider rejects the client id or the client secret. */
   | 'SSO_CLIENT_REFUSED'
-  /** The provider lacks a required feature. */
+  /** The provider lacks a feature that Sluice requires. */
   | 'SSO_NOT_SUPPORTED'
   | 'SSO_TOKEN_INVALID'
-  /** The provider refused the sign-in. */
+  /** The provider or the user declined the sign-in. */
   | 'SSO_DENIED'
 
-/** A provider is unusable or sent an untrusted response. The message is a sentence for users. */
+/**
+ * An error of a provider: it is unusable or sent a response that cannot be trusted. The message is a sentence for
+ * users.
+ */
 export class ProviderProblem extends Error {
   override readonly name = 'ProviderProblem'
   readonly fault: ProviderFault
@@ -35,7 +38,7 @@ export class ProviderProblem extends Error {
   }
 }
 
-/** Converts an error of a provider request; undefined for an internal error. */
+/** Converts an error of a provider request to a `ProviderProblem`; undefined for an internal error. */
 export function toProviderProblem(error: unknown): ProviderProblem | undefined {
   if (error instanceof ProviderProblem) return error
   const outgoing = causesOf(error).find((cause) => cause instanceof OutgoingProblem)
@@ -64,8 +67,8 @@ const denialMessages: Record<string, string> = {
 }
 
 /**
- * Returns the problem for an error code of the provider. The message repeats only error codes of the standards, because
- * the provider may send any text.
+ * Returns the problem for an OAuth error code from the provider. Unknown codes get a general message, because the
+ * provider may send any text.
  */
 function toDenialProblem(error: string): ProviderProblem {
   const sentence = Object.hasOwn(denialMessages, error)
@@ -135,7 +138,10 @@ const readStatus = ({ cause }: ClientError): string => {
   return status === undefined ? 'other than 200' : String(status)
 }
 
-/** Returns the same problem for a client that is unknown, disabled, or does not use single sign-on. */
+/**
+ * Returns one problem for an organisation that is unknown, is disabled or does not use single sign-on, so that they
+ * cannot be told apart.
+ */
 export const noSingleSignOnProblem = () =>
   new Problem(404, 'not-found', 'Not found.', { detail: 'This organisation has no single sign-on.' })
 
@@ -145,14 +151,14 @@ export const unknownSignInProblem = () =>
       'The sign-in was already completed, took longer than ten minutes, or began in another browser. Start again.',
   })
 
-/** Returns the problem for a person without an active user. The audit log has the reason. */
+/** Returns the problem for a person who has no active user. It does not state the reason, which is in the audit log. */
 export const notAdmittedProblem = () =>
   new Problem(401, 'sign-in-failed', 'Sign-in failed.', {
     detail: 'No active user belongs to your account at the provider. Ask your administrator.',
     headers: { 'WWW-Authenticate': 'Bearer' },
   })
 
-/** Returns the problem that the person who signs in gets. */
+/** Returns the problem response for the person who signs in. */
 export function providerFailedProblem(problem: ProviderProblem): Problem {
   const { fault, message: detail } = problem
   if (fault === 'SSO_DENIED')

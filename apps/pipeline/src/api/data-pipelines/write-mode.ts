@@ -18,7 +18,7 @@ export const presentWriteMode = ({ write_mode, merge_key }: WriteColumns) => ({
   mergeKey: (merge_key as string[] | null) ?? undefined,
 })
 
-/** Throws 422 for settings that contradict the write mode. */
+/** Throws 422 if settings of the body contradict its write mode. */
 export function assertWriteMode(body: DataPipelineBody): void {
   const { writeMode = 'REPLACE', mergeKey, schemaChanges, continuouslyUpdated } = body
   if (mergeKey && writeMode !== 'MERGE')
@@ -51,7 +51,7 @@ export function assertWriteMode(body: DataPipelineBody): void {
     )
 }
 
-/** Throws 422 for a run that contradicts the write mode of its pipeline. */
+/** Throws 422 if the requested run contradicts the pipeline's write mode. */
 export function assertRunFitsWriteMode(
   { type, write_mode: writeMode }: Pick<Selectable<DataPipelines>, 'type' | 'write_mode'>,
   body: RunBody,
@@ -68,7 +68,10 @@ export function assertRunFitsWriteMode(
     )
 }
 
-/** Returns sentences about rows of a preview that cannot be merged by the key, as a run would report them. */
+/**
+ * Returns the warnings that a run would report for rows that cannot be merged by the key. Checks only the rows of the
+ * preview.
+ */
 export function describeKeyProblems(
   { columns, rows }: Pick<SourcePreview, 'columns' | 'rows'>,
   mergeKey: readonly string[],
@@ -89,7 +92,7 @@ export function describeKeyProblems(
   ]
 }
 
-/** Returns a column of the key that the source does not have. */
+/** Returns the first merge-key column that the source lacks; undefined if it has all. */
 export const findMissingKey = (
   columns: readonly { name: string; label: string }[],
   mergeKey: readonly string[],

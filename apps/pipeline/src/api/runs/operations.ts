@@ -13,32 +13,32 @@ import { lookUpUsernames } from '../record-fields.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { presentRun } from './run-responses.ts'
 
-/** The row of an object that can be run. */
+/** The row of a runnable object, such as a pipeline or view. */
 interface RunnableRow {
   id: number
   uid: string
   version: number
   client: string
-  /** Absent for objects that cannot be disabled. */
+  /** Undefined for objects that cannot be disabled. */
   disabled?: boolean
 }
 
 interface RunnableResource<Row extends RunnableRow> {
   kind: RunnableKind
   records: Records<Row, any, RequestContext>
-  /** Throws 422 for an object that is not ready to run. */
+  /** Throws 422 if the object cannot run as requested. */
   checkReady?(trx: Transaction<DB>, row: Row, body: RunBody, context: PipelineContext): Promise<void>
 }
 
 type RunRequest<Query, Body> = OperationInput<PipelineContext, '/:uid', Query, Body>
 
-/** The second sentence of the message about a cancelled run. */
+/** The second sentence of the message after a run was cancelled. */
 const afterCancelling: Partial<Record<RunnableKind, string>> = {
   WORKFLOW: 'Its running jobs are cancelled, too.',
   DESTINATION: 'Data that was already sent stays in the target.',
 }
 
-/** Returns the operations that start, cancel and list runs. */
+/** Returns the operations that start, cancel and list the runs of an object. */
 export function runOperations<Row extends RunnableRow>(
   signatures: ReturnType<typeof runSignatures<string>>,
   { kind, records, checkReady }: RunnableResource<Row>,
@@ -119,7 +119,7 @@ const runDescriptions: Readonly<Record<RunAction, string>> = {
   RESTORE: 'A restore of the previous table',
 }
 
-/** Throws 409 if the existing run has another action than the requested one. */
+/** Throws 409 if the run that is already queued or running has another action than the requested one. */
 export function assertSameAction({ run, existing }: CreatedRun, action: RunAction): void {
   const other = run.action as RunAction
   if (existing && other !== action)
@@ -138,6 +138,6 @@ function assertRepeatPossible({ repeatFile }: RunBody, kind: RunnableKind): void
     throw problems.refused('/repeatFile', 'Only data pipelines have uploaded files.')
 }
 
-/** Returns the envelope for a run that already existed when it was requested. */
+/** Returns the envelope for a request to start a run while another run is queued or running. */
 export const alreadyRunning = (run: string): ResultEnvelope =>
   acceptedRun('already-running', 'A run is already queued or running. No other run was started.', run)

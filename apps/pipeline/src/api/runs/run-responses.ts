@@ -7,7 +7,7 @@ import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
 import { lastRuns, progressOf } from '../../runs/read-runs.ts'
 import type { RunOfObject } from './runs-of-objects.ts'
 
-/** The columns of a run that responses show. Lists over several objects leave out the planned tables. */
+/** The columns of a run that responses contain. Lists over several objects omit the planned tables. */
 type ShownRun = Omit<Selectable<Runs>, 'planned_tables' | 'sealed_input' | 'tables'> &
   Partial<Pick<Selectable<Runs>, 'planned_tables'>>
 
@@ -57,7 +57,9 @@ export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: s
   message: row.message,
 })
 
-/** Returns a run as the publication of its tables. The run must have published some. */
+/**
+ * Presents a run as a publication: the tables that it swapped in or changed. The run must have published at least one.
+ */
 export const presentPublication = (row: Selectable<Runs>, startedBy?: string): TablePublication => {
   const published = ((row.tables ?? []) as unknown as PublishedTableSize[]).flatMap(({ publication, ...table }) =>
     publication ? [{ ...table, publication }] : [],
@@ -136,7 +138,7 @@ export async function runStatusesOf(
   }
 }
 
-/** Formats a duration in ISO 8601 with milliseconds: `PT1.204S`. Undefined for an unfinished run. */
+/** Formats a duration in ISO 8601 with milliseconds, such as `PT1.204S`. Returns undefined for an unfinished run. */
 function formatDuration(start: Date | null, end: Date | null): string | undefined {
   if (!start || !end) return undefined
   return `PT${Math.max(0, end.getTime() - start.getTime()) / 1000}S`
