@@ -11,7 +11,7 @@ interface MailSenderOptions {
   /** Undefined if no SMTP server is configured; mails then stay in the outbox. */
   send: SendMail | undefined
   metrics?: MailMetrics
-  /** Handles one pending password-reset request. Returns false if there was none to handle. */
+  /** Handles one pending password-reset request. Returns false if none was pending. */
   answerPasswordReset(): Promise<boolean>
 }
 
@@ -24,7 +24,7 @@ const pollAfterFailureMs = 5_000
 const mailsPerBatch = 5
 /**
  * The timeout of one attempt in milliseconds. It is far shorter than the lease, so no other process claims the mail
- * meanwhile.
+ * during the attempt.
  */
 const sendTimeoutMs = 60_000
 /** Milliseconds to wait for unfinished sends when the process stops. */

@@ -9,8 +9,8 @@ interface NamedRecipient {
 const formatGreeting = ({ name }: NamedRecipient) => `Hello${safeDisplayName(name) ? ` ${safeDisplayName(name)}` : ''},`
 const formatOrganisation = ({ clientName }: NamedRecipient) => safeDisplayName(clientName) ?? 'your organisation'
 /**
- * Returns a line with the username if it is safe in a mail, otherwise no line. The page behind the link shows the
- * username in any case.
+ * Returns a line with the username if it is safe in a mail, otherwise no line. The page of the link shows the username
+ * in any case.
  */
 const formatUsername = ({ username }: NamedRecipient) =>
   safeDisplayName(username) ? [`Your username is: ${safeDisplayName(username)}`] : []

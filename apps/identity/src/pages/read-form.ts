@@ -21,8 +21,8 @@ export function readFormField(request: Request, name: string): string {
 }
 
 /**
- * Closes a connection that takes more than this many milliseconds to send a form. Anyone may send forms, so a sender of
- * single bytes could otherwise keep a connection open for days.
+ * Closes a connection that takes more than this many milliseconds to send a form. Forms need no authentication, so an
+ * attacker who sends single bytes could otherwise keep a connection open for days.
  */
 export const formDeadline =
   (milliseconds = 30_000): RequestHandler =>

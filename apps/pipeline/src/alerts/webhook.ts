@@ -48,7 +48,7 @@ export function createWebhook({ url, secret, allowed, publicUrl, timeLimitMs = 1
       })
       await response.body?.cancel()
       if (response.ok) return
-      // With the status 410 (Gone), the receiver says that it wants no further calls.
+      // The status 410 (Gone) means that the receiver wants no further calls.
       throw new DeliveryRejected(`The webhook returned the status ${response.status}.`, response.status === 410)
     },
     close: () => outgoing.close(),

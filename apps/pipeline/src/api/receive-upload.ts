@@ -70,7 +70,7 @@ export async function receiveUpload(
 /**
  * Runs `callback` in an upload slot of the caller's organisation. Stops waiting for the slot if the caller disconnects.
  * Disables the server's idle timeout after the body has arrived, because writing a large file durably to disk can take
- * longer, and no byte is sent meanwhile.
+ * longer, and no byte is sent in that time.
  */
 export async function inUploadSlot<T>(
   { client }: Pick<Caller, 'client'>,

@@ -86,7 +86,7 @@ export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target:
       .where((eb) => eb.or([eb('table_name', 'is', null), eb('table_name', '=', target.table)]))
   if ((await conflictingDrops(db).execute()).length === 0) return
   await db.transaction().execute(async (trx) => {
-    // Read the rows again under the lock, because a concurrent drop may have ended meanwhile.
+    // Read the rows again under the lock, because a concurrent drop may have ended before.
     const rows = await conflictingDrops(trx).orderBy('id').forUpdate().execute()
     if (rows.some((row) => row.table_name !== null)) await dropWithOtherTables(trx, warehouse, target)
     const ids = rows.map(({ id }) => id)

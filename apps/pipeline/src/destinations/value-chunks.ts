@@ -11,7 +11,8 @@ export interface ValueItem {
 }
 
 /**
- * Groups items into chunks, one per request. Calls `limits` for each item, because the limits can decrease meanwhile.
+ * Groups items into chunks, one per request. Calls `limits` for each item, because the limits can decrease between
+ * items.
  */
 export async function* splitChunks<T extends ValueItem>(
   items: AsyncIterable<T>,

@@ -46,7 +46,7 @@ interface ExportInput {
   db: Kysely<DB>
   /** The id of the operation, for the audit log. */
   operation: string
-  /** The organisation whose disk share and slots the export uses. Default: the caller's. */
+  /** The organisation that provides the disk share and the slots for the export. Default: the caller's. */
   share?: string
 }
 

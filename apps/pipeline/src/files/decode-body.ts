@@ -95,7 +95,7 @@ export async function* decodeBody(
   }
 }
 
-/** Decodes chunks one at a time, so that it can tell which bytes of a chunk the decoder has consumed. */
+/** Decodes chunks one at a time, so that the bytes that the decoder has consumed are known for each chunk. */
 class FrameDecoder {
   readonly #decoder: BodyDecoder
   /** The number of bytes that the decoder had consumed before the current chunk. */

@@ -167,7 +167,7 @@ export async function insertRun(
     const isReplaced = existing?.action === 'DRY_RUN' && action !== 'DRY_RUN'
     if (existing && !isReplaced) return { run: existing, existing: true }
     if (existing) await endDryRun(trx, existing)
-    // The run that prevented the insertion has ended meanwhile, or was a dry run that is now cancelled. Try again.
+    // The run that prevented the insertion has just ended, or was a dry run that is now cancelled. Try again.
   }
   throw new Error(`No run of object ${runnableId} could be queued, because other runs of it kept starting and ending.`)
 }

@@ -21,7 +21,7 @@ export function findNextTick(expression: string, zone: string, after: number): n
 }
 
 /**
- * Returns the next tick of a cron expression in a time zone, in milliseconds. Returns undefined if there is none. A
+ * Returns the next tick of a cron expression in a time zone, in milliseconds. Returns undefined if no tick follows. A
  * local time that daylight saving skips moves by one hour. A local time that occurs twice is used once, at its first
  * occurrence, unless the expression contains every hour. Throws `CronProblem`.
  */

@@ -12,8 +12,8 @@ export interface Cron {
    */
   everyHour: boolean
   /**
-   * Returns the next tick after `wall`; undefined if there is none within a century. Both are local times, represented
-   * as milliseconds as if they were UTC, so daylight saving is ignored.
+   * Returns the next tick after `wall`; undefined if no tick follows within a century. Both are local times,
+   * represented as milliseconds as if they were UTC, so daylight saving is ignored.
    */
   next(wall: number): number | undefined
 }

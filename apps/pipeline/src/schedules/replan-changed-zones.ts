@@ -95,7 +95,7 @@ export function nextRunInNewZone(schedule: Schedule, from: string, to: string, n
   return run === undefined ? {} : { run, full: run }
 }
 
-/** Returns the last tick at or before `now`; undefined if there was none in the last 40 days. */
+/** Returns the last tick at or before `now`; undefined if none occurred in the last 40 days. */
 function lastTick(expression: string, zone: string, now: number): number | undefined {
   for (let back = 3_600_000; back <= maxLookBack; back *= 2) {
     let last: number | undefined

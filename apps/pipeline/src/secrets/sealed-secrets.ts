@@ -53,8 +53,7 @@ export const unsealSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceS
   unsealSource(row, ring).secrets
 
 /**
- * Encrypts the secrets of a source together with the address for which they were entered. Returns null if there are no
- * secrets.
+ * Encrypts the secrets of a source together with the address for which they were entered. Returns null without secrets.
  */
 export function sealSourceSecrets(
   uid: string,

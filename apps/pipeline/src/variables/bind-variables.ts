@@ -9,8 +9,8 @@ import { type SqlPiece, splitSql } from './split-sql.ts'
 import { VariableProblem } from './variable-problem.ts'
 
 /**
- * With at most 99 parameters, a parameter such as `$99` is shorter than any `${name}`. It can thus be padded, so that
- * positions in the text stay the same.
+ * The limit of parameters in a query. A parameter such as `$99` is shorter than any `${name}`. It can thus be padded,
+ * so that positions in the text stay the same.
  */
 const maxParameters = 99
 

@@ -120,7 +120,7 @@ interface SqlSyntax {
   brackets?: boolean
   /** Whether double quotes enclose text instead of names. */
   doubleQuotedTexts?: boolean
-  /** Whether ‘text’ and “names” can have curly quotes. There are no escapes in them. */
+  /** Whether ‘text’ and “names” can have curly quotes. They have no escapes. */
   curlyQuotes?: boolean
   /** The pattern of line comments. Default: `--`. */
   lineComment?: RegExp

@@ -132,7 +132,7 @@ async function createIfOutdated(
 async function storeReads(db: Kysely<DB>, { id }: StoredView, reads: readonly TablePlace[]): Promise<void> {
   if (await hasStoredSources(db, id, reads)) return
   await db.transaction().execute(async (trx) => {
-    // If the view was deleted meanwhile, do not store its tables.
+    // If the view was deleted in the meantime, do not store its tables.
     const { rows } = await sql`select from views where id = ${id} for update`.execute(trx)
     if (rows.length > 0) await storeViewSources(trx, id, reads)
   })

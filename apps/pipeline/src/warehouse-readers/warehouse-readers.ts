@@ -28,7 +28,7 @@ export interface WarehouseReaders {
    */
   findPlace(kind: string): ReaderPlace | undefined
   /**
-   * Creates or changes a login as its row defines, and sets `password` if it is given. The row is locked meanwhile, so
+   * Creates or changes a login as its row defines, and sets `password` if it is given. The row stays locked, so
    * concurrent changes are applied in their order. Throws `WarehouseProblem`; `sync` then tries again.
    */
   apply(id: number, password?: string): Promise<void>

@@ -96,7 +96,7 @@ export async function keepStagedRun(
 
 /**
  * Takes over the rows that an earlier attempt staged, so that the source need not be read again. Returns undefined if
- * there are none or the source would now return other rows.
+ * no rows are staged or the source would now return other rows.
  */
 export async function adoptStagedRun(
   db: Kysely<DB>,

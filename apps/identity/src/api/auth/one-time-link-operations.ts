@@ -23,7 +23,7 @@ type PasswordResetContext = Omit<LinkContext, 'config'> & {
 }
 
 /**
- * Queues a password-reset request. Response and timing are the same for unknown users, so nobody can probe usernames.
+ * Queues a password-reset request. Response and timing are the same for unknown users, so they do not reveal usernames.
  * `answerPasswordReset` creates the mail later. Throws 429 after too many tries.
  */
 export async function requestReset({ username }: ForgotPasswordBody, context: PasswordResetContext): Promise<void> {

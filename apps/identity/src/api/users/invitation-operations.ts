@@ -133,7 +133,7 @@ export const userInvitationOperations = {
 
 /**
  * Creates a user with the roles, groups and organisation of another user, and the other fields from the body. Invites
- * the new user if there is no other way to sign in. The caller must hold every copied role. Returns both users.
+ * the new user if they cannot sign in otherwise. The caller must hold every copied role. Returns both users.
  */
 async function copyUser(uid: string, body: UserBody, input: IdentityRequestContext): Promise<InvitedUser[]> {
   const { db, write, caller, config, request } = input

@@ -107,7 +107,7 @@ export async function updateUser(
     assertClientUnchanged(body, before, 'A user')
     const columns = { ...toUserColumns(body), ...setCredentials(before, body, hash), ...setEmailSince(before, body) }
     if (before.uid === caller.uid) assertOwnSignInUnchanged(before, columns)
-    // With single sign-on, the provider verifies the second factor.
+    // The provider of the single sign-on verifies the second factor from now on.
     if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
     const change = () => userRecords.update(trx, caller, before, columns)
     const after = losesSuperAdmin(before, columns)
@@ -176,7 +176,7 @@ const losesSuperAdmin = (before: UserRow, columns: Pick<UserRow, 'roles' | 'pass
  * otherwise the roles.
  */
 const findFaultPointer = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN') ? '/ssoAuth' : '/auths')
-/** Ends the sessions, API tokens and links that are no longer valid after the change of a user. */
+/** Ends the sessions, API tokens and links that the change of a user invalidates. */
 async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   const losesRole = before.roles.some((role) => !after.roles.includes(role))
   const passwordChanged = before.password_hash !== after.password_hash

@@ -114,7 +114,7 @@ export async function resumeFederatedLogin(step: InteractionStep): Promise<void>
     await transaction(db, (trx) =>
       endUnusedSession(trx, login, 'the application is of another organisation', readAuditFacts(step)),
     )
-  // The audit log has the reason. The page shows no text from the URL, because anyone can create such a link.
+  // The audit log has the reason. The page shows no text from the URL, because an attacker can create such a link.
   const texts = readPageTexts(language)
   const failedAtProvider = !login && request.query['problem'] !== undefined
   const message = failedAtProvider ? texts.application.federated : texts.signIn.refused

@@ -150,8 +150,8 @@ function rememberReplayedTokenUser(user: string | undefined): void {
 export const findReplayedTokenUser = (ctx: object): string | undefined => replayedTokenUsers.get(ctx)
 
 /**
- * Serialises a model without the values that give access: ids, the browser's session cookie and codes. Somebody who can
- * read the database thus cannot use them.
+ * Serialises a model without the values that give access: ids, the browser's session cookie and codes. A reader of the
+ * database thus cannot use them.
  */
 function serializePayload(model: string, id: string, payload: AdapterPayload): string {
   const { jti: _jti, userCode: _userCode, ...rest } = payload

@@ -40,7 +40,7 @@ export function toClientMetadata(application: RegisteredApplication): AllClientM
     token_endpoint_auth_method: secret_hash ? 'client_secret_basic' : 'none',
     redirect_uris: [...redirect_uris],
     grant_types: [...grant_types],
-    // Without this field, oidc-provider would add a grant type.
+    // If this field is missing, oidc-provider adds a grant type.
     response_types: grant_types.includes('authorization_code') ? ['code'] : [],
     application_type: native ? 'native' : 'web',
     id_token_signed_response_alg: 'ES256',

@@ -57,7 +57,7 @@ function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router 
   const routes = Router()
   routes.post('/account/sign-out', readForm, async (request, response) => {
     const refreshToken = readFormField(request, 'refreshToken')
-    // Audit requests with an existing token only; otherwise anyone could fill the audit log with invented tokens.
+    // Audit requests with an existing token only; otherwise an attacker could fill the audit log with invented tokens.
     if (await isRefreshToken(db, refreshToken))
       await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
         write(async (trx) => {

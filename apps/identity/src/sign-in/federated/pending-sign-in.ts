@@ -48,7 +48,7 @@ export const isSameBrowser = ({ browser }: PendingSignIn, secret: string): boole
 
 /**
  * Returns the values that bind the provider's code and ID token to this browser. Both derive from the secret in the
- * browser's cookie. Somebody who knows only stored or transmitted data thus cannot finish another user's sign-in.
+ * browser's cookie. So stored or transmitted data alone is not enough to finish another user's sign-in.
  */
 export const deriveProofs = (secret: string) => ({
   nonce: deriveFromSecret(secret, 'nonce'),

@@ -139,8 +139,8 @@ const readStatus = ({ cause }: ClientError): string => {
 }
 
 /**
- * Returns one problem for an organisation that is unknown, is disabled or does not use single sign-on, so that they
- * cannot be told apart.
+ * Returns one problem for an organisation that is unknown, is disabled or does not use single sign-on, so that the
+ * response does not reveal which.
  */
 export const noSingleSignOnProblem = () =>
   new Problem(404, 'not-found', 'Not found.', { detail: 'This organisation has no single sign-on.' })

@@ -30,7 +30,7 @@ const maxUsersPerRequest = 50
 
 /**
  * Counts a password-reset request for the typed username and for the network before any lookup. Sign-ins are counted
- * separately, so nobody can block a user's sign-in with password-reset requests. Throws 429.
+ * separately, so password-reset requests cannot block a user's sign-in. Throws 429.
  */
 export async function admitPasswordReset(db: Kysely<DB>, typed: string, address: string): Promise<void> {
   const account = `forgotten:${createHash('sha256').update(toSkeleton(typed)).digest('base64url')}`
@@ -72,8 +72,8 @@ interface PasswordResetAccount {
 }
 
 /**
- * Handles the oldest password-reset request: mails a link to every matching user who may get one. Returns false if
- * there is no request.
+ * Handles the oldest password-reset request: mails a link to every matching user who may get one. Returns false if none
+ * is pending.
  */
 export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): Promise<boolean> {
   return db.transaction().execute(async (trx) => {

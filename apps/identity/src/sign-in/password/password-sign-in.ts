@@ -95,7 +95,7 @@ const amrOf: Record<SecondFactorMethod, string[]> = { TOTP: ['pwd', 'otp', 'mfa'
 export async function signInWithCode({ ticket, code }: LoginCodeBody, context: SignInContext): Promise<SignedIn> {
   const { db, write, request } = context
   const owner = await findTicketOwner(db, ticket)
-  // Unknown tickets are neither counted nor audited, because anyone can send any number of invented tickets.
+  // Unknown tickets are neither counted nor audited, because an attacker can send any number of invented tickets.
   if (!owner) throw codeProblem()
   const attempt = await auditThrottled(() => admitCode(db, owner.uid, request.address), owner, context)
 

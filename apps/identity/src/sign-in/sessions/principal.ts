@@ -123,7 +123,7 @@ async function findSessionPrincipal(
 
 /**
  * SQL condition: the session `s` has the grant for the application (see `AccessTokenClaims`). If the grant is deleted,
- * the application's tokens are no longer valid.
+ * the application's tokens become invalid.
  */
 const isOpenGrant = (application: string, grant = '') => sql`exists (
   select from oidc_models m join sso_client_configs g on g.id = m.sso_client_config_id

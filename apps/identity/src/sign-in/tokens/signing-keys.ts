@@ -39,10 +39,7 @@ interface LoadedKeys {
 
 /** Milliseconds after which cached keys are read again in the background, to detect a rotation by another process. */
 const refreshAfterMs = 60_000
-/**
- * Milliseconds after which cached keys are no longer used, because an idle process may have missed that a key was
- * deleted.
- */
+/** Milliseconds after which cached keys expire, because an idle process may have missed that a key was deleted. */
 const maxAgeMs = 600_000
 /** The minimum number of milliseconds between two reads that unknown key ids cause. */
 const minReloadIntervalMs = 5_000

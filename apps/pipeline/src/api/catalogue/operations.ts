@@ -72,7 +72,7 @@ async function readLabels(
 
 type NamesRequest = OperationInput<PipelineContext, '/catalogue/names', CatalogueNamesQuery, undefined>
 
-/** Finds schemas, tables and columns whose names complete a prefix, for SQL editors. */
+/** Finds the names of schemas, tables and columns that complete a prefix, for SQL editors. */
 async function findNames(input: NamesRequest): Promise<CatalogueNames> {
   const { query, caller, warehouses } = input
   const { prefix = '', limit = 50 } = query
@@ -91,7 +91,7 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
   )
   const tablesOfColumn = tablesOf(visible, qualifiers)
   const warehouse = await warehouses.find(caller.client)
-  // Without this condition, an empty prefix would list the columns of all tables.
+  // An empty prefix would otherwise list the columns of all tables.
   const restrictsColumns = schema !== undefined || partialName !== ''
   const columns =
     warehouse && tablesOfColumn.length > 0 && restrictsColumns
@@ -124,7 +124,7 @@ function splitName(text: string): { qualifiers: string[]; partialName: string } 
 
 /**
  * Returns the tables to which a qualified column name can refer. The qualifier is a table, or a schema and a table.
- * Without a qualifier, returns all tables.
+ * Returns all tables for a name that has no qualifier.
  */
 function tablesOf(visible: readonly VisibleTable[], qualifiers: readonly string[]): readonly VisibleTable[] {
   const [first, second] = qualifiers

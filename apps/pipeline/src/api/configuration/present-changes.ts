@@ -79,7 +79,7 @@ const formatCount = (count: number, noun: string) => `${count} ${noun}${count ==
 /**
  * Returns a digest of the changes. An apply request sends it back, so that it saves only what the plan showed. It does
  * not depend on the ids of new objects. It covers new secret values and encrypted stored secrets, so saving a secret
- * again changes it. It is a keyed MAC, so that nobody can find a secret by trying values.
+ * again changes it. It is a keyed MAC, so that trying values cannot reveal a secret.
  */
 const computePlanDigest = (changes: readonly ObjectChange[], ring: KeyRing): string =>
   ring.mac(

@@ -141,7 +141,7 @@ function findComponents(reads: ReadViews): Set<ViewNode>[] {
   return components
 }
 
-/** Returns the views of a cycle that starts at `start`; undefined if there is no cycle. */
+/** Returns the views of a cycle that starts at `start`; undefined if no cycle contains it. */
 function findCycle(start: ViewNode, component: ReadonlySet<ViewNode>, reads: ReadViews): ViewNode[] | undefined {
   const seen = new Set<ViewNode>()
   const path: { node: ViewNode; next: number }[] = [{ node: start, next: 0 }]

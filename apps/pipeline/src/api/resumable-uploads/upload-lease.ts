@@ -9,7 +9,7 @@ import { uploadLocked, uploadMissing } from './upload-records.ts'
 const leaseSeconds = 15
 const renewalMs = 1_000
 /**
- * The holder of a lease stops writing this many milliseconds before the lease expires, because a write that has begun
+ * The holder of a lease stops writing this many milliseconds before the lease expires, because a write that has started
  * takes time.
  */
 const marginMs = 5_000

@@ -28,8 +28,8 @@ export async function listUploads(db: Kysely<DB>, pipeline: number): Promise<Upl
 }
 
 /**
- * Returns an upload to this pipeline by this user, or by any user if `user` is undefined. Throws 404 if there is no
- * such upload, and 410 if it has expired.
+ * Returns an upload to this pipeline by this user, or by any user if `user` is undefined. Throws 404 if it does not
+ * exist, and 410 if it has expired.
  */
 export async function readUpload(
   db: Kysely<DB>,

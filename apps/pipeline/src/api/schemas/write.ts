@@ -16,8 +16,7 @@ import { type SchemaRow, schemaRecords } from './records.ts'
 import { findRepeatedNames, type NamedKind, saveList } from '../bulk-saves/save-by-name.ts'
 
 /**
- * Returns whether a change of the schema's warehouse would leave its tables behind. A schema with provider NA has no
- * tables.
+ * Returns whether a change of the schema's warehouse would abandon its tables. A schema with provider NA has no tables.
  */
 const abandonsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
 

@@ -69,8 +69,8 @@ const variableTimes = ({ value }: VariableBody, sealed: string | null, current: 
   mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
 
 /**
- * Returns the stored value, which a variable keeps if the body omits the value. Throws a problem if there is no
- * suitable stored value.
+ * Returns the stored value, which a variable keeps if the body omits the value. Throws a problem if it has no suitable
+ * stored value.
  */
 function readStoredValue(
   current: VariableRow | undefined,

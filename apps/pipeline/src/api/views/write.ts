@@ -64,7 +64,7 @@ export async function updateView(input: SaveContext & { params: { uid: string } 
   )
 }
 
-/** Tries to update the view. Returns undefined if another request changed it meanwhile. */
+/** Tries to update the view. Returns undefined if another request changed it at the same time. */
 async function updateOnce(input: SaveContext & { params: { uid: string } }): Promise<ViewRow | undefined> {
   const { db, body, caller, params, request } = input
   const before = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)

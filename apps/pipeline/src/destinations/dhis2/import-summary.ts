@@ -30,8 +30,8 @@ type JsonObject = Readonly<Record<string, unknown>>
 
 /**
  * Returns the import summary of a response. Before DHIS2 2.38, the summary is the whole response; later, a part of it.
- * Returns undefined if there is none. Use the status in the summary instead of the HTTP status, because DHIS2 returns
- * 409 even if it stored some values.
+ * Returns undefined if the response has none. Use the status in the summary instead of the HTTP status, because DHIS2
+ * returns 409 even if it stored some values.
  */
 export function parseImportSummary(response: unknown): ImportSummary | undefined {
   const summary = asObject(asObject(response)?.['response']) ?? asObject(response)

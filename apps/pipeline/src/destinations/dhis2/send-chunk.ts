@@ -74,7 +74,7 @@ async function postValues(
     ...schemes,
     dataSetIdScheme: dataSet?.idScheme,
     dryRun: String(dryRun ?? false),
-    // With this strategy DHIS2 overwrites existing values, so repeating the import changes nothing.
+    // Makes DHIS2 overwrite existing values, so repeating the import changes nothing.
     importStrategy: 'CREATE_AND_UPDATE',
   }
   let response: unknown

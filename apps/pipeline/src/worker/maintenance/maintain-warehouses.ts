@@ -12,9 +12,8 @@ import { executeDueDrops } from '../../deleted-tables/pending-drops.ts'
 const dayMs = 86_400_000
 
 /**
- * Drops staging tables that killed workers left behind, and expired ones of failed loads. Checks the warehouses of
- * organisations with a run that ended within the last hour. In the first round and then once a day, checks all
- * warehouses.
+ * Drops the staging tables of killed workers, and expired ones of failed loads. Checks the warehouses of organisations
+ * with a run that ended within the last hour. In the first round and then once a day, checks all warehouses.
  */
 export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
   let sweptAll = 0
