@@ -61,7 +61,10 @@ export function createCsrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSet
       return `${nonce}.${signNonce(browser, nonce).toString('base64url')}`
     },
     assertValid(request) {
-      if (isCrossSiteRequest(request, origin)) throw problems.forbidden('The form comes from another site.')
+      if (isCrossSiteRequest(request, origin))
+        throw problems.forbidden(
+          'The form comes from another site. Open the page of Sluice, and send the form from there.',
+        )
       const browser = readBrowserCookie(request, cookie)
       const token: unknown = (request.body as Record<string, unknown> | undefined)?.[csrfField]
       const [nonce = '', proof = ''] = typeof token === 'string' ? token.split('.') : []

@@ -76,7 +76,9 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       async findPrincipal(credential) {
         const principal = await identity.findPrincipal(credential)
         if (principal && !principal.client.pipelinesEnabled)
-          throw problems.forbidden('Data pipelines are switched off for your organisation.')
+          throw problems.forbidden(
+            'Data pipelines are switched off for your organisation. Ask a super admin to enable them.',
+          )
         return principal
       },
     }),

@@ -14,7 +14,7 @@ export async function removeSecondFactorOf(db: Kysely<DB>, username: string): Pr
     const { rows } = await sql<{ id: number; uid: string; client: string }>`
       select id, uid, client from users where username_skeleton = ${toSkeleton(username)} for update`.execute(trx)
     const user = rows[0]
-    if (!user) throw new StartProblem(`The user "${username}" does not exist.`)
+    if (!user) throw new StartProblem(`The user "${username}" does not exist. Check the username.`)
     const before = await removeSecondFactor(trx, user.id)
     await recordAudit(trx, {
       operation: 'users.removeSecondFactor',

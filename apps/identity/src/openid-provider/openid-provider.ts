@@ -104,7 +104,7 @@ function rewriteToPublicAddress(publicUrl: string): RequestHandler {
   const { host, protocol } = new URL(publicUrl)
   const limitFormTime = formDeadline()
   return (request, response, next) => {
-    if (/%00|\0/.test(request.url)) throw problems.unreadableBody('The address contains a NUL character.')
+    if (/%00|\0/.test(request.url)) throw problems.unreadableBody('The address contains a NUL character. Remove it.')
     delete request.headers['x-forwarded-host']
     request.headers.host = host
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)

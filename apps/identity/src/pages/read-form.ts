@@ -16,7 +16,9 @@ export const readForm: RequestHandler = express.urlencoded({
 export function readFormField(request: Request, name: string): string {
   const value: unknown = (request.body as Record<string, unknown> | undefined)?.[name] ?? ''
   if (typeof value !== 'string' || value.includes('\0') || !value.isWellFormed())
-    throw problems.unreadableBody(`The field ${name} is not plain text.`)
+    throw problems.unreadableBody(
+      `The field ${name} occurs twice or contains a NUL character. Correct it, and send the form again.`,
+    )
   return value
 }
 

@@ -59,7 +59,7 @@ const emailTextByEvent: Readonly<
       `${subjectName} has a schedule and had no successful run for ${formatHours(hours)}. ${
         lastSuccess ? `The last one ended on ${formatTime(lastSuccess)}.` : 'It has never run successfully.'
       }`,
-      ...(message === '' ? ['No run was started since.'] : ['Its last run says:']),
+      ...(message === '' ? ['No run has started since then.'] : ['Its last run says:']),
     ],
   }),
   RECOVERED: ({ finished }, subjectName) => ({

@@ -32,10 +32,10 @@ export async function assertUnused(
   const ownChecks = object.kind === 'DATA_PIPELINE' ? await findChecksOfGate(trx, object.id!) : new Set()
   const users = describeReaders([
     ...readers.filter(({ id }) => !ownChecks.has(id)).map(toNamedReader),
-    ...externalViews.map((name) => ({ nouns: 'views from outside of Sluice', name, isShown: true })),
+    ...externalViews.map((name) => ({ nouns: 'views that Sluice did not create', name, isShown: true })),
   ])
   if (users === undefined) return
-  throw problems.conflict('/', `This ${nounOf(object)} is used by ${users}. Change or delete them first.`)
+  throw problems.conflict('/', `This ${nounOf(object)} is used by ${users}. Change or delete these objects first.`)
 }
 
 async function findChecksOfGate(trx: Transaction<DB>, pipeline: number): Promise<Set<string>> {
@@ -57,7 +57,7 @@ export async function assertNameUnused(
   if (users === undefined) return
   throw problems.conflict(
     pointer,
-    `SQL of ${users} names this ${nounOf(object)}. Change it there first, or keep the name.`,
+    `SQL of ${users} uses the name of this ${nounOf(object)}. Change that SQL first, or keep the name.`,
   )
 }
 

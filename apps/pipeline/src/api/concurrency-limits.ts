@@ -11,14 +11,20 @@ export const requestSlots = {
   /**
    * Pages of rows. Each holds a warehouse connection and, while the response is sent, about 40 MB: ten times its 4 MB.
    */
-  pages: new Semaphore({ total: 6, each: 3, waiting: 20, waitMs, title: 'Too many pages are being read.' }),
+  pages: new Semaphore({
+    total: 6,
+    each: 3,
+    waiting: 20,
+    waitMs,
+    title: 'Too many pages are being read. Wait until one has been read, then try again.',
+  }),
   /** Pages for anonymous callers: one at a time per organisation. Each also needs a slot of `pages`. */
   anonymousPages: new Semaphore({
     total: 2,
     each: 1,
     waiting: 10,
     waitMs: 5_000,
-    title: 'Too many pages are being read.',
+    title: 'Too many pages are being read. Wait until one has been read, then try again.',
   }),
   /** Previews of sources and queries. Each reads up to some megabytes in a thread or on a connection of its own. */
   previews: new Semaphore({
@@ -26,7 +32,7 @@ export const requestSlots = {
     each: 2,
     waiting: 20,
     waitMs,
-    title: 'Too many previews of your organisation are running.',
+    title: 'Too many previews of your organisation are running. Wait until one has ended, then try again.',
   }),
   /** Queries of users. In addition, the warehouse limits all its queries: those of users, previews and checks. */
   queries: new Semaphore({
@@ -34,7 +40,7 @@ export const requestSlots = {
     each: 2,
     waiting: 20,
     waitMs,
-    title: 'Too many queries of your organisation are running.',
+    title: 'Too many queries of your organisation are running. Wait until one has ended, then try again.',
   }),
   /** Previews of files. Each file is held in memory until it is written. */
   previewFiles: new Semaphore({
@@ -42,7 +48,7 @@ export const requestSlots = {
     each: 4,
     waiting: 20,
     waitMs,
-    title: 'Too many previews of your organisation are running.',
+    title: 'Too many previews of your organisation are running. Wait until one has ended, then try again.',
   }),
   /** Lookups of values in sources, for settings. */
   lookups: new Semaphore({
@@ -50,21 +56,22 @@ export const requestSlots = {
     each: 2,
     waiting: 20,
     waitMs,
-    title: 'Too many look-ups of your organisation are running.',
+    title: 'Too many lookups of your organisation are running. Wait until one has ended, then try again.',
   }),
   connectionTests: new Semaphore({
     total: 16,
     each: 4,
     waiting: 20,
     waitMs,
-    title: 'Too many connection tests of your organisation are running.',
+    title: 'Too many connection tests of your organisation are running. Wait until one has ended, then try again.',
   }),
   targets: new Semaphore({
     total: 16,
     each: 4,
     waiting: 20,
     waitMs,
-    title: 'Too many requests to destinations of your organisation are running.',
+    title:
+      'Too many requests to destinations of your organisation are running. Wait until one has ended, then try again.',
   }),
   /** Checks that run within a request. All other checks run in workers. */
   checks: new Semaphore({
@@ -72,7 +79,7 @@ export const requestSlots = {
     each: 2,
     waiting: 20,
     waitMs: 60_000,
-    title: 'Too many data quality checks of your organisation are running.',
+    title: 'Too many data quality checks of your organisation are running. Wait until one has ended, then try again.',
   }),
   /**
    * Saves of views, which take up to 20 seconds in the warehouse. Each organisation saves one view at a time, so that
@@ -83,7 +90,7 @@ export const requestSlots = {
     each: 1,
     waiting: 20,
     waitMs,
-    title: 'Too many views of your organisation are being saved.',
+    title: 'Too many views of your organisation are being saved. Wait until one is saved, then try again.',
   }),
   /** Exports of configurations. Each holds all objects of an organisation in memory. */
   configurations: new Semaphore({
@@ -91,7 +98,7 @@ export const requestSlots = {
     each: 1,
     waiting: 20,
     waitMs,
-    title: 'Too many configurations of your organisation are being exported.',
+    title: 'Too many configurations of your organisation are being exported. Wait until one has ended, then try again.',
   }),
   /** Drops of deleted tables. Each holds a connection of the service's database while the warehouse drops the table. */
   drops: new Semaphore({
@@ -99,7 +106,7 @@ export const requestSlots = {
     each: 1,
     waiting: 50,
     waitMs,
-    title: 'Too many tables of your organisation are being dropped.',
+    title: 'Too many tables of your organisation are being dropped. Wait until one is dropped, then try again.',
   }),
   /**
    * Changes of warehouse readers (database logins for other programs). Each holds two connections of the service's
@@ -110,7 +117,8 @@ export const requestSlots = {
     each: 1,
     waiting: 20,
     waitMs,
-    title: 'Too many warehouse readers of your organisation are being changed.',
+    title:
+      'Too many warehouse readers of your organisation are being changed. Wait until one is changed, then try again.',
   }),
   /** Uploads. The service does not read the body until the upload has a slot. */
   uploads: new Semaphore({
@@ -118,6 +126,6 @@ export const requestSlots = {
     each: 4,
     waiting: 20,
     waitMs: 60_000,
-    title: 'Too many files of your organisation are being uploaded.',
+    title: 'Too many files of your organisation are being uploaded. Wait until one upload has ended, then try again.',
   }),
 }

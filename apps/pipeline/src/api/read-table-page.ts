@@ -123,7 +123,7 @@ const firstRowsTimeout = (seconds: number) =>
 export const notLoadedYet = (detail: string) => new Problem(404, 'not-found', 'Not found.', { detail })
 
 export const throwPageTimeout = (): never => {
-  throw new Problem(422, 'query-timeout', 'The warehouse refused.', {
+  throw new Problem(422, 'query-timeout', 'The warehouse rejected the request.', {
     detail: 'Reading the page took too long and was stopped. Request fewer rows, or make the view materialised.',
   })
 }

@@ -16,7 +16,7 @@ export const warehouseRefusals: Readonly<Record<string, string>> = {
   WAREHOUSE_NOT_SET_UP: 'This warehouse is not configured. Ask the operator, or select another schema.',
   NOTHING_TO_RESTORE: 'The previous version of the table was already deleted. Load the old data again.',
   NOT_SUPPORTED_HERE:
-    'Dry runs and restoring work only in PostgreSQL and ClickHouse, and query plans not in SQL Server and Synapse. Use a schema there.',
+    'Dry runs and restoring work only in PostgreSQL and ClickHouse, and query plans not in SQL Server and Synapse. Use a schema in a warehouse that supports the request.',
   WAREHOUSE_NOT_OURS: 'Sluice did not create the database or role of this name. Ask the operator to rename it.',
   WAREHOUSE_OUTDATED: 'The warehouse does not match this version of the service. Ask the operator to upgrade.',
   SCHEMA_MISSING: 'The schema does not exist in the warehouse. Create it, or select another.',

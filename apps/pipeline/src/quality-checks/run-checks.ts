@@ -83,7 +83,10 @@ export async function* runChecks(
     context.signal.throwIfAborted()
     const secondsLeft = Math.floor((end - performance.now()) / 1_000)
     if (secondsLeft < 1)
-      yield checkNotRun(check, `Not run: earlier checks used all ${seconds} seconds. Split the group.`)
+      yield checkNotRun(
+        check,
+        `This check was not run, because earlier checks used all ${seconds} seconds. Split the group.`,
+      )
     else
       yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, secondsLeft) } })
   }

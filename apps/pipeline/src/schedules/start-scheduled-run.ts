@@ -116,7 +116,7 @@ async function logToLastRun(trx: Transaction<DB>, runnable: number, message: str
 }
 
 const describeUnchangedUpload = ({ tick }: DueTicks, zone: string): string =>
-  `The run that was due at ${formatWallTime(tick, zone)} was skipped, because file, options and variables have not changed since the last load.`
+  `The run that was due at ${formatWallTime(tick, zone)} was skipped, because the file, its options and the variables have not changed since the last load.`
 
 /** Returns a log line for a run that is still running when the next one is due. */
 function describeSkippedTicks({ tick, missed, more }: DueTicks, zone: string): string {

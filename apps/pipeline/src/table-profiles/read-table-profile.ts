@@ -47,6 +47,6 @@ async function createMissingProfileProblem(
     detail:
       row?.profile_tables === false
         ? 'The table has no profile, because its schema does not measure profiles. Set profileTables of the schema to true, and run the pipeline.'
-        : 'The table has no profile: its last load measured none, changed the rows by SQL statements afterwards, or merged records that the source marks as deleted. A full load without SQL statements measures one.',
+        : 'The table has no profile: its last load measured none, changed the rows by SQL statements afterwards, or merged records that the source marks as deleted. Run a full load without SQL statements to measure one.',
   })
 }

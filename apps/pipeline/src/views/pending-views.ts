@@ -10,7 +10,7 @@ import { asSentence } from '@sluice/process'
  */
 export function findPendingReason(error: unknown): string | undefined {
   if (!(error instanceof WarehouseProblem && error.relationMissing)) return undefined
-  return `The view is pending, because it reads a table or view that does not exist yet. It is created when that one exists. ${asSentence(error.message)}`
+  return `The view is pending, because it reads a table or view that does not exist yet. It is created as soon as that table or view exists. ${asSentence(error.message)}`
 }
 
 /** Stores the reason why a view is pending; null if it no longer is. */

@@ -50,7 +50,7 @@ export function routeBySchema(
     const stagedWarehouses = new Set(tables.map((table) => warehouseOfStaged.get(table)))
     const [one] = stagedWarehouses
     if (stagedWarehouses.size !== 1 || !one)
-      throw new Error('Tables of several warehouses cannot be published together.')
+      throw new Error('Tables of several warehouses cannot be published together. Load them with separate pipelines.')
     return one
   }
 

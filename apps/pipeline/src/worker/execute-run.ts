@@ -153,7 +153,11 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
     return { ending: 'LOST', claim }
   }
   if (error instanceof WorkerStopping) {
-    log.write('INFO', 'LOW', `Attempt ${claim.attempt} is interrupted and requeued: its worker stops.`)
+    log.write(
+      'INFO',
+      'LOW',
+      `Attempt ${claim.attempt} is interrupted, because its worker stops. The run is queued again.`,
+    )
     return { ending: await requeue(context, { unfinished: true }, 0), claim }
   }
 

@@ -132,7 +132,7 @@ export function describeChange(
     case 'SHAPE_REPLACED':
       return `The settings of the source changed, so ${qualifiedName} has the columns and types of this load.`
     case 'ROWS_FELL':
-      return `The source has ${formatRows(Number(to))} for ${qualifiedName}, where the table had ${formatRows(Number(from))}: check that the source is complete.`
+      return `The source has ${formatRows(Number(to))} for ${qualifiedName}, and the table had ${formatRows(Number(from))} before: check that the source is complete.`
     case 'VIEWS_RECREATED':
       return `Columns of ${qualifiedName} have new types, so these views over them were created again: ${to}. Casts and comparisons in them can fail for new values, so query each view once.`
     case 'PART_NOT_READ':

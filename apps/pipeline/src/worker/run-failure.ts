@@ -52,7 +52,7 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
   if (error instanceof SealProblem)
     return {
       code: 'SECRET_KEY_MISSING',
-      message: `${error.message} Ask the operator to do so and to restart the service, then run again. The old data stays.`,
+      message: `${error.message} Ask the operator to add the key and to restart the service, then run again. The old data stays.`,
       retryable: false,
       expected: true,
       isServerUnavailable: false,

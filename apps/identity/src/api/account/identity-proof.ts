@@ -66,7 +66,13 @@ export async function proveByPassword(
     await undoAttempt(db, attempt)
     throw error
   })
-  if (!isCorrect) throw await auditRefusal(input, 'wrong password', pointer, 'The password is incorrect.')
+  if (!isCorrect)
+    throw await auditRefusal(
+      input,
+      'wrong password',
+      pointer,
+      'The password is incorrect. Enter your current password.',
+    )
   await forgiveAttempt(db, attempt)
   return async (trx) => {
     const user = await lockOwnUser(trx, caller)
@@ -88,7 +94,12 @@ async function proveByCode(code: string, input: IdentityRequestContext): Promise
     return method !== undefined
   })
   if (!isCorrect)
-    throw await auditRefusal(input, 'wrong code', '/code', 'The code is incorrect or has already been used.')
+    throw await auditRefusal(
+      input,
+      'wrong code',
+      '/code',
+      'The code is incorrect or has already been used. Enter a new code.',
+    )
   await forgiveAttempt(db, attempt)
   return (trx) => lockOwnUser(trx, caller)
 }

@@ -94,7 +94,7 @@ async function hashChosenPassword(password: string | undefined, user: FoundLink[
     if (password === undefined) return null
     throw problems.refused(
       '/password',
-      'You sign in with your organisation’s account, so you cannot set a password here. Accept without one.',
+      'You sign in with your organisation’s account, so you cannot set a password here. Accept the invitation without a password.',
     )
   }
   if (password === undefined) throw problems.refused('/password', 'Choose a password.')

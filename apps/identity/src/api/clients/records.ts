@@ -162,7 +162,7 @@ export async function resolveClient(trx: Transaction<DB>, caller: Caller, refere
   const { rows } = hasRole(caller.roles, 'ROLE_SUPER_ADMIN')
     ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
     : { rows: [] }
-  if (rows.length === 0) throw problems.refused('/client/id', 'The client does not exist. Check its id.')
+  if (rows.length === 0) throw problems.refused('/client/id', 'The organisation does not exist. Check its id.')
   return client
 }
 
@@ -173,5 +173,5 @@ export function assertClientUnchanged(
   change: string,
 ): void {
   if (body.client && body.client.id.toLowerCase() !== row.client)
-    throw problems.refused('/client/id', `${change} cannot move to another client. Create a new one there.`)
+    throw problems.refused('/client/id', `${change} cannot move to another organisation. Create a new one there.`)
 }

@@ -51,9 +51,9 @@ export async function updateClient(
 export async function deleteClient(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    if (!before.disabled) throw problems.conflict('/disabled', 'Disable this client before you delete it.')
+    if (!before.disabled) throw problems.conflict('/disabled', 'Disable this organisation before you delete it.')
     const { rows } = await sql`select from users where client = ${before.uid} limit 1`.execute(trx)
-    if (rows.length > 0) throw problems.conflict('/', 'This client still has users. Delete them first.')
+    if (rows.length > 0) throw problems.conflict('/', 'This organisation still has users. Delete these users first.')
     await clientRecords.remove(trx, before)
     await sql`
       insert into deleted_clients (uid, code, name) values (${before.uid}, ${before.code}, ${before.name})`.execute(trx)
@@ -92,7 +92,8 @@ export async function updateClientProfile(
 
 function assertOperatorFieldsUnchanged(client: Client, body: ClientBody): void {
   const changed = operatorFields.filter((name) => client[name] !== body[name])
-  if (changed.length > 0) throw problems.forbidden(`Only a super admin may change this: ${changed.join(', ')}.`)
+  if (changed.length > 0)
+    throw problems.forbidden(`Only a super admin may change ${changed.join(', ')}. Send the stored values.`)
 }
 
 function toProfileColumns(body: ClientBody) {

@@ -52,8 +52,8 @@ async function switchClient(
 async function assertTargetClientEnabled(trx: Transaction<DB>, client: string): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
-  if (!rows[0]) throw problems.refused('/clientId', 'The client does not exist. Check its id.')
-  if (rows[0].disabled) throw problems.refused('/clientId', 'This client is disabled. Enable it first.')
+  if (!rows[0]) throw problems.refused('/clientId', 'The organisation does not exist. Check its id.')
+  if (rows[0].disabled) throw problems.refused('/clientId', 'This organisation is disabled. Enable it first.')
 }
 
 /**
@@ -63,7 +63,7 @@ async function assertTargetClientEnabled(trx: Transaction<DB>, client: string): 
 async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
   const { rows } = await sql`
     select from users where uid = ${user} and 'ROLE_SUPER_ADMIN' = any (roles) for share`.execute(trx)
-  if (rows.length === 0) throw problems.forbidden('This requires ROLE_SUPER_ADMIN.')
+  if (rows.length === 0) throw problems.forbidden('Only users with ROLE_SUPER_ADMIN can act for another organisation.')
 }
 
 /**

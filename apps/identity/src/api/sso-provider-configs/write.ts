@@ -108,7 +108,7 @@ function setCredentials(before: SsoProviderConfigRow, body: SsoProviderConfigBod
   if (clientSecret === undefined && before.client_secret !== null && isIssuerChanged(before, body))
     throw problems.refused(
       '/clientSecret',
-      'The stored secret belongs to the provider at the old address. Send the new secret, or an empty text for none.',
+      'The stored secret belongs to the provider at the old address. Send the secret for the new address, or an empty string for none.',
     )
   const sealed = clientSecret ? sealSecret(before.uid, clientSecret, config.SECRET_KEYS) : null
   return {

@@ -72,7 +72,7 @@ async function assertInvitingClientEnabled(trx: Transaction<DB>, { client }: Use
   if (rows[0]?.disabled)
     throw problems.conflict(
       '/client',
-      'This client is disabled, so its users cannot accept invitations. Enable it first.',
+      'This organisation is disabled, so its users cannot accept invitations. Enable it first.',
     )
 }
 
@@ -107,7 +107,8 @@ function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: st
   // The endpoint for callers' own passwords requires the current password, and a link does not. Without an SMTP server,
   // administrators can read links in the stored mails, so they could otherwise skip that proof.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
-  if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
+  if (sso_auth)
+    throw problems.refused('/', 'A user with single sign-on has no password here. Reset it at the provider.')
   if (status === 'INVITATION')
     throw problems.refused('/', 'This user has not accepted the invitation yet. Send the invitation again.')
   if (status === 'INACTIVE') throw problems.refused('/', 'This user is deactivated. Reactivate the user first.')

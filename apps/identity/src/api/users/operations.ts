@@ -102,7 +102,8 @@ export const userAccessOperations = {
       await write(async (trx) => {
         const user = await lockManageableUser(trx, caller, params.uid, request.ifMatch)
         // Callers remove their own second factor only with a proof of identity, which an unattended session lacks.
-        if (user.uid === caller.uid) throw problems.forbidden('Remove your own with DELETE /users/me/second-factor.')
+        if (user.uid === caller.uid)
+          throw problems.forbidden('Remove your own second factor with DELETE /users/me/second-factor.')
         const before = await removeSecondFactor(trx, user.id)
         if (before) await mailSecondFactorChanged(trx, config, user, 'removed')
         request.audit(user.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })

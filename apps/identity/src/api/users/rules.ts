@@ -110,7 +110,7 @@ export async function assertProviderTrusted(
   if (lacked.length > 0)
     throw problems.refused(
       startsSingleSignOn ? '/ssoAuth' : '/auths',
-      `The last editor of this client’s SSO provider config does not hold ${lacked.join(', ')} and could sign in as this user. Ask a user with these roles to check that config and save it again.`,
+      `The last editor of this organisation’s SSO provider config does not hold ${lacked.join(', ')} and could sign in as this user. Ask a user with these roles to check that config and save it again.`,
     )
 }
 

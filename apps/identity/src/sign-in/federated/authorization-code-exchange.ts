@@ -84,7 +84,10 @@ const storableText = /^[^\p{Cc}\p{Cs}]{1,255}$/u
 
 function parseSubject(subject: string): string {
   if (!storableText.test(subject))
-    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The claim sub must be a text of 1 to 255 characters.')
+    throw new ProviderProblem(
+      'SSO_TOKEN_INVALID',
+      'The claim sub must be a text of 1 to 255 characters. Correct it at the provider.',
+    )
   return subject
 }
 
@@ -103,9 +106,15 @@ async function readMappingClaim(
   const source = needsUserInfo ? await fetchUserInfo(config, accessToken, claims.sub) : claims
   const value = Object.hasOwn(source, claim) ? source[claim] : undefined
   if (typeof value !== 'string' || !storableText.test(value))
-    throw new ProviderProblem('SSO_TOKEN_INVALID', `The claim ${claim} must be a text of 1 to 255 characters.`)
+    throw new ProviderProblem(
+      'SSO_TOKEN_INVALID',
+      `The claim ${claim} must be a text of 1 to 255 characters. Correct it at the provider, or choose another mapping claim.`,
+    )
   if (claim === 'email' && source.email_verified !== true)
-    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The provider has not verified the e-mail address of this user.')
+    throw new ProviderProblem(
+      'SSO_TOKEN_INVALID',
+      'The provider has not verified the e-mail address of this user. Verify it there.',
+    )
   return value
 }
 

@@ -128,9 +128,13 @@ async function findKeysFault(metadata: ServerMetadata, { outgoing }: Federation)
       return answerProblem(`The provider answered the request for its keys with status ${response.status}.`)
     const keys = parseKeys(await response.json())
     const usable = listAlgorithms(metadata).some((algorithm) => keys.some((key) => canVerifyIdToken(key, algorithm)))
-    return usable ? undefined : answerProblem('The provider publishes no key that can verify an ID token.')
+    return usable
+      ? undefined
+      : answerProblem('The provider publishes no key that can verify an ID token. Enable a signing key there.')
   } catch (error) {
-    return toProviderProblem(error) ?? answerProblem('The provider’s keys are not JSON.')
+    return (
+      toProviderProblem(error) ?? answerProblem('The provider’s keys are not JSON. Check the jwks_uri in its metadata.')
+    )
   }
 }
 

@@ -56,14 +56,14 @@ export function toProviderProblem(error: unknown): ProviderProblem | undefined {
 }
 
 const denialMessages: Record<string, string> = {
-  access_denied: 'The sign-in was refused or cancelled at the provider.',
+  access_denied: 'The sign-in was refused or cancelled at the provider. Start again.',
   login_required: 'The provider requires a new sign-in. Start again.',
   interaction_required: 'The provider requires a new sign-in. Start again.',
   temporarily_unavailable: 'The provider is temporarily unavailable. Try again in a moment.',
   server_error: 'The provider had an internal error. Try again in a moment.',
   unauthorized_client:
     'The provider does not allow Sluice to request sign-ins. Complete the registration of Sluice there.',
-  invalid_scope: 'The provider does not support one of the scopes openid, email and profile.',
+  invalid_scope: 'The provider does not support one of the scopes openid, email and profile. Enable them there.',
 }
 
 /**
@@ -73,15 +73,21 @@ const denialMessages: Record<string, string> = {
 function toDenialProblem(error: string): ProviderProblem {
   const sentence = Object.hasOwn(denialMessages, error)
     ? denialMessages[error]!
-    : 'The provider did not sign the user in.'
+    : 'The provider did not sign the user in. Start again.'
   return new ProviderProblem('SSO_DENIED', sentence)
 }
 
 function toTokenEndpointProblem({ error, status }: ResponseBodyError): ProviderProblem {
   if (error === 'invalid_client' || status === 401)
-    return new ProviderProblem('SSO_CLIENT_REFUSED', 'The provider rejected the clientId or the clientSecret.')
+    return new ProviderProblem(
+      'SSO_CLIENT_REFUSED',
+      'The provider rejected the clientId or the clientSecret. Enter the values that are registered there.',
+    )
   if (error === 'unauthorized_client')
-    return new ProviderProblem('SSO_CLIENT_REFUSED', 'The provider does not allow Sluice the authorization code grant.')
+    return new ProviderProblem(
+      'SSO_CLIENT_REFUSED',
+      'The provider does not allow Sluice the authorization code grant. Enable it there.',
+    )
   if (error === 'invalid_grant')
     return new ProviderProblem('SSO_DENIED', 'The provider rejected the authorization code. Start again.')
   return new ProviderProblem('SSO_ANSWER_INVALID', `The provider rejected the token request with status ${status}.`)
@@ -89,12 +95,12 @@ function toTokenEndpointProblem({ error, status }: ResponseBodyError): ProviderP
 
 const claimSentences: Record<string, string> = {
   aud: 'The ID token is for another application. Check the clientId.',
-  azp: 'The ID token was issued to another application.',
-  nonce: 'The ID token does not belong to this sign-in. Its nonce is missing or wrong.',
+  azp: 'The ID token was issued to another application. Check the clientId.',
+  nonce: 'The ID token does not belong to this sign-in, because its nonce is missing or wrong. Start again.',
   exp: 'The ID token has expired. Check the clocks of Sluice and of the provider.',
   nbf: 'The ID token is not valid yet. Correct the clock of Sluice or of the provider.',
   iat: 'The ID token was issued in the future. Correct the clock of Sluice or of the provider.',
-  sub: 'The ID token and the user information are about different people.',
+  sub: 'The ID token and the user information are about different people. Start again, and check the provider.',
 }
 
 function toClientErrorProblem(error: ClientError): ProviderProblem {
@@ -108,12 +114,15 @@ function toClientErrorProblem(error: ClientError): ProviderProblem {
     case 'OAUTH_JWT_CLAIM_COMPARISON_FAILED':
     case 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED':
       return claim === 'iss'
-        ? problem('SSO_ISSUER_MISMATCH', 'The ID token was issued by another provider.')
+        ? problem('SSO_ISSUER_MISMATCH', 'The ID token was issued by another provider. Check the clientDomain.')
         : problem('SSO_TOKEN_INVALID', claimSentences[claim] ?? `The ID token is not valid: ${message}.`)
     case 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED':
       return problem('SSO_ISSUER_MISMATCH', 'The issuer does not match the configuration. Check the clientDomain.')
     case 'OAUTH_KEY_SELECTION_FAILED':
-      return problem('SSO_TOKEN_INVALID', 'The ID token is signed with a key that the provider does not publish.')
+      return problem(
+        'SSO_TOKEN_INVALID',
+        'The ID token is signed with a key that the provider does not publish. Publish the key there.',
+      )
     case 'OAUTH_TIMEOUT':
     case 'OAUTH_ABORT':
       return problem('SSO_UNREACHABLE', 'The provider did not answer in time. Try again later.')
@@ -121,7 +130,7 @@ function toClientErrorProblem(error: ClientError): ProviderProblem {
       return problem('SSO_ANSWER_INVALID', `The provider answered with status ${readStatus(error)}.`)
     case 'OAUTH_RESPONSE_IS_NOT_JSON':
     case 'OAUTH_PARSE_ERROR':
-      return problem('SSO_ANSWER_INVALID', 'The provider’s answer is not JSON.')
+      return problem('SSO_ANSWER_INVALID', 'The provider’s answer is not JSON. Check its address.')
   }
   if (/issuer|"iss"/.test(message))
     return problem('SSO_ISSUER_MISMATCH', `The answer is from another provider: ${message}.`)

@@ -262,6 +262,8 @@ const loginProblem = (detail: string) =>
   new Problem(401, 'sign-in-failed', 'Sign-in failed.', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
 
 const codeProblem = () =>
-  loginProblem('The code is incorrect or was already used, or more than five minutes have passed since the password.')
+  loginProblem(
+    'The code is incorrect or was already used, or more than five minutes have passed since the password. Enter a new code, or sign in again.',
+  )
 
 export const isNotSignedIn = (error: unknown): boolean => error instanceof Problem && error.code === 'sign-in-failed'

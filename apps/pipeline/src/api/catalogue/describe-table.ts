@@ -121,7 +121,7 @@ async function readEditableTable(
   // Callers without access to the schema get the same response as for a schema that does not exist.
   if (!isVisible) throw problems.notFound(schema.readable ? 'table' : 'schema')
   throw problems.forbidden(
-    'You may read this table, but change neither its data pipeline or view nor its schema. Ask their owners for access to edit.',
+    'You may read this table, but not edit its schema or the data pipeline or view that fills it. Ask the owner of one of them for access to edit it.',
   )
 }
 

@@ -108,7 +108,9 @@ function assertRoles(configuration: Configuration, { caller }: ChangeRequest): v
   for (const kind of configurationKinds) {
     const role = configurationRole(kind, 'MANAGE')
     if ((configuration[kind] ?? []).length > 0 && !hasRole(caller.roles, role))
-      throw problems.forbidden(`This needs ${role}, because the configuration has ${kind}.`)
+      throw problems.forbidden(
+        `Saving ${kind} requires ${role}. Ask an administrator for this role, or remove ${kind} from the configuration.`,
+      )
   }
 }
 

@@ -25,7 +25,10 @@ export function exportConfiguration(input: ExportRequest): Promise<Configuration
   const { caller, query, db } = input
   const kinds = configurationKinds.filter((kind) => query.kinds?.includes(kind) ?? maySee(kind))
   const hiddenKind = kinds.find((kind) => !maySee(kind))
-  if (hiddenKind) throw problems.forbidden(`This needs ${configurationRole(hiddenKind, 'SEE')}.`)
+  if (hiddenKind)
+    throw problems.forbidden(
+      `Exporting ${hiddenKind} requires ${configurationRole(hiddenKind, 'SEE')}. Ask an administrator for this role, or omit ${hiddenKind} from the parameter kinds.`,
+    )
   return requestSlots.configurations.run(caller.client, async () => {
     const rowsByKind = await db
       .transaction()

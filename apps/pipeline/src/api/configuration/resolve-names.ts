@@ -163,13 +163,13 @@ function checkNames(
   for (const [index, { name, was }] of objects.entries()) {
     if (was === undefined) continue
     const refuse = (detail: string) => violations.add(`/${kind}/${index}/was`, detail)
-    if (was === name) refuse(`The former name equals the name. Leave out was.`)
+    if (was === name) refuse(`The former name (was) equals the name. Omit was.`)
     else if (names.has(was))
       refuse(`Another ${noun} of the configuration has the name "${was}". Rename the objects in two steps.`)
     else if (formerNames.has(was))
-      refuse(`Another ${noun} of the configuration has the former name "${was}", too. Correct one.`)
+      refuse(`Another ${noun} of the configuration also has the former name "${was}". Correct one of the two.`)
     else if (stored.has(was) && stored.has(name))
-      refuse(`Both "${was}" and "${name}" exist. Leave out was, or delete one of the two.`)
+      refuse(`Both "${was}" and "${name}" exist. Omit was, or delete one of the two objects.`)
     formerNames.add(was)
   }
 }

@@ -106,7 +106,7 @@ async function assertRunnable(
   if (body.mode === 'INCREMENTAL' && (await sources.getCursorKind(row.type, row.settings)) === 'NONE')
     throw problems.refused(
       '/mode',
-      'This pipeline has no increments: each of its runs reads everything. Leave out mode.',
+      'The source of this pipeline does not support incremental runs: each run reads everything. Omit mode.',
     )
   if (body.dryRun) assertUndoSupported((await readTargetSchema(trx, row)).provider)
 }

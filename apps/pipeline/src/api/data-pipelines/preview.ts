@@ -27,7 +27,7 @@ export async function previewSource(input: PreviewRequest): Promise<SourcePrevie
   if (definition.upload && body.id === undefined)
     throw problems.refused(
       '/id',
-      'Set the id of the pipeline whose file to preview, or send the file to /api/v1/data-pipelines/preview-file.',
+      'Set id to the pipeline with the file to preview, or send the file to /api/v1/data-pipelines/preview-file.',
     )
   const mergeKey = body.writeMode === 'MERGE' ? body.mergeKey : undefined
   return presentPreview(input, await readRequestedSource(input), {

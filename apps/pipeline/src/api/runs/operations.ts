@@ -86,10 +86,11 @@ export function runOperations<Row extends RunnableRow>(
         request.audit(params.uid, { run: run?.uid })
         return run
       })
-      if (!cancelled) throw problems.refused('/', `No run of this ${noun} is queued or running.`)
+      if (!cancelled)
+        throw problems.refused('/', `No run of this ${noun} is queued or running. Refresh the list of runs.`)
       return acceptedRun(
         'cancelled',
-        `The run is cancelled. ${afterCancelling[kind] ?? 'It changes nothing; the old data stays.'}`,
+        `The run is cancelled. ${afterCancelling[kind] ?? 'This run changes nothing; the old data stays.'}`,
         cancelled.uid,
       )
     }),
@@ -110,7 +111,7 @@ export function runOperations<Row extends RunnableRow>(
 }
 
 function assertDryRunPossible(kind: RunnableKind): void {
-  if (kind !== 'DATA_PIPELINE') throw problems.refused('/dryRun', 'Only data pipelines have dry runs.')
+  if (kind !== 'DATA_PIPELINE') throw problems.refused('/dryRun', 'Only data pipelines have dry runs. Omit dryRun.')
 }
 
 const runDescriptions: Readonly<Record<RunAction, string>> = {
@@ -128,14 +129,15 @@ export function assertSameAction({ run, existing }: CreatedRun, action: RunActio
 
 function assertRebuildPossible({ mode, rebuild }: RunBody, kind: RunnableKind): void {
   if (!rebuild) return
-  if (kind !== 'DATA_PIPELINE') throw problems.refused('/rebuild', 'Only the table of a data pipeline can be rebuilt.')
+  if (kind !== 'DATA_PIPELINE')
+    throw problems.refused('/rebuild', 'Only the table of a data pipeline can be rebuilt. Omit rebuild.')
   if (mode === 'INCREMENTAL')
     throw problems.refused('/rebuild', 'A rebuild needs all rows of the source. Leave out mode, or set it to FULL.')
 }
 
 function assertRepeatPossible({ repeatFile }: RunBody, kind: RunnableKind): void {
   if (repeatFile && kind !== 'DATA_PIPELINE')
-    throw problems.refused('/repeatFile', 'Only data pipelines have uploaded files.')
+    throw problems.refused('/repeatFile', 'Only data pipelines have uploaded files. Omit repeatFile.')
 }
 
 /** Returns the envelope for a request to start a run while another run is queued or running. */

@@ -17,7 +17,7 @@ export const variableWriting: RecordWriter<PipelineContext, VariableRow, Variabl
     if (current && current.name !== body.name)
       await assertVariableUnused(trx, current, {
         pointer: '/name',
-        advice: 'Create a variable with the new name, and use it there first.',
+        advice: 'Create a variable with the new name, and replace the old name there first.',
         keyRing,
         caller,
       })
@@ -25,7 +25,12 @@ export const variableWriting: RecordWriter<PipelineContext, VariableRow, Variabl
   },
 
   beforeDelete: (trx, row, { keyRing, caller }) =>
-    assertVariableUnused(trx, row, { pointer: '/', advice: 'Remove it there first.', keyRing, caller }),
+    assertVariableUnused(trx, row, {
+      pointer: '/',
+      advice: 'Remove the variable from these objects first.',
+      keyRing,
+      caller,
+    }),
 
   async afterDelete() {},
 }

@@ -138,7 +138,9 @@ function chooseNetworks(
   const { networks = stored } = body
   const isSame = networks.length === stored.length && networks.every((network) => stored.includes(network))
   if (!isSame && !hasRole(roles, 'ROLE_MANAGE_FIREWALL_RULE'))
-    throw problems.forbidden('Changing `networks` needs ROLE_MANAGE_FIREWALL_RULE. Leave the field out to keep them.')
+    throw problems.forbidden(
+      'Changing `networks` needs ROLE_MANAGE_FIREWALL_RULE. Omit the field to keep the stored networks.',
+    )
   return networks
 }
 
@@ -250,7 +252,9 @@ async function assertSeesSchemas(trx: Transaction<DB>, { schema_ids }: Warehouse
     .where(visibleTo(caller, 'READ'))
     .execute()
   if (visible.length < schema_ids.length)
-    throw problems.forbidden('This reader reads schemas that are not shared with you. Ask their owner to rotate it.')
+    throw problems.forbidden(
+      'This warehouse reader gives access to schemas that are not shared with you. Ask the owner of these schemas to rotate its password.',
+    )
 }
 
 /**

@@ -111,7 +111,10 @@ export async function resolveJobs(
       return { pointer: objectPointer, detail: `No ${noun} that you may run has the id ${uid}. Correct the id.` }
     const { kind, name } = object
     if (kind === 'WORKFLOW')
-      return { pointer: objectPointer, detail: `"${name}" is a workflow, which a workflow cannot run.` }
+      return {
+        pointer: objectPointer,
+        detail: `"${name}" is a workflow, which a workflow cannot run. Remove this job.`,
+      }
     if (jobType && jobKinds[kind].jobType !== jobType)
       return {
         pointer: `${pointer}/jobType`,
