@@ -8,7 +8,7 @@ import { prepareWarehouseServer } from '@sluice/warehouses/postgres/server/prepa
 await main(async () => {
   const { values } = readSettings(process.env, {
     WAREHOUSE_SUPERUSER_URL: databaseUrl(),
-    /** The role of WAREHOUSE_DATABASE_URL. */
+    /** The role in WAREHOUSE_DATABASE_URL, with which the services connect to the warehouse. */
     WAREHOUSE_ROLE: textSetting('warehouse'),
     /** Databases on the same server to which organisations must not connect. */
     WAREHOUSE_CLOSED_DATABASES: listSetting(['postgres']),

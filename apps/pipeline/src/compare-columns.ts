@@ -33,7 +33,7 @@ interface ComparisonPolicy {
 
 export interface ColumnComparison {
   isRefused: boolean
-  /** Empty if a run would change no column and no type. */
+  /** Sentences about the differences. Empty if a run would change no column and no type. */
   sentence: string
 }
 

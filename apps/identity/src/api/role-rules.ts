@@ -22,8 +22,8 @@ export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
 const superAdminLock = 7_314_511
 
 /**
- * Returns whether this user can sign in without an SSO provider and administer the whole system. The user's
- * organisation must be enabled, which the caller of this function checks.
+ * Returns whether this user can sign in without an SSO provider and administer the whole system. Assumes that the
+ * user's organisation is enabled.
  */
 export const canAdminister = ({ roles, status, password_hash }: UserRow): boolean =>
   roles.includes('ROLE_SUPER_ADMIN') && status === 'ACTIVE' && password_hash !== null

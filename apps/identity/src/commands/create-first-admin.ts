@@ -73,7 +73,10 @@ export function assertUsablePassword(password: string): string {
   return password
 }
 
-/** Contains no vowels, to avoid words, and no characters that are confused when read aloud or copied by hand. */
+/**
+ * The characters of generated passwords: no vowels, to avoid words, and none that are easily confused when read aloud
+ * or copied by hand.
+ */
 const passwordAlphabet = 'bcdfghjkmnpqrstvwxz23456789'
 
 /** Returns a password of 24 characters in six groups, 114 random bits: `kx7m-…`. */

@@ -93,7 +93,7 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
     },
     rotateRefreshToken: true,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
-    // The adapter deletes all data of a sign-in when the session ends.
+    // The library need not delete anything, because the adapter deletes all data of a sign-in when its session ends.
     expiresWithSession: async () => false,
     extraTokenClaims: (ctx, token) => ({
       tenant: readExtraMetadata(token.client).tenant || ctx.oidc.account?.['client'],

@@ -59,7 +59,7 @@ function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
   const get = provider.Session.get.bind(provider.Session)
   provider.Session.get = async function getSession(ctx: KoaContextWithOIDC) {
     const session = await get(ctx)
-    // oidc-provider does not store a session that is marked as destroyed.
+    // Mark the session as destroyed, so that oidc-provider does not store it.
     if (!session.accountId && ctx.oidc?.route === 'end_session') Object.assign(session, { destroyed: true })
     return session
   } as typeof get

@@ -2,7 +2,7 @@ import type { RunnableKind } from '../runs/runnable-kinds.ts'
 
 export type Channel = 'MAIL' | 'WEBHOOK'
 
-/** RECOVERED follows one of the other events when a run succeeds again. */
+/** The events that cause an alert. RECOVERED follows one of the others when a run succeeds again. */
 export type AlertEvent = 'FAILED' | 'WARNING' | 'NO_SUCCESS' | 'RECOVERED'
 
 /** The content of an alert. It contains no secrets, because the message of the run contains none. */
@@ -11,10 +11,10 @@ export interface AlertContent {
   event?: AlertEvent
   client: string
   kind: RunnableKind
-  /** Uid of the runnable object. */
+  /** The uid of the object, such as a pipeline. */
   id: string
   name: string
-  /** Uid of the run; null if the object never ran. */
+  /** The uid of the run; null if the object has never run. */
   run: string | null
   trigger: string
   errorCode: string | null

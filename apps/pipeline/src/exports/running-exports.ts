@@ -36,8 +36,8 @@ interface ExportRequest {
   /** The uid of the organisation. */
   client: string
   /**
-   * A string of the caller, the rows and the format. A request with the same key can continue the export. If undefined,
-   * the export cannot be continued and ends with its reader.
+   * A string that identifies the caller, the rows and the format. A request with the same key can continue the export.
+   * If undefined, the export cannot be continued and ends with its reader.
    */
   key: string | undefined
   /**

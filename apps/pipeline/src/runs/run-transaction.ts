@@ -5,21 +5,23 @@ import type { DB } from '../database.ts'
 /*
  * The lock order of each transaction. `c` is the run of an object, `P` the run of a workflow that waits for it.
  *
- *   claim            the client's advisory lock, c (or its job, if the run must wait)
+ *   claim            the organisation's advisory lock, c (or its job, if the run must wait)
  *   requeue          c, its job
  *   heartbeat        c
  *   end              c, alerts, every P by its key; for each P its jobs, then the next runs (new or existing)
  *   delay has ended  P, its jobs, the next runs
- *   cancel           the object, the c of a workflow by their keys, P, every other P that waits for one of them, then as in «end»
+ *   cancel           the object, the c of a workflow by their keys, P, every other P that waits for one of them, then
+ *                    as in «end»
  *   save, run        the object, its runnable, c
  *   upload           the object, its file (queueing a run locks the runnable, then the file with FOR KEY SHARE)
  *   delete           the object, its runnable, its runs, the jobs that name them
  *   schedules        twenty runnables (skip locked), their c, the jobs
  *
- * The order from c to P to the next c follows the workflow, not the keys. Therefore two workflows that run the same objects in
- * opposite orders can deadlock, and so can two schedulers that hold a pipeline and a workflow with it. A lock over all runs of a
- * client would prevent this, but everything of a client would wait for each end. Instead, PostgreSQL aborts one of the
- * transactions after a second, and `runTransaction` repeats it; `auditedWrites` does the same for requests.
+ * The order from c to P to the next c follows the workflow, not the keys. Therefore two workflows that run the same
+ * objects in opposite orders can deadlock, and so can two schedulers that lock a pipeline and a workflow that runs it.
+ * A lock over all runs of an organisation would prevent these deadlocks, but then all its transactions would wait for
+ * each end of a run. Instead, PostgreSQL aborts one of the transactions after a second, and `runTransaction` repeats
+ * it; `auditedWrites` does the same for requests.
  */
 
 const maxAttempts = 5

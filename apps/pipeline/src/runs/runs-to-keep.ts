@@ -9,8 +9,9 @@ import { underWay } from './run-states.ts'
 export const keptDays = 7
 
 /**
- * Returns the uids of an organisation's runs that still need their staging tables: queued and running runs and, with
- * the setting RETAIN, runs that failed within the last seven days.
+ * Returns the uids of an organisation's runs that still need their staging tables: queued and running runs. If the
+ * organisation retains staging tables (DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES), also runs that failed within the
+ * last seven days.
  */
 export async function runsToKeep(db: Kysely<DB>, client: string): Promise<Set<string>> {
   const runUids = await runsUnderWay(db, client)

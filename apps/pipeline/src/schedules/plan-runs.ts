@@ -65,8 +65,8 @@ async function planLocked(
 }
 
 /**
- * Returns the stored times that are overdue, for a changed schedule: these runs still start. Omits them if the new
- * schedule has no runs of that kind.
+ * Returns the overdue times that a changed schedule keeps, so that these runs still start. Omits a time if the new
+ * schedule has no run of that kind (`run` or `full`).
  */
 function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): NextRun {
   const findOverdue = (stored: Date | null, planned: number | undefined) =>

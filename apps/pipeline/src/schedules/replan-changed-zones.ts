@@ -63,11 +63,11 @@ async function replanPage(trx: Transaction<DB>, { clock }: SchedulerContext, cli
   return rows.length
 }
 
-/** The maximum time before `now`, in milliseconds, in which the last tick is searched. */
+/** The search for the last tick goes back at most this many milliseconds. */
 const maxLookBack = 40 * 86_400_000
 /**
- * The zone difference in milliseconds counts as at most this. Zones can differ by 26 hours; a difference of a day or
- * more would make a daily schedule ignore the calendar of the new zone.
+ * Limits the zone difference, in milliseconds. Zones can differ by 26 hours, and with a difference of a day or more, a
+ * daily schedule would not follow the calendar of the new zone.
  */
 const maxZoneDifference = 20 * 3_600_000
 

@@ -13,8 +13,8 @@ type ScheduledRow = Selectable<Runnables>
 type ClientsByUid = ReadonlyMap<string, ClientSummary> | undefined
 
 /**
- * Rows per transaction. Meanwhile, other schedulers skip these rows. If a scheduler is killed, only these rows must
- * start again.
+ * Rows per transaction. Other schedulers skip these rows during the transaction. If a scheduler is killed, only these
+ * rows must start again.
  */
 const schedulesPerBatch = 20
 /** The maximum number of organisations that are looked up before a series of batches. */
@@ -140,7 +140,7 @@ async function withSavepoint(
   try {
     return await start()
   } catch (error) {
-    // This error requires to repeat the whole transaction.
+    // Rethrow the error, because the whole transaction must be repeated.
     if (isSerializationFailure(error)) throw error
     await sql`rollback to savepoint one`.execute(trx)
     queue.truncate(length)

@@ -63,8 +63,8 @@ function postgresPlace(settings: PlaceSettings): ReaderPlace {
 }
 
 /**
- * The strings set the search path of the session. Setting it for the role instead would let every login of the server
- * read it.
+ * Returns connection strings for PostgreSQL. They set the search path of the session. If it were set for the role
+ * instead, every login of the server could read it.
  */
 const postgresStrings: ReaderPlace['connectionStrings'] = (connection, password, schemas) => {
   const { host, port, database, user, sslMode } = connection

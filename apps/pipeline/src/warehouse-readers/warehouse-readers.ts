@@ -117,8 +117,8 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
   }
 
   /**
-   * Returns whether a login on the server differs from the stored reader: it is active although it must not be, or the
-   * reverse, or it is inactive and still has sessions.
+   * Returns whether a login on the server must change: it is active but should not be, is inactive but should be
+   * active, or is inactive and still has sessions.
    */
   function isOutdated(reader: StoredReader, login: ReaderState | undefined): boolean {
     // If the state of the organisation is unknown, do not change the login.

@@ -248,7 +248,7 @@ export async function advanceWaitingWorkflows(
 /**
  * Runs `callback` after setting a savepoint. If the workflow cannot be advanced, rolls back to the savepoint, so that
  * the job's run can still end; `advanceDueWorkflows` then retries the workflow and logs the error. Rethrows a
- * serialization failure, because it requires to repeat the whole transaction.
+ * serialization failure, because the whole transaction must be repeated.
  */
 async function withSavepoint<T>(trx: Transaction<DB>, callback: () => Promise<T>): Promise<T | undefined> {
   await sql`savepoint workflow`.execute(trx)

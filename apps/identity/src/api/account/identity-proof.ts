@@ -42,7 +42,7 @@ async function selectOwnUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnTyp
   return rows[0]
 }
 
-/** Locks and returns the caller's user. Only a successful proof of identity returns this function. */
+/** Locks and returns the caller's user. A successful proof of identity returns this function. */
 type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 
 /**

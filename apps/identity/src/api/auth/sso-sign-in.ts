@@ -245,8 +245,8 @@ export async function startSso(
 }
 
 /**
- * Returns whether the interaction is open and this browser received its link. A link of another browser would open an
- * unusable session.
+ * Returns whether the interaction (a sign-in that an application started) is open and this browser received its link.
+ * Another browser could not use the session.
  */
 async function isOwnInteraction(
   interaction: string,

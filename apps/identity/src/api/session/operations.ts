@@ -153,7 +153,7 @@ interface SignInFacts {
   references: UserReferences
   /** The organisation for which the session acts. */
   client: ClientRow
-  /** Null for an API token, which has no sign-in. */
+  /** The user's roles at the sign-in. Null for an API token, which has no sign-in. */
   rolesAtIssue: Role[] | null
   /** Whether the front end shows the introduction: true until a session of the user has ended. */
   intro: boolean

@@ -41,7 +41,7 @@ export function findBuiltIn(
     scopes: ['openid'],
     grant_types: ['authorization_code', 'refresh_token'],
   })
-  // For a native application, oidc-provider would accept a loopback redirect URI with any port.
+  // Use `web`, because oidc-provider accepts a loopback redirect URI with any port for `native`.
   return { ...metadata, application_type: 'web' }
 }
 

@@ -102,10 +102,10 @@ export const endSessionsOfUsers = (trx: Kysely<DB>, users: RawBuilder<unknown>):
 
 /**
  * Ends all sessions in a disabled organisation, and all sessions, pending second-factor tickets and password-reset
- * links of its users. They are refused anyway while the organisation is disabled; ending them prevents that they are
- * valid again after it is enabled. The organisation's sessions end in batches, because there may be a million. One
- * statement is enough for the rest: tickets and links expire soon, and few users have sessions in another organisation.
- * Does not update the user rows, because that table has many indexes.
+ * links of its users. They are refused anyway while the organisation is disabled; ending them keeps them invalid after
+ * it is enabled again. The organisation's sessions end in batches, because there may be a million. One statement is
+ * enough for the rest: tickets and links expire soon, and few users have sessions in another organisation. Does not
+ * update the user rows, because that table has many indexes.
  */
 export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promise<void> {
   const disabled = sql`exists (select from clients where uid = ${client} and disabled)`

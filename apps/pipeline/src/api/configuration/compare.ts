@@ -11,7 +11,7 @@ export interface FieldDifference {
 export interface ObjectComparison {
   /** The differences from the stored object. Empty for a new object. */
   fields: FieldDifference[]
-  /** Set for a new object. */
+  /** The new object; undefined if the object existed before. */
   created?: ConfiguredObject
 }
 

@@ -19,7 +19,7 @@ type PreviewRequest = OperationInput<PipelineContext, '/data-pipelines/preview',
 
 const previewTimeoutMs = 30_000
 
-/** Previews the first rows of a source, which need not be saved yet. */
+/** Previews the first rows of a source, even if it is not saved yet. */
 export async function previewSource(input: PreviewRequest): Promise<SourcePreview> {
   const { body } = input
   const definition = getDefinition(body.type)

@@ -28,7 +28,8 @@ const lookupTimeoutMs = 30_000
 const maxResults = 1_000
 
 /**
- * Lists the choices that a source offers for a setting, such as its forms or tables. The source need not be saved yet.
+ * Lists the choices that a source offers for a setting, such as its forms or tables, even if the source is not saved
+ * yet.
  */
 export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   const { type, kind } = input.params

@@ -7,8 +7,8 @@ import { findVariablesInSql } from '../../variables/insert-variables-into-sql.ts
 type GivenVariables = NonNullable<RunInput['variables']>
 
 /**
- * Throws 422 if a given value belongs to no variable, neither one in a query nor a stored one, and if two values have
- * the same name.
+ * Throws 422 if the request has a value for a variable that no query uses and that is not stored, or two values for the
+ * same variable.
  */
 export async function assertKnownVariables(
   db: Kysely<DB>,

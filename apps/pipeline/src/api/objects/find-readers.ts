@@ -5,7 +5,7 @@ import type { DB } from '../../database.ts'
 import { relationsInSql } from '../../lineage/relations-in-sql.ts'
 import { type ObjectKind, isShown, objectKinds } from './object-kinds.ts'
 
-/** An object that others may use, with everything by which they can refer to it. */
+/** An object, with the properties by which other objects can refer to it. */
 export interface ReadObject {
   client: string
   /** The primary key. Undefined for a table that Sluice did not create. */

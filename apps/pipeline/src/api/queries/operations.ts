@@ -175,11 +175,11 @@ const whileQuerying = <T>({ request, caller }: QueryInput, callback: (signal: Ab
  */
 async function openWarehouse(
   { caller, warehouses }: QueryInput,
-  { query, hasOrder }: PreparedQuery,
+  { query, hasSchemaOrder }: PreparedQuery,
   signal: AbortSignal,
 ): Promise<Warehouse> {
   const warehouse = await warehouses.open(caller.client)
-  const sentence = hasOrder ? undefined : await refuseAmbiguousTables(warehouse)(query, signal)
+  const sentence = hasSchemaOrder ? undefined : await refuseAmbiguousTables(warehouse)(query, signal)
   if (sentence !== undefined) throw problems.refused('/sql', sentence)
   return warehouse
 }
@@ -188,7 +188,7 @@ async function openWarehouse(
 interface PreparedQuery {
   query: Pick<UserQuery, 'text' | 'schemas' | 'toOwnPosition'>
   /** Whether the request lists schemas. Their order then decides which table an unqualified name means. */
-  hasOrder: boolean
+  hasSchemaOrder: boolean
 }
 
 type PrepareInput = Pick<RequestContext, 'db' | 'caller' | 'keyRing'> & { body: ExplainBody }
@@ -207,7 +207,7 @@ async function prepareQuery(input: PrepareInput): Promise<PreparedQuery> {
   const toOwnPosition: UserQuery['toOwnPosition'] = (position) => findOwnPosition(parts, position)
   const text = trimStatementEnd(parts.map(({ sent }) => sent).join(''))
   const query = { text, schemas: schemas.map(({ schema_name }) => schema_name), toOwnPosition }
-  return { query, hasOrder: body.schemas !== undefined }
+  return { query, hasSchemaOrder: body.schemas !== undefined }
 }
 
 interface QueriedSchema {

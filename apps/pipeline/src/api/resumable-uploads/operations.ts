@@ -27,7 +27,7 @@ async function createUpload(input: CreateRequest): Promise<JsonResponse<Resumabl
   const name = parseFileName(metadata) ?? defaultName
   const uid = randomUUID()
   let created: UploadRow | undefined
-  // @tus/server calls `create` first.
+  // The library @tus/server calls `create` before it writes bytes.
   const create = async () => {
     const upload = { uid, pipeline_id: pipeline.id, name, metadata: metadata ?? null, length }
     created = await insertUpload(input, upload, async (trx) => {

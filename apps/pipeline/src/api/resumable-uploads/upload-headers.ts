@@ -48,7 +48,7 @@ export function parseUploadLength(headers: IncomingHttpHeaders, uploadLimit: num
   return length
 }
 
-/** Throws 400 or 415 if the headers do not allow to append the body to an upload. */
+/** Throws 400 or 415 if the headers are not those of a request that appends bytes to an upload. */
 export function assertAppendable(headers: IncomingHttpHeaders): void {
   parseByteCount(headers, 'upload-offset', 'Upload-Offset')
   const type = headers['content-type']

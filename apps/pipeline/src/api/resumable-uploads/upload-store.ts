@@ -24,7 +24,7 @@ interface UploadStoreOptions {
   /** Returns the current row. Throws if the upload was deleted. */
   read(): Promise<UploadRow>
   create(): Promise<UploadRow>
-  /** Makes the complete file, which is durably on disk, the file of the pipeline. */
+  /** Makes the upload the pipeline's file. The file must be complete and durably on disk. */
   finish(row: UploadRow): Promise<void>
   remove(): Promise<void>
   /** Deletes the upload and its bytes after an error that it cannot recover from. */

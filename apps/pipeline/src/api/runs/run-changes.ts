@@ -31,7 +31,7 @@ export interface RunWatcher {
 interface Subscription {
   client: string
   changed: Set<number>
-  /** Undefined before the first query. */
+  /** The time of the last query; undefined before the first one. */
   asOf: Date | undefined
   onFirstQuery(): void
 }

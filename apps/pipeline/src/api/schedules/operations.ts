@@ -83,7 +83,7 @@ const presentPlan = ({ object, zone, isLate, ...time }: ObjectPlan): PlannedRun 
 /** The number of runs in the preview of a schedule. */
 const previewedRuns = 5
 
-/** Describes a schedule, which need not be saved yet. */
+/** Describes a schedule, even if it is not saved yet. */
 async function previewSchedule({ body, caller, identity }: PreviewRequest): Promise<SchedulePreview> {
   const { id, after, ...rule } = body
   if (rule.runTrigger === undefined && rule.cronExpression === undefined && !rule.continuouslyUpdated)

@@ -34,9 +34,8 @@ interface OverdueRunnable extends Selectable<Runnables> {
 
 /**
  * Writes one email about each scheduled object that had no successful run for the number of hours in its organisation's
- * setting ALERT_EMAIL. Writes no other one until after the next success. Excludes objects for which no run has been due
- * for an hour, objects with an unfinished run of the last hour, and pipelines that have already loaded their uploaded
- * file.
+ * setting ALERT_EMAIL. Writes the next one only after a success. Excludes objects for which no run has been due for an
+ * hour, objects with an unfinished run of the last hour, and pipelines that have already loaded their uploaded file.
  */
 export function alertNoSuccess({ db, identity, intervalMs: every = 300_000 }: NoSuccessOptions): MaintenanceJob {
   let checkedAt = -Infinity
