@@ -148,7 +148,7 @@ describe('a configuration with an error', () => {
     [
       'a former name twice',
       { schemas: [schema('A', { was: 'X' }), schema('B', { was: 'X' })] },
-      [['/schemas/1/was', /the former name "X", too/]],
+      [['/schemas/1/was', /also has the former name "X"/]],
     ],
     [
       'a reference to a former name',
