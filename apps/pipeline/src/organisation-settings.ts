@@ -24,7 +24,7 @@ export async function readSetting(db: Kysely<DB>, client: string, key: SettingKe
 
 /** The warning if ALERT_EMAIL has addresses but no mail server is configured. */
 export const noMailServer =
-  'No e-mail is sent: this service has no mail server. Ask the operator to set SMTP_URL for the API and the workers.'
+  'No email is sent, because this service has no mail server. Ask the operator to set SMTP_URL for the API and the workers.'
 
 export const readAlertSetting = async (db: Kysely<DB>, client: string): Promise<AlertSetting> =>
   parseAlertSetting(await readSetting(db, client, 'ALERT_EMAIL'))
