@@ -20,12 +20,12 @@ import { assertPrincipalUnchanged, findPrincipal } from './sign-in/sessions/prin
 
 interface IdentityAppOptions {
   db: Kysely<DB>
-  /** Connections for lists and reports. Default: `db`. */
+  /** The connection pool for lists and reports. Default: `db`. */
   searches?: Kysely<DB>
   config: Config
   logger: Logger
   metrics: Registry
-  /** Counts events that are too frequent for one audit row each. The caller flushes it when the process stops. */
+  /** Counts events that are too frequent for one audit row each. Call its `flush` when the process stops. */
   tally?: AuditTally
   isStopping?(): boolean
 }
@@ -50,7 +50,7 @@ export function buildApp({
     isStopping,
     translate: translateDatabaseError,
     publicUrl: config.IDENTITY_PUBLIC_URL,
-    // Clients may also call the service by its listen address.
+    // Internal callers may also use the listen address.
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
@@ -62,7 +62,7 @@ export function buildApp({
     problemPages: showSsoProblems(parsePublicAddress(config.IDENTITY_PUBLIC_URL).prefix, logger),
     authenticate: createAuthenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.privateKeys }),
-      // The principal is not cached, so that changes apply at once. One indexed query finds it.
+      // The principal is not cached, so that changes of users apply at once. The lookup is one indexed query.
       findPrincipal: (credential) => findPrincipal(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),
@@ -72,8 +72,8 @@ export function buildApp({
 }
 
 /**
- * Serves `/.well-known/jwks.json`, the public keys that verify tokens. Reads them on each request, so that a withdrawn key
- * is not published again. Returns the cached keys only while the database is unavailable.
+ * Serves `/.well-known/jwks.json`, the public keys that verify tokens. Reads the keys from the database on each
+ * request, so that a withdrawn key is not published again. Returns cached keys only while the database is unavailable.
  */
 function servePublishedKeys(db: Kysely<DB>, keys: SigningKeys): Router {
   const routes = Router()

@@ -41,36 +41,48 @@ const settingDefinitions = {
   /** The public address of this service and the issuer in its tokens. Default: `http://localhost` with the port, set by `readConfig`. */
   IDENTITY_PUBLIC_URL: urlSetting(['http:', 'https:'], ''),
   /**
-   * The address where users sign in to work: the front end or another application. The last page of each flow links to
-   * this address.
+   * The address where users sign in to work: the front end or another application. The last page of each sign-in,
+   * invitation and password reset links to it.
    */
   HOME_URL: urlSetting(['http:', 'https:'], ''),
   SECRET_KEYS: keyRingSetting,
-  /** The secret that authenticates the pipeline service. */
+  /** The secret with which the pipeline service authenticates at this service. */
   SERVICE_SECRET: secretSetting(),
-  /** Hosts that requests may use in addition to the public host, such as the host that the pipeline service uses. */
+  /**
+   * Host names that requests may use in addition to the public host, such as the internal name that the pipeline
+   * service uses.
+   */
   ALLOWED_HOSTS: hostNames(),
   CORS_ORIGINS: listSetting(),
-  /** Hosts and ranges that outgoing requests may reach in addition to public https addresses. */
+  /** Hosts and address ranges that outgoing requests may reach in addition to public https addresses. */
   OUTGOING_ALLOWED: outgoingAllowed(),
   TRUSTED_PROXIES: integerSetting({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),
-  /** The client secret and the redirect URIs of the built-in application `console`. Without both, it is off. */
+  /**
+   * The client secret and the redirect URIs of the built-in application `console`. If either is missing, the
+   * application is disabled.
+   */
   CONSOLE_SECRET: optionalSecret,
   CONSOLE_REDIRECT_URIS: redirectUris,
   /** Whether programs without a browser can sign in with the device flow (RFC 8628). */
   DEVICE_FLOW: oneOf(['true', 'false'], 'true'),
   /** Whether administrators may set passwords of other users. See docs/decisions/0010. */
   ADMIN_SETS_PASSWORDS: oneOf(['true', 'false'], 'false'),
-  /** The SMTP server. Without it mails are stored, and administrators hand over the links. See docs/decisions/0014. */
+  /**
+   * The SMTP server. In an installation without one, mails are stored, and administrators hand over the links. See
+   * docs/decisions/0014.
+   */
   SMTP_URL: smtpUrl(),
   MAIL_FROM: senderAddress(),
   ACCESS_TOKEN_SECONDS: integerSetting({ min: 30, max: 900, fallback: 300 }),
-  /** Days until the user has to sign in again. Token refreshes do not extend them. */
+  /** Days until the user has to sign in again. Token refreshes do not extend this period. */
   SESSION_DAYS: integerSetting({ min: 1, max: 365, fallback: 30 }),
-  /** The idle timeout in hours: the time without a refresh by the session or by an application. */
+  /** Idle timeout in hours: a session ends after this time without a token refresh. */
   SESSION_IDLE_HOURS: integerSetting({ min: 1, max: 8760, fallback: 168 }),
-  /** Days until the next key signs tokens. With 0, an operator rotates the keys with bin/rotate-keys.ts. */
+  /**
+   * Days after which the next key replaces the signing key. With 0, an operator rotates the keys with
+   * bin/rotate-keys.ts.
+   */
   KEY_ROTATION_DAYS: integerSetting({ min: 0, max: 3650, fallback: 90 }),
 }
 
@@ -89,7 +101,10 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
 
 export type Config = ReturnType<typeof readConfig>
 
-/** Reads the settings of the commands that prepare the database. */
+/**
+ * Reads the settings of the commands that prepare the database: `migrate`, `create-first-admin` and
+ * `remove-second-factor`.
+ */
 export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env) {
   return readSettings(environment, {
     IDENTITY_DATABASE_URL: databaseUrl(),

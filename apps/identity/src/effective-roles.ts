@@ -10,7 +10,10 @@ interface ClientSwitches {
   pipelines_enabled: boolean
 }
 
-/** Maps each feature switch of a client to the roles that it enables for the client's users. All other roles are always enabled. */
+/**
+ * Maps each feature switch of an organisation to the roles that it enables for the organisation's users. All other
+ * roles are always enabled.
+ */
 const switchedBy: readonly [keyof ClientSwitches, pattern: RegExp][] = [
   ['manager_enabled', /^ROLE_(SEE|MANAGE)_INSTANCE$/],
   ['routes_enabled', /^ROLE_(SEE|MANAGE)_ROUTE$/],
@@ -20,13 +23,14 @@ const switchedBy: readonly [keyof ClientSwitches, pattern: RegExp][] = [
   ],
 ]
 
-/** Returns the switch of a role; undefined if the role is enabled in every client. */
+/** Returns the switch that enables a role; undefined if the role is enabled in every organisation. */
 export const findClientSwitch = (role: Role): keyof ClientSwitches | undefined =>
   switchedBy.find(([, pattern]) => pattern.test(role))?.[0]
 
 /**
- * Splits a user's roles into those that are enabled in a client and those that its switches disable (dormant). Dormant
- * roles grant no access, but a user with a dormant role may still manage other users with it: see docs/decisions/0019.
+ * Splits a user's roles into those that the organisation's switches enable and those that they disable (dormant).
+ * Dormant roles grant no access, but a user with a dormant role may still manage other users with it: see
+ * docs/decisions/0019.
  */
 export function splitRoles(roles: readonly Role[], client: ClientSwitches): { roles: Role[]; dormantRoles: Role[] } {
   const isOn = (role: Role) => {
@@ -36,7 +40,10 @@ export function splitRoles(roles: readonly Role[], client: ClientSwitches): { ro
   return { roles: roles.filter(isOn), dormantRoles: roles.filter((role) => !isOn(role)) }
 }
 
-/** Returns which areas a user can open. Each requires a matching role and, if the area has one, the client's switch. */
+/**
+ * Returns the areas that a user can open. Each requires a matching role and, if the area has one, the organisation's
+ * switch.
+ */
 export function computeUserAccess({ roles }: RoleHolder, client: ClientSwitches) {
   return {
     hasManagerAccess: client.manager_enabled && hasRole(roles, 'ROLE_SEE_INSTANCE'),

@@ -5,6 +5,6 @@ import type { DB } from './database.ts'
 
 export const migrationsFolder = resolve(import.meta.dirname, '../migrations')
 
-/** Throws if the database does not have the migrations that this version needs. */
+/** Throws if the database lacks migrations that this version needs. */
 export const assertMigrated = (db: Kysely<DB>): Promise<void> =>
   database.assertMigrated(db, migrationsFolder, 'IDENTITY_DATABASE_URL')

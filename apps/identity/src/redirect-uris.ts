@@ -1,8 +1,8 @@
 const loopbackHosts = ['127.0.0.1', '[::1]']
 
 /**
- * Returns why an address is not allowed as a redirect URI; undefined if it is allowed. The provider compares addresses as
- * text, so only addresses that every browser parses in the same way are allowed.
+ * Returns the reason why an address is not allowed as a redirect URI; undefined if it is allowed. The provider compares
+ * redirect URIs as strings, so only addresses that every browser parses in the same way are allowed.
  */
 export function findRedirectUriFault(uri: string): string | undefined {
   if (!/^[!-~]+$/.test(uri)) return 'must contain only printable ASCII without spaces'

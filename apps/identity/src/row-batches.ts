@@ -1,10 +1,13 @@
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import type { DB } from './database.ts'
 
-/** Rows per batch, few enough not to block other transactions. */
+/** Rows per batch: few enough that other transactions are not blocked for long. */
 const rowsPerBatch = 500
 
-/** Repeats a step of up to `size` rows, each in its own transaction, until a step has fewer. Returns the number of rows. */
+/**
+ * Calls `step` until it processes fewer than `size` rows. Each call is a transaction of its own. Returns the number of
+ * processed rows.
+ */
 export async function repeatInBatches(
   step: (size: number) => Promise<number>,
   { signal, size = rowsPerBatch }: { signal?: AbortSignal | undefined; size?: number } = {},
@@ -16,7 +19,7 @@ export async function repeatInBatches(
   }
 }
 
-/** Removes the rows of a table that meet a condition. Skips locked rows until the next run. */
+/** Deletes the rows of a table that meet a condition, in batches. Skips locked rows, which the next run deletes. */
 export const removeInBatches = (
   db: Kysely<DB>,
   table: keyof DB,

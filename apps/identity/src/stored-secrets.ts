@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { SealedColumn } from '@sluice/database'
 
-/** All encrypted columns. `bin/reseal-secrets.ts` encrypts them with a new key; a test compares the list with the code. */
+/**
+ * All encrypted columns, which `bin/reseal-secrets.ts` encrypts with a new key. A test checks that the list is
+ * complete.
+ */
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'signing_keys', key: 'kid', column: 'private_key' },
   { table: 'second_factors', key: 'user_id', column: 'seed' },
@@ -10,7 +13,7 @@ export const sealedColumns: readonly SealedColumn[] = [
 ]
 
 /**
- * Returns the stored hash of a generated secret: 32 bytes of SHA-256. A generated secret has too many random bits for
- * guessing, so it needs no slow hash. Passwords need one: see sign-in/password/password-hashing.ts.
+ * Returns the stored hash (SHA-256) of a generated secret. Generated secrets have too many random bits to be guessed,
+ * so they need no slow hash. Passwords need one: see sign-in/password/password-hashing.ts.
  */
 export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()

@@ -29,7 +29,9 @@ describe('organisation management', () => {
     expect(put.body).toMatchObject({ billingCode: 'B-2', translations: sent.translations })
     await admin.put(`/clients/${body.id}`).set('if-match', '"1"').send(body).expect(412)
     const refused = await admin.delete(`/clients/${body.id}`).expect(409)
-    expect(refused.body.errors).toEqual([{ pointer: '/disabled', detail: 'Disable this client before you delete it.' }])
+    expect(refused.body.errors).toEqual([
+      { pointer: '/disabled', detail: 'Disable this organisation before you delete it.' },
+    ])
     await admin
       .put(`/clients/${body.id}`)
       .send({ ...put.body, disabled: true })

@@ -4,7 +4,7 @@ import { readDatabaseConfig } from '../src/config.ts'
 import { migrateQueue } from '../src/queue/pg-boss-queue.ts'
 import { migrationsFolder } from '../src/migrations.ts'
 
-/** Brings the pipeline database and its queue up to this version. */
+/** Applies pending migrations of the pipeline database and of its queue. */
 await main(async () => {
   const { PIPELINE_DATABASE_URL } = readDatabaseConfig()
   const applied = await migrate(PIPELINE_DATABASE_URL, migrationsFolder).catch(exitWithReason)

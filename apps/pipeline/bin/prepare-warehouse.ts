@@ -1,13 +1,16 @@
 import { databaseUrl, listSetting, main, readSettings, textSetting } from '@sluice/process'
 import { prepareWarehouseServer } from '@sluice/warehouses/postgres/server/prepare-server'
 
-/** Prepares a warehouse server for the isolation of clients, which needs a superuser. Run it once per server; it is safe to repeat. */
+/**
+ * Prepares a warehouse server so that organisations are isolated from each other, which needs a superuser. Run it once
+ * per server; repeating it is safe.
+ */
 await main(async () => {
   const { values } = readSettings(process.env, {
     WAREHOUSE_SUPERUSER_URL: databaseUrl(),
-    /** The role of WAREHOUSE_DATABASE_URL. */
+    /** The role in WAREHOUSE_DATABASE_URL, with which the services connect to the warehouse. */
     WAREHOUSE_ROLE: textSetting('warehouse'),
-    /** Databases on the same server to which the clients' roles must not connect. */
+    /** Databases on the same server to which organisations must not connect. */
     WAREHOUSE_CLOSED_DATABASES: listSetting(['postgres']),
   })
   await prepareWarehouseServer(values.WAREHOUSE_SUPERUSER_URL, {

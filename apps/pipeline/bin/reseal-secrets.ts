@@ -5,7 +5,10 @@ import type { DB } from '../src/database.ts'
 import { assertMigrated } from '../src/migrations.ts'
 import { sealedColumns } from '../src/secrets/sealed-secrets.ts'
 
-/** Seals every stored secret with the newest of SECRET_KEYS. Services can run at the same time. Exit code 1: some secrets still need an older key. */
+/**
+ * Encrypts every stored secret with the newest of SECRET_KEYS. Services can run at the same time. Exits with 1 if some
+ * secrets still need an older key.
+ */
 await main(async () => {
   const { PIPELINE_DATABASE_URL, SECRET_KEYS } = readResealConfig()
   const { db } = connect<DB>(PIPELINE_DATABASE_URL, { name: 'reseal', max: 2 })

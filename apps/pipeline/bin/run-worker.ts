@@ -52,7 +52,10 @@ import { identityLookups } from '../src/identity/http-identity-lookups.ts'
 import { assertMigrated } from '../src/migrations.ts'
 import { durableSealedColumns } from '../src/secrets/sealed-secrets.ts'
 
-/** Deliveries beyond the slots. Runs without a slot are requeued, and must not block deliveries of other clients. */
+/**
+ * Jobs that the queue delivers beyond the worker's slots. A run that finds no slot goes back to the queue, so that it
+ * does not block jobs of other organisations.
+ */
 const extraDeliveries = 2
 
 // Lower the worker's CPU priority, so that the API stays fast.
@@ -71,7 +74,7 @@ await main(async () => {
 
   const { db } = connect<DB>(config.PIPELINE_DATABASE_URL, {
     name: 'pipeline worker',
-    // Log only the message; the error object contains the whole connection.
+    // Log only the message, because the error object contains the whole connection.
     onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
   })
   await assertMigrated(db)
@@ -138,7 +141,7 @@ await main(async () => {
     metrics,
     isClientActive: async (uid) => {
       if (uid === catalogueClient) return true
-      // If the identity service is unavailable, assume that the client is active.
+      // If the identity service is unavailable, assume that the organisation is active.
       const client = await identity.client(uid).catch(() => 'unknown' as const)
       return client === 'unknown' || (client !== undefined && !client.disabled && client.pipelinesEnabled)
     },
@@ -164,7 +167,8 @@ await main(async () => {
       maintainPartitions({ db, days: config.RUN_RETENTION_DAYS }),
     ],
   })
-  // Readers end within ten seconds after their expiry and after the end of their organisation.
+  // Warehouse readers (database logins for other programs) lose access within ten seconds after they expire or their
+  // organisation is disabled.
   const readerSync = startMaintenance({
     db,
     logger,
@@ -173,7 +177,7 @@ await main(async () => {
     intervalMs: 5_000,
     lockKey: readersLock,
   })
-  // A session can take thousands of locks in a second.
+  // Checks every second, because a session of a warehouse reader can take thousands of locks within a second.
   const readerSessions = startMaintenance({
     db,
     logger,

@@ -53,7 +53,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     metrics,
     isStopping,
     publicUrl: config.PIPELINE_PUBLIC_URL,
-    // The Host header of a request can be the listen address.
+    // Internal callers may use the listen address in the Host header.
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
     optionsRoutes: optionsRoutes(context.files.uploadLimit),
     corsOrigins: config.CORS_ORIGINS,
@@ -62,9 +62,9 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     checks: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
-      // The service works without the folder, except for uploads.
+      // The service works without the upload directory, except for uploads.
       { ...filesHealthCheck(context.files.directory), optional: true },
-      // The service works without a key, except for the secrets that this key sealed.
+      // The service works if an encryption key is missing, except for secrets that were encrypted with it.
       { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', optional: true, check: () => context.warehouses.check() },
       ...context.warehouses.checks.map((part) => ({ ...part, optional: true })),
@@ -76,7 +76,9 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       async findPrincipal(credential) {
         const principal = await identity.findPrincipal(credential)
         if (principal && !principal.client.pipelinesEnabled)
-          throw problems.forbidden('Data pipelines are switched off for your organisation.')
+          throw problems.forbidden(
+            'Data pipelines are switched off for your organisation. Ask a super admin to enable them.',
+          )
         return principal
       },
     }),
@@ -84,7 +86,10 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
   })
 }
 
-/** Returns what tus clients may ask before an upload. Browsers send OPTIONS for another purpose, with the method that they will use. */
+/**
+ * Answers OPTIONS with the upload features that the tus protocol defines. Passes on CORS preflight requests of
+ * browsers, which have the header Access-Control-Request-Method.
+ */
 function optionsRoutes(uploadLimit: number): Router {
   const routes = Router()
   routes.options('/api/v1/data-pipelines/:uid/uploads{/:upload}', (request, response, next) => {

@@ -13,33 +13,33 @@ const maxNamedColumns = 20
 
 interface FileColumns {
   columns: readonly FedColumn[]
-  /** Whether all rows were read, so that the types of the columns are final. */
+  /** Whether all rows were read, so that the inferred column types are final. */
   typesKnown: boolean
   /** Whether the source omits columns in which no record has a value. */
   sparse: boolean
-  /** The number of rows that were read. Absent if no rows were read, although the file may have some. */
+  /** The number of rows that were read. Undefined if no rows were read although the file may have some. */
   rows?: number
 }
 
 interface ComparisonPolicy {
   schemaChanges: SchemaChanges
-  /** Whether rows of earlier loads stay in the table. */
+  /** Whether the table keeps the rows of earlier loads. */
   keepsRows?: boolean
-  /** Digest of the current source settings, from `sourceDefinitionDigest`. */
+  /** A digest of the current source settings, from `sourceDefinitionDigest`. */
   definition: string
-  /** Whether the pipeline has a transformation, which can change types between the file and the table. */
+  /** Whether the pipeline has a transformation. It can change types between the file and the table. */
   transforms: boolean
 }
 
 export interface ColumnComparison {
   isRefused: boolean
-  /** Empty if a run would change no column and no type. */
+  /** Sentences about the differences. Empty if a run would change no column and no type. */
   sentence: string
 }
 
 /**
- * Returns the columns that are new or missing since the last load, change their type or have lost all their values, and
- * what a run would do with them. Types are compared only if all rows were read.
+ * Compares the columns of a file with those of the last load. Names the columns that are new, missing or empty, or have
+ * another type, and says what a run would do about them. Compares types only if all rows were read.
  */
 export function compareColumns(
   rules: TypeRules,
@@ -65,7 +65,10 @@ export function compareColumns(
   }
 }
 
-/** Removes the type of a column, because a type that is derived from the start of a file only must not change a column. */
+/**
+ * Replaces the type of a column by an unknown one. A type that was inferred from only a part of a file must not change
+ * the table.
+ */
 const withoutType = ({ name, label }: FedColumn): FedColumn => ({ name, label, dataType: 'TEXT', evidence: 'NOTHING' })
 
 const joinSentences = (...sentences: string[]): string => sentences.filter(Boolean).join(' ')
@@ -73,7 +76,9 @@ const joinSentences = (...sentences: string[]): string => sentences.filter(Boole
 const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
   joinSentences(`A run would fail, because ${reason}.`, correction)
 
-/** Returns a sentence that names the missing and the new columns. With a plan, it also says what a run would do with them. */
+/**
+ * Returns sentences that name the missing and the new columns. With a plan, also says what a run would do with them.
+ */
 function describeDifferences(
   before: readonly RememberedColumn[],
   rememberedColumns: readonly RememberedColumn[],
@@ -112,8 +117,8 @@ function describeDifferences(
 }
 
 /**
- * Names the columns that would get another type. Omits columns that had no type yet, and changes of precision, because decimals get
- * more digits with almost every file.
+ * Names the columns that would get another type. Omits columns that had no type yet, and changes of precision, because
+ * the decimals of almost every file have more digits than before.
  */
 function describeTypeChanges(rememberedColumns: readonly RememberedColumn[], plan: ShapePlan): string {
   const decided = new Map(
@@ -131,7 +136,7 @@ function describeTypeChanges(rememberedColumns: readonly RememberedColumn[], pla
     : ''
 }
 
-/** Names the columns that have no value in the file and had some in the last load. */
+/** Names the columns that are empty in the file and had values in the last load. */
 function describeEmptyColumns(before: readonly RememberedColumn[], now: readonly FedColumn[]): string {
   const withValues = new Set(before.filter(hadValues).map(({ name }) => name))
   const empty = now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))

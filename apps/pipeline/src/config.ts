@@ -27,7 +27,7 @@ const secretKeys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
 const textOrNone: Setting<string | undefined> = { parse: (text) => text, fallback: undefined }
 
-/** A host, optionally with a port. IPv6 addresses are in brackets. */
+/** A setting with a host and an optional port. IPv6 addresses are in brackets. */
 const hostAndPort = (defaultPort: number): Setting<{ host: string; port: number } | undefined> => ({
   fallback: undefined,
   parse(text) {
@@ -48,10 +48,12 @@ const certificateSetting: Setting<string | undefined> = {
   },
 }
 
-/** The points at which a worker crashes, hangs or fails. Only the tests of this repository set them. */
+/**
+ * Failpoints: places in the code at which a worker crashes, hangs or fails. Only the tests of this repository set them.
+ */
 const failpointsSetting: Setting<Trap[]> = { parse: parseFailpoints, fallback: [] }
 
-/** The secret in the format of Standard Webhooks: `whsec_` and the key in base64. */
+/** A secret in the format of Standard Webhooks: `whsec_` and the key in base64. */
 const webhookSecret: Setting<Buffer | undefined> = {
   secret: true,
   fallback: undefined,
@@ -63,7 +65,10 @@ const webhookSecret: Setting<Buffer | undefined> = {
   },
 }
 
-/** Keeps the address unchanged, because a trailing slash may matter. It is secret, because the paths of webhooks can contain keys. */
+/**
+ * The URL of a webhook. Keeps it unchanged, because a trailing slash may matter. Treats it as a secret, because the
+ * paths of webhooks may contain keys.
+ */
 const webhookUrl: Setting<string | undefined> = {
   secret: true,
   fallback: undefined,
@@ -73,7 +78,7 @@ const webhookUrl: Setting<string | undefined> = {
   },
 }
 
-/** The address must name a dedicated SQL pool, which is one database. */
+/** The URL must name a dedicated SQL pool, which is a database. */
 const synapseUrl: Setting<string | undefined> = {
   ...secretUrl(['mssql:', 'sqlserver:']),
   parse(text) {
@@ -91,72 +96,91 @@ const settingShape = {
   PIPELINE_DATABASE_URL: databaseUrl(),
   /** The URL of a role in the warehouse's cluster that has CREATEDB and CREATEROLE, and no other privileges. */
   WAREHOUSE_DATABASE_URL: databaseUrl(),
-  /** The address at which readers reach the server of WAREHOUSE_DATABASE_URL, or its replica: `host` or `host:port`. */
+  /**
+   * The address at which warehouse readers (other programs) reach the server of WAREHOUSE_DATABASE_URL or its replica:
+   * `host` or `host:port`.
+   */
   WAREHOUSE_PUBLIC_ADDRESS: hostAndPort(5432),
-  /** The certificates of the authority that signed the server's certificate, in PEM format. Readers then use verify-full. */
+  /**
+   * The certificates (PEM) of the authority that signed the server's certificate. Warehouse readers then connect with
+   * `verify-full`.
+   */
   WAREHOUSE_PUBLIC_CERTIFICATE: certificateSetting,
-  /** A file that the server's pg_hba.conf includes before its own rules. Sluice writes the networks of readers into it. */
+  /**
+   * A file that the server's pg_hba.conf includes before its own rules. Sluice writes the permitted networks of
+   * warehouse readers into it.
+   */
   WAREHOUSE_HBA_INCLUDE: textOrNone,
   /**
-   * The HTTP interface of ClickHouse: `http://user:password@host:8123`, or https and 8443. The user must be able to create databases and users, and to grant rights.
+   * The HTTP interface of ClickHouse: `http://user:password@host:8123`, or https and port 8443. The user must be able
+   * to create databases and users, and to grant rights.
    */
   CLICKHOUSE_URL: secretUrl(['http:', 'https:']),
-  /** The address at which readers reach ClickHouse, without user and password. */
+  /** The address at which warehouse readers reach ClickHouse, without user and password. */
   CLICKHOUSE_PUBLIC_URL: { ...urlSetting(['http:', 'https:']), fallback: undefined } as Setting<string | undefined>,
   /**
-   * A SQL Server: `mssql://user:password@host:1433`. The login must be able to create databases and logins, and to grant rights.
-   * If the path names a database, clients get schemas in that database instead of databases of their own.
+   * A SQL Server: `mssql://user:password@host:1433`. The login must be able to create databases and logins, and to
+   * grant rights. If the path names a database, organisations get schemas in it instead of databases of their own.
    */
   SQLSERVER_URL: secretUrl(['mssql:', 'sqlserver:']),
   /**
-   * A dedicated SQL pool of Azure Synapse: `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. The login must own the
-   * pool and be able to create logins.
+   * A dedicated SQL pool of Azure Synapse: `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. The login
+   * must own the pool and be able to create logins.
    */
   SYNAPSE_URL: synapseUrl,
   ...redshiftSettingShape,
   /** The address at which this service reaches the identity service. */
   IDENTITY_URL: urlSetting(['http:', 'https:'], 'http://localhost:3001'),
-  /** The issuer in tokens of the identity service. */
+  /** The issuer in the tokens of the identity service. */
   IDENTITY_PUBLIC_URL: urlSetting(['http:', 'https:'], 'http://localhost:3001'),
   PIPELINE_PUBLIC_URL: urlSetting(['http:', 'https:'], 'http://localhost:3002'),
   SECRET_KEYS: secretKeys,
   SERVICE_SECRET: secretSetting(),
   FILES_DIRECTORY: { parse: (text: string) => resolve(text) },
-  /** Maximum bytes of one uploaded file. */
+  /** The maximum size of one uploaded file in bytes. */
   UPLOAD_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 50 * 1024 ** 3 }),
-  /** Maximum bytes of all uploaded files of one client. */
+  /** The maximum size of all uploaded files of one organisation in bytes. */
   CLIENT_FILES_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 200 * 1024 ** 3 }),
-  /** Maximum bytes on disk, in FILES_DIRECTORY, of all exports that one process is sending. Each client may use half of them. */
+  /**
+   * The maximum disk space in FILES_DIRECTORY, in bytes, of all exports that one process is sending. Each organisation
+   * may use half of it.
+   */
   EXPORT_DISK_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 20 * 1024 ** 3 }),
-  /** Hours after which an export ends, even if a client still reads it. */
+  /** Hours after which an export ends, even if someone is still reading it. */
   EXPORT_HOURS: integerSetting({ min: 1, max: 168, fallback: 24 }),
-  /** Maximum bytes of one client's PostgreSQL database; 0 sets no limit. */
+  /** The maximum size of one organisation's PostgreSQL database in bytes; 0 sets no limit. */
   CLIENT_WAREHOUSE_LIMIT: integerSetting({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }),
-  /** Days for which the previous load of a table is kept, so that it can be restored; 0 keeps none. */
+  /** Days for which the previous version of a table is kept, so that it can be restored; 0 keeps none. */
   KEEP_PREVIOUS_DAYS: integerSetting({ min: 0, max: 365, fallback: 3 }),
   /**
-   * Niceness of the warehouse's PostgreSQL processes; 0 does not change the priority. It applies if the warehouse runs on the machine
-   * of this process, and this process runs as root or as the server's user.
+   * The niceness (CPU priority) of the warehouse's PostgreSQL processes; 0 does not change it. The setting applies only
+   * if the warehouse runs on the same machine and this process runs as root or as the server's user.
    */
   WAREHOUSE_NICENESS: integerSetting({ min: 0, max: 19, fallback: 0 }),
-  /** Concurrent runs in one worker. Most runs wait for a source or a server, so the number can exceed the number of cores. */
+  /**
+   * The number of concurrent runs in one worker. It may exceed the number of cores, because most runs wait for a source
+   * or a server.
+   */
   WORKER_CONCURRENCY: integerSetting({ min: 1, max: 64, fallback: computeDefaultSlots() }),
-  /** Concurrent runs of one client in all workers; 0 means half of WORKER_CONCURRENCY. */
+  /** The number of concurrent runs of one organisation in all workers; 0 means half of WORKER_CONCURRENCY. */
   CLIENT_CONCURRENCY: integerSetting({ min: 0, max: 64, fallback: 0 }),
-  /** A worker without a heartbeat for this many seconds is considered dead, and its runs are requeued. */
+  /** Seconds after which a worker without a heartbeat is considered dead and its runs are requeued. */
   WORKER_HEARTBEAT_SECONDS: integerSetting({ min: 10, max: 300, fallback: 30 }),
-  /** Seconds without data after which a run fails. Connectors for databases have their own limits of up to an hour. */
+  /**
+   * Seconds after which a run fails if its source sends no data. Database connectors have their own timeouts of up to
+   * an hour.
+   */
   SOURCE_SILENCE_SECONDS: integerSetting({ min: 5, max: 86_400, fallback: 3_900 }),
-  /** Days that finished runs, their logs and their rejected rows are kept. */
+  /** Days for which finished runs are kept, with their logs and rejected rows. */
   RUN_RETENTION_DAYS: integerSetting({ min: 1, max: 3650, fallback: 90 }),
-  /** Further allowed values of the Host header, such as the host by which the identity service calls this one. */
+  /** Additional values that the Host header may have, such as the internal host name that the identity service uses. */
   ALLOWED_HOSTS: hostNames(),
-  /** Addresses in the operator's network that users can configure as sources and targets. */
+  /** Addresses in the operator's network that users may configure as sources and targets. */
   OUTGOING_ALLOWED: outgoingAllowed(),
   /** The mail server for emails about failed runs. */
   SMTP_URL: smtpUrl(),
   MAIL_FROM: senderAddress(),
-  /** The webhook that is called for every failed run of all clients. */
+  /** The webhook that is called for every failed run of every organisation. */
   ALERT_WEBHOOK_URL: webhookUrl,
   ALERT_WEBHOOK_SECRET: webhookSecret,
   CORS_ORIGINS: listSetting(),
@@ -192,6 +216,6 @@ export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env)
 
 export type Config = ReturnType<typeof readConfig>
 
-/** Reads the settings of the command that reseals secrets. */
+/** Reads the settings of the command that encrypts stored secrets with the newest key. */
 export const readResealConfig = (environment: NodeJS.ProcessEnv = process.env) =>
   readSettings(environment, { PIPELINE_DATABASE_URL: databaseUrl(), SECRET_KEYS: secretKeys }).values

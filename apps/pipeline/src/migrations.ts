@@ -3,9 +3,9 @@ import * as database from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from './database.ts'
 
-/** The folder of this service's migrations. */
+/** The directory with the migrations of this service. */
 export const migrationsFolder = resolve(import.meta.dirname, '../migrations')
 
-/** Throws if the database does not have the migrations that this version needs. */
+/** Throws if the database lacks migrations that this version needs. */
 export const assertMigrated = (db: Kysely<DB>): Promise<void> =>
   database.assertMigrated(db, migrationsFolder, 'PIPELINE_DATABASE_URL')

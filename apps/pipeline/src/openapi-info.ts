@@ -66,7 +66,7 @@ const resourceNouns: ServiceInfo['nouns'] = {
   public: { name: 'Open data', description: 'Tables and views that can be read without a token.' },
 }
 
-/** The title and the descriptions in the OpenAPI document. `nouns` has one description for each group of operations. */
+/** The title and descriptions of the OpenAPI document. `nouns` describes each group of operations. */
 export const pipelineServiceInfo: ServiceInfo = {
   title: 'Sluice pipeline service',
   version: packageManifest.version,

@@ -2,7 +2,7 @@ import type { SettingKey } from '@sluice/contracts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { DB } from './database.ts'
 
-/** Values of settings that an organisation has not changed. */
+/** The default value of each setting of an organisation. */
 export const settingDefaults: Readonly<Record<SettingKey, string>> = {
   ALERT_EMAIL: '',
   DEFAULT_ACCESS_LEVEL: 'PRIVATE',
@@ -11,7 +11,7 @@ export const settingDefaults: Readonly<Record<SettingKey, string>> = {
   THEME: '',
 }
 
-/** Returns the value of a client's setting, or its default. */
+/** Returns the value of an organisation's setting, or its default. */
 export async function readSetting(db: Kysely<DB>, client: string, key: SettingKey): Promise<string> {
   const row = await db
     .selectFrom('settings')
@@ -28,15 +28,15 @@ export const selectSetting = (client: string | RawBuilder<unknown>, key: Setting
 
 /** The warning when ALERT_EMAIL has addresses and no mail server is configured. */
 export const noMailServer =
-  'No e-mail is sent: this service has no mail server. Ask the operator to set SMTP_URL for the API and the workers.'
+  'No email is sent, because this service has no mail server. Ask the operator to set SMTP_URL for the API and the workers.'
 
 export const readAlertSetting = async (db: Kysely<DB>, client: string): Promise<AlertSetting> =>
   parseAlertSetting(await readSetting(db, client, 'ALERT_EMAIL'))
 
-/** The parsed value of ALERT_EMAIL. */
+/** The parsed value of the setting ALERT_EMAIL. */
 interface AlertSetting {
   addresses: string[]
-  /** Whether runs that end with a warning cause emails too. */
+  /** Whether runs that end with a warning cause emails. */
   warnings: boolean
   /** Hours without a successful run after which an email is sent. */
   noSuccessHours: number | undefined
@@ -47,7 +47,7 @@ export const maxNoSuccessHours = 8_760
 
 const noSuccess = /^NO_SUCCESS_(\d{1,5})_HOURS$/i
 
-/** Parses a stored value. Every entry that is not a keyword is an address. */
+/** Parses a stored value. Every entry that is not a keyword counts as an email address. */
 export function parseAlertSetting(value: string): AlertSetting {
   const setting: AlertSetting = { addresses: [], warnings: false, noSuccessHours: undefined }
   for (const entry of value.split(',').map((part) => part.trim())) {
@@ -59,7 +59,7 @@ export function parseAlertSetting(value: string): AlertSetting {
   return setting
 }
 
-/** Formats the value for storage: unique addresses first. */
+/** Formats the setting for storage: distinct addresses, then keywords. */
 export function formatAlertSetting({ addresses, warnings, noSuccessHours }: AlertSetting): string {
   return [
     ...new Set(addresses),

@@ -10,7 +10,10 @@ const optionalText = (pattern: RegExp, wanted: string, secret = false): Setting<
   },
 })
 
-/** The cluster with a superuser, and the bucket in which rows are staged. All are absent if Redshift is not used. */
+/**
+ * The settings of a Redshift warehouse: the cluster with a superuser, and the S3 bucket for staged rows. All are
+ * undefined if Redshift is not used.
+ */
 export const redshiftSettingShape = {
   REDSHIFT_URL: secretUrl(['postgres:', 'postgresql:']),
   REDSHIFT_STAGING: optionalText(
@@ -25,7 +28,7 @@ export const redshiftSettingShape = {
   REDSHIFT_REGION: optionalText(/^[a-z]{2}(-[a-z]+)+-\d$/, 'the region of the bucket, like eu-west-1'),
   REDSHIFT_ACCESS_KEY_ID: optionalText(/^\S+$/, 'an access key without blanks', true),
   REDSHIFT_SECRET_ACCESS_KEY: optionalText(/^\S+$/, 'a secret key without blanks', true),
-  /** The endpoint of the bucket, if it is not Amazon's default. */
+  /** The endpoint of the bucket, if it is not on Amazon S3. */
   REDSHIFT_STAGING_ENDPOINT: {
     fallback: undefined,
     parse: (text: string) => urlSetting(['http:', 'https:']).parse(text),
@@ -34,7 +37,9 @@ export const redshiftSettingShape = {
 
 type RedshiftValues = Readonly<Record<keyof typeof redshiftSettingShape, string | undefined>>
 
-/** Returns undefined if no setting of Redshift is set. Throws `SettingsProblem` if only some of the required ones are set. */
+/**
+ * Returns the Redshift settings, or undefined if none is set. Throws `SettingsProblem` if a required one is missing.
+ */
 export function parseRedshiftSettings(values: RedshiftValues): RedshiftSettings | undefined {
   const { REDSHIFT_URL, REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY } = values
   const firstSet = Object.keys(redshiftSettingShape).find((name) => values[name as keyof RedshiftValues] !== undefined)

@@ -1,10 +1,16 @@
 import { hash } from 'node:crypto'
 import type { FeedMemory } from '@sluice/warehouses/shape/remembered-feed'
 
-/** Returns a digest of the source's type and settings, without secrets. It changes when another query, sheet or file option is chosen. */
+/**
+ * Returns a digest of a source's type and settings, without secrets. It changes if another query, sheet or file option
+ * is chosen.
+ */
 export const sourceDefinitionDigest = ({ type, settings }: { type: string; settings: unknown }): string =>
   hash('sha256', JSON.stringify([type, settings])).slice(0, 32)
 
-/** Returns the columns of the last load, or undefined if the source was redefined since, because its columns are then unrelated. */
+/**
+ * Returns the columns of the last load, or undefined if the settings of the source have changed since, because its
+ * columns are then unrelated.
+ */
 export const discardOutdatedMemory = (definition: string, last: FeedMemory | undefined): FeedMemory | undefined =>
   last?.definition === undefined || last.definition === definition ? last : undefined

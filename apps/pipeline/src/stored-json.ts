@@ -1,6 +1,7 @@
 /**
- * Returns the JSON of a value with texts that jsonb can store: it replaces unpaired surrogates, and NUL characters by `nul`. The texts
- * are changed before they become JSON, because there the characters `\u0000` can also be a backslash and six others.
+ * Returns the JSON of a value in a form that jsonb can store: replaces unpaired surrogates, and NUL characters by
+ * `nul`. Replaces them before the conversion, because in JSON the text `\u0000` can also stand for a backslash followed
+ * by `u0000`.
  */
 export const toStoredJson = (value: unknown, { nul = '' }: { nul?: string } = {}): string =>
   JSON.stringify(value, (_key, part: unknown) =>

@@ -14,7 +14,7 @@ export interface IdentityContext extends DatabaseContext<DB> {
   oidc: Pick<OpenIdProvider, 'refusalOf'>
 }
 
-/** The context of one request, as needed to present a row. */
+/** The context of one request: the dependencies, the caller and facts about the request. */
 export type IdentityRequestContext = IdentityContext & { caller: Caller; request: RequestFacts }
 
 export const defineIdentityOperation = operationsWith<IdentityContext>()

@@ -18,7 +18,7 @@ import { userAccessOperations, userOperations } from './users/operations.ts'
 
 export const servedOperations: readonly Operation<IdentityContext>[] = [
   ...Object.values(clientOperations),
-  // Must precede users, because their paths would match "me" as an id.
+  // Must precede the user operations, because their paths would match "me" as an id.
   ...Object.values(accountOperations),
   ...Object.values(allowedApplicationOperations),
   ...Object.values(userOperations),

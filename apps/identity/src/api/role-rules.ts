@@ -5,13 +5,13 @@ import type { DB } from '../database.ts'
 import type { UserRow } from './users/records.ts'
 
 /**
- * Returns the roles that the caller does not hold. A role that the client's switches disable counts as held, so that an
- * administrator there can edit colleagues who hold it too.
+ * Returns the roles that the caller does not hold. A role that a switch of the organisation disables counts as held.
+ * Otherwise administrators there could not edit colleagues with that role.
  */
 export const listMissingRoles = ({ roles: enabledRoles, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
   roles.filter((role) => !hasRole([...enabledRoles, ...dormantRoles], role))
 
-/** Throws 403 if the caller lacks one of these roles. Callers may only grant roles that they hold. */
+/** Throws 403 if the caller lacks one of these roles, because callers may only grant roles that they hold. */
 export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
   const lacked = listMissingRoles(caller, roles)
   if (lacked.length > 0)
@@ -21,13 +21,16 @@ export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
 /** Any number that no other advisory lock of this service uses. */
 const superAdminLock = 7_314_511
 
-/** Returns whether this user of an enabled client can sign in and administer the whole system without an SSO provider. */
+/**
+ * Returns whether this user can sign in without an SSO provider and administer the whole system. Assumes that the
+ * user's organisation is enabled.
+ */
 export const canAdminister = ({ roles, status, password_hash }: UserRow): boolean =>
   roles.includes('ROLE_SUPER_ADMIN') && status === 'ACTIVE' && password_hash !== null
 
 /**
- * Runs a change and rejects it if no super admin remains. Runs one such change at a time, because two concurrent changes
- * that each see the other's super admin would leave none. `pointer` names the rejected field.
+ * Runs a change and throws if no super admin remains. Only one such change runs at a time, because two concurrent
+ * changes that each see the other's super admin would leave none. `pointer` names the rejected field.
  */
 export async function assertSuperAdminRemainsAfter<T>(
   trx: Transaction<DB>,
@@ -51,8 +54,8 @@ export async function assertSuperAdminRemainsAfter<T>(
 const manageUsersRole: Role = 'ROLE_MANAGE_USER'
 
 /**
- * Throws if users remove their own manager role and no other manager remains. Reads the changed rows. Two concurrent
- * changes are not detected; a super admin can repair that.
+ * Throws if users remove their own manager role and no other manager remains. Queries the database after the change.
+ * Two concurrent changes are not detected; a super admin can repair that.
  */
 export async function assertManagerRemains(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   if (!before.roles.includes(manageUsersRole) || hasRole(after.roles, manageUsersRole)) return

@@ -22,8 +22,8 @@ const firstAdmin: PasswordOwner = {
 const firstAdminLockId = 7_314_513
 
 /**
- * Creates the first client and its super admin if the database has no user; otherwise changes nothing. Returns whether it
- * created them. Of two concurrent calls only one creates them.
+ * Creates the first organisation and its super admin if the database has no user; otherwise changes nothing. Returns
+ * whether it created them. If two calls run concurrently, only one creates them.
  */
 export async function createFirstAdmin(db: Kysely<DB>, password: string): Promise<boolean> {
   const hash = await hashPassword(password)
@@ -57,7 +57,9 @@ export async function hasUsers(db: Kysely<DB>): Promise<boolean> {
   return (await sql`select from users limit 1`.execute(db)).rows.length > 0
 }
 
-/** Checks the password that an operator chose for the first admin, by the rules for all users. */
+/**
+ * Throws `StartProblem` unless the password that the operator chose for the first admin meets the rules for all users.
+ */
 export function assertUsablePassword(password: string): string {
   const { least, most: maxLength } = passwordLength
   const length = [...password].length
@@ -71,7 +73,10 @@ export function assertUsablePassword(password: string): string {
   return password
 }
 
-/** Contains no vowels, to avoid words, and no characters that are confused when read aloud or copied by hand. */
+/**
+ * The characters of generated passwords: no vowels, to avoid words, and none that are easily confused when read aloud
+ * or copied by hand.
+ */
 const passwordAlphabet = 'bcdfghjkmnpqrstvwxz23456789'
 
 /** Returns a password of 24 characters in six groups, 114 random bits: `kx7m-…`. */

@@ -4,19 +4,25 @@ import type { DB } from '../database.ts'
 
 type LimitedMailKind = 'INVITATION' | 'PASSWORD_RESET'
 
-/** The maximum number of mails of one kind per hour: from one client's administrators to an address, and to a user. */
+/**
+ * The maximum number of mails of one kind per hour to one address from one organisation's administrators, and to one
+ * user.
+ */
 const maxPerClientAndHour = 5
 /**
- * The maximum number of mails per address and hour from all clients. It is much higher than the limit of one client, so
- * that one client cannot use it up.
+ * The maximum number of mails of one kind per hour to one address from all organisations. It is much higher than the
+ * limit of one organisation, so that no single organisation can use it up.
  */
 const maxPerAddressAndHour = 25
-/** The maximum number of password resets per organisation, address and hour. Its users may share an e-mail address, and each may need a reset. */
+/**
+ * The maximum number of password resets per hour for one address and organisation. Users may share an e-mail address,
+ * and each may need a reset.
+ */
 const maxResetsPerClient = 10
 
 /**
- * Throws 429 if a mail would exceed the limit of its kind per address and hour, from one client or from all. The error has
- * the seconds to wait. Concurrent mails to the address wait for this transaction.
+ * Throws 429 with the seconds to wait if a mail would exceed the hourly limit of its kind for the address. The limits
+ * apply to one organisation and to all together. Concurrent mails to the address wait for this transaction.
  */
 export async function assertMailAllowed(
   trx: Transaction<DB>,
@@ -42,8 +48,9 @@ export async function assertMailAllowed(
 }
 
 /**
- * Returns whether the limit of password-reset links per hour is reached: that of the user, or that of all users of the same
- * organisation with the same email address. Users of other organisations do not count. Requires the lock on the user.
+ * Returns whether the hourly limit of password-reset links is reached: for this user, or for all users of the
+ * organisation with the same e-mail address. Users of other organisations do not count. The caller must hold the lock
+ * on the user.
  */
 export async function isResetLimitReached(
   db: Kysely<DB>,

@@ -45,7 +45,7 @@ export const mailPasswordReset = (trx: Kysely<DB>, config: MailConfig, user: { i
 export const mailPasswordChanged = (trx: Kysely<DB>, config: MailConfig, user: { id: number }) =>
   mailUser(trx, config, user, 'PASSWORD_CHANGED', (to) => emailTexts.passwordChanged(to, new Date()))
 
-/** Notifies the previous address of a user. */
+/** Notifies the previous address of a user that the e-mail address changed. */
 export async function mailEmailChanged(
   trx: Kysely<DB>,
   config: MailConfig,
@@ -63,6 +63,6 @@ export const mailSecondFactorChanged = (
 ) =>
   mailUser(trx, config, user, 'SECOND_FACTOR_CHANGED', (to) => emailTexts.secondFactorChanged(to, change, new Date()))
 
-/** Notifies a user that a recovery code was used, and how many are left. */
+/** Notifies a user that a recovery code was used, with the number of unused codes. */
 export const mailRecoveryCodeUsed = (trx: Kysely<DB>, config: MailConfig, { id, left }: { id: number; left: number }) =>
   mailUser(trx, config, { id }, 'SECOND_FACTOR_CHANGED', (to) => emailTexts.recoveryCodeUsed(to, left, new Date()))

@@ -7,21 +7,21 @@ import type { DB } from '../database.ts'
 
 export type MailConfig = Pick<Config, 'SECRET_KEYS' | 'SMTP_URL' | 'IDENTITY_PUBLIC_URL'>
 
-/** Returns the purpose with which `KeyRing` seals the body of a mail. */
+/** Returns the purpose string that binds the encrypted body to this mail (see `KeyRing`). */
 const mailPurpose = (uid: string) => `mails.body:${uid}`
 
 interface NewMail {
   kind: MailKind
   to: { id: number; client: string; email: string }
   content: EmailContent
-  /** The expiry of the mail, at the latest a day from now. */
+  /** The expiry of the mail, at most 24 hours from now. Default: 24 hours. */
   expires?: Date
 }
 
 /**
- * Adds a mail to the outbox, in the transaction of the change that the mail reports, so that it is sent only if the change is
- * committed. If no SMTP server is configured, the mail stays in the outbox, where administrators can read it. If the mail has
- * a link, unsent mails of the same kind to this user are cancelled.
+ * Adds a mail to the outbox in the transaction of the change that the mail reports, so that it is sent only if the
+ * change is committed. If no SMTP server is configured, the mail stays in the outbox, where administrators can read it.
+ * A mail with a link cancels unsent mails of the same kind to this user.
  */
 export async function queueMail(
   trx: Kysely<DB>,
@@ -49,7 +49,7 @@ export const openMailBody = (
   sealed: string,
 ): RenderedEmail => JSON.parse(SECRET_KEYS.open(sealed, mailPurpose(uid))) as RenderedEmail
 
-/** Marks up to `limit` overdue mails as failed, even if no process sends mails. Returns their number. */
+/** Marks up to `limit` overdue mails as failed, also if no process sends mails. Returns their number. */
 export async function failOverdueMails(db: Kysely<DB>, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(),

@@ -8,23 +8,32 @@ interface MailSenderOptions {
   db: Kysely<DB>
   config: MailConfig
   logger: Logger
-  /** Undefined without an SMTP server; mails then stay in the outbox. */
+  /** Undefined if no SMTP server is configured; mails then stay in the outbox. */
   send: SendMail | undefined
   metrics?: MailMetrics
-  /** Handles a pending password-reset request. Returns false without one. */
+  /** Handles one pending password-reset request. Returns false if none was pending. */
   answerPasswordReset(): Promise<boolean>
 }
 
-/** Milliseconds between queries for due mails. Each is one query of an index that is nearly always empty. */
+/**
+ * Milliseconds between queries for due mails. The query is cheap, because it reads an index that is nearly always
+ * empty.
+ */
 const pollIntervalMs = 1_000
 const pollAfterFailureMs = 5_000
 const mailsPerBatch = 5
-/** The timeout of one attempt in milliseconds, far shorter than the lease, after which another process claims the mail. */
+/**
+ * The timeout of one attempt in milliseconds. It is far shorter than the lease, so no other process claims the mail
+ * during the attempt.
+ */
 const sendTimeoutMs = 60_000
-/** Milliseconds that pending sends may take when the process stops. */
+/** Milliseconds to wait for unfinished sends when the process stops. */
 const shutdownTimeoutMs = 10_000
 
-/** Handles password-reset requests and sends queued mails until it is stopped. Several processes may run it. */
+/**
+ * Handles password-reset requests and sends queued mails until it is stopped. Several processes may do this
+ * concurrently.
+ */
 export const startMailSender = (options: MailSenderOptions): { stop(): Promise<void> } =>
   startPollingLoop((signal) => sendQueuedMails(options, signal), {
     pauseMs: pollIntervalMs,
@@ -33,7 +42,7 @@ export const startMailSender = (options: MailSenderOptions): { stop(): Promise<v
     failed: (err) => options.logger.warn({ err }, 'mails could not be processed; the next try is in a few seconds'),
   })
 
-/** Handles the due requests and mails once. Returns whether it found any. */
+/** Handles the due requests and mails once. Returns whether there were any. */
 export async function sendQueuedMails(
   options: MailSenderOptions,
   signal: AbortSignal = new AbortController().signal,
@@ -99,11 +108,11 @@ interface ClaimedMail {
   body: string
   attempts: number
   created_at: Date
-  /** Whether the mail has expired and must not be sent. */
+  /** Whether the mail has expired, so that it must not be sent. */
   overdue: boolean
 }
 
-/** Minutes after which another process may claim a mail again, longer than any attempt. */
+/** Minutes after which another process may claim a mail again. The lease is longer than any attempt. */
 const leaseMinutes = 5
 
 /**
@@ -121,21 +130,24 @@ export async function claimMails(db: Kysely<DB>, limit: number): Promise<Claimed
   return rows
 }
 
-/** Marks a mail as sent and deletes its text. */
+/** Marks a mail as sent and deletes its body. */
 async function markSent(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
   await sql`
     update mails set state = 'SENT', body = null, reason = null, finished_at = now()
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 
-/** Marks a mail as failed. It is never tried again. */
+/** Marks a mail as failed and deletes its body. The mail is never retried. */
 async function markFailed(db: Kysely<DB>, { id }: ClaimedMail, reason: string | undefined): Promise<void> {
   await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(), reason = coalesce(${reason ?? null}, 'Gave up. Last error: ' || reason, 'Gave up: it could not be sent in time.')
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 
-/** Delays a mail. The next attempt is after 30 seconds; the delay doubles with each try up to an hour, with jitter. */
+/**
+ * Schedules the next attempt: 30 seconds after the first failure, then double the delay each time up to an hour, with
+ * jitter.
+ */
 async function markDelayed(db: Kysely<DB>, { id, attempts }: ClaimedMail, reason: string): Promise<void> {
   const seconds = Math.min(3600, 30 * 2 ** (attempts - 1)) * (0.75 + Math.random() / 4)
   await sql`
@@ -143,7 +155,10 @@ async function markDelayed(db: Kysely<DB>, { id, attempts }: ClaimedMail, reason
     where id = ${id} and state = 'QUEUED'`.execute(db)
 }
 
-/** Releases a mail when this process stops. Another process may send it at once, and this does not count as an attempt. */
+/**
+ * Releases a claimed mail when this process stops. Another process may send it at once. The interrupted attempt does
+ * not count.
+ */
 async function requeueMail(db: Kysely<DB>, { id }: ClaimedMail): Promise<void> {
   await sql`
     update mails set next_try_at = now(), attempts = attempts - 1 where id = ${id} and state = 'QUEUED'`.execute(db)

@@ -8,12 +8,15 @@ interface NamedRecipient {
 
 const formatGreeting = ({ name }: NamedRecipient) => `Hello${safeDisplayName(name) ? ` ${safeDisplayName(name)}` : ''},`
 const formatOrganisation = ({ clientName }: NamedRecipient) => safeDisplayName(clientName) ?? 'your organisation'
-/** Returns the username if it is safe in a mail. The page of the link shows it in any case. */
+/**
+ * Returns a line with the username if it is safe in a mail, otherwise no line. The page of the link shows the username
+ * in any case.
+ */
 const formatUsername = ({ username }: NamedRecipient) =>
   safeDisplayName(username) ? [`Your username is: ${safeDisplayName(username)}`] : []
 const formatExpiry = (until: string) => `The link works once, until ${until}.`
 
-/** The texts of the mails. Subjects contain no text that a user or an administrator typed. */
+/** The texts of the mails. Subjects contain no user-supplied text. */
 export const emailTexts = {
   invitation: (
     to: NamedRecipient & { ssoAuth: boolean },
@@ -93,21 +96,24 @@ const remainingCodesText: Record<number, string> = {
   1: 'One recovery code is left. Create new ones soon.',
 }
 
-/** Formats a time as `21 November 2026 at 18:05 UTC`, because the reader's time zone is unknown. */
+/** Formats a time as `21 November 2026 at 18:05 UTC`. Uses UTC, because the recipient's time zone is unknown. */
 function formatTime(time: Date): string {
   const day = time.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
   return `${day} at ${time.toISOString().slice(11, 16)} UTC`
 }
 
 const harmlessNamePattern = /^[\p{L}\p{M}\p{N} '’,_()&+-]+$/u
-/** Matches dots at the end of an abbreviation. Mail programs may turn a word with a dot inside into a link. */
+/**
+ * Matches dots at the end of a word, as in an abbreviation. Mail programs may turn a word with a dot inside into a
+ * link.
+ */
 const innocentDots = /\.(?= |$)/gu
 const plainEmailPattern = /^[\w.+-]{1,64}@[A-Za-z0-9.-]{1,190}$/
 
 /**
- * Returns a user-supplied name if it is safe in a mail: at most 80 characters, on one line, and without text that a mail
- * program turns into a link, so that attackers cannot send their own text through Sluice. A plain mail address is allowed.
- * Returns undefined for other names, which the mail omits.
+ * Returns a user-supplied name if it is safe in a mail: at most 80 characters on one line, and nothing that a mail
+ * program turns into a link. Otherwise attackers could send their own message through Sluice. A plain mail address is
+ * allowed. Returns undefined for other names; the mail then omits the name.
  */
 export function safeDisplayName(name: string): string | undefined {
   const plain = name.normalize('NFC').trim().replace(/ +/g, ' ')

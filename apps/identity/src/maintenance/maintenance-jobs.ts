@@ -9,9 +9,14 @@ import { type KeyRotation, rotateDueKeys } from '../sign-in/tokens/key-rotation.
 import { endIdleSessions } from '../sign-in/sessions/sessions.ts'
 import { repeatInBatches, removeInBatches } from '../row-batches.ts'
 
-/** Days that an ended or expired session is kept, for the list of sessions and for recognising reused tokens. */
+/**
+ * Days for which ended and expired sessions are kept, for the list of sessions and for the detection of reused tokens.
+ */
 const sessionRetentionDays = 30
-/** Sessions per batch, fewer than in other jobs, because each deletion also deletes refresh tokens and application models. */
+/**
+ * Sessions per batch. Fewer than in other jobs, because deleting a session also deletes its refresh tokens and OpenID
+ * Provider rows.
+ */
 const sessionBatchSize = 200
 
 const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
@@ -21,8 +26,9 @@ const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number
   })
 
 /**
- * Removes a batch of old sessions. First stores in their users what sessions show: the last sign-in, and that the user has
- * seen the introduction. Locks users before sessions, as all transactions do.
+ * Deletes a batch of old sessions. First copies into the users what only sessions store: the last sign-in, and that the
+ * user has seen the introduction. Locks users before sessions, in the same order as all transactions, which prevents
+ * deadlocks.
  */
 async function removeSessionBatch(trx: Kysely<DB>, limit: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
@@ -47,7 +53,10 @@ export interface MaintenanceJob {
   run(db: Kysely<DB>, signal?: AbortSignal): Promise<unknown>
 }
 
-/** Creates monthly partitions of the audit log. Runs first, because audit rows need a partition. */
+/**
+ * Creates the monthly partitions of the audit log. Runs first, because other jobs write audit rows, which need a
+ * partition.
+ */
 const auditMonthsJob: MaintenanceJob = { name: 'audit-months', run: (db) => addAuditPartitions(db, new Date()) }
 const createKeyRotationJob = (keys: KeyRotation): MaintenanceJob => ({
   name: 'signing-keys',
@@ -59,11 +68,11 @@ const createRemovalJob = (name: string, table: keyof DB, condition: string): Mai
   run: (db, signal) => removeInBatches(db, table, sql.raw(condition), signal),
 })
 
-/** The jobs run in this order: first the dependent rows of sessions, so that a session's deletion deletes few rows. */
+/** The jobs run in this order: rows that depend on sessions first, so that deleting a session then deletes few rows. */
 const removalJobs: readonly MaintenanceJob[] = [
   createRemovalJob('sign-in-attempts', 'sign_in_attempts', `last_at < now() - interval '1 day'`),
   { name: 'idle-sessions', run: endIdleSessions },
-  // A second use after a day is refused too, because the token is unknown then.
+  // After a day the used token is deleted. Using it again is still refused, because the token is then unknown.
   createRemovalJob('refresh-tokens', 'refresh_tokens', `consumed_at < now() - interval '1 day'`),
   { name: 'oidc-models', run: removeExpiredModels },
   { name: 'sessions', run: removeOldSessions },
@@ -77,7 +86,7 @@ const removalJobs: readonly MaintenanceJob[] = [
   createRemovalJob('sso-tickets', 'sso_tickets', 'expires_at < now()'),
 ]
 
-/** Returns all jobs in order; without `keys`, only those that need no key ring. */
+/** Returns all jobs in order; without `keys`, only those that need no encryption keys. */
 export const listJobs = (keys?: KeyRotation): readonly MaintenanceJob[] => [
   auditMonthsJob,
   ...(keys ? [createKeyRotationJob(keys)] : []),

@@ -22,8 +22,8 @@ interface MaintenanceReport {
 }
 
 /**
- * Runs the jobs now and every hour, in one process at a time. A failed job does not stop the others and runs again in the
- * next round. `identity_housekeeping_last_success_seconds` has the time of the last success of each job.
+ * Runs the jobs now and every hour, in one process at a time. A failed job does not stop the others and runs again in
+ * the next round. The metric `identity_housekeeping_last_success_seconds` shows when each job last succeeded.
  */
 export function startMaintenance({ db, logger, metrics, jobs, intervalMs: every = msPerHour }: MaintenanceOptions): {
   stop(): Promise<void>
@@ -51,7 +51,7 @@ export function startMaintenance({ db, logger, metrics, jobs, intervalMs: every 
   )
 }
 
-/** Runs the jobs that need no key ring once. Runs all of them and then throws the errors of failed jobs. */
+/** Runs the jobs that need no encryption keys once. A failed job does not stop the others; then throws their errors. */
 export async function runMaintenanceOnce(db: Kysely<DB>): Promise<void> {
   const failures: unknown[] = []
   await runExclusively(db, () => runJobs(db, listJobs(), { failed: (_job, error) => void failures.push(error) }))
@@ -75,7 +75,10 @@ async function runJobs(
   }
 }
 
-/** Runs `callback` unless another process runs it. The lock ends with its connection, so a killed process releases it. */
+/**
+ * Runs `callback` unless another process is running it. PostgreSQL releases the lock when the connection closes, also
+ * if the process is killed.
+ */
 async function runExclusively(db: Kysely<DB>, callback: () => Promise<void>): Promise<void> {
   await db.connection().execute(async (connection) => {
     const { rows } = await sql<{

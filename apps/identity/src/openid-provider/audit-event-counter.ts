@@ -5,9 +5,9 @@ import type { DB } from '../database.ts'
 /** An event that happens too often to write an audit row for each one. */
 export interface TalliedEvent {
   operation: string
-  /** The client id that the request claims. */
+  /** The client id that the request claims, which may be unverified. */
   application: string
-  /** Whether the application authenticated. */
+  /** Whether the application authenticated successfully. */
   proven: boolean
   /** The uid of the affected user. */
   user?: string
@@ -17,7 +17,7 @@ export interface TalliedEvent {
 
 export interface AuditTally {
   count(event: TalliedEvent): void
-  /** Writes the counts. Counts that cannot be written are kept for the next flush. */
+  /** Writes the counts to the audit log. Keeps counts that it cannot write for the next flush. */
   flush(): Promise<void>
 }
 
@@ -29,13 +29,13 @@ interface TallyEntry extends Omit<TalliedEvent, 'address'> {
 }
 
 const flushIntervalMs = 60_000
-/** The maximum number of counters. It bounds memory, because unauthenticated requests choose some of the keys. */
+/** The maximum number of counters, which limits memory, because unauthenticated requests choose some of the keys. */
 const maxEntries = 1_000
 const maxAddresses = 10
 
 /**
- * Counts events of applications. Once a minute, writes one audit row with the count for each application, user and outcome.
- * A process that crashes loses its counts since the last write.
+ * Counts events of applications. Once a minute, writes one audit row with the count for each application, user and
+ * outcome. A process that crashes loses its unwritten counts.
  */
 export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
   let entries = new Map<string, TallyEntry>()
@@ -47,7 +47,7 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
     const existing = entries.get(key)
     if (!existing) {
       const isFull = entries.size >= maxEntries
-      // Above the maximum, all other applications share one entry without a name.
+      // Above the maximum, events of new applications share one counter without an application name.
       if (isFull && entry.application !== '') add({ ...entry, application: '' })
       else entries.set(key, entry)
       return
@@ -87,7 +87,7 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
     }
   }
 
-  /** Writes one flush after the other. */
+  /** Writes the counts. Concurrent flushes run one after the other. */
   function flush(): Promise<void> {
     flushing = flushing.then(write)
     return flushing
@@ -104,7 +104,7 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
   }
 }
 
-/** Returns a claimed client id if it is syntactically valid, otherwise an empty text. */
+/** Returns a claimed client id if it is syntactically valid, otherwise an empty string. */
 const parseApplicationId = (value: string): string => (/^[ -~]{2,255}$/.test(value) ? value : '')
 
 const toAuditRow = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({

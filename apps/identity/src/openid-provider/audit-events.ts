@@ -17,9 +17,9 @@ interface EventSinks extends Pick<ProviderDependencies, 'db'> {
 type ProviderFailure = errors.OIDCProviderError
 
 /**
- * Logs internal errors, and audits the tokens that applications receive and revoke, and refused requests. Writes one
- * row per sign-in of a user and per revocation, and a count per minute for frequent requests of programs. Does not
- * audit plain refreshes, because the audit log already has their sign-in.
+ * Logs internal errors, and audits issued tokens, revoked tokens and refused requests. A sign-in of a user and a
+ * revocation get one row each. Frequent requests of programs get one row per minute with a count. Ordinary token
+ * refreshes get no row, because the sign-in already has one.
  */
 export function recordEvents(provider: Provider, { db, logger, tally }: EventSinks): void {
   const audit = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {
@@ -39,7 +39,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
     write().catch((error: unknown) => logger.error({ err: error, operation }, 'an audit row could not be written'))
   }
   const countRefusal = (ctx: KoaContextWithOIDC, { error }: ProviderFailure) => {
-    // A device polls every few seconds until the user has approved it.
+    // A device polls every few seconds until the user has approved the sign-in.
     if (error === 'authorization_pending') return
     const operation = error === 'invalid_client' ? 'oidc.authenticateClient' : `oidc.${ctx.oidc.route}`
     tally.count({
@@ -70,7 +70,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
   })
   provider.on('authorization.success', (ctx) => {
     const { client, entities, session } = ctx.oidc
-    // A sign-in with an interaction already has an audit row.
+    // A sign-in through the pages of an interaction already has an audit row.
     if (entities.Interaction || !client || session?.accountId === undefined) return
     const event = { application: client.clientId, proven: true, user: session.accountId, address: readAddress(ctx) }
     tally.count({ operation: 'oidc.silentSignIn', ...event })
@@ -80,7 +80,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
   provider.on('code_verification.error', countRefusal)
   provider.on('revocation.error', countRefusal)
   provider.on('introspection.error', (ctx, error) => {
-    // introspect-jwt.ts answers these requests.
+    // introspect-jwt.ts answers requests with this error.
     if (error.error !== unsupportedTokenType) countRefusal(ctx, error)
   })
   provider.on('grant.revoked', (ctx) => {
@@ -92,7 +92,10 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
   })
 }
 
-/** Returns the client of a user who signed in to a built-in application, which has none. */
+/**
+ * Returns the organisation of a user. Built-in applications belong to no organisation, so their audit rows use the
+ * user's.
+ */
 async function findClientOfUser(db: EventSinks['db'], user: string): Promise<string | null> {
   const { rows } = await sql<{ client: string }>`select client from users where uid = ${user}`.execute(db)
   return rows[0]?.client ?? null
@@ -100,7 +103,7 @@ async function findClientOfUser(db: EventSinks['db'], user: string): Promise<str
 
 const readAddress = (ctx: KoaContextWithOIDC): string => (ctx.req as Request).ip ?? ''
 
-/** Returns the client id that an unauthenticated application claims. */
+/** Returns the client id that an application claims before it is authenticated; an empty string if it claims none. */
 function readClaimedClientId({ oidc, headers }: KoaContextWithOIDC): string {
   const [, basic = ''] = /^Basic ([\w+/=-]{1,2000})$/i.exec(headers.authorization ?? '') ?? []
   const [name = ''] = Buffer.from(basic, 'base64').toString().split(':')

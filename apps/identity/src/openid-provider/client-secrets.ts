@@ -9,7 +9,10 @@ import { toNetworkPrefix } from '../sign-in/throttle/network-prefix.ts'
 import { countFailureSql, type ThrottleLimit } from '../sign-in/throttle/throttle.ts'
 import { coalesceQueries } from './storage/coalesce-queries.ts'
 
-/** The limit per application and network. It allows for programs that keep retrying until their wrong secret is corrected. */
+/**
+ * The limit per application and network. It leaves room for programs that keep retrying until someone corrects their
+ * wrong secret.
+ */
 const secretGuessLimit: ThrottleLimit = {
   freeFailures: 20,
   firstWaitSeconds: 5,
@@ -24,12 +27,12 @@ interface SecretHolder {
 }
 
 /**
- * Returns a function that verifies an application's secret. It counts wrong secrets per application and network, so that
- * attackers in other networks cannot lock the application out. After too many wrong secrets, the network has to wait, even
- * with the correct secret (429, `invalid_client`).
+ * Returns a function that verifies an application's secret. It counts wrong secrets per application and network, so
+ * that attackers in other networks cannot lock the application out. After too many wrong secrets, requests from the
+ * network get 429 with `invalid_client` until a waiting time has passed, even with the correct secret.
  */
 export function createSecretVerifier(db: Kysely<DB>) {
-  // Concurrent requests of one application share the query for the wait.
+  // Concurrent requests of one application share the query for the waiting time.
   const readSharedWait = coalesceQueries((key) => readRemainingWait(db, key))
   return async function isSecretOf({ clientId, clientSecret }: SecretHolder, secret: string): Promise<boolean> {
     const stored = Buffer.from(clientSecret ?? '', 'base64url')
@@ -51,8 +54,8 @@ class TooManySecrets extends errors.OIDCProviderError {
 }
 
 /**
- * Returns the seconds for which the network must still wait, or 0. Deletes the counted failures if the wait is over, because the
- * secret was correct. Usually no row exists, and the query writes nothing.
+ * Returns the seconds that the network must still wait, or 0. Called for a correct secret, so if the waiting time is
+ * over it deletes the counted failures. Usually no row exists, and the query writes nothing.
  */
 async function readRemainingWait(db: Kysely<DB>, key: string): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`

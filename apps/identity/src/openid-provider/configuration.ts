@@ -20,7 +20,7 @@ import { logoutSource, postLogoutSuccessSource } from './sign-out.ts'
 export interface ProviderDependencies {
   db: Kysely<DB>
   config: Config
-  /** The keys, with the signing key first. */
+  /** The private keys. The first one signs tokens. */
   keys: JWK[]
 }
 
@@ -29,7 +29,10 @@ const minutes = 60
 
 const readExtraMetadata = (client: unknown) => client as ExtraMetadata
 
-/** Returns the configuration of oidc-provider. It sets every option explicitly, so that the library logs no warnings. */
+/**
+ * Returns the configuration of the library oidc-provider. Sets every option explicitly, so that the library logs no
+ * warnings.
+ */
 export function buildProviderConfiguration({ db, config, keys }: ProviderDependencies): Configuration {
   const { IDENTITY_PUBLIC_URL, ACCESS_TOKEN_SECONDS, SESSION_DAYS } = config
   const { prefix, secure } = parsePublicAddress(IDENTITY_PUBLIC_URL)
@@ -56,7 +59,7 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
     extraClientMetadata: { properties: [...extraMetadata], validator: () => {} },
     pkce: { required: () => true },
     allowOmittingSingleRegisteredRedirectUri: false,
-    // Only pages of the sites in CORS_ORIGINS may read responses.
+    // Only pages of the sites in CORS_ORIGINS may read responses; applications cannot allow further sites.
     clientBasedCORS: () => false,
     clockTolerance: 5,
     routes: { ...oidcPaths, jwks: '/.well-known/jwks.json' },
@@ -78,7 +81,7 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
       DeviceCode: 10 * minutes,
       IdToken: 60 * minutes,
       Interaction: 60 * minutes,
-      // An anonymous session lasts only as long as a pending sign-in.
+      // A session without a signed-in user lasts only as long as a pending sign-in.
       Session: (_ctx, session) => (session.accountId ? sessionSeconds : 60 * minutes),
       Grant: sessionSeconds,
       /** The lifetime starts at the sign-in; refreshes do not extend it. */
@@ -90,7 +93,7 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
     },
     rotateRefreshToken: true,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
-    // The adapter ends all models together with their sign-in session.
+    // The library need not delete anything, because the adapter deletes all data of a sign-in when its session ends.
     expiresWithSession: async () => false,
     extraTokenClaims: (ctx, token) => ({
       tenant: readExtraMetadata(token.client).tenant || ctx.oidc.account?.['client'],
@@ -113,8 +116,8 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
 }
 
 /**
- * An application that authenticates with a secret may introspect tokens of its own organisation only. A public client may
- * not introspect tokens, because its identity is not proven.
+ * Returns whether an application may introspect a token: a token of its own, or one of another application of the same
+ * organisation. An application without a secret may not introspect tokens, because its identity is not proven.
  */
 async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { clientId?: string }): Promise<boolean> {
   if (client.clientAuthMethod === 'none') return false
@@ -125,8 +128,8 @@ async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { c
 }
 
 /**
- * Returns the default policy of the library with two changes: a session of a user who may not use this application requires
- * a new login, and nothing makes the console ask for consent.
+ * Returns the library's default policy with two changes. A signed-in user who may not use this application has to sign
+ * in again, and the console never asks for consent.
  */
 function createLoginPolicy(): interactionPolicy.DefaultPolicy {
   const prompts = interactionPolicy.base()
@@ -157,13 +160,13 @@ export const oidcPaths = {
   introspection: '/oidc/token/introspection',
   end_session: '/oidc/session/end',
   device_authorization: '/oidc/device-authorization',
-  /** Users type it, so it is short. */
+  /** Short, because users type this address. */
   code_verification: '/device',
 } as const
 
 /**
- * All paths in their exact spelling. oidc-provider also accepts other letter cases and a slash at the end, which would
- * bypass middleware that is mounted by path, such as limits.
+ * All paths in their exact spelling. oidc-provider also accepts other letter cases and a trailing slash; such requests
+ * would bypass middleware that is mounted by path, such as rate limits.
  */
 export const allOidcPaths = [
   '/.well-known/openid-configuration',

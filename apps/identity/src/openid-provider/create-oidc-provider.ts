@@ -15,12 +15,15 @@ import { introspectJwt } from './introspect-jwt.ts'
 import { keepUserCodeOffForms } from './device-flow.ts'
 import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
 
-/** Creates an oidc-provider with one set of keys. That takes milliseconds, so new keys get a new instance. */
+/**
+ * Creates an oidc-provider instance with one set of keys. That takes milliseconds, so a key change simply creates a new
+ * instance.
+ */
 export function createProvider(
   dependencies: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
 ): Provider {
   const provider = new Provider(dependencies.config.IDENTITY_PUBLIC_URL, buildProviderConfiguration(dependencies))
-  // `rewriteToPublicAddress` has set the public address in the request.
+  // Trust the forwarded headers, because `rewriteToPublicAddress` has replaced them with the public address.
   provider.proxy = true
   provider.use(answerUnknownPaths(parsePublicAddress(dependencies.config.IDENTITY_PUBLIC_URL).prefix))
   provider.use(skipLogoutPrompt)
@@ -47,8 +50,8 @@ interface SessionLike {
 }
 
 /**
- * Gives each provider session the uid of the sign-in session that it belongs to, and ends that session with it. A logout
- * request without a sign-in creates no session, so that unauthenticated requests cannot fill the database.
+ * Gives each session of oidc-provider the uid of the sign-in session, and ends both together. A logout request of a
+ * browser that is not signed in creates no session, so that unauthenticated requests cannot fill the database.
  */
 function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Session
@@ -56,7 +59,7 @@ function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
   const get = provider.Session.get.bind(provider.Session)
   provider.Session.get = async function getSession(ctx: KoaContextWithOIDC) {
     const session = await get(ctx)
-    // oidc-provider does not store a session that is marked as destroyed.
+    // Mark the session as destroyed, so that oidc-provider does not store it.
     if (!session.accountId && ctx.oidc?.route === 'end_session') Object.assign(session, { destroyed: true })
     return session
   } as typeof get
@@ -69,7 +72,7 @@ function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
     this.uid = session
     loginAccount.call(this as never, details)
   }
-  // For an error of the device pages, oidc-provider changes a session that it has not stored, and would fail.
+  // After an error of the device pages, oidc-provider persists a session that it has not stored, which would throw.
   prototype.persist = async function persistStoredSession(this: SessionLike) {
     return typeof this.exp === 'number' ? persist.call(this as never) : ''
   }
@@ -79,7 +82,10 @@ function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
   }
 }
 
-/** Compares client secrets by hash, and allows every page of the application's origins after a logout. */
+/**
+ * Overrides two checks of oidc-provider: compares client secrets by hash, and accepts every page on the application's
+ * origins as the target after a logout.
+ */
 function overrideClientChecks(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Client
   const isSecretOf = createSecretVerifier(db)
@@ -100,7 +106,7 @@ function isPageOfOrigins(uri: string, registered: readonly string[]): boolean {
   return isPlain && registered.some((redirectUri) => new URL(redirectUri).origin === origin)
 }
 
-/** Returns why oidc-provider rejects the metadata of an application; undefined if it accepts them. */
+/** Returns the reason why oidc-provider rejects the metadata of an application; undefined if it accepts them. */
 export async function refusalOf(provider: Provider, metadata: object): Promise<string | undefined> {
   try {
     await (provider.Client as unknown as { validate(metadata: ClientMetadata): Promise<void> }).validate(
@@ -118,7 +124,9 @@ const unavailableError = {
   error_description: 'a component of this service is unavailable: try again soon',
 }
 
-/** Answers 503 `temporarily_unavailable` instead of oidc-provider's server error if the database was unavailable. */
+/**
+ * Answers with 503 `temporarily_unavailable` instead of oidc-provider's `server_error` if the database was unavailable.
+ */
 function answerTemporarilyUnavailable(provider: Provider): void {
   const requestsDuringOutage = new WeakSet<object>()
   provider.on('server_error', (ctx, error) => {
@@ -138,7 +146,7 @@ function answerTemporarilyUnavailable(provider: Provider): void {
 const isServerError = (body: unknown): body is { error: string } =>
   typeof body === 'object' && body !== null && 'error' in body && body.error === 'server_error'
 
-/** Replaces `server_error` in a redirect to the application too. */
+/** Replaces `server_error` by `temporarily_unavailable` in a redirect to the application. */
 function replaceServerError(location: string): string {
   const url = new URL(location)
   if (url.searchParams.get('error') !== 'server_error') return location
@@ -146,7 +154,7 @@ function replaceServerError(location: string): string {
   return url.href
 }
 
-/** Sets the mount path of oidc-provider, and answers paths that it does not know. */
+/** Sets the mount path of oidc-provider, and answers with 404 for paths that oidc-provider does not know. */
 const answerUnknownPaths = (base: string) =>
   async function answer(ctx: Context, next: Next): Promise<void> {
     ctx['mountPath'] = base
@@ -159,13 +167,14 @@ const answerUnknownPaths = (base: string) =>
   }
 
 /**
- * Allows only the response mode `query`. The other modes of oidc-provider respond with a page of its own that has a script
- * (form_post), or are for flows with tokens in the address (fragment).
+ * Allows only the response mode `query`. oidc-provider's `form_post` responds with a page of its own that has a script;
+ * `fragment` is for flows that put tokens into the address.
  */
 function allowOnlyQueryResponseMode(provider: Provider): void {
   provider.use(async (ctx: Context, next: Next) => {
     const { response_mode: mode } = ctx.query
-    // oidc-provider does not know this mode, so it returns an error to the application by query.
+    // oidc-provider does not know the mode `unsupported`, so it redirects to the application with an error in the
+    // query.
     if (mode !== undefined && mode !== 'query') ctx.query = { ...ctx.query, response_mode: 'unsupported' }
     await next()
     if (isDiscoveryDocument(ctx.body)) ctx.body = { ...ctx.body, response_modes_supported: ['query'] }

@@ -11,7 +11,10 @@ import { TooManyUserCodes } from './storage/user-codes.ts'
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>
 
-/** The program that requested the sign-in, for the confirmation page. Only the address is verified: the program names itself. */
+/**
+ * The program that requested the sign-in, for the confirmation page. Only the address is verified; the program chooses
+ * its own name.
+ */
 interface DeviceInfo extends Record<string, unknown> {
   address: string
   userAgent: string
@@ -51,17 +54,20 @@ export const deviceFlow: DeviceFlow = {
   },
 }
 
-/** Characters of the name that a program gives itself: too few for a sentence that persuades the user. */
+/** The maximum length of a program's name: too short for a sentence that persuades the user. */
 const maxProgramName = 60
 
-/** Returns the name that a program gives itself, without control characters and shortened. */
+/** Returns the name that a program claims in its User-Agent header, without control characters and shortened. */
 function cleanProgramName(userAgent: string): string {
-  // Node reads headers as Latin-1, which has no characters that change the direction of text.
+  // Node reads headers as Latin-1, so they contain no Unicode characters that change the text direction.
   const printable = userAgent.replace(/[^\x20-\x7e\xa1-\xac\xae-\xff]+/g, ' ').trim()
   return printable.length > maxProgramName ? `${printable.slice(0, maxProgramName - 1)}…` : printable
 }
 
-/** Shows the page for the user code, or a message after a refusal or an error. oidc-provider calls it for all of them. */
+/**
+ * Shows the page that asks for the user code, with a message after a wrong code. Shows a message page for other errors.
+ * oidc-provider calls this function in all these cases.
+ */
 function showCodePage(ctx: KoaContextWithOIDC, out: ErrorOut | undefined, error: Error | undefined): void {
   const pageFacts = describePage(ctx)
   const texts = readPageTexts(pageFacts.language)
@@ -74,20 +80,23 @@ function showCodePage(ctx: KoaContextWithOIDC, out: ErrorOut | undefined, error:
   sendProviderPage(ctx, renderDeviceCodePage({ ...pageFacts, ...buildForm(ctx), ...fields }))
 }
 
-/** Returns the message page of an error that entering another code cannot solve. */
+/** Returns the message page for an error that another code cannot solve. */
 function explainError(error: Error, out: ErrorOut | undefined, texts: PageTexts) {
   const { device: pageTexts, problems, application } = texts
   if (error.name === 'AbortedError') return { title: pageTexts.deniedTitle, text: pageTexts.denied }
   const status = 'problem' as const
   if (error instanceof errors.SessionNotFound || error instanceof errors.InvalidGrant)
     return { title: application.ended.title, text: pageTexts.ended, status }
-  // The form has no token of this browser.
+  // The form lacks the CSRF token of this browser.
   if (error instanceof errors.InvalidRequest)
     return { title: problems.crossSiteTitle, text: problems.crossSite, status }
   return { ...readRefusalTexts(texts, out?.error ?? 'server_error'), status }
 }
 
-/** Returns the message for a code that is not accepted; undefined for other errors. The page does not say whether the code exists. */
+/**
+ * Returns the message for a code that is not accepted; undefined for other errors. The message does not say whether the
+ * code exists, so that codes cannot be guessed.
+ */
 function findCodeMessage(error: Error | undefined, { device: pageTexts, problems }: PageTexts): string | undefined {
   if (error instanceof TooManyUserCodes) return problems.wait(error.seconds)
   switch (error?.name) {
@@ -102,13 +111,16 @@ function findCodeMessage(error: Error | undefined, { device: pageTexts, problems
   }
 }
 
-/** Returns the address and the hidden fields of a form. `xsrf` is the token of oidc-provider, which is bound to the session. */
+/**
+ * Returns the address and the hidden fields of a form. `xsrf` is oidc-provider's CSRF token, which is bound to the
+ * session.
+ */
 function buildForm({ oidc }: KoaContextWithOIDC, hidden: Record<string, string> = {}) {
   const action = new URL(oidc.urlFor('code_verification')).pathname
   return { action, hidden: { xsrf: String(oidc.session?.state?.['secret']), ...hidden } }
 }
 
-/** Returns the user code of `verification_uri_complete`, which the page fills in. */
+/** Returns the user code from the link `verification_uri_complete`, to fill in the form. */
 function readUserCodeOfLink({ originalUrl }: Context): string | undefined {
   const [, query = ''] = originalUrl.split(/\?(.*)/s)
   const userCode = new URLSearchParams(query).get('user_code')
@@ -116,8 +128,8 @@ function readUserCodeOfLink({ originalUrl }: Context): string | undefined {
 }
 
 /**
- * Hides the user code of a link from oidc-provider, which would send it with a form that a script submits. Users have to
- * send it themselves.
+ * Hides a link's user code from oidc-provider, which would answer with a form that a script submits at once. Users have
+ * to submit the code themselves.
  */
 export async function keepUserCodeOffForms(ctx: Context, next: Next): Promise<void> {
   if (ctx.method === 'GET' && 'user_code' in ctx.query) {

@@ -7,7 +7,7 @@ import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
 import { findPrincipal } from '../sign-in/sessions/principal.ts'
 import type { ExtraMetadata } from './storage/clients.ts'
 
-/** The error of oidc-provider for every JWT. */
+/** The error that oidc-provider returns for the introspection of any JWT. */
 export const unsupportedTokenType = 'unsupported_token_type'
 
 interface IntrospectionDependencies {
@@ -17,9 +17,9 @@ interface IntrospectionDependencies {
 }
 
 /**
- * Introspects access tokens (RFC 7662) for Sluice's own services. These JWTs are not stored, so oidc-provider rejects them.
- * A token is active if its signature and times are valid, its sign-in session is open, and it acts for the organisation of
- * the application that sends the request.
+ * Introspects access tokens (RFC 7662) of Sluice's own API. These JWTs are not stored, so oidc-provider rejects them. A
+ * token is active if its signature and times are valid, its sign-in session is open, and its organisation is that of
+ * the requesting application.
  */
 export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
   const verify = tokenVerifier(issuer, { find: keys.verification, ring: keys.privateKeys })
@@ -66,7 +66,7 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
     try {
       return toPresentedCredential(await verify(token))
     } catch {
-      // RFC 7662 requires the answer `inactive` for an expired, forged or foreign token.
+      // RFC 7662 requires the response `active: false` for an expired, forged or foreign token.
       return undefined
     }
   }

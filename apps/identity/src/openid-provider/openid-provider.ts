@@ -24,9 +24,11 @@ import { formDeadline } from '../pages/read-form.ts'
 import { buildPagePolicy } from '../pages/send-page.ts'
 
 export interface OpenIdProvider {
-  /** `/.well-known/openid-configuration`, `/oidc/…` and the pages of a sign-in, to be mounted before any body parser. */
+  /**
+   * The routes `/.well-known/openid-configuration`, `/oidc/…` and the sign-in pages. Mount them before any body parser.
+   */
   routes: Router
-  /** Returns why oidc-provider rejects the metadata of `toClientMetadata`; undefined if it accepts them. */
+  /** Returns the reason why oidc-provider rejects `metadata` (see `toClientMetadata`); undefined if it accepts them. */
   refusalOf(metadata: object): Promise<string | undefined>
 }
 
@@ -35,11 +37,14 @@ interface OpenIdProviderOptions {
   config: Config
   keys: SigningKeys
   logger: Logger
-  /** The caller flushes it when the process stops. Default: the provider creates its own. */
+  /** The audit counter. Call its `flush` when the process stops. Default: a new one. */
   tally?: AuditTally | undefined
 }
 
-/** Returns the OpenID Provider. After a key change, new requests use a new instance; running requests finish with the old one. */
+/**
+ * Creates the OpenID Provider. After a key change, new requests use a new instance; requests that are running finish
+ * with the old one.
+ */
 export function createOpenIdProvider({
   db,
   config,
@@ -93,17 +98,17 @@ const setPagePrefix =
 
 /**
  * Rewrites a request to the public address. oidc-provider builds the addresses in its responses from Host and
- * X-Forwarded headers. They must be the public address, regardless of the host name that the client used.
+ * X-Forwarded headers; they must be the public address, regardless of the host name that the caller used.
  */
 function rewriteToPublicAddress(publicUrl: string): RequestHandler {
   const { host, protocol } = new URL(publicUrl)
   const limitFormTime = formDeadline()
   return (request, response, next) => {
-    if (/%00|\0/.test(request.url)) throw problems.unreadableBody('The address contains a NUL character.')
+    if (/%00|\0/.test(request.url)) throw problems.unreadableBody('The address contains a NUL character. Remove it.')
     delete request.headers['x-forwarded-host']
     request.headers.host = host
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
-    // oidc-provider adds the hash of its script that submits a form to `script-src`.
+    // oidc-provider adds to `script-src` the hash of its script that submits a form.
     response.set('Content-Security-Policy', `${buildPagePolicy()}; script-src 'self'`)
     limitFormTime(request, response, next)
   }

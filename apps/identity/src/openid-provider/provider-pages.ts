@@ -9,7 +9,7 @@ import type { ExtraMetadata } from './storage/clients.ts'
 import { buildPageHeaders } from '../pages/send-page.ts'
 import type { PageTexts } from '../pages/texts/en.ts'
 
-/** Returns the language and, if the application is known, the organisation of a page. */
+/** Returns the path prefix, the language and, if the application is known, the organisation of a page. */
 export function describePage({ req, oidc }: KoaContextWithOIDC) {
   const name = (oidc.client as unknown as ExtraMetadata | undefined)?.organisation
   const { prefix } = parsePublicAddress(oidc.provider.issuer)
@@ -30,8 +30,8 @@ export const createErrorRenderer = (settings: ConsoleSettings) =>
   }
 
 /**
- * Sends a page like `sendPage`, but through the context of oidc-provider, which adds cookies afterwards. `formAction`: the
- * origins that a form's response may redirect to.
+ * Sends a page like `sendPage`, but through the context of oidc-provider, which adds cookies afterwards. `formAction`
+ * lists the origins to which a form's response may redirect.
  */
 export function sendProviderPage(ctx: KoaContextWithOIDC, page: string, formAction: readonly string[] = []): void {
   ctx.set(buildPageHeaders(formAction))

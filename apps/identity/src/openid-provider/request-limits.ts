@@ -8,11 +8,14 @@ import { sendPage } from '../pages/send-page.ts'
 import { readRefusalTexts } from './provider-pages.ts'
 
 interface PendingLoginLimit {
-  /** Returns whether a response ends or refuses a sign-in, so that the request does not count. `isResumed`: it continues one. */
+  /**
+   * Returns whether a response completes or refuses a sign-in, so that it no longer counts as pending. `isResumed` is
+   * true if the request continued an earlier sign-in.
+   */
   isOver?(response: Response, isResumed: boolean): boolean
-  /** The maximum number of pending sign-ins per network within the time. */
+  /** The maximum number of pending sign-ins per network within `windowMs`. */
   maxLogins?: number
-  /** The time in milliseconds. */
+  /** The length of the time window in milliseconds. */
   windowMs?: number
 }
 
@@ -21,23 +24,25 @@ interface PendingLogins {
   since: number
 }
 
-/** The maximum number of counted networks, about 2 MB. */
+/** The maximum number of networks in memory, about 2 MB. */
 const maxNetworks = 20_000
 
 /**
- * Limits the pending sign-ins of a network. Each one is a row that the database keeps for an hour, and starting one needs
- * no authentication. A completed sign-in lowers the count, so that the users of an office can all sign in. Each process
- * counts separately. Mount it at the address where sign-ins start. Throws 429.
+ * Limits the pending sign-ins of a network, because each one is a row that the database keeps for an hour, and starting
+ * one needs no authentication. A completed sign-in lowers the count, so that all users of an office can sign in. Each
+ * process counts separately. Mount this handler at the addresses where sign-ins start. Throws 429.
  */
 export function limitPendingLogins({
   maxLogins = 300,
   windowMs = 600_000,
   isOver = isLoginOver,
 }: PendingLoginLimit = {}): RequestHandler {
-  // The networks are ordered by the start of their count, oldest first.
+  // The networks are ordered by the start of their time window, oldest first.
   const networks = new Map<string, PendingLogins>()
 
-  /** Returns the count of a network. Starts a new one after `windowMs`; deletes the oldest one if the map is full. */
+  /**
+   * Returns the counter of a network. Starts a new one after `windowMs`, and deletes the oldest one if the map is full.
+   */
   const findOrAddNetwork = (address: string): PendingLogins => {
     const key = toNetworkPrefix(address)
     const existing = networks.get(key)
@@ -58,7 +63,8 @@ export function limitPendingLogins({
           Math.max(1, Math.ceil((network.since + windowMs - Date.now()) / 1000)),
           'Too many unfinished sign-ins from this network. Complete one, or try again later.',
         )
-      // Count before the request is known to start a sign-in, so that concurrent requests cannot exceed the limit.
+      // Count before it is known whether the request starts a sign-in, so that concurrent requests cannot exceed the
+      // limit.
       network.count += 1
     }
     response.once('close', () => {
@@ -76,13 +82,13 @@ function isLoginOver(response: Response, isResumed: boolean): boolean {
 }
 
 /**
- * Limits the requests of a network for device codes and for the pages where users enter them, because each one stores a code
- * or a browser's session. Refused requests do not count.
+ * Limits a network's requests for device codes and for the pages where users enter them, because each one stores a row.
+ * Refused requests do not count.
  */
 export const limitDeviceLogins = (): RequestHandler =>
   limitPendingLogins({ isOver: ({ statusCode }, isResumed) => !isResumed && statusCode >= 400 })
 
-/** Answers a program with an OAuth error if `limitDeviceLogins` refused its request. */
+/** Answers with the OAuth error `slow_down` if `limitDeviceLogins` refused the request. */
 export const answerDeviceLimit: ErrorRequestHandler = (error: unknown, _request, response, next) => {
   if (!(error instanceof Problem) || error.status !== 429) return next(error)
   response.status(429).set({ ...error.headers, 'Cache-Control': 'no-store' })
@@ -93,8 +99,8 @@ export const answerDeviceLimit: ErrorRequestHandler = (error: unknown, _request,
 const maxBodyBytes = 16_384
 
 /**
- * Rejects a form that is compressed, longer than 16 KiB, or of unknown length, before reading it. Responds with an error of
- * RFC 6749, because the address is an OAuth endpoint.
+ * Rejects a form before reading it if it is compressed, longer than 16 KiB, or of unknown length. Responds with an
+ * error of RFC 6749, because the endpoints are OAuth endpoints.
  */
 export const limitFormBody: RequestHandler = ({ headers }, response, next) => {
   const refuse = (status: number, error_description: string) =>
@@ -107,13 +113,16 @@ export const limitFormBody: RequestHandler = ({ headers }, response, next) => {
   next()
 }
 
-/** The database stores parameters such as `state` for each sign-in, and starting a sign-in needs no authentication. */
+/**
+ * The limit exists because the database stores parameters such as `state` for each sign-in, and starting one needs no
+ * authentication.
+ */
 const maxParameterBytes = 2048
-/** Sluice issues the ID tokens, which contain names of any permitted length. */
+/** `id_token_hint` may be longer: Sluice itself issues the ID tokens, which contain names of any permitted length. */
 const maxBytesByParameter = new Map([['id_token_hint', 4096]])
 const maxQueryLength = 8192
 
-/** Rejects requests with overlong parameters and shows an error page. */
+/** Rejects a request with an overlong query or parameter, and shows an error page. */
 export const limitParameterLength =
   (prefix: string): RequestHandler =>
   (request, response, next) => {

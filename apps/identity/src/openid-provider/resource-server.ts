@@ -3,15 +3,15 @@ import { accessTokenAudience } from '@sluice/contracts'
 import { isConsole } from './storage/built-in-applications.ts'
 import type { ExtraMetadata } from './storage/clients.ts'
 
-/** The resource indicator (RFC 8707) of Sluice's own services. */
+/** The resource indicator (RFC 8707) that stands for Sluice's own services in token requests. */
 export const sluiceApi = 'urn:sluice:api'
 
 type ProviderFeatures = NonNullable<Configuration['features']>
 
 /**
- * Returns the configuration of the only resource server (RFC 8707): Sluice's own services. An application selects it by
- * requesting a role scope. Without a role scope, the provider issues no token for it, because the token would expose
- * the user's account to an application that did not request access. The console always gets a token for it, without scopes.
+ * Returns the configuration of the only resource server (RFC 8707): Sluice's own services. An application requests
+ * access to them by requesting a scope that is a role. If it requests no role, its tokens give no access to these
+ * services, because the user has not agreed to that. The console always gets access; its tokens have no scopes.
  */
 export const createResourceServer = (tokenSeconds: number): NonNullable<ProviderFeatures['resourceIndicators']> => ({
   enabled: true,
@@ -43,18 +43,22 @@ const requestsRole = (scope: unknown, roles: readonly string[]): boolean =>
 
 const isClientGrant = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['grant_type'] === 'client_credentials'
 
-/** Returns the Sluice services if the request has a role scope or is a client-credentials request. */
+/**
+ * Returns `sluiceApi` if the request has a role among its scopes or is a client-credentials request; otherwise
+ * undefined.
+ */
 function chooseResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
   const { params = {}, client } = ctx.oidc
   if (isConsole(client?.clientId)) return sluiceApi
-  // An application without a scope parameter gets all its roles, as with other providers.
+  // A client-credentials request without a scope parameter gets all roles of the application, as with other providers.
   if (isClientGrant(ctx)) params['scope'] ??= roles.join(' ') || undefined
   return isClientGrant(ctx) || requestsRole(params['scope'], roles) ? sluiceApi : undefined
 }
 
 function assertRolesRequested(ctx: KoaContextWithOIDC, roles: readonly string[]): void {
   const scope = ctx.oidc.params?.['scope']
-  // A client-credentials request for a forbidden scope fails, because the application would notice its absence late.
+  // A client-credentials request with a forbidden scope fails at once. Otherwise the application would notice the
+  // missing role only when it uses the token.
   const lacked = isClientGrant(ctx) ? parseScope(scope).find((name) => !roles.includes(name)) : undefined
   if (lacked !== undefined) throw new errors.InvalidScope('requested scope is not allowed', lacked)
   const isRoleRequested = scope === undefined ? roles.length > 0 : requestsRole(scope, roles)

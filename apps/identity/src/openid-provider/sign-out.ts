@@ -8,7 +8,7 @@ import type { Context, Next } from 'koa'
 import { renderSignOutPage, renderSignedOutPage } from '../pages/sign-out-pages.ts'
 import { describePage, sendProviderPage } from './provider-pages.ts'
 
-/** Ends the sign-in session of a browser's session, for every application that uses it. */
+/** Ends the sign-in session that belongs to the browser session, and thus the user's sign-in at every application. */
 export function endSignedInSession(
   db: Kysely<DB>,
   session: string,
@@ -34,8 +34,8 @@ export function endSignedInSession(
 }
 
 /**
- * Redirects a browser without a session at once, because it needs no confirmation. oidc-provider would send a form that a
- * script submits. oidc-provider has already validated the application's redirect URI.
+ * Redirects a browser that is not signed in at once, because it has nothing to confirm; oidc-provider would instead
+ * send a form that a script submits. The application's redirect URI is already validated.
  */
 export async function skipLogoutPrompt(ctx: Context, next: Next): Promise<void> {
   await next()
@@ -47,7 +47,9 @@ export async function skipLogoutPrompt(ctx: Context, next: Next): Promise<void> 
   ctx.status = 303
 }
 
-/** Shows the confirmation of a sign-out. Skips the confirmation if the application sends an ID token of this user. */
+/**
+ * Shows the page that asks the user to confirm the sign-out. Skips it if the application sent an ID token of this user.
+ */
 export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
   const { session, client, entities, provider, params = {} } = ctx.oidc
   const redirectUri = params['post_logout_redirect_uri'] as string | undefined
@@ -70,7 +72,7 @@ export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
   sendProviderPage(ctx, page, redirectUri === undefined ? [] : [new URL(redirectUri).origin])
 }
 
-/** Returns the application's redirect URI with the `state` that the application sent. */
+/** Returns the application's redirect URI with the `state` parameter of its request. */
 function addState(uri: string, state: unknown): string {
   const url = new URL(uri)
   if (typeof state === 'string') url.searchParams.set('state', state)
@@ -79,7 +81,7 @@ function addState(uri: string, state: unknown): string {
 
 export async function postLogoutSuccessSource(ctx: KoaContextWithOIDC): Promise<void> {
   const { client } = ctx.oidc
-  // A program on the user's machine has no page to go to.
+  // A native application (a program on the user's computer) has no web page to link to.
   const [uri] = client?.applicationType === 'native' ? [] : (client?.redirectUris ?? [])
   const application = client?.clientName && uri ? { name: client.clientName, href: new URL(uri).origin } : undefined
   sendProviderPage(ctx, renderSignedOutPage({ ...describePage(ctx), ...(application && { application }) }))

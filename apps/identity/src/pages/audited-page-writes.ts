@@ -5,7 +5,7 @@ import { auditedWrites, type AuditedWrite } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 
-/** The context that a page passes to the code of an API operation. */
+/** The context that an API operation gets when a page runs it. */
 interface PageContext {
   db: Kysely<DB>
   write: AuditedWrite<DB>
@@ -25,7 +25,10 @@ export type AuditedPageWrite = <T>(
   callback: (context: PageContext) => Promise<T>,
 ) => Promise<T>
 
-/** Lets pages run an API operation, such as `auth.resetPassword`, with audit rows but without a signed-in caller. */
+/**
+ * Returns a function with which pages run an API operation, such as `auth.resetPassword`, with an audit row but without
+ * a signed-in caller.
+ */
 export function auditPageWrites(db: Kysely<DB>, config: Config): AuditedPageWrite {
   const run = auditedWrites(db)
   return (id, request, response, callback) => {

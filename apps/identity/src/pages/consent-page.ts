@@ -9,7 +9,7 @@ interface ConsentFacts extends PageFacts {
   organisation: Organisation
   application: string
   user: { name: string; username: string }
-  /** The requested scopes with descriptions. */
+  /** The requested scopes, each with its description. */
   scopes: readonly { name: string; description: string }[]
 }
 

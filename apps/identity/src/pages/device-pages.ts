@@ -5,12 +5,12 @@ import { renderFrame, type PageFacts } from './parts/page-layout.ts'
 
 interface DeviceFormFacts extends PageFacts {
   action: string
-  /** Hidden fields, such as the token of oidc-provider. */
+  /** Hidden fields, such as the CSRF token of oidc-provider. */
   hidden: Record<string, string>
 }
 
 interface DeviceCodeFacts extends DeviceFormFacts {
-  /** The code that a link brought. */
+  /** The code from the link that opened the page. */
   userCode?: string
   message?: string
 }
@@ -46,12 +46,15 @@ ${renderButton(pageTexts.submit)}`,
 interface DeviceConfirmationFacts extends DeviceFormFacts {
   application: string
   userCode: string
-  /** The network address of the program that requested the code, and the name that the program gives itself. */
+  /** The network address of the program that requested the code, and the name that the program claims. */
   address: string
   userAgent: string
 }
 
-/** Returns the page with the form field `confirm` or `abort`. It shows which program requests the sign-in, and from where. */
+/**
+ * Returns the page with the form fields `confirm` and `abort`. It shows the program that requests the sign-in, and its
+ * address.
+ */
 export function renderDeviceConfirmationPage(pageFacts: DeviceConfirmationFacts): string {
   const { action, hidden, application, userCode, address, userAgent, ...page } = pageFacts
   const pageTexts = readPageTexts(page.language).device

@@ -1,6 +1,6 @@
 import { htmlText } from '@sluice/mail/email-content'
 
-/** Markup that only `html` creates. All external text in it is escaped. */
+/** Markup that the function `html` created. All external text in it is escaped. */
 export interface HtmlMarkup {
   readonly markup: string
 }
@@ -10,8 +10,8 @@ export type HtmlValue = HtmlMarkup | string | number | false | null | undefined 
 const escapedMarkup = new WeakSet<object>()
 
 /**
- * Returns markup. Escapes values for text and for attributes in double quotes, unless the value is markup itself. Joins
- * lists; renders false, null and undefined as nothing.
+ * Template tag that returns markup. Escapes values, unless they are markup themselves, so that they are safe as text
+ * and in attributes in double quotes. Concatenates arrays; renders false, null and undefined as nothing.
  */
 export function html(pieces: TemplateStringsArray, ...values: HtmlValue[]): HtmlMarkup {
   const markup = pieces.reduce((text, piece, index) => text + renderValue(values[index - 1]) + piece)
@@ -20,7 +20,7 @@ export function html(pieces: TemplateStringsArray, ...values: HtmlValue[]): Html
   return piece
 }
 
-/** Renders a value. Rejects objects that only look like markup, such as JSON from a request. */
+/** Renders a value. Throws for objects that only look like markup, such as JSON from a request. */
 function renderValue(value: HtmlValue): string {
   if (value === undefined || value === null || value === false) return ''
   if (Array.isArray(value)) return value.map(renderValue).join('')
@@ -29,14 +29,16 @@ function renderValue(value: HtmlValue): string {
   throw new TypeError('a template value must be text, a number or markup that html created')
 }
 
-/** Isolates a name that users chose, so that it cannot change the direction of the surrounding text. */
+/** Isolates a user-supplied name, so that it cannot change the text direction of its surroundings. */
 export const isolateName = (text: string): HtmlMarkup => html`<bdi>${text}</bdi>`
 
-/** Removes the characters that change the text direction, for places without markup such as a title. */
+/** Removes characters that change the text direction, for use where markup is not possible, such as in a page title. */
 export const removeDirectionMarks = (text: string): string =>
   text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
 
-/** Returns a safe href: local paths and http(s) URLs only; `#` for anything else, such as a script URL. */
+/**
+ * Returns the href if it is safe: a local path or an http(s) URL. Returns `#` for anything else, such as a script URL.
+ */
 export function toSafeHref(href: string): string {
   if (/^[/?](?![/\\])/.test(href)) return href
   return URL.canParse(href) && /^https?:$/.test(new URL(href).protocol) ? href : '#'

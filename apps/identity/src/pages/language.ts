@@ -11,7 +11,7 @@ export const supportedLanguages = Object.keys(textsByLanguage)
 /** Returns the supported language that fits Accept-Language best. */
 export const chooseLanguage = (request: Request): string => request.acceptsLanguages(supportedLanguages) || 'en'
 
-/** Returns the language of the first locale that the pages support, or `en`. */
+/** Returns the first supported language in a list of locales, or `en`. */
 export const chooseLanguageForLocales = (locales: readonly string[]): string =>
   locales
     .map((locale) => locale.split(/[-_]/)[0]!.toLowerCase())

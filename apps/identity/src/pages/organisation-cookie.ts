@@ -6,8 +6,8 @@ const organisationCookieName = 'sluice-organisation'
 const cookieMaxAgeMs = 15 * 60_000
 
 /**
- * Sets a cookie with the organisation's name for later pages, which do not have it in their addresses. The pages use
- * it only for their header.
+ * Stores the organisation's name in a cookie, for the headers of later pages. The addresses of these pages do not
+ * contain it.
  */
 export function setOrganisationCookie(response: Response, { name }: Organisation, secure: boolean): void {
   const value = Buffer.from(name).toString('base64url')

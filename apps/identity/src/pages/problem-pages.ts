@@ -9,8 +9,8 @@ import { sendPage } from './send-page.ts'
 import type { PageTexts } from './texts/en.ts'
 
 /**
- * Shows an error of the request as a page, on routes for browsers. Passes internal errors on to the next handler, which
- * must be `showInternalErrors`.
+ * Shows an error of the request as a page, for routes that browsers open. Passes internal errors on to the next
+ * handler, which must be `showInternalErrors`.
  */
 export const problemPages: ErrorRequestHandler = (error: unknown, request, response, next) => {
   const problem = toProblem(error)
@@ -19,8 +19,8 @@ export const problemPages: ErrorRequestHandler = (error: unknown, request, respo
 }
 
 /**
- * Shows a page for an internal error. Logs the reason and does not show it. `response.locals.prefix` is the path of the
- * public address, if any.
+ * Shows a page for an internal error. Logs the cause, which the page does not show. `response.locals.prefix` is the
+ * path of the public address, if it has one.
  */
 export function showInternalErrors(logger: Logger): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
@@ -46,7 +46,7 @@ function showProblem(problem: Problem, request: Request, response: Response): vo
   )
 }
 
-/** Converts an error to a problem. Errors of the form parser have a status. */
+/** Converts an error to a problem. Errors of the form parser carry an HTTP status. */
 function toProblem(error: unknown): Problem {
   const knownProblem = error instanceof Problem ? error : translateDatabaseError(error)
   if (knownProblem) return knownProblem

@@ -9,17 +9,22 @@ export const readForm: RequestHandler = express.urlencoded({
   inflate: false,
 })
 
-/** Returns a form field, or an empty text if it is missing. Throws 400 if it occurs more than once or cannot be stored. */
+/**
+ * Returns a form field, or an empty string if it is missing. Throws 400 if the field occurs more than once or contains
+ * characters that PostgreSQL cannot store.
+ */
 export function readFormField(request: Request, name: string): string {
   const value: unknown = (request.body as Record<string, unknown> | undefined)?.[name] ?? ''
   if (typeof value !== 'string' || value.includes('\0') || !value.isWellFormed())
-    throw problems.unreadableBody(`The field ${name} is not plain text.`)
+    throw problems.unreadableBody(
+      `The field ${name} occurs twice or contains a NUL character. Correct it, and send the form again.`,
+    )
   return value
 }
 
 /**
- * Closes a connection that takes longer than this many milliseconds to send a form. Forms need no token, so a client that
- * sends single bytes slowly could otherwise hold a connection for days.
+ * Closes a connection that takes more than this many milliseconds to send a form. Forms need no authentication, so an
+ * attacker who sends single bytes could otherwise keep a connection open for days.
  */
 export const formDeadline =
   (milliseconds = 30_000): RequestHandler =>

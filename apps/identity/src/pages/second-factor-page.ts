@@ -7,7 +7,7 @@ interface CodeFacts extends PageFacts {
   action: string
   csrf: string
   message?: string
-  /** Whether the page requests a recovery code instead of the app's code. */
+  /** Whether the page asks for a recovery code instead of a code of the authenticator app. */
   recovery?: boolean
   /** The link to the same page for the other kind of code. */
   otherHref?: string

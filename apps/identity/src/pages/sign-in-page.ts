@@ -10,7 +10,7 @@ export interface SignInFacts extends PageFacts {
   /** The application that the user signs in to. */
   application?: string
   username?: string
-  /** The reason why the last try failed. */
+  /** The reason why the last attempt failed. */
   message?: string
   fieldErrors?: { username?: string; password?: string }
   /** Links to SSO providers. */
@@ -18,7 +18,10 @@ export interface SignInFacts extends PageFacts {
   organisationForm?: OrganisationForm
 }
 
-/** The form that finds the SSO providers of an organisation, with the organisation's code and the error of the last try. */
+/**
+ * The form that finds an organisation's SSO providers. It has the organisation's code and the error of the last
+ * attempt.
+ */
 interface OrganisationForm {
   action: string
   code?: string

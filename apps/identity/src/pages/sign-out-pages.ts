@@ -5,13 +5,13 @@ import { renderFrame, type PageFacts } from './parts/page-layout.ts'
 
 interface SignOutFacts extends PageFacts {
   action: string
-  /** Hidden fields, such as the token of oidc-provider. */
+  /** Hidden fields, such as the CSRF token of oidc-provider. */
   hidden: Record<string, string>
   /** The application that requests the sign-out. */
   application?: string
 }
 
-/** Returns the page with the form field `logout`: `yes`, or absent to stay signed in. */
+/** Returns the page with the form field `logout`: `yes` to sign out; absent to stay signed in. */
 export function renderSignOutPage({ action, hidden, application, ...pageFacts }: SignOutFacts): string {
   const pageTexts = readPageTexts(pageFacts.language).signOut
   return renderFrame({

@@ -7,19 +7,19 @@ interface SignedInFacts extends PageFacts {
   organisation: Organisation
   user: { name: string; username: string }
   /**
-   * The page shows the token for use on the command line, and the sign-out form sends it. No URL contains it, and browsers
-   * do not cache the page.
+   * The refresh token. The page shows it for use on the command line, and the sign-out form sends it. It is in no URL,
+   * and browsers do not cache the page.
    */
   refreshToken: string
-  /** URL that exchanges the refresh token for new tokens. */
+  /** The URL at which programs exchange the refresh token for new tokens. */
   refreshUrl: string
-  /** `HOME_URL`; empty if it is not set. */
+  /** The setting `HOME_URL`; empty if it is not set. */
   home: string
-  /** URL that the sign-out form is sent to. */
+  /** The URL to which the sign-out form is sent. */
   action: string
 }
 
-/** Returns the final page of a sign-in through a provider, if the sign-in was not started by an application. */
+/** Returns the last page of a sign-in through a provider that no application started. */
 export function renderTokenPage({ user, refreshToken, refreshUrl, home, action, ...pageFacts }: SignedInFacts): string {
   const texts = readPageTexts(pageFacts.language)
   const pageTexts = texts.signedIn

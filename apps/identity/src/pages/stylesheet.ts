@@ -6,7 +6,7 @@ import { Router } from 'express'
 const styleText = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8')
 const stylesheetHash = createHash('sha256').update(styleText).digest('base64url').slice(0, 16)
 
-/** The path contains the content hash, so that browsers can cache the stylesheet forever. */
+/** The path of the stylesheet. It contains the content hash, so that browsers can cache the file forever. */
 export const stylesheetPath = `/account/style-${stylesheetHash}.css`
 
 export function createStylesheetRoutes(): Router {

@@ -4,8 +4,8 @@ import { problems } from '@sluice/http-server'
 const invisibleCharacters = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gu
 
 /**
- * Matches letters that only linguists write, including whole blocks of small capitals and phonetics, and symbols that no
- * keyboard has. The remaining Latin letters are about those that UAX 31 recommends for identifiers.
+ * Matches letters that only linguists write, including the Unicode blocks of small capitals and phonetic letters, and
+ * symbols that no keyboard has. The remaining Latin letters are nearly those that UAX 31 recommends for identifiers.
  */
 const technicalLetters =
   /[\u01c0-\u01c3\u0262\u026a\u0274\u0276\u0280\u0281\u028f\u0299\u029b\u029c\u029f\u1d00-\u1dbf\ua720-\ua78a\ua78d-\ua7ff\uab30-\uab6f\u{10780}-\u{107bf}\u{1df00}-\u{1dfff}]|(?![\0-\x7f])\p{S}/u
@@ -15,8 +15,8 @@ const technicalLetters =
  * width, composition, invisible characters, or letters of another script that look alike.
  */
 export function toSkeleton(username: string): string {
-  // Some letters have several small forms, such as ς and σ. Converting to capitals first leaves one of them. The
-  // Turkish İ becomes an i with a dot above it, which looks like an i.
+  // Some letters have several small forms, such as ς and σ; converting to capitals first unifies them. The Turkish İ
+  // becomes an i with a combining dot, which looks like an i.
   const folded = username
     .normalize('NFKC')
     .replace(invisibleCharacters, '')
@@ -26,7 +26,7 @@ export function toSkeleton(username: string): string {
   return replaceLookAlikes(folded.normalize('NFKC').trim())
 }
 
-/** Returns the stored form of a username. Rejects spaces, invisible characters and mixed scripts. */
+/** Returns the username as it is stored. Throws 422 for spaces, invisible characters and mixed scripts. */
 export function parseUsername(text: string): string {
   const username = text.normalize('NFC')
   if (/[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username) || username.search(invisibleCharacters) >= 0)
@@ -42,8 +42,8 @@ export function parseUsername(text: string): string {
 }
 
 /**
- * Pairs of a small letter and the Latin letter that it resembles in many typefaces. Contains no digits, so that "anna1" is
- * available even if "annal" exists. The pairs are a selection of Unicode's confusables (UTS 39).
+ * Pairs of a small letter and the Latin letter that it resembles in many typefaces, selected from Unicode's confusables
+ * (UTS 39). The list has no digits, so that "anna1" is available even if "annal" exists.
  */
 const confusablePairs = [
   // Cyrillic
@@ -52,7 +52,7 @@ const confusablePairs = [
   'αa ϲc ϳj ιi νv οo ρp σo υu γy άá ίí όó ύú ϊï ϋü',
   // Armenian
   'օo ոn սu հh յj զq ցg',
-  // Latin letters that look like plain ones: from other alphabets, small capitals, phonetics, clicks
+  // Latin letters that look like basic ones: from other alphabets, small capitals, phonetic letters, clicks
   'ɑa ɡg ıi ɩi ʋu ȷj ƿp ƅb ɯw',
   'ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ɪi ᴊj ᴋk ʟl ᴍm ɴn ᴏo ᴘp ꞯq ʀr ꜱs ᴛt ᴜu ᴠv ᴡw ʏy ᴢz ᴁæ ɶœ',
   'ᴑo ꬲe ꬽo ꭇr ꭈr ꭎu ꭒu ꞟu ᵹg ꞙf ǀl ǁll ǃ!',
@@ -62,7 +62,7 @@ const confusablePairs = [
   'ꓐb ꓑp ꓒd ꓓd ꓔt ꓖg ꓗk ꓙj ꓚc ꓜz ꓝf ꓟm ꓠn ꓡl ꓢs ꓣr ꓦv ꓧh ꓪw ꓫx ꓬy ꓮa ꓰe ꓲi ꓳo ꓴu',
 ].join(' ')
 
-/** Returns the small form of a letter for comparisons, whichever case Unicode lists first. */
+/** Returns the small form of a letter for comparisons, in the same way as `toSkeleton`. */
 const toSmallLetter = (letter: string): string => letter.toUpperCase().toLowerCase()
 
 const confusableMap = new Map(
@@ -72,7 +72,7 @@ const confusableMap = new Map(
   }),
 )
 
-/** Maps all kinds of dashes, apostrophes and low lines to the characters on keyboards. */
+/** Maps all kinds of dashes, apostrophes and underscores to those on keyboards. */
 const keyboardCharacters: [RegExp, string][] = [
   [/[\p{Pd}\u02d7\u2043\u2212\u2796]/gu, '-'],
   [
@@ -83,14 +83,14 @@ const keyboardCharacters: [RegExp, string][] = [
   [/[|\u2223\u2758]/gu, 'l'],
 ]
 
-/** Replaces letters by the Latin letters that they resemble, and dashes and apostrophes by the characters on keyboards. */
+/** Replaces letters by the Latin letters that they resemble, and dashes and apostrophes by those on keyboards. */
 function replaceLookAlikes(text: string): string {
   let plain = [...text].map((letter) => confusableMap.get(letter) ?? letter).join('')
   for (const [lookAlikes, key] of keyboardCharacters) plain = plain.replace(lookAlikes, key)
   return plain
 }
 
-/** The scripts of today's names, by Unicode's script names. Usernames may not contain letters of other scripts. */
+/** The scripts that living languages use, by Unicode's names. Usernames may not contain letters of other scripts. */
 const scriptNames = [
   ['Latin', 'Greek', 'Cyrillic', 'Armenian', 'Georgian', 'Hebrew', 'Arabic', 'Syriac', 'Thaana', 'Nko', 'Adlam'],
   ['Devanagari', 'Bengali', 'Gurmukhi', 'Gujarati', 'Oriya', 'Tamil', 'Telugu', 'Kannada', 'Malayalam', 'Sinhala'],
@@ -98,7 +98,7 @@ const scriptNames = [
   ['Canadian_Aboriginal', 'Han', 'Hiragana', 'Katakana', 'Bopomofo', 'Hangul', 'Yi', 'Ol_Chiki', 'Balinese', 'Lisu'],
 ].flat()
 
-/** Scripts that one language combines in one word (UTS 39, highly restrictive, without Latin). */
+/** Scripts that a single language combines in one word (UTS 39, level highly restrictive, without Latin). */
 const combinableScripts = [
   ['Han', 'Hiragana', 'Katakana'],
   ['Han', 'Bopomofo'],
@@ -109,7 +109,7 @@ const scriptExtensionPatterns = new Map(scriptNames.map((script) => [script, new
 const sharedScriptPattern = /[\p{sc=Common}\p{sc=Inherited}]/u
 const inAnyScript = /\p{scx=Common}|\p{scx=Inherited}/u
 
-/** Returns whether one language can write the whole text. Digits and punctuation belong to every language. */
+/** Returns whether a single language can write the whole text. Digits and punctuation belong to every language. */
 function isOneScript(text: string): boolean {
   const letters = [...text].filter((letter) => !inAnyScript.test(letter))
   const isIn = (letter: string, script: string) => scriptExtensionPatterns.get(script)!.test(letter)
@@ -117,7 +117,7 @@ function isOneScript(text: string): boolean {
   return writingSystems.some((scripts) => letters.every((letter) => scripts.some((script) => isIn(letter, script))))
 }
 
-/** Returns whether the text contains a letter outside these scripts. */
+/** Returns whether the text contains a letter outside the scripts of `scriptNames`. */
 const hasUnusedScript = (text: string): boolean =>
   [...text].some(
     (letter) =>

@@ -87,7 +87,10 @@ describeUnless(missing)('LemonLDAP::NG as the provider of an organisation', () =
     await lemonldap.start({ redirectUri, issuer: 'https://sso.elsewhere.example' })
     const back = await loginByForm(before.location, { user: 'dwho', password: 'dwho' }, redirectUri)
     const answer = await requestCallback(service, back, before.cookie)
-    expect([answer.status, answer.body.detail]).toEqual([502, 'The ID token was issued by another provider.'])
+    expect([answer.status, answer.body.detail]).toEqual([
+      502,
+      'The ID token was issued by another provider. Check the clientDomain.',
+    ])
     expect(await tried()).toMatchObject({ status: 'ERROR', errorCode: 'SSO_ISSUER_MISMATCH' })
     expect((await service.http.get(`/api/v1/auth/sso/${code}`)).status).toBe(502)
   })

@@ -209,7 +209,7 @@ describe('the callback of a federated sign-in', () => {
     provider.misbehaviour = { back: { code: undefined, error: 'access_denied', error_description: '<b>no</b>' } }
     const answer = await signInAtProvider(service, code)
     expect([answer.status, answer.body.code]).toEqual([401, 'sso-denied'])
-    expect(answer.body.detail).toBe('The sign-in was refused or cancelled at the provider.')
+    expect(answer.body.detail).toBe('The sign-in was refused or cancelled at the provider. Start again.')
     const { rows } = await sql<{ details: object }>`
       select details from audit where details ->> 'provider' = ${config}`.execute(service.db)
     expect(rows[0]?.details).toMatchObject({ outcome: 'SSO_DENIED' })

@@ -4,7 +4,7 @@ import { getAlertAdvice } from './failure-advice.ts'
 import { type AlertContent, createLogCommand } from './alert.ts'
 import { maxMailsPerHour } from './write-alerts.ts'
 
-/** Returns the email for an alert. `publicUrl` is the public address of the pipeline service. */
+/** Returns the email of an alert. `publicUrl` is the public address of the pipeline service. */
 export function createAlertEmail(alert: AlertContent, publicUrl: string): EmailContent {
   const { event = 'FAILED', kind, run, errorCode, leftOutUntil } = alert
   const noun = nounOf[kind]
@@ -59,7 +59,7 @@ const emailTextByEvent: Readonly<
       `${subjectName} has a schedule and had no successful run for ${formatHours(hours)}. ${
         lastSuccess ? `The last one ended on ${formatTime(lastSuccess)}.` : 'It has never run successfully.'
       }`,
-      ...(message === '' ? ['No run was started since.'] : ['Its last run says:']),
+      ...(message === '' ? ['No run has started since then.'] : ['Its last run says:']),
     ],
   }),
   RECOVERED: ({ finished }, subjectName) => ({
@@ -80,7 +80,10 @@ const toSingleLine = (text: string, maxLength: number): string => {
   return plain.length <= maxLength ? plain : `${plain.slice(0, maxLength - 1).toWellFormed()}…`
 }
 
-/** Formats a time in UTC, because readers may be in another zone than their organisation: `22 November 2026, 01:16 UTC`. */
+/**
+ * Formats a time as `22 November 2026, 01:16 UTC`. Uses UTC, because recipients may be in another zone than their
+ * organisation.
+ */
 const formatTime = (iso: string): string => {
   const date = new Date(iso)
   const day = date.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })

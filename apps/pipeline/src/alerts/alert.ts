@@ -2,35 +2,40 @@ import type { RunnableKind } from '../runs/runnable-kinds.ts'
 
 export type Channel = 'MAIL' | 'WEBHOOK'
 
-/** RECOVERED follows one of the other events when a run succeeds again. */
+/** The events that cause an alert. RECOVERED follows one of the others when a run succeeds again. */
 export type AlertEvent = 'FAILED' | 'WARNING' | 'NO_SUCCESS' | 'RECOVERED'
 
 /** The content of an alert. It contains no secrets, because the message of the run contains none. */
 export interface AlertContent {
-  /** Absent in rows that are older than migration 0030; these rows are about failures. */
+  /** Missing in rows from before migration 0030, which are all failures. */
   event?: AlertEvent
   client: string
   kind: RunnableKind
-  /** Uid of the runnable object. */
+  /** The uid of the object, such as a pipeline. */
   id: string
   name: string
-  /** Uid of the run; null if the object never ran. */
+  /** The uid of the run; null if the object has never run. */
   run: string | null
   trigger: string
   errorCode: string | null
   message: string
-  /** End of the run, or for NO_SUCCESS the time of the check; ISO 8601. */
+  /** The end of the run or, for NO_SUCCESS, the time of the check, in ISO 8601. */
   finished: string
-  /** Number of runs with this outcome since the last alert about the object on the same channel, including this run. */
+  /**
+   * The number of runs with this outcome since the last alert about the object on the same channel, including this run.
+   */
   failures: number
-  /** Set in the last email that the client's limit allows: further emails are suppressed until this time, ISO 8601. */
+  /** Set in the last email within the organisation's limit: further emails are omitted until this time (ISO 8601). */
   leftOutUntil?: string
-  /** For NO_SUCCESS: the configured number of hours; `lastSuccess` is the end of the last successful run, ISO 8601. */
+  /**
+   * Set for NO_SUCCESS. `hours`: the configured number of hours without success. `lastSuccess`: the end of the last
+   * successful run, in ISO 8601.
+   */
   hours?: number
   lastSuccess?: string | null
 }
 
-/** The recipient of alerts to the operator's webhook. */
+/** The recipient name of alerts that go to the operator's webhook. */
 export const operatorRecipient = 'operator'
 
 const pathByKind: Readonly<Record<RunnableKind, string>> = {

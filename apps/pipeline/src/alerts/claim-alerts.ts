@@ -13,11 +13,11 @@ export interface ClaimedAlert {
   content: AlertContent
   created_at: Date
   tries: number
-  /** Whether this is the last attempt, because the alert is a day old. */
+  /** Whether this is the last attempt. It is for an alert that is a day old. */
   last: boolean
 }
 
-/** Seconds until the lease of an alert expires. Longer than any attempt. */
+/** Seconds until the lease of an alert expires, longer than any attempt takes. */
 const leaseSeconds = 75
 
 const isDue = (channel: Channel) =>
@@ -29,8 +29,8 @@ export async function listClientsWithDueAlerts(db: Kysely<DB>, channel: Channel)
 }
 
 /**
- * Leases the client's oldest due alert, so that no other process sends it. If this process ends before it records the outcome, the
- * lease expires and the alert is sent again with the same id: at-least-once delivery.
+ * Leases the organisation's oldest due alert, so that no other process sends it. If this process ends before it records
+ * the outcome, the lease expires and the alert is sent again with the same id: at-least-once delivery.
  */
 export async function claimAlert(db: Kysely<DB>, channel: Channel, client: string): Promise<ClaimedAlert | undefined> {
   const { rows } = await sql<ClaimedAlert>`
@@ -66,8 +66,8 @@ export async function releaseAlert(db: Kysely<DB>, { id }: ClaimedAlert): Promis
 }
 
 /**
- * Gives up alerts that waited a day for a worker with a configuration for their channel. Deletes webhook calls, and keeps emails with
- * the reason.
+ * Gives up alerts that waited a day because no worker has a configuration for their channel. Deletes webhook calls, and
+ * keeps emails with the reason.
  */
 export async function giveUpUnsendableAlerts(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
   const hasWaitedADay = sql`channel = ${channel} and sent_at is null and given_up_at is null and created_at < now() - interval '1 day'
@@ -76,7 +76,7 @@ export async function giveUpUnsendableAlerts(db: Kysely<DB>, channel: Channel, r
   else await sql`update alerts set given_up_at = now(), last_problem = ${reason} where ${hasWaitedADay}`.execute(db)
 }
 
-/** Stores the reason why alerts wait, for users who look for a missing email. */
+/** Stores the reason why alerts are not sent yet, for users who look for a missing email. */
 export async function recordWaitingReason(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
   await sql`update alerts set last_problem = ${reason}
     where channel = ${channel} and sent_at is null and given_up_at is null and last_problem is null and tries = 0`.execute(
@@ -85,21 +85,26 @@ export async function recordWaitingReason(db: Kysely<DB>, channel: Channel, reas
 }
 
 interface ChannelSlots {
-  /** Maximum number of alerts that this process sends concurrently on the channel. */
+  /** The maximum number of alerts that this process sends concurrently on the channel. */
   total: number
-  /** Maximum number for one client, so that a client with slow recipients does not occupy all slots. */
+  /**
+   * The maximum number for one organisation, so that an organisation with slow recipients does not occupy all slots.
+   */
   perClient: number
 }
 
-/** A claimed alert and its slot. Dispose of it when the attempt to send has ended, to release the slot. */
+/** A claimed alert and its slot. Dispose of it after the attempt to send, which releases the slot. */
 export type FairClaim = Disposable & { alert: ClaimedAlert }
 
-/** Returns a function that claims the next alert of a channel; undefined if none may start. The least recently served client is first. */
+/**
+ * Returns a function that claims the next alert of a channel, or returns undefined if none may start. The organisation
+ * that was served least recently goes first.
+ */
 export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, perClient }: ChannelSlots) {
-  // Claims run one at a time, because concurrent claims would count a client's slots wrongly.
+  // Claims run one at a time, because concurrent claims would miscount an organisation's slots.
   const claiming = new Semaphore({ total: 1, each: 1, waiting: total, title: 'Too many alerts are being claimed.' })
   const claimedByClient = new Map<string, number>()
-  /** Clients, least recently served first. */
+  /** The uids of organisations, least recently served first. */
   const servedClients = new Set<string>()
   async function claim(): Promise<FairClaim | undefined> {
     const dueClients = new Set(await listClientsWithDueAlerts(db, channel))
@@ -109,7 +114,7 @@ export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, per
       const claimedCount = claimedByClient.get(client) ?? 0
       const alert = claimedCount < perClient ? await claimAlert(db, channel, client) : undefined
       if (!alert) continue
-      // The client moves to the end of the order.
+      // Move the organisation to the end of the order.
       servedClients.delete(client)
       servedClients.add(client)
       claimedByClient.set(client, claimedCount + 1)

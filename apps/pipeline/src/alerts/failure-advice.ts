@@ -8,7 +8,7 @@ const checkFile = `Correct the file or its format settings, then run it again. $
 const waitForNextRun =
   'The cause may be temporary: the next scheduled run tries again. If it fails again, check its cause.'
 
-/** Advice for a failure by its error code. Codes without an entry get the advice of their group, from `adviceByGroup`. */
+/** Advice by error code. Codes without an entry get the advice of their group, from `adviceByGroup`. */
 const adviceByCode: Readonly<Record<string, string>> = {
   AUTHENTICATION_FAILED: 'Enter the current user name and password or token in its settings, then run it again.',
   CREDENTIALS_MISSING: 'Enter the user name and password or token in its settings, then run it again.',
@@ -49,7 +49,10 @@ const adviceByGroup: Readonly<Record<string, string>> = {
 
 const generalAdvice = 'Correct the cause that the message names, then run it again.'
 
-/** Returns what the recipient of an alert should do, in one or two sentences. Recipients know what the pipeline is for, not how it works. */
+/**
+ * Returns one or two sentences that state what the recipient of an alert should do. Recipients know what the pipeline
+ * is for, not how it works.
+ */
 export function getAlertAdvice({ event, kind, errorCode }: Pick<AlertContent, 'event' | 'kind' | 'errorCode'>): string {
   switch (event) {
     case 'RECOVERED':

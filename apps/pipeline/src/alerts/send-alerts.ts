@@ -19,27 +19,27 @@ import { DeliveryRejected, type Webhook } from './webhook.ts'
 interface AlertSenderOptions {
   db: Kysely<DB>
   logger: Logger
-  /** Public address of the pipeline service. */
+  /** The public address of the pipeline service. */
   publicUrl: string
-  /** Undefined if the operator has no mail server. */
+  /** Undefined if the operator has configured no mail server. */
   sendMail: SendMail | undefined
-  /** Undefined if the operator has no webhook. */
+  /** Undefined if the operator has configured no webhook. */
   webhook: Webhook | undefined
   registry?: Registry
   /** Milliseconds between two searches for due alerts. */
   intervalMs?: number
 }
 
-/** Concurrency limits of each channel. */
+/** The limits of each channel: concurrent alerts in total and per organisation. */
 const concurrencyLimits = { total: 5, perClient: 3 }
-/** Time limit of one attempt in milliseconds. Shorter than the lease. */
+/** Timeout of one attempt in milliseconds, shorter than the lease. */
 const attemptTimeoutMs = 60_000
-/** Time limit in milliseconds for attempts that are running when the process stops. */
+/** Milliseconds to wait for running attempts when the process stops. */
 const stopTimeoutMs = 5_000
 
 /**
- * Sends due alerts until it is stopped. Several processes can send concurrently. Each slot of a channel sends one alert after
- * another, so that a slow webhook or mail server delays only its own slot.
+ * Sends due alerts until it is stopped. Several processes can do this concurrently. Each channel has several slots,
+ * each of which sends one alert after another, so that a slow webhook or mail server delays only its own slot.
  */
 export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promise<void> } {
   const { db, sendMail, webhook, logger, intervalMs = 3_000 } = options
@@ -73,7 +73,10 @@ const noWebhook = 'No webhook was called, because no worker has ALERT_WEBHOOK_UR
 
 type CountOutcome = (channel: string, outcome: string) => void
 
-/** Runs in a process without a mail server: stores why emails wait, and gives up those that waited for a day. */
+/**
+ * Called periodically if no mail server is configured: stores that as the reason why emails are not sent, and gives up
+ * emails that waited for a day.
+ */
 async function giveUpMails(db: Kysely<DB>): Promise<boolean> {
   await giveUpUnsendableAlerts(db, 'MAIL', noMailServer)
   await recordWaitingReason(db, 'MAIL', noMailServer)
@@ -85,7 +88,7 @@ async function giveUpWebhookCalls(db: Kysely<DB>): Promise<boolean> {
   return false
 }
 
-/** Sends one due alert. Returns whether more may be due. */
+/** Sends one due alert. Returns false if none was due. */
 async function sendNext(
   options: AlertSenderOptions,
   claim: () => Promise<FairClaim | undefined>,

@@ -4,21 +4,24 @@ import { type AlertContent, createRunsUrl } from './alert.ts'
 
 interface WebhookOptions {
   url: string
-  /** The decoded key. */
+  /** The key that signs calls, decoded. */
   secret: Buffer
   allowed: OutgoingAllowList
   publicUrl: string
-  /** Milliseconds for one call. */
+  /** The timeout of one call in milliseconds. */
   timeLimitMs?: number
 }
 
 export interface Webhook {
-  /** Throws `DeliveryRejected`, or the network error. */
+  /** Sends the alert. Throws `DeliveryRejected`, or the network error. */
   call(uid: string, alert: AlertContent, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
-/** Creates the operator's webhook. Calls follow Standard Webhooks: each attempt has the same id, and a signature of id, time and body. */
+/**
+ * Creates the operator's webhook, which follows the Standard Webhooks specification: all attempts of an alert have the
+ * same id, and a signature covers id, time and body.
+ */
 export function createWebhook({ url, secret, allowed, publicUrl, timeLimitMs = 15_000 }: WebhookOptions): Webhook {
   const outgoing = guardedFetch({ allowed, timeLimitMs, maxBytes: 100_000 })
 
@@ -45,7 +48,7 @@ export function createWebhook({ url, secret, allowed, publicUrl, timeLimitMs = 1
       })
       await response.body?.cancel()
       if (response.ok) return
-      // 410 means that the receiver wants no further calls.
+      // The status 410 (Gone) means that the receiver wants no further calls.
       throw new DeliveryRejected(`The webhook returned the status ${response.status}.`, response.status === 410)
     },
     close: () => outgoing.close(),
@@ -55,7 +58,10 @@ export function createWebhook({ url, secret, allowed, publicUrl, timeLimitMs = 1
 export const signWebhookCall = (secret: Buffer, signed: string): string =>
   `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`
 
-/** The receiver rejected an alert. `permanent`: retries are useless. The message is one line without secrets. */
+/**
+ * Thrown if the receiver rejected an alert. `permanent` means that retries are useless. The message is one line without
+ * secrets.
+ */
 export class DeliveryRejected extends Error {
   override readonly name = 'DeliveryRejected'
   readonly permanent: boolean

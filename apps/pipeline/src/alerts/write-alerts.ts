@@ -5,15 +5,15 @@ import type { EndedRun } from '../runs/run-states.ts'
 import type { RunnableKind } from '../runs/runnable-kinds.ts'
 import { type AlertContent, type AlertEvent, type Channel, operatorRecipient } from './alert.ts'
 
-/** Maximum number of recipients of one alert. Older settings can have more addresses, because they were saved without a limit. */
+/** The maximum number of recipients of one alert. Settings saved before this limit existed can have more addresses. */
 export const maxRecipients = 50
 
 const hourMs = 3_600_000
 
 /**
- * Writes the alerts about an ended run in the transaction that ends it: emails to the addresses of its client, and for a failure also
- * a call of the operator's webhook. Failed jobs of a workflow are reported by the workflow. Dry runs and restores are not reported,
- * because their caller reads the result.
+ * Writes the alerts about an ended run in the transaction that ends it: emails to the addresses of the organisation,
+ * and for a failure also a call of the operator's webhook. A job of a workflow gets no alert of its own, because the
+ * workflow reports it. Dry runs and restores get none, because their caller reads the result.
  */
 export async function writeRunAlerts(
   trx: Transaction<DB>,
@@ -69,11 +69,14 @@ interface AlertDraft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
   channel: Channel
   recipients: readonly string[]
   event: AlertEvent
-  /** The earliest time to send it; undefined sends it immediately. */
+  /** The earliest time to send the alert; undefined sends it immediately. */
   waitsUntil: Date | undefined
 }
 
-/** Drafts the webhook call about a failed run. Within an hour of the last call, it waits until the hour ends, unless a later run succeeds. */
+/**
+ * Drafts the webhook call about a failed run. If the last call was less than an hour ago, the new one waits until that
+ * hour has passed, and a later successful run cancels it.
+ */
 async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<AlertDraft | undefined> {
   if (run.state !== 'FAILED') return undefined
   const { alike, withinHour } = await readPastAlerts(trx, run, 'WEBHOOK')
@@ -94,7 +97,8 @@ async function draftMail(
   if (!event) return undefined
   const draft = { channel: 'MAIL', recipients, event, failures: pastAlerts.alike } as const
   const waitsUntil = addHour(pastAlerts.withinHour[event])
-  // Delayed emails and recovery emails follow an email that already counted towards the limit.
+  // Only the first email about a problem counts towards the limit, so emails that wait and recovery emails need no
+  // check.
   if (event === 'RECOVERED' || waitsUntil) return { ...draft, waitsUntil }
   const { reached, ...limit } = await checkMailLimit(trx, run.client)
   return reached ? undefined : { ...draft, ...limit, waitsUntil }
@@ -119,17 +123,17 @@ async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Prom
 }
 
 interface PastAlerts {
-  /** Event of the most recent alert. */
+  /** The event of the most recent alert. */
   last: AlertEvent | null
-  /** Creation time of the most recent alert of the last hour by event, ISO 8601. Excludes RECOVERED. */
+  /** The creation times (ISO 8601) of the most recent alert of each event within the last hour, except RECOVERED. */
   withinHour: Readonly<Partial<Record<AlertEvent, string>>>
-  /** Number of runs with the same outcome since the most recent alert, including this run. */
+  /** The number of consecutive runs with the same outcome since the most recent alert, including this run. */
   alike: number
 }
 
 /**
- * Returns the event to report by email, if any. The aim is that the last email about an object describes its current state.
- * RECOVERED is reported only after an email about a failure, a warning or missing success.
+ * Returns the event to report by email, if any, so that the last email about an object always describes its current
+ * state. RECOVERED is reported only after an email about a failure, a warning or missing success.
  */
 function chooseMailEvent(
   { state }: EndedRun,
@@ -137,8 +141,8 @@ function chooseMailEvent(
   { last, withinHour }: PastAlerts,
 ): AlertEvent | undefined {
   if (badEvent) return last === badEvent && withinHour[badEvent] ? undefined : badEvent
-  // A run with a warning gets here only if warnings are not reported. It counts as a success, unless the last email was about
-  // a warning: that email still describes the state.
+  // A run with a warning gets here only if warnings are not reported, and counts as a success. The exception is if the
+  // last email was about a warning, because that email is still correct.
   const isSuccess = state === 'OK' || last !== 'WARNING'
   const wasReportedBad = last !== null && last !== 'RECOVERED'
   return isSuccess && wasReportedBad ? 'RECOVERED' : undefined
@@ -165,13 +169,16 @@ async function readPastAlerts(
   return rows[0]!
 }
 
-/** Maximum number of failure and warning emails per client and hour. An email to several addresses counts once. */
+/**
+ * The maximum number of failure and warning emails per organisation and hour. An email to several addresses counts
+ * once.
+ */
 export const maxMailsPerHour = 20
 
 /**
- * Applies the limit to one more failure or warning email. `reached`: the email must not be written. `leftOutUntil`: this is the last
- * email before the limit, and must say until when further emails are suppressed, ISO 8601. Runs that end concurrently can exceed the
- * limit by a few emails, because they take no lock.
+ * Checks whether the organisation may get one more failure or warning email. If `reached` is true, it must not be
+ * written. If `leftOutUntil` is set (ISO 8601), it is the last one within the limit, and must say until when further
+ * emails are omitted. Takes no lock, so runs that end concurrently can exceed the limit by a few emails.
  */
 export async function checkMailLimit(
   trx: Transaction<DB>,
@@ -189,8 +196,8 @@ export async function checkMailLimit(
 }
 
 /**
- * Returns a log line that says why no email about a failed run is sent: its client has addresses, but the service has no mail server.
- * Undefined if no email is due.
+ * Returns a log line that explains why no email about a failed run is sent: the organisation has addresses, but the
+ * service has no mail server. Returns undefined if no email is due.
  */
 export async function explainMissingMail(
   db: Kysely<DB>,

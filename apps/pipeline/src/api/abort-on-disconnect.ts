@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { problems } from '@sluice/http-server'
 
-/** Runs `callback` when a semaphore's slot is free. `signal` ends the wait for the slot. */
+/** Runs `callback` when a slot of a semaphore is free. Aborting `signal` ends the wait for the slot. */
 type WorkQueue = <T>(callback: () => Promise<T>, signal: AbortSignal) => Promise<T>
 
 interface ConnectedWork<T> {
@@ -12,8 +12,9 @@ interface ConnectedWork<T> {
 }
 
 /**
- * Runs `callback` in a slot of `queue`. Aborts it when the caller's connection closes, even while it waits for the slot, and after `timeoutMs`
- * in the slot; then `onTimeout` returns the result or throws.
+ * Runs `callback` in a slot of `queue`. Aborts it when the caller's connection closes, also while it waits for the
+ * slot. If it takes longer than `timeoutMs` in the slot, aborts it and calls `onTimeout`, which returns the result or
+ * throws.
  */
 export async function whileConnected<T>(
   { request, queue, timeoutMs, onTimeout }: ConnectedWork<T>,
@@ -38,7 +39,7 @@ export async function whileConnected<T>(
       }
     }, disconnected.signal)
   } finally {
-    // The listener is removed, because later requests reuse the connection.
+    // Remove the listener, because later requests reuse the connection.
     socket.off('close', onClose)
   }
 }

@@ -18,9 +18,9 @@ type DeletedObject = ReadObject & { kind: Exclude<ReadObject['kind'], 'TABLE'> }
 const nounOf = ({ kind }: DeletedObject) => (kind === 'SCHEMA' ? 'schema' : objectKinds[kind].noun)
 
 /**
- * Throws 409 with the objects that read, run or contain an object, which its lineage shows too. The checks of a pipeline's own gate do
- * not prevent its deletion, because they could only be deleted after it. `externalViews`: names of views over the object that Sluice did
- * not create.
+ * Throws 409 with the objects that read, run or contain this object, as its lineage shows them. The checks in a
+ * pipeline's own quality gate do not count, because they can be deleted only after the pipeline. `externalViews` names
+ * views over the table that Sluice did not create.
  */
 export async function assertUnused(
   trx: Transaction<DB>,
@@ -32,10 +32,10 @@ export async function assertUnused(
   const ownChecks = object.kind === 'DATA_PIPELINE' ? await findChecksOfGate(trx, object.id!) : new Set()
   const users = describeReaders([
     ...readers.filter(({ id }) => !ownChecks.has(id)).map(toNamedReader),
-    ...externalViews.map((name) => ({ nouns: 'views from outside of Sluice', name, isShown: true })),
+    ...externalViews.map((name) => ({ nouns: 'views that Sluice did not create', name, isShown: true })),
   ])
   if (users === undefined) return
-  throw problems.conflict('/', `This ${nounOf(object)} is used by ${users}. Change or delete them first.`)
+  throw problems.conflict('/', `This ${nounOf(object)} is used by ${users}. Change or delete these objects first.`)
 }
 
 async function findChecksOfGate(trx: Transaction<DB>, pipeline: number): Promise<Set<string>> {
@@ -45,7 +45,7 @@ async function findChecksOfGate(trx: Transaction<DB>, pipeline: number): Promise
   return new Set(rows.map(({ uid }) => uid))
 }
 
-/** Throws 409 if SQL names the table or view of an object, which is about to get another name. */
+/** Throws 409 if the SQL of another object names this object's table or view. Call it before a rename. */
 export async function assertNameUnused(
   trx: Transaction<DB>,
   caller: Caller,
@@ -57,11 +57,14 @@ export async function assertNameUnused(
   if (users === undefined) return
   throw problems.conflict(
     pointer,
-    `SQL of ${users} names this ${nounOf(object)}. Change it there first, or keep the name.`,
+    `SQL of ${users} uses the name of this ${nounOf(object)}. Change that SQL first, or keep the name.`,
   )
 }
 
-/** Throws 409 if a run of the object is queued or running, or if it is used. Then raises the statement timeout for the deletion. */
+/**
+ * Throws 409 if a run of the object is queued or running, or if another object uses it. Otherwise raises the statement
+ * timeout for the deletion.
+ */
 export async function assertDeletable(
   trx: Transaction<DB>,
   caller: Caller,
@@ -74,6 +77,6 @@ export async function assertDeletable(
       `A run of this ${nounOf(object)} is queued or running. Wait for its end, or cancel it.`,
     )
   await assertUnused(trx, caller, object, externalViews)
-  // The object's runs of several months are deleted with it. Each can have 20,000 log lines and rejected rows.
+  // Deleting an object deletes its runs of several months, each with up to 20,000 log lines and rejected rows.
   await sql`set local statement_timeout = '120s'`.execute(trx)
 }

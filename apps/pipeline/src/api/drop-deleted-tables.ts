@@ -3,8 +3,9 @@ import type { PipelineContext } from './operation-context.ts'
 import { requestSlots } from './concurrency-limits.ts'
 
 /**
- * Drops the deleted tables of a client. A worker later drops tables that cannot be dropped now. A semaphore limits concurrent drops,
- * because each holds a connection of the service's database for some seconds. Never throws; logs a warning with `logFields` instead.
+ * Drops the tables of an organisation that are marked for deletion. Tables that cannot be dropped now are dropped later
+ * by a worker. A semaphore limits concurrent drops, because each holds a connection of the service's database for some
+ * seconds. Never throws: logs failures as warnings, with `logFields`.
  */
 export async function dropDeletedTables(
   { db, warehouses, logger }: Pick<PipelineContext, 'db' | 'warehouses' | 'logger'>,

@@ -4,18 +4,21 @@ import type { DB } from '../database.ts'
 import { neededBytes } from '../runs/files-in-use.ts'
 
 const renewalMs = 30_000
-/** Seconds after which a reservation expires if its process no longer renews it, for example after a crash. */
+/** Seconds after which a reservation expires if its process does not renew it, for example because it crashed. */
 const staleSeconds = 120
 const isUploadStale = sql`renewed_at < now() - make_interval(secs => ${staleSeconds})`
 
 interface RunningUpload {
   uid: string
   client: string
-  /** Maximum total bytes of the client's files. */
+  /** The maximum total size in bytes of the organisation's files. */
   limit: number
 }
 
-/** Reserves bytes of the client's quota for one upload until `release` is called. All API processes see the reservation. */
+/**
+ * Reserves bytes of the organisation's file quota for one upload until `release` is called. All API processes take the
+ * reservation into account.
+ */
 export class QuotaReservation {
   readonly #db: Kysely<DB>
   readonly #upload: RunningUpload
@@ -29,26 +32,28 @@ export class QuotaReservation {
   }
 
   /**
-   * Sets the reservation to `bytes`. Throws 422 if the client's files and running uploads together exceed the limit. Each process writes
-   * its reservation before it reads the others, so two concurrent uploads may both be refused, but never exceed the limit together.
+   * Changes the reservation to `bytes`. Throws 422 if the organisation's files and running uploads would exceed the
+   * quota. Each process writes its reservation before it reads the others. Two concurrent uploads may thus both be
+   * refused, but never exceed the quota together.
    */
   async reserve(bytes: number): Promise<void> {
     this.#bytes = bytes
     this.#renewals ??= setInterval(() => this.#renew(), renewalMs).unref()
     await this.#write()
     const { client, limit } = this.#upload
-    // A reservation is deleted only after its file is stored, so this statement may count an upload twice, but never misses one.
+    // A reservation is deleted only after its file is stored. This query may thus count an upload twice, but never
+    // misses one.
     const { rows } = await sql<{ bytes: number }>`
       select ${neededBytes(client)} + coalesce(sum(bytes), 0)::float8 as bytes
       from running_uploads where client = ${client} and not ${isUploadStale}`.execute(this.#db)
     if (rows[0]!.bytes > limit) throw quotaExceeded(limit)
   }
 
-  /** Deletes the reservation. Never throws: a reservation that cannot be deleted expires. */
+  /** Deletes the reservation. Never throws, because a reservation that cannot be deleted expires. */
   async release(): Promise<void> {
     clearInterval(this.#renewals)
     this.#renewals = undefined
-    // A renewal that is still running would write the row again.
+    // Wait for a renewal that is still running, because it would insert the row again.
     await this.#renewal
     await this.#db
       .deleteFrom('running_uploads')

@@ -5,13 +5,15 @@ import type { SecretValues } from '../secrets/sealed-secrets.ts'
 interface SecretMerge {
   stored: SecretValues
   sentSecrets: GivenSecrets
-  /** JSON pointer of the secret that must be sent again because the address changes; undefined if the address stays. */
+  /**
+   * The JSON pointer of the secret to send again because the address changes; undefined if the address stays the same.
+   */
   addressChange: string | undefined
 }
 
 /**
- * Merges the secrets of a body into the stored ones: an absent secret keeps its stored value. Throws 422 for absent secrets if the address
- * changes, because otherwise a user who may not read the stored password could send it to their own server.
+ * Merges sent secrets into the stored ones: an omitted secret keeps its stored value. Throws 422 for omitted secrets if
+ * the address changes. Otherwise a user who may not read the stored password could have it sent to their own server.
  */
 export function mergeSecrets({ stored, sentSecrets, addressChange }: SecretMerge): SecretValues {
   const absent = Object.keys(sentSecrets).filter((name) => sentSecrets[name] === undefined && name in stored)

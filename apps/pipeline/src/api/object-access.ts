@@ -7,8 +7,8 @@ import type { DB } from '../database.ts'
 import { readSetting } from '../organisation-settings.ts'
 
 /**
- * Throws 422 for users or groups that the identity service does not know in the caller's client. `pointer` is the JSON pointer of the
- * access in the body.
+ * Throws 422 for users or groups that do not exist in the caller's organisation. `pointer` is the JSON pointer of the
+ * access rights in the request body.
  */
 export async function assertSharingTargets(
   access: AccessPart | undefined,
@@ -38,12 +38,15 @@ export async function assertSharingTargets(
   }
 }
 
-/** Reads the public access that a client's new objects get if their body sets none. */
+/** Returns the public access of an organisation's new objects if the request does not set it. */
 export async function readDefaultAccess(trx: Transaction<DB>, client: string): Promise<'NONE' | 'READ'> {
   return (await readSetting(trx, client, 'DEFAULT_ACCESS_LEVEL')) === 'PUBLIC' ? 'READ' : 'NONE'
 }
 
-/** Returns the access columns of a body. A new object gets the default if its body sets no public access. */
+/**
+ * Returns the access columns of a request body. A new object gets the default if the body does not set the public
+ * access.
+ */
 export async function accessColumnsWithDefault(
   trx: Transaction<DB>,
   access: AccessPart | undefined,

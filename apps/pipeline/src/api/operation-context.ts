@@ -12,29 +12,29 @@ import type { ConnectorRegistry } from '@sluice/connectors/registry/connector-re
 import type { WarehouseReaders } from '../warehouse-readers/warehouse-readers.ts'
 import type { IdentityLookups } from '../identity/identity-lookups.ts'
 
-/** The dependencies of every handler of this service. */
+/** The dependencies of every operation handler of this service. */
 export interface PipelineContext extends DatabaseContext<DB> {
   identity: IdentityLookups
   warehouses: ClientWarehouses
   readers: WarehouseReaders
-  /** The certificates with which programs verify the PostgreSQL warehouse, in PEM format. */
+  /** The certificates (PEM) with which programs verify the server of the PostgreSQL warehouse. */
   readerCertificate: string | undefined
   queue: JobQueue
   sources: ConnectorRegistry
   destinations: Destinations
-  /** The directory of uploads, and the limits in bytes of one upload and of all files of a client. */
+  /** The upload directory, and the maximum size in bytes of one upload and of all files of an organisation. */
   files: { directory: string; uploadLimit: number; clientLimit: number }
   exports: RunningExports
-  /** Reports new and changed runs to streams. */
+  /** Notifies event streams about new and changed runs. */
   runWatcher: RunWatcher
-  /** Seals the secrets of sources and targets. */
+  /** Encrypts the secrets of sources and targets. */
   keyRing: KeyRing
   /** True if a mail server is configured. */
   mails: boolean
   logger: Logger
 }
 
-/** The dependencies, and the data of one request. */
+/** The dependencies and the facts of one request. */
 export type RequestContext = PipelineContext & { caller: Caller; request: RequestFacts }
 
 export const definePipelineOperation = operationsWith<PipelineContext>()

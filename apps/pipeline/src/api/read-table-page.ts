@@ -8,24 +8,27 @@ import { whileConnected } from './abort-on-disconnect.ts'
 import { requestSlots } from './concurrency-limits.ts'
 import { presentTable, type TableLabels } from './table-responses.ts'
 
-/** A little more than the query timeout of the warehouse. */
+/**
+ * The time for which a page may hold its slot, in milliseconds. It is slightly longer than the query timeout of the
+ * warehouse.
+ */
 const pageTimeoutMs = 35_000
 
-/** A table or view of a warehouse, and its labels in the response. */
+/** A table or view of a warehouse, with its labels for the response. */
 interface ReadableTable {
   warehouse: Warehouse
   table: WarehouseTable
   labels: TableLabels
-  /** The uid of the pipeline, view or dataset; null for a table without one. */
+  /** The uid of the pipeline, view or dataset; null if none of these created the table. */
   object: string | null
 }
 
 type RowsInput = Pick<RequestContext, 'request' | 'caller' | 'exports' | 'db'> & { query: DataQuery }
 
 /**
- * Reads a page of rows of a table or view, in their stored order, or all rows as a file if the request prefers one. Throws a problem
- * if the page is too large for a response. Aborts when the caller disconnects. `find` also runs in the semaphore's slot, because it
- * queries the warehouse. `operation` is the operation's id.
+ * Reads a page of a table or view in stored order, or exports all rows as a file if the request prefers one. Throws a
+ * problem if the page is too large for a response. Aborts when the caller disconnects. Calls `find` in the same slot of
+ * the semaphore, because it queries the warehouse. `operation` is the id of the operation, for the audit log.
  */
 export function answerRows(
   operation: string,
@@ -95,7 +98,10 @@ const whileReading = <T>({ request, caller }: RowsInput, callback: (signal: Abor
     callback,
   )
 
-/** Returns the file that a request asks for; undefined for a page. Throws 406 for an unknown format and 400 for a page of a file. */
+/**
+ * Returns the export format that a request chooses; undefined for a page. Throws 406 for an unknown format, and 400 if
+ * the request asks for both a file and a page.
+ */
 export function chooseExport(
   { format: text, dialect = 'rfc4180', printedForms = false, page, pageSize }: DataQuery,
   acceptedType: string,
@@ -115,7 +121,7 @@ export function chooseExport(
   return { format, dialect, printedForms }
 }
 
-/** Starts a read, and aborts it with a problem if its first rows take longer than `seconds`. */
+/** Starts a read. Aborts it with a problem if its first rows take longer than `seconds`. */
 export async function startWithin<T>(
   seconds: number,
   signal: AbortSignal,
@@ -138,12 +144,15 @@ const firstRowsTimeout = (seconds: number) =>
 export const notLoadedYet = (detail: string) => new Problem(404, 'not-found', 'Not found.', { detail })
 
 export const throwPageTimeout = (): never => {
-  throw new Problem(422, 'query-timeout', 'The warehouse refused.', {
+  throw new Problem(422, 'query-timeout', 'The warehouse rejected the request.', {
     detail: 'Reading the page took too long and was stopped. Request fewer rows, or make the view materialised.',
   })
 }
 
-/** Returns the problem of a page that is too large. If the page had fewer rows instead, the next page would skip some. */
+/**
+ * Returns the problem for a page that is too large. The page must not simply have fewer rows, because the next page
+ * would then skip some.
+ */
 export const pageTooLargeProblem = (pageSize: number, fittingRows: number) =>
   new Problem(422, 'page-too-large', 'The page is too large.', {
     detail: `${pageSize} rows of this table are more than 4 MB, the limit of one response. Use pageSize=${fittingRows} or less.`,

@@ -9,17 +9,24 @@ import { QuotaReservation } from './files-quota.ts'
 import type { RequestContext } from './operation-context.ts'
 import { requestSlots } from './concurrency-limits.ts'
 
-/** A received file before the database references it. */
+/** A received file to which no database row refers yet. */
 export interface StoredUpload extends Omit<ReceivedFile, 'discard'> {
-  /** Releases the quota reservation. Call it when a row in `uploaded_files` counts the file. */
+  /**
+   * Releases the quota reservation. Call it after the row in `uploaded_files` exists, because that row counts the file
+   * from then on.
+   */
   release(): Promise<void>
-  /** Removes the file after the request failed with `error`, unless a row references it, and releases the reservation. */
+  /**
+   * Releases the quota reservation after the request failed with `error`, and removes the file unless a database row
+   * refers to it.
+   */
   discard(error: unknown): Promise<void>
 }
 
 /**
- * Writes an upload to disk, decoded, in an upload slot of its organisation. The body is not read while it waits for the slot. `stream` is
- * the file if the body is a form. Throws 422 if the files of the organisation have reached their limit.
+ * Writes an upload to disk, decompressed, in an upload slot of its organisation. The service does not read the body
+ * while it waits for the slot. If the body is a form, `stream` is the file in it. Throws 422 if the organisation's
+ * files have reached their limit.
  */
 export async function receiveUpload(
   { db, caller, request, files }: Pick<RequestContext, 'db' | 'caller' | 'request' | 'files'>,
@@ -32,7 +39,8 @@ export async function receiveUpload(
     const encoding = findBodyEncoding(headers)
     const announced = Number(headers['content-length'] ?? 0)
     await quota.reserve(announced)
-    // Destroying the stream would close the connection before the response with the reason is sent.
+    // Do not destroy the stream on an error, because that would close the connection before the response with the
+    // reason is sent.
     const chunks: AsyncIterable<Buffer> = stream.iterator({ destroyOnReturn: false })
     if (encoding) {
       const decoded = decodeBody(chunks, encoding, { ...defaultUploadLimits, receivedBytes: files.uploadLimit })
@@ -48,7 +56,8 @@ export async function receiveUpload(
       release: () => quota.release(),
       async discard(error) {
         await quota.release()
-        // After any other error the COMMIT may have succeeded. A maintenance job removes the file later if no row references it.
+        // After any other error, the transaction may have been committed. A maintenance job removes the file later if
+        // no row refers to it.
         if (error instanceof Problem) await removeUnneededFiles({ db, directory: files.directory }, [uid])
       },
     }
@@ -59,8 +68,9 @@ export async function receiveUpload(
 }
 
 /**
- * Runs `callback` in an upload slot of the caller's organisation. Stops waiting for the slot if the client disconnects. Switches off the
- * server's timeout for silent connections after the body: making a large file durable can take longer, and no byte is sent then.
+ * Runs `callback` in an upload slot of the caller's organisation. Stops waiting for the slot if the caller disconnects.
+ * Disables the server's idle timeout after the body has arrived, because writing a large file durably to disk can take
+ * longer, and no byte is sent in that time.
  */
 export async function inUploadSlot<T>(
   { client }: Pick<Caller, 'client'>,
@@ -84,12 +94,12 @@ export async function inUploadSlot<T>(
   }
 }
 
-/** Bytes that are received between two changes of the reservation. */
+/** The number of bytes after which the reservation is increased. */
 const reservationStepBytes = 16 * 1024 * 1024
 
 /**
- * Yields the chunks of a body of unknown size, and reserves their bytes. The last reservation covers the whole body, so that concurrent
- * uploads together cannot exceed the limit.
+ * Yields the chunks of a body of unknown size, and reserves quota for their bytes. The last reservation covers the
+ * whole body, so that concurrent uploads together cannot exceed the limit.
  */
 async function* reserveWhileReading(chunks: AsyncIterable<Buffer>, quota: QuotaReservation): AsyncGenerator<Buffer> {
   let received = 0
@@ -105,14 +115,17 @@ async function* reserveWhileReading(chunks: AsyncIterable<Buffer>, quota: QuotaR
   await quota.reserve(received)
 }
 
-/** Throws 413 or 415 for a body that is too large, not a file, or in an unknown encoding, according to its headers. */
+/**
+ * Checks the headers of an upload. Throws 413 for a body that is too large, and 415 for a body that is not a file or
+ * has an unknown encoding.
+ */
 export function assertFileHeaders(headers: IncomingHttpHeaders, limit: number): void {
   if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
   assertBinaryBody(headers)
   findBodyEncoding(headers)
 }
 
-/** Throws 415 for JSON and for a form. */
+/** Throws 415 if the body is JSON or a form instead of a file. */
 export function assertBinaryBody(headers: IncomingHttpHeaders): void {
   const type = headers['content-type'] ?? 'text/csv'
   if (/^(application\/json|multipart\/)/i.test(type)) {
@@ -122,7 +135,7 @@ export function assertBinaryBody(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** Throws 415 for a compressed body, where the service takes plain ones only. */
+/** Throws 415 for a compressed body. Used by operations that accept only uncompressed bodies. */
 export function assertPlainEncoding({ 'content-encoding': encoding = 'identity' }: IncomingHttpHeaders): void {
   if (encoding.trim().toLowerCase() !== 'identity')
     throw problems.unsupportedMediaType('plain bytes, without Content-Encoding')

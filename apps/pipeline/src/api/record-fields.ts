@@ -4,10 +4,10 @@ import { type Properties, translatedProperty } from '@sluice/records'
 import { ServiceUnavailable } from '@sluice/client'
 import type { IdentityLookups } from '../identity/identity-lookups.ts'
 
-/** The tags of a row as text[], for searching. */
+/** The tags of a row as text[], for search conditions. */
 export const tagsColumn = sql<string[]>`array(select jsonb_array_elements_text(r.tags))`
 
-/** The properties by which every named object can be searched and ordered. */
+/** The properties by which users can search and sort all named objects. */
 export const recordedProperties = {
   id: { type: 'uid', column: 'r.uid' },
   name: { type: 'string', column: 'r.name' },
@@ -15,13 +15,13 @@ export const recordedProperties = {
   lastUpdated: { type: 'date-time', column: 'r.updated_at' },
 } satisfies Properties
 
-/** Selects a value of the last run of a row. Dry runs do not count, as in the status of an object. */
+/** Selects a value of a row's last run. Ignores dry runs, as the field `status` does. */
 const selectFromLastRun = (value: RawBuilder<unknown>) => sql`(
   select ${value} from runs l where l.runnable_id = r.id and l.action <> 'DRY_RUN' order by l.id desc limit 1)`
 
 export const lastRunStatus = sql<string>`coalesce(${selectFromLastRun(sql`l.state`)}, 'NEVER_RUN')`
 
-/** The properties of every object with runs, with the values of its field `status`. */
+/** The search properties of all objects with runs. Their values are those in the field `status`. */
 export const lastRunProperties = {
   lastRun: { type: 'date-time', column: selectFromLastRun(sql`coalesce(l.started_at, l.created_at)`) },
   lastRunStatus: { type: 'enum', column: lastRunStatus, values: runStatuses, required: true },
@@ -38,7 +38,7 @@ interface RecordedRow {
   tags: string[]
 }
 
-/** Returns the response fields of every named object. */
+/** Returns the response fields that all named objects share. */
 export const recordedFields = (row: RecordedRow, locales: readonly string[]) => ({
   id: row.uid,
   client: row.client,
@@ -58,7 +58,10 @@ interface AuthoredRow {
   updated_by: string | null
 }
 
-/** Returns a look-up of these users' usernames. It has no deleted users, and no users at all while the identity service is down. */
+/**
+ * Returns a function that returns the username for a uid, among the given uids. It returns undefined for deleted users,
+ * and for all users while the identity service is unavailable.
+ */
 export async function lookUpUsernames(uids: Iterable<string | null>, identity: IdentityLookups) {
   const knownUids = [...new Set(uids)].filter((uid) => uid !== null)
   const users =
@@ -66,7 +69,7 @@ export async function lookUpUsernames(uids: Iterable<string | null>, identity: I
   return (uid: string | null): string | undefined => (uid === null ? undefined : users.get(uid)?.username)
 }
 
-/** Returns a look-up of the usernames of the users who created and last updated each of these rows. */
+/** Returns a function that returns the usernames of the users who created and last updated a row. */
 export async function lookUpAuthors(rows: readonly AuthoredRow[], identity: IdentityLookups) {
   const usernameOf = await lookUpUsernames(
     rows.flatMap((row) => [row.created_by, row.updated_by]),

@@ -1,7 +1,7 @@
 import type { ResultEnvelope } from '@sluice/contracts'
 
 interface EnvelopeContent {
-  /** The first part of `messageKey`: the resource that the result is about. */
+  /** The first part of `messageKey`: the resource to which the result belongs. */
   area: string
   status?: ResultEnvelope['status']
   errorCode?: string
@@ -13,7 +13,10 @@ interface EnvelopeContent {
   data?: Record<string, unknown>
 }
 
-/** Returns the envelope of a finished operation. Its HTTP status is 200 also if the result is an error. */
+/**
+ * Returns the envelope (a response that reports a result) of a finished operation. Its HTTP status is 200 even if the
+ * result is an error.
+ */
 export const resultEnvelope = (result: EnvelopeContent): ResultEnvelope => ({
   ...toEnvelope(result),
   httpStatus: '200 OK',
@@ -21,7 +24,7 @@ export const resultEnvelope = (result: EnvelopeContent): ResultEnvelope => ({
   statusCode: 200,
 })
 
-/** Returns the envelope of a run that was queued, started or cancelled. */
+/** Returns the envelope for a run that was queued, started or cancelled. */
 export const acceptedRun = (key: string, message: string, run: string): ResultEnvelope => ({
   ...toEnvelope({ area: 'run', key, message, data: { jobId: run, taskId: run } }),
   httpStatus: '202 Accepted',

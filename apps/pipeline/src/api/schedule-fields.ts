@@ -15,7 +15,9 @@ export interface ScheduleBody {
   fullRefreshInterval?: number | undefined
 }
 
-/** Returns the columns of a schedule, which all scheduled tables share. The scheduler computes the time of the next run. */
+/**
+ * Returns the schedule columns, which all tables with schedules have. The scheduler computes the time of the next run.
+ */
 export const scheduleColumns = (body: ScheduleBody) => ({
   disabled: body.disabled,
   run_trigger: body.runTrigger,
@@ -34,10 +36,10 @@ export const scheduleFields = (row: Omit<ScheduleRow, 'uid'>) => ({
   fullRefreshInterval: row.full_refresh_interval ?? undefined,
 })
 
-/** The maximum intervals: a month in minutes, and a year in hours. Longer intervals need a run trigger. */
+/** The maximum intervals: a month in minutes, and a year in hours. For longer intervals, use a run trigger. */
 const maxIntervals = { continuousUpdateInterval: 31 * 24 * 60, fullRefreshInterval: 366 * 24 }
 
-/** Throws 422 with the pointer of the field if the schedule is invalid. */
+/** Throws 422 with the JSON pointer of the field if the schedule is invalid. */
 export function assertSchedule(body: ScheduleBody): void {
   if (body.runTrigger === 'CUSTOM') assertCronExpression(body.cronExpression)
   if (!body.continuouslyUpdated) return
@@ -68,17 +70,17 @@ function assertCronExpression(expression = ''): void {
   }
 }
 
-/** Returns the time zone of the caller's client; undefined while the identity service is unavailable. */
+/** Returns the time zone of the caller's organisation; undefined while the identity service is unavailable. */
 export async function readClientTimeZone({ identity, caller }: RequestContext): Promise<string | undefined> {
-  // The response is useful without the time zone.
+  // Continue without the time zone, because the rest of the response is useful too.
   const client = await identity.client(caller.client).catch(() => undefined)
   return client?.timeZone
 }
 
 /**
- * Formats a schedule for people: `17 3 * * * (Europe/Oslo)`, or with continuous updates
- * `every 15 minutes; full load at 17 3 * * * (Europe/Oslo) and every 24 hours`. Undefined for an object that runs only on request.
- * `zone` is the time zone of its client.
+ * Formats a schedule for people: `17 3 * * * (Europe/Oslo)`, or with continuous updates `every 15 minutes; full load at
+ * 17 3 * * * (Europe/Oslo) and every 24 hours`. Returns undefined for an object without a schedule. `zone` is the time
+ * zone of the organisation.
  */
 export function formatTrigger(row: ScheduleRow, zone: string | undefined): string | undefined {
   const schedule = toSchedule(row)

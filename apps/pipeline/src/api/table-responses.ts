@@ -19,7 +19,7 @@ export const tableLabelsOf = ({ name, description }: { name: string; description
   description: description ?? undefined,
 })
 
-/** Adds descriptions to labels. The table's own description replaces the one of its pipeline or view. */
+/** Adds descriptions to labels. A description of the table itself replaces that of its pipeline or view. */
 export const withDescriptions = (
   labels: TableLabels | undefined,
   { description, columnDescriptions }: TableDescriptions,
@@ -31,7 +31,10 @@ interface LabelledRow {
   description: string | null
 }
 
-/** Returns the labels of the table of a pipeline or view, with descriptions and statistics. The caller may read the rows of the table. */
+/**
+ * Returns the labels of the table of a pipeline or view, with descriptions and statistics. Call it only if the caller
+ * may read the rows of the table, because statistics contain values.
+ */
 export async function describedLabels(db: Kysely<DB>, row: LabelledRow, table: WarehouseTable): Promise<TableLabels> {
   const [descriptionsOf, statisticsOf] = await Promise.all([
     readDescriptions(db, row.client, [table]),
@@ -70,7 +73,10 @@ export function presentTable(
   }
 }
 
-/** Formats a column as `"cases"."region"`, which every warehouse accepts. Returns undefined if it is too long for the response field. */
+/**
+ * Formats a column as `"cases"."region"`, which all warehouses accept. Returns undefined if that is too long for the
+ * response field.
+ */
 function formatColumnReference(table: string, column: string): string | undefined {
   const expression = [table, column].map((name) => `"${name.replaceAll('"', '""')}"`).join('.')
   return expression.length <= 255 ? expression : undefined
@@ -131,8 +137,9 @@ const numericTypes = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT
 const timeTypes = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
 
 /**
- * Converts a minimum or maximum to a number. Dates and times become milliseconds since 1970-01-01T00:00:00Z. Returns undefined for other
- * types and for values that no number can represent (NaN, a year beyond 275,760). Whole numbers beyond 2^53 are rounded.
+ * Converts a minimum or maximum to a number. Dates and times become milliseconds since 1970-01-01T00:00:00Z. Returns
+ * undefined for other types and for values that a JavaScript number cannot represent (NaN, a year after 275,760).
+ * Rounds integers above 2^53.
  */
 function toNumber(text: string | undefined, dataType: WarehouseColumn['dataType']): number | undefined {
   if (text === undefined) return undefined
@@ -142,12 +149,15 @@ function toNumber(text: string | undefined, dataType: WarehouseColumn['dataType'
   return Number.isFinite(number) ? number : undefined
 }
 
-/** Parses `2020-01-31` or `2020-01-31 12:00:00.5`, with or without a zone such as `+00`. A time without a zone is UTC. */
+/**
+ * Parses `2020-01-31` or `2020-01-31 12:00:00.5`, with or without an offset such as `+00`. A time without an offset is
+ * UTC.
+ */
 function parseTime(text: string): number {
   const [, date, time = '00:00:00', zone = '+00'] =
     /^(\d{4,6}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d+)?))?([+-]\d\d(?::?\d\d)?|Z)?$/.exec(text) ?? []
   if (!date) return Number.NaN
-  // JavaScript reads a year of more than four digits only with a sign and six digits.
+  // JavaScript parses a year with more than four digits only if it has a sign and six digits.
   const hasLongYear = date.split('-')[0]!.length > 4
   const isoDate = hasLongYear ? `+${date.padStart(12, '0')}` : date
   const isoTime = time.replace(/(\.\d{3})\d+$/, '$1')
@@ -165,7 +175,9 @@ function formatSize(bytes: number): string {
   return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`
 }
 
-/** The result of a query or a source. `startedAt` is ISO 8601; `rowCount` is set if `rows` has only some of the rows. */
+/**
+ * The result of a query or a source. `startedAt` is in ISO 8601. `rowCount` is set if `rows` does not contain all rows.
+ */
 interface QueryAnswer {
   columns: readonly WarehouseColumn[]
   rows: QueryResult['rows']
@@ -174,7 +186,7 @@ interface QueryAnswer {
   milliseconds: number
 }
 
-/** Presents rows as a table without schema and size. */
+/** Presents rows as a table. Schema and size are empty. */
 export function presentQueryResult(
   name: string,
   { columns, rows, rowCount = rows.length, startedAt, milliseconds }: QueryAnswer,

@@ -8,19 +8,22 @@ import { isTableOfAnother, listFurtherTables } from './table-ownership.ts'
 
 type PendingDrop = Selectable<WarehouseDrops>
 
-/** A table or view to drop from a client's warehouse. Without `table`, the schema is dropped if it is then empty. */
+/**
+ * A table or view to drop from an organisation's warehouse. If `table` is undefined, the schema is dropped if it is
+ * empty.
+ */
 export interface DropRequest {
   client: string
   schema: string
   table?: string
 }
 
-/** Codes for tables that this service does not manage. Such tables stay, and the drop is not retried. */
+/** Codes of errors for tables that this service does not manage. Such tables stay, and the drop is not retried. */
 const unmanagedCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
 
 /**
- * Records a drop in the transaction that deletes the pipeline, view or schema, and deletes the descriptions and profiles of the table.
- * Maintenance executes the drop later.
+ * Records that a table or schema must be dropped from the warehouse, in the transaction that deletes the pipeline, view
+ * or schema. Also deletes the descriptions and profiles of the table. Maintenance drops it later.
  */
 export async function recordDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
   await trx
@@ -32,7 +35,10 @@ export async function recordDrop(trx: Transaction<DB>, { client, schema, table }
   await deleteProfiles(trx, { client, schema, table })
 }
 
-/** Whether a deleted pipeline left the table. Its rows must not be shown for a new pipeline with the same table name. */
+/**
+ * Returns whether the table still has to be dropped, because its pipeline was deleted. Its rows must not be shown for a
+ * new pipeline with the same table name.
+ */
 export async function isTableDropPending(
   db: Kysely<DB>,
   { client, schema, table }: Required<DropRequest>,
@@ -49,8 +55,8 @@ export async function isTableDropPending(
 }
 
 /**
- * Executes up to fifty due drops of one client or of all clients, tables before schemas. Returns the number of successful drops.
- * Failed drops are reported to `failed`, and retried with exponential backoff of at most a day.
+ * Drops up to fifty tables and schemas that are due, tables first, of one organisation or of all. Returns the number of
+ * successful drops. Reports failed drops to `failed`; they are retried with exponential backoff of at most a day.
  */
 export async function executeDueDrops(
   db: Kysely<DB>,
@@ -67,8 +73,8 @@ export async function executeDueDrops(
 }
 
 /**
- * Before a load, drops the table that a deleted pipeline left under the target's name, and cancels a pending drop of the schema. Waits
- * for a concurrent drop. Throws `WarehouseProblem` if the table cannot be dropped.
+ * Prepares the warehouse for a load: drops the table if a deleted pipeline left one with the target's name, and cancels
+ * a recorded drop of the schema. Waits for a concurrent drop. Throws `WarehouseProblem` if the table cannot be dropped.
  */
 export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
   const conflictingDrops = (executor: Kysely<DB>) =>
@@ -80,7 +86,7 @@ export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target:
       .where((eb) => eb.or([eb('table_name', 'is', null), eb('table_name', '=', target.table)]))
   if ((await conflictingDrops(db).execute()).length === 0) return
   await db.transaction().execute(async (trx) => {
-    // Read again under the lock, because a concurrent drop may have ended.
+    // Read the rows again under the lock, because a concurrent drop may have ended before.
     const rows = await conflictingDrops(trx).orderBy('id').forUpdate().execute()
     if (rows.some((row) => row.table_name !== null)) await dropWithOtherTables(trx, warehouse, target)
     const ids = rows.map(({ id }) => id)
@@ -92,8 +98,9 @@ export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target:
 }
 
 /**
- * Executes a drop while its row is locked, because a load into the same table waits for this lock. Returns whether it succeeded. Other
- * transactions must not wait for the warehouse; here its statements end within seconds.
+ * Drops a table or schema while its row is locked, because a load into the same table waits for this lock. Returns
+ * whether the drop succeeded. Other transactions must not wait for a warehouse; this one may, because the statements
+ * have timeouts of seconds.
  */
 async function executeDrop(
   db: Kysely<DB>,
@@ -107,7 +114,7 @@ async function executeDrop(
     if (!drop) return false
     try {
       const warehouse = await warehouses.find(drop.client)
-      // A warehouse that was never provisioned contains nothing.
+      // An organisation without a warehouse has nothing to drop.
       const [schema, table] = [drop.schema_name, drop.table_name ?? undefined]
       if (warehouse && table === undefined) await dropSchemaOrRelation(warehouse, { schema })
       else if (warehouse && table !== undefined)
@@ -127,7 +134,7 @@ async function executeDrop(
   })
 }
 
-/** Drops a table, after the further tables of its pipeline that no other object uses. */
+/** Drops a table. First drops the additional tables of its pipeline that no other object uses. */
 async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
   for (const table of await listFurtherTables(warehouse, target.schema, target.table))
     if (!(await isTableOfAnother(db, { ...target, table }, target.table)))
@@ -136,8 +143,8 @@ async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target:
 }
 
 /**
- * Drops a table or view; without `table`, the schema. Errors with `unmanagedCodes` are ignored: Sluice does not manage that object, so
- * it stays, and a retry would fail in the same way.
+ * Drops a table or view or, if `table` is undefined, the schema. Ignores errors with `unmanagedCodes`: Sluice does not
+ * manage these objects, so they stay, and a retry would fail too.
  */
 async function dropSchemaOrRelation(
   warehouse: Warehouse,

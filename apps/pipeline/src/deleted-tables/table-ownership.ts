@@ -28,8 +28,8 @@ export async function isTableOfAnother(
 }
 
 /**
- * Lists the further tables of a pipeline, such as those of repeat groups. The cursor stores their names, which start
- * with the name of the pipeline's table and `__`.
+ * Lists the additional tables of a pipeline, such as those of repeated question groups. The cursor of the pipeline's
+ * table stores their names, which start with the name of that table and `__`.
  */
 export const listFurtherTables = async (warehouse: Warehouse, schema: string, table: string): Promise<string[]> =>
   furtherTablesOf(await warehouse.loader.findCursor(schema, table), table)

@@ -1,12 +1,12 @@
-/** The error of a failed push or a failed test of a target. The message is a sentence for users, without secrets. */
+/** An error of a push or of the test of a target. The message is a sentence for users, without secrets. */
 export class DestinationProblem extends Error {
   override readonly name = 'DestinationProblem'
   readonly code: string
-  /** Whether a retry may help, because the target is down, busy or unreachable. */
+  /** Whether a retry may succeed, because the target is down, overloaded or unreachable. */
   readonly retryable: boolean
-  /** Whether a smaller request may help. */
+  /** Whether a smaller request may succeed. */
   readonly tooMuch: boolean
-  /** Seconds from the header Retry-After. */
+  /** The number of seconds in the header Retry-After. */
   readonly retryAfter: number | undefined
 
   constructor(

@@ -12,25 +12,28 @@ export interface TargetTestResult {
   status: 'OK' | 'WARNING' | 'ERROR'
   code: string
   message: string
-  /** The network error, for operators. Contains no secrets. */
+  /** The network error, without secrets, for operators. */
   cause?: string
-  /** Version of the server, and the user that it authenticated. */
+  /** The version of the server, and the user that it authenticated. */
   version?: string
   username?: string
 }
 
-/** Pushes views to targets. The only kind of target is DHIS2. */
+/** Access to target systems, to which Sluice pushes the rows of views. DHIS2 is the only kind. */
 export interface Destinations {
-  /** Tests whether a target answers and accepts the credentials. Problems are returned, not thrown. */
+  /** Tests whether a target responds and accepts the credentials. Returns problems; does not throw them. */
   test(target: Target, signal: AbortSignal): Promise<TargetTestResult>
-  /** Lists the options of a kind; undefined for an unknown kind. Throws `DestinationProblem`. */
+  /**
+   * Lists the choices for a setting, such as data sets. Returns undefined for an unknown kind of choice. Throws
+   * `DestinationProblem`.
+   */
   lookup(
     kind: string,
     target: Target,
     query: { query: string; limit: number },
     signal: AbortSignal,
   ): Promise<Choice[] | undefined>
-  /** Sends the rows of a view. Throws `DestinationProblem`, the errors of the pages, or the signal's reason. */
+  /** Sends the rows of a view. Throws `DestinationProblem`, an error of reading the pages, or the signal's reason. */
   push(push: PushRequest, report: PushReport, signal: AbortSignal): Promise<PushResult>
   close(): Promise<void>
 }
@@ -43,18 +46,21 @@ export interface PushRequest {
 }
 
 interface DestinationOptions {
-  /** Internal addresses that the operator allows for targets. */
+  /** Internal addresses that the operator allows as targets. */
   allowed: OutgoingAllowList
-  /** Time limits of one request in milliseconds: for queries, and for imports. */
+  /** Timeouts of one request in milliseconds: for lookups and for imports. */
   lookupTimeoutMs?: number
   importTime?: number
 }
 
-/** Maximum bytes of a response. Import responses are larger, because a summary can contain a conflict for each of 10,000 values. */
+/**
+ * The maximum size of a response in bytes. Responses to imports are larger, because a summary can contain a conflict
+ * for each of 10,000 values.
+ */
 const maxLookupBytes = 8_000_000
 const maxImportBytes = 64_000_000
 
-/** Creates the destinations. The first request makes the first connection. */
+/** Creates the access to target systems. Opens no connection before the first request. */
 export function openDestinations({
   allowed,
   lookupTimeoutMs = 25_000,
@@ -80,7 +86,7 @@ export function openDestinations({
       const importClient = dhis2(imports, target)
       const client: Dhis2Api = {
         redact: lookupClient.redact,
-        // The list of all data sets with their elements is large, so it needs the limits of imports.
+        // The list of all data sets with their data elements is large, so it uses the limits of imports.
         get: (path, ...args) => (path === 'dataSets' ? importClient : lookupClient).get(path, ...args),
         post: importClient.post,
       }

@@ -1,39 +1,39 @@
 import type { ImportOptions } from './push-target.ts'
 
-/** Receives the progress of a push. */
+/** Receives the progress of a push to a target system. */
 export interface PushReport {
-  /** Totals: rows of the view that were read, and bytes that were sent. */
+  /** Reports the total number of rows that were read from the view, and of bytes that were sent. */
   progress(totals: { rowsRead: number; bytesRead: number }): void
-  /** Reports why a row was rejected. A row can have several reasons. */
+  /** Reports a reason why a row was rejected. A row can have several reasons. */
   reject(row: RejectedRow): void
-  /** Reports the number of rejected rows so far. */
+  /** Reports the total number of rejected rows so far. */
   rejected(rows: number): void
   log(level: 'INFO' | 'WARN', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
 }
 
 export interface PushResult {
-  /** Rows of the view. */
+  /** The number of rows in the view. */
   rows: number
-  /** Values that were sent. Excludes rows without a value and rows that cannot be sent. */
+  /** The number of values that were sent. Excludes rows that have no value or cannot be sent. */
   sent: number
   bytes: number
   empty: number
-  /** Rows that DHIS2 rejected, or that lack a required field. */
+  /** The number of rows that DHIS2 rejected or that lack a required field. */
   rejected: number
-  /** Reason of the first rejected row. */
+  /** The reason for the first rejected row. */
   firstRejected: string | undefined
-  /** Counts from DHIS2, which can count unchanged values as ignored. */
+  /** The counts that DHIS2 reports. It may count unchanged values as ignored. */
   imported: number
   updated: number
   ignored: number
   deleted: number
-  /** A warning from DHIS2 that concerns no single row. */
+  /** A warning of DHIS2 that does not concern a single row. */
   warning: string | undefined
 }
 
 /** A rejected row of the view, with the fields of a run's rejected rows. */
 export interface RejectedRow {
-  /** Row number from 1, in the order of reading. */
+  /** The row number, from 1, in the order of reading. */
   line: number
   column?: string
   reason: string

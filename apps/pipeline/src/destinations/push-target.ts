@@ -1,7 +1,7 @@
 import type { KeyRing } from '@sluice/database'
 import { unsealSecrets, sealSecrets, type SecretValues } from '../secrets/sealed-secrets.ts'
 
-/** Address and credentials of a target: a username and a password, or a token. */
+/** The address and credentials of a target system: a username and password, or a token. */
 export interface Target {
   url: string
   username?: string | undefined
@@ -9,12 +9,12 @@ export interface Target {
   authToken?: string | undefined
 }
 
-/** The stored settings of a target, without secrets: one of the two kinds. */
+/** The stored settings of a target without secrets. The credentials are either a username and password or a token. */
 export type TargetSettings =
   | { apiTarget: { url: string; username?: string | undefined } }
   | { apiTokenTarget: { url: string } }
 
-/** Import parameters of DHIS2. */
+/** The import parameters of DHIS2. */
 export interface ImportOptions {
   dataElementIdScheme?: string
   orgUnitIdScheme?: string
@@ -30,22 +30,22 @@ interface SealedTarget {
 
 const sealPurpose = (uid: string) => `destinations.target_secrets:${uid}`
 
-/** Unseals the secrets of a target. Throws `SealProblem` when the key is not in the ring. */
+/** Decrypts the secrets of a target. Throws `SealProblem` if the encryption key is not configured. */
 export const unsealTargetSecrets = ({ uid, target_secrets }: SealedTarget, ring: KeyRing): SecretValues =>
   unsealSecrets(target_secrets, sealPurpose(uid), ring)
 
-/** Seals the secrets of a target. Returns null if it has none. */
+/** Encrypts the secrets of a target. Returns null if it has none. */
 export const sealTargetSecrets = (uid: string, secrets: SecretValues, ring: KeyRing): string | null =>
   sealSecrets(secrets, sealPurpose(uid), ring)
 
-/** Returns the target with the secrets that its kind uses: a password or a token. */
+/** Returns a target with its secret: a password or a token. */
 export function createTarget(settings: TargetSettings, secrets: SecretValues): Target {
   if ('apiTokenTarget' in settings) return { url: settings.apiTokenTarget.url, authToken: secrets['authToken'] }
   const { url, username } = settings.apiTarget
   return { url, username, password: secrets['password'] }
 }
 
-/** Returns the base address of a DHIS2 installation: without trailing slashes and without /api. Any path before /api stays. */
+/** Returns the base address of a DHIS2 server: without query, trailing slashes and /api. Keeps a path before /api. */
 export const baseUrl = (url: string): string =>
   url
     .trim()
@@ -54,7 +54,7 @@ export const baseUrl = (url: string): string =>
     .replace(/\/api$/, '')
     .replace(/\/+$/, '')
 
-/** Whether two addresses have the same base address. Host names are compared case-insensitively. */
+/** Returns whether two addresses have the same base address. Ignores the case of host names. */
 export const isSameTarget = (one: string, other: string): boolean => normalizeAddress(one) === normalizeAddress(other)
-/** Returns the base address in the form of `URL`. An invalid address stays as it is. */
+/** Returns the normalised base address. Returns an invalid address unchanged. */
 const normalizeAddress = (url: string): string => (URL.canParse(baseUrl(url)) ? new URL(baseUrl(url)).href : url)

@@ -12,18 +12,21 @@ import {
 import { namesVariables, replaceVariables } from '../variables/replace-variables.ts'
 import { readVariables } from '../variables/variables.ts'
 
-/** A destination, as read at the start of an attempt. */
+/** A destination as it was at the start of an attempt. */
 export interface DestinationToPush {
   target: Target
   options: ImportOptions
-  /** Schema and name of the view in the warehouse. */
+  /** The schema and name of the view in the warehouse. */
   schema: string
   view: string
-  /** Why the view does not exist yet; null if it exists. */
+  /** The reason why the view does not exist yet; null if it exists. */
   pending: string | null
 }
 
-/** Reads a destination with unsealed secrets. Throws `LeaseLost` if the destination was deleted. */
+/**
+ * Reads a destination and decrypts its secrets. Throws `LeaseLost`, which ends the attempt, if the destination was
+ * deleted.
+ */
 export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number): Promise<DestinationToPush> {
   const row = await db
     .selectFrom('destinations as d')
@@ -45,7 +48,7 @@ export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number)
   }
 }
 
-/** Returns the secrets of a target with the values of their variables. Throws `VariableProblem` for an unknown name. */
+/** Replaces variables in the secrets of a target by their values. Throws `VariableProblem` for an unknown variable. */
 export async function replaceTargetVariables<Secrets extends object>(
   db: Kysely<DB>,
   client: string,

@@ -2,7 +2,10 @@ import { backgroundRetry, retry, type RetryPolicy, TransientError } from '@sluic
 import { DestinationProblem } from './destination-problem.ts'
 import type { PushReport } from './push-report.ts'
 
-/** If Retry-After exceeds `maxRetryAfter` seconds, the attempt fails and the next attempt of the run continues. */
+/**
+ * If the header Retry-After exceeds `maxRetryAfter` seconds, the attempt fails, and the run's next attempt continues
+ * later.
+ */
 export const defaultRetryPolicy: RetryPolicy = { ...backgroundRetry, maxRetryAfter: 600 }
 
 interface RequestRetry {
@@ -11,7 +14,7 @@ interface RequestRetry {
   log: PushReport['log']
 }
 
-/** Repeats idempotent requests after retryable problems. Throws the last problem, or the signal's reason. */
+/** Repeats an idempotent request after retryable problems. Throws the last problem, or the signal's reason. */
 export async function retryRequest<T>(request: () => Promise<T>, { policy, signal, log }: RequestRetry): Promise<T> {
   async function attempt(): Promise<T> {
     try {

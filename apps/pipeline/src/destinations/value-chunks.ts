@@ -1,4 +1,4 @@
-/** Limits of one request: number of values, and bytes of JSON. */
+/** The limits of one request: the number of values, and the bytes of JSON. */
 export interface ChunkLimits {
   values: number
   bytes: number
@@ -10,7 +10,10 @@ export interface ValueItem {
   json: string
 }
 
-/** Groups items into chunks, each for one request. Calls `limits` for each item, because the limits can decrease between items. */
+/**
+ * Groups items into chunks, one per request. Calls `limits` for each item, because the limits can decrease between
+ * items.
+ */
 export async function* splitChunks<T extends ValueItem>(
   items: AsyncIterable<T>,
   limits: () => ChunkLimits,

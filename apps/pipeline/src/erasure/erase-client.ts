@@ -5,13 +5,13 @@ import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 import type { WarehouseReaders } from '../warehouse-readers/warehouse-readers.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 
-/** Days from the deletion of a client until maintenance erases its data. */
+/** Days between the deletion of an organisation and the erasure of its data by maintenance. */
 export const eraseAfterDays = 30
 
-/** Rows per statement. Small batches keep few locks and little write-ahead log. */
+/** Rows per statement. Small batches hold few locks and write little of the write-ahead log at once. */
 const rowsPerBatch = 2_000
 
-/** The tables with data of clients, in the order in which the foreign keys allow their deletion. */
+/** The tables with data of organisations, in an order that the foreign keys allow for deletion. */
 const clientTables = [
   'secret_comparisons',
   'workflows',
@@ -34,7 +34,7 @@ const clientTables = [
   'warehouses',
 ] as const
 
-/** Number of erased rows by table; tables without erased rows are omitted. */
+/** The number of erased rows by table. Omits tables without erased rows. */
 export type Erased = Partial<Record<(typeof clientTables)[number], number>>
 
 interface ErasureContext {
@@ -44,7 +44,7 @@ interface ErasureContext {
   filesDirectory: string
 }
 
-/** Lists the uids of clients with data in this service. The audit log and public datasets do not count. */
+/** Lists the uids of organisations with data in this service. Ignores the audit log and public datasets. */
 export async function listClientsWithData(db: Kysely<DB>): Promise<string[]> {
   const tables = clientTables.filter((table) => table !== 'record_changes')
   const queries = tables.map((table) => sql`select client from ${sql.table(table)}`)
@@ -53,8 +53,9 @@ export async function listClientsWithData(db: Kysely<DB>): Promise<string[]> {
 }
 
 /**
- * Erases the data that needs no transaction: the client's warehouses and uploaded files, and the logs, rejected rows and results of
- * its runs. Safe to repeat. Call `eraseClientRows` next, in the transaction that writes the audit log.
+ * Erases the large amounts of data, without a transaction: the organisation's warehouses and uploaded files, and the
+ * logs, rejected rows and results of its runs. Safe to repeat. Call `eraseClientRows` afterwards, in the transaction
+ * that writes the audit row.
  */
 export async function eraseBulkData(
   { db, warehouses, readers, filesDirectory }: ErasureContext,
@@ -75,7 +76,9 @@ export async function eraseBulkData(
     while ((await eraseDetailBatch(db, table, client)) > 0);
 }
 
-/** Erases all rows of the client, except the audit log and public datasets. Returns the number of rows by table. */
+/**
+ * Erases all rows of the organisation, except the audit log and public datasets. Returns the number of rows by table.
+ */
 export async function eraseClientRows(trx: Transaction<DB>, client: string): Promise<Erased> {
   const erased: Erased = {}
   for (const table of clientTables) {

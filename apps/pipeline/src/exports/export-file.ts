@@ -11,7 +11,7 @@ import type { DB } from '../database.ts'
 import { limitReading } from './limit-reading.ts'
 import type { RunningExports } from './running-exports.ts'
 
-/** The rows of an export, found for a caller who may read them. */
+/** The rows of an export. The caller's right to read them is already checked. */
 export interface ExportableRows {
   /** Starts reading all rows as text. Throws the problems of the source. */
   open(format: RowTextFormat, signal: AbortSignal): Promise<RowExport>
@@ -19,7 +19,7 @@ export interface ExportableRows {
   readPrintedForms?(): Promise<ReadonlyMap<string, string>>
   /** The uid of the object, for the audit; null for rows without one, which `details` describe. */
   object: string | null
-  /** For the audit, read when the export ends. */
+  /** Details for the audit log. They are read when the export ends. */
   details?: object
   /** The name of the file without its extension. */
   fileName: string
@@ -32,30 +32,30 @@ export interface ExportChoice {
   printedForms?: boolean
 }
 
-/** Milliseconds after which TCP probes a silent client. */
+/** Milliseconds without traffic after which TCP probes whether the connection is still alive. */
 const keepAliveMs = 60_000
 
-/** Formats that are compressed for clients that accept gzip. The others are compressed by themselves. */
+/** Formats that are sent compressed to callers that accept gzip. The other formats contain compression of their own. */
 const compressibleFormats: ReadonlySet<ExportFormat> = new Set(['csv', 'ndjson', 'arrow'])
-/** Level 1 is five times as fast as the default and leaves a tenth more bytes. */
+/** gzip level 1 is five times as fast as the default level, and its output a tenth larger. */
 const gzipLevel = 1
 
 interface ExportInput {
-  /** The uid is empty for an anonymous reader. */
+  /** The caller. The uid is empty for an anonymous caller. */
   caller: Pick<Caller, 'client' | 'uid' | 'username'>
   request: Pick<RequestFacts, 'id' | 'address' | 'url' | 'stream'>
   exports: RunningExports
   db: Kysely<DB>
-  /** The id of the operation, for the audit. */
+  /** The id of the operation, for the audit log. */
   operation: string
-  /** The organisation that provides the disk share and slots of the export. Default: the caller's. */
+  /** The organisation that provides the disk share and the slots for the export. Default: the caller's. */
   share?: string
 }
 
 /**
- * Returns all rows as a file. A GET request with a Range header continues the caller's running export of the same address, if there
- * is one; the export of a POST request ends with its connection. HEAD reads no rows. Throws the warehouse's problems as long as no
- * byte was sent.
+ * Returns all rows as a file. A GET request with a Range header continues the caller's running export of the same URL,
+ * if there is one. The export of a POST request ends when its connection closes. HEAD reads no rows. Throws the
+ * warehouse's problems until the first byte is sent.
  */
 export async function exportFile(
   input: ExportInput,
@@ -80,11 +80,11 @@ export async function exportFile(
   const { socket } = request.stream
   socket.once('close', disconnect)
   if (socket.destroyed) disconnect()
-  // Only plain bytes can be continued: a client counts the decoded bytes that it has.
+  // Only an uncompressed export can continue, because callers count the decompressed bytes that they have.
   const ifRange = /^\s*"([^"]*)"\s*$/.exec(String(headers['if-range'] ?? ''))?.[1]
   const canContinue = headers.range !== undefined && !encoding && (headers['if-range'] === undefined || ifRange)
   const continued = key !== undefined && canContinue ? exports.find(key, ifRange) : undefined
-  // The preparation may take longer than the server waits for data.
+  // Disable the socket timeout, because preparing the export may take longer.
   socket.setTimeout(0)
   socket.setKeepAlive(true, keepAliveMs)
   const findOrStart = async () =>
@@ -95,13 +95,14 @@ export async function exportFile(
       signal: disconnected.signal,
       read: (signal) => readFile(input, choice, rows, encoding, signal),
     }))
-  // Later requests reuse the connection, so the listener is removed.
+  // Remove the listener, because later requests reuse the connection.
   const started = await findOrStart().finally(() => socket.off('close', disconnect))
   const attached = started.attach()
   const detach = () => attached.detach()
   try {
     if (choice.format === 'xlsx') {
-      // Waits until the sheet is complete: a sheet has a limit of rows, and a problem is better than a truncated file.
+      // Wait until the workbook is complete, because a sheet has a maximum number of rows: an error is better than a
+      // truncated file.
       socket.once('close', detach)
       if (socket.destroyed) detach()
       await started.spool.size().finally(() => socket.off('close', detach))
@@ -118,7 +119,7 @@ export async function exportFile(
   }
 }
 
-/** Reads the rows and yields the bytes of the file. Records the export in the audit when it ends. */
+/** Reads the rows and yields the bytes of the file. Writes the audit row when the export ends. */
 async function* readFile(
   { db, caller, request, operation, exports }: ExportInput,
   { format, dialect, printedForms = false }: ExportChoice,
@@ -153,7 +154,9 @@ async function* readFile(
   }
 }
 
-/** Returns the format in which the source sends the rows. The formats of `encodedFormats` are made of CSV. */
+/**
+ * Returns the text format in which the source sends the rows. The formats in `encodedFormats` are generated from CSV.
+ */
 function chooseTextFormat(format: ExportChoice['format'], dialect: ExportChoice['dialect']): RowTextFormat {
   if (format === 'ndjson') return 'NDJSON'
   return format === 'csv' && dialect === 'excel' ? 'EXCEL_CSV' : 'CSV'
@@ -172,7 +175,7 @@ function encodeRows(
   return encodeInThread({ format: encodedFormat, columns, rows: withoutHeader(bytes) }, signal)
 }
 
-/** Yields all chunks except the first, which is the header. */
+/** Yields all chunks except the first one, which is the header. */
 async function* withoutHeader(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let isFirst = true
   for await (const chunk of bytes) {
@@ -186,7 +189,7 @@ async function* compress(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   const write = promisify((chunk: Uint8Array, done: (error?: Error | null) => void) => gzip.write(chunk, done))
   const source = bytes[Symbol.asyncIterator]()
   const feed = async () => {
-    // Each chunk is written before the next is read, because the next may reuse its memory.
+    // Write each chunk before reading the next one, which may reuse its memory.
     for (let next = await source.next(); !next.done; next = await source.next()) await write(next.value)
     gzip.end()
   }
@@ -206,7 +209,9 @@ function acceptsGzip(header: string | string[] | undefined): boolean {
   return entry !== undefined && !/;\s*q\s*=\s*0(\.0*)?\s*$/i.test(entry)
 }
 
-/** Translates the error of a value that the format cannot hold. Returns other errors as they are. */
+/**
+ * Converts the error for a value that the file format cannot represent to a problem. Returns other errors unchanged.
+ */
 function toProblem(error: unknown): unknown {
   if (!(error instanceof UnencodableValueError)) return error
   return new Problem(422, 'not-exportable', 'The rows do not fit into this format.', { detail: error.message })

@@ -10,8 +10,8 @@ const read = promisify(readCallback)
 const readChunkBytes = 256 * 1024
 
 /**
- * The bytes of one export, in an unlinked file: its disk space is freed when the process ends for any reason. One writer appends, and
- * any number of readers follow at their own speed.
+ * The bytes of one export in a temporary file. The file has no directory entry, so its disk space is freed whenever the
+ * process ends. One writer appends, and any number of readers follow at their own speed.
  */
 export class ExportSpool implements DownloadBytes, Disposable {
   readonly id: string = randomUUID()
@@ -23,7 +23,7 @@ export class ExportSpool implements DownloadBytes, Disposable {
   #isDisposed = false
   #isClosed = false
 
-  /** Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
+  /** Throws `SourceProblem` with the code DISK_FULL or SPOOL_NOT_WRITABLE. */
   constructor(directory: string) {
     this.#descriptor = openSpool(directory)
   }
@@ -50,16 +50,19 @@ export class ExportSpool implements DownloadBytes, Disposable {
     this.#end({ error })
   }
 
-  /** Waits until the export is complete, and returns its number of bytes. Throws the error of `fail`. */
+  /** Waits until the export is complete, and returns its size in bytes. Throws the error that was passed to `fail`. */
   async size(): Promise<number> {
     while (!this.#outcome) await this.#changed.promise
     if ('error' in this.#outcome) throw this.#outcome.error
     return this.#length
   }
 
-  /** Yields the bytes from a position, and waits for bytes that are not written yet. A chunk is valid until the next one. */
+  /**
+   * Yields the bytes from a position on, and waits for bytes that are not written yet. A chunk is valid only until the
+   * next one is requested.
+   */
   async *read(from: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    // The number of a closed descriptor may belong to another file by now.
+    // After closing, the descriptor's number may belong to another file.
     if (this.#isClosed) throw createEndedError()
     this.#readers += 1
     const memory = Buffer.allocUnsafe(Math.min(readChunkBytes, this.#outcome ? this.#length : readChunkBytes))
@@ -92,7 +95,7 @@ export class ExportSpool implements DownloadBytes, Disposable {
     }
   }
 
-  /** Readers throw. The file stays open until the writer and all readers have ended. */
+  /** Makes further reads throw. The file stays open until the writer and all readers have ended. */
   [Symbol.dispose](): void {
     this.#isDisposed = true
     this.#notify()

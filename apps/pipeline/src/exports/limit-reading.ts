@@ -1,19 +1,19 @@
 import { Problem } from '@sluice/http-server'
 
-/** Milliseconds for which a source may send nothing after its first rows, and for reading it to its end. */
+/** Timeouts in milliseconds: for the source to send the next rows, and for reading the source to its end. */
 export interface ExportReadLimits {
   silenceMs: number
   readMs: number
 }
 
-/** The time limits of one read. Its signal aborts at a limit, and when the export ends. */
+/** A read with timeouts. Its signal aborts at a timeout and when the export ends. */
 export interface LimitedRead extends Disposable {
   signal: AbortSignal
-  /** Yields the chunks of the source. Throws at a limit, even if the source does not react to the signal. */
+  /** Yields the chunks of the source. Throws at a timeout, even if the source ignores the signal. */
   limit(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>
 }
 
-/** Starts the time limits of a read. Dispose of it when the read has ended. */
+/** Starts the timeouts of a read. Dispose of the result when the read has ended. */
 export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: AbortSignal): LimitedRead {
   const timedOut = new AbortController()
   const stop = (detail: string) => timedOut.abort(exportTimeout(detail))
@@ -25,7 +25,8 @@ export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: Ab
 
     async *limit(bytes) {
       const source = bytes[Symbol.asyncIterator]()
-      // A new promise for each chunk: one that lives as long as the export would keep every chunk that was raced against it.
+      // Create a new promise for each chunk. A promise for the whole export would keep every chunk in memory that was
+      // raced against it.
       let pending = Promise.withResolvers<IteratorResult<Uint8Array>>()
       const abort = () => pending.reject(stopSignal.reason)
       stopSignal.addEventListener('abort', abort, { once: true })
@@ -41,7 +42,7 @@ export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: Ab
         }
       } finally {
         stopSignal.removeEventListener('abort', abort)
-        // A source that stalls would not answer, so after an abort the end of the source is not awaited.
+        // After an abort, do not wait for the source to end, because a stalled source would never respond.
         const returned = source.return?.()
         if (!stopSignal.aborted) await returned
         else returned?.catch(() => {})

@@ -4,71 +4,82 @@ import { ExportSpool } from './export-spool.ts'
 import type { ExportReadLimits } from './limit-reading.ts'
 
 export interface ExportLimits {
-  /** Bytes on disk of all exports of this process; each organisation may use half of them. */
+  /** The maximum disk space in bytes of all exports of this process. Each organisation may use half of it. */
   diskBytes: number
-  /** Milliseconds for which an export without a client stays, so that a client that lost its connection can continue it. */
+  /**
+   * Milliseconds for which an export stays after its last reader has left, so that a reader that lost the connection
+   * can continue.
+   */
   idleMs: number
-  /** Milliseconds after which an export ends, even if a client still reads it. */
+  /** Milliseconds after which an export ends, even if someone is still reading it. */
   maxAgeMs: number
-  /** Milliseconds for which the source may send nothing after its first rows, and for reading it to its end. Default: 5 and 31 minutes. */
+  /**
+   * Timeouts in milliseconds: for the source to send the next rows (default 5 minutes), and for reading it to its end
+   * (default 31 minutes).
+   */
   silenceMs?: number
   readMs?: number
 }
 
-/** A little more than the time limit of the warehouse, which a function of a user can catch. */
+/** Slightly longer than the timeout of the warehouse, because a function written by a user can catch that one. */
 const defaultReadMs = 31 * 60_000
 const defaultSilenceMs = 5 * 60_000
 
-/** An export. Its bytes are in a spool, or are being written to it. */
+/** An export, which is complete or still being written. */
 export interface RunningExport {
   spool: ExportSpool
-  /** Counts a client until it detaches. The export ends `idleMs` after its last client has detached. */
+  /** Counts a reader until it detaches. The export ends `idleMs` after its last reader has detached. */
   attach(): { detach(): void }
 }
 
 interface ExportRequest {
-  /** The uid of the client. */
+  /** The uid of the organisation. */
   client: string
   /**
-   * Identifies the caller, the rows and the format: a request with the same key can continue the export. Without a key, nothing can
-   * continue the export, and it ends with its client.
+   * A string that identifies the caller, the rows and the format. A request with the same key can continue the export.
+   * If undefined, the export cannot be continued and ends with its reader.
    */
   key: string | undefined
-  /** Aborts when the client disconnects. It counts until the first byte; then clients attach and detach. */
+  /**
+   * Aborts when the caller disconnects. It is used only until the first byte; afterwards, readers attach and detach.
+   */
   signal: AbortSignal
-  /** Reads the rows and yields the bytes of the file. Runs at full speed, even if the client reads slowly. */
+  /** Reads the rows and yields the bytes of the file. It runs at full speed, even if the caller reads slowly. */
   read(signal: AbortSignal): AsyncIterable<Uint8Array>
 }
 
 export interface RunningExports {
   readonly readLimits: ExportReadLimits
-  /** Returns the export with this id; without an id, the only export of the key. Undefined unless exactly one fits. */
+  /**
+   * Returns the export with this key and id. If `id` is undefined, returns the only export with the key. Returns
+   * undefined unless exactly one matches.
+   */
   find(key: string, id: string | undefined): RunningExport | undefined
   /**
-   * Starts an export when the client has a free slot. Throws the error of `read` if it fails before its first byte, SemaphoreBusy
-   * after 15 seconds without a slot, and 503 if the disk share is used up.
+   * Starts an export when the organisation has a free slot. Throws the error of `read` if it fails before its first
+   * byte, `SemaphoreBusy` after waiting 15 seconds for a slot, and 503 if the disk share is used up.
    */
   start(request: ExportRequest): Promise<RunningExport>
 }
 
 /**
- * Returns the exports of this process. Each export writes the rows to a spool at full speed, because the next load of a
- * table cannot replace it while it is being read. The client reads the spool at its own speed.
+ * Creates the exports of this process. Each export writes the rows to a temporary file at full speed, because the next
+ * load cannot replace a table while it is being read. The caller reads the file at its own speed.
  */
 export function createRunningExports(directory: string, limits: ExportLimits): RunningExports {
   const running = new Map<string, Set<RunningExport>>()
   const bytesByClient = new Map<string, number>()
   let bytesOfAll = 0
-  /** Exports that read at the same time. Each may use a thread that encodes. */
+  /** Limits exports that read rows at the same time, because each may use a thread for encoding. */
   const slots = new Semaphore({
     total: 8,
     each: 2,
     waiting: 20,
     waitMs: 15_000,
-    title: 'Too many exports of your organisation are being read.',
+    title: 'Too many exports of your organisation are being read. Wait until one has ended, then try again.',
   })
 
-  /** Counts bytes on disk; negative when they are freed. */
+  /** Adds to the number of bytes on disk. `bytes` is negative when disk space is freed. */
   function countBytes(client: string, bytes: number): void {
     const clientBytes = (bytesByClient.get(client) ?? 0) + bytes
     bytesOfAll += bytes
@@ -81,7 +92,7 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
     if (clientBytes > limits.diskBytes / 2 || bytesOfAll > limits.diskBytes) throw createSpaceProblem()
   }
 
-  /** Makes an export findable, unless it has no key. */
+  /** Makes an export available to `find`, unless it has no key. */
   function addRunning(key: string | undefined, started: RunningExport): void {
     if (key === undefined) return
     const exportsOfKey = running.get(key)
@@ -112,7 +123,7 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
       const spool = openExportSpool(directory, slot)
       const stop = new AbortController()
       const firstBytes = Promise.withResolvers<void>()
-      // The rejection is handled below, but perhaps later than it happens.
+      // Avoid an unhandled rejection: the rejection is handled below, but possibly after it occurs.
       firstBytes.promise.catch(() => {})
       let countedBytes = 0
       let attachedClients = 0
@@ -131,7 +142,7 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
             firstBytes.resolve()
           }
           spool.complete()
-          // An export without bytes has started too.
+          // An export without any bytes has started successfully too.
           firstBytes.resolve()
         } catch (error) {
           const reason = isDiskFull(error) ? createSpaceProblem() : error
@@ -149,7 +160,7 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
         removeRunning(key, started)
         stop.abort(new Error('The export has ended.'))
         spool[Symbol.dispose]()
-        // The writer may still be busy with its last bytes.
+        // Free the bytes only when the writer has ended, because it may still be writing.
         void filled.then(() => countBytes(client, -countedBytes))
       }
       const started: RunningExport = {
@@ -174,12 +185,12 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
       const filled = fill()
       const cancel = () => firstBytes.reject(signal.reason)
       signal.addEventListener('abort', cancel, { once: true })
-      // The client may have disconnected while the export waited for its slot.
+      // The caller may have disconnected while the export waited for its slot.
       if (signal.aborted) cancel()
       try {
         await firstBytes.promise
       } catch (error) {
-        // Another request may have attached to the export; then it goes on for that request.
+        // If another request has attached to the export, it continues for that request.
         if (attachedClients === 0) end()
         throw error
       } finally {
@@ -190,7 +201,7 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
   }
 }
 
-/** Opens a spool. If that fails, frees the slot and throws; 503 if the disk is full. */
+/** Opens a temporary file for an export. If that fails, frees the slot and throws; 503 if the disk is full. */
 function openExportSpool(directory: string, slot: Disposable): ExportSpool {
   try {
     return new ExportSpool(directory)

@@ -12,17 +12,20 @@ const encodingsByName: Readonly<Record<string, BodyEncoding | undefined>> = {
 }
 
 interface DecodingLimits {
-  /** Maximum bytes of the body before decoding. */
+  /** The maximum size of the compressed body in bytes. */
   receivedBytes: number
-  /** Maximum ratio of decoded to received bytes; applies from `ratioFrom` decoded bytes on. */
+  /** The maximum ratio of decompressed to received bytes. It applies from `ratioFrom` decompressed bytes on. */
   ratio: number
   ratioFrom: number
 }
 
-/** Base-2 logarithm of the largest window in bytes that RFC 9659 allows for zstd over HTTP. Each decoder keeps its window in memory. */
+/**
+ * The base-2 logarithm of the largest window in bytes that RFC 9659 allows for zstd over HTTP. Each decoder keeps its
+ * window in memory.
+ */
 const maxZstdWindowLog = 23
 
-/** Maximum frames of a body. Each takes a decoder and time of the main thread, also if it is empty. */
+/** The maximum number of frames in a body. Even an empty frame takes a decoder and time on the main thread. */
 const maxFrames = 10_000
 
 const chunkSize = 64 * 1024
@@ -31,7 +34,10 @@ const createDecoder: Record<BodyEncoding, () => BodyDecoder> = {
   zstd: () => createZstdDecompress({ chunkSize, params: { [constants.ZSTD_d_windowLogMax]: maxZstdWindowLog } }),
 }
 
-/** Returns how a body is compressed; undefined for a plain one. Throws 415 for other encodings, and for several at once. */
+/**
+ * Returns the compression of a body; undefined for an uncompressed body. Throws 415 for other encodings, and for
+ * several at once.
+ */
 export function findBodyEncoding({ 'content-encoding': given }: IncomingHttpHeaders): BodyEncoding | undefined {
   const name = given?.trim().toLowerCase() ?? ''
   if (name === '' || name === 'identity') return undefined
@@ -45,9 +51,9 @@ export function findBodyEncoding({ 'content-encoding': given }: IncomingHttpHead
 }
 
 /**
- * Yields the decoded bytes of a body, which may consist of several gzip members or zstd frames. Holds one chunk and the window of the
- * decoder in memory. Throws problems: 400 if the bytes are damaged, truncated or not in this encoding, 413 if they expand too far, are
- * more than `receivedBytes` or have more than 10,000 zstd frames.
+ * Yields the decompressed bytes of a body, which may consist of several gzip members or zstd frames. Needs memory for
+ * one chunk and the decoder's window. Throws 400 if the bytes are damaged, truncated or not in this encoding. Throws
+ * 413 if the body expands too far, is larger than `receivedBytes`, or has more than 10,000 zstd frames.
  */
 export async function* decodeBody(
   chunks: AsyncIterable<Buffer>,
@@ -61,7 +67,8 @@ export async function* decodeBody(
   try {
     for await (const chunk of chunks) {
       received += chunk.length
-      // Empty members expand to nothing, so the size of the file alone does not bound the body.
+      // Check the received bytes too: empty gzip members expand to nothing, so the decompressed size does not limit the
+      // body.
       if (received > receivedBytes) throw problems.tooLarge(receivedBytes)
       for (let rest = chunk; rest.length > 0; ) {
         for await (const piece of frame.decode(rest)) {
@@ -70,7 +77,8 @@ export async function* decodeBody(
           yield piece
         }
         rest = frame.unread(rest)
-        // The zstd decoder of Node.js ends at the end of a frame, and drops the bytes after it.
+        // The zstd decoder of Node.js stops at the end of a frame and discards the bytes after it, so use a new decoder
+        // for them.
         if (rest.length > 0) {
           frame.close()
           frames += 1
@@ -87,10 +95,10 @@ export async function* decodeBody(
   }
 }
 
-/** Decodes chunks one by one, so that it is known which bytes of a chunk the decoder has read. */
+/** Decodes chunks one at a time, so that the bytes that the decoder has consumed are known for each chunk. */
 class FrameDecoder {
   readonly #decoder: BodyDecoder
-  /** Bytes that the decoder had read before the current chunk. */
+  /** The number of bytes that the decoder had consumed before the current chunk. */
   #before = 0
   #ended = false
   #failure: Error | undefined
@@ -109,7 +117,7 @@ class FrameDecoder {
     })
   }
 
-  /** Yields what the decoder makes of a chunk; undefined is the end of the body. */
+  /** Yields the bytes that the decoder produces from a chunk. Pass undefined at the end of the body. */
   async *decode(chunk: Buffer | undefined): AsyncGenerator<Buffer> {
     this.#before = this.#decoder.bytesWritten
     let isRead = false
@@ -129,7 +137,7 @@ class FrameDecoder {
     }
   }
 
-  /** Returns the end of the last chunk that the decoder did not read. */
+  /** Returns the part of the last chunk that the decoder did not consume. */
   unread(chunk: Buffer): Buffer {
     return chunk.subarray(this.#decoder.bytesWritten - this.#before)
   }
@@ -139,7 +147,9 @@ class FrameDecoder {
   }
 }
 
-/** Errors of decoders have codes such as Z_DATA_ERROR and ZSTD_error_prefix_unknown. */
+/**
+ * Returns whether an error comes from a decoder. Their codes are such as Z_DATA_ERROR and ZSTD_error_prefix_unknown.
+ */
 const isDecoderError = (error: unknown): boolean => /^(Z_|ZSTD_error_)/.test(String((error as { code?: string }).code))
 
 function damagedBody(encoding: BodyEncoding, cause: unknown): Problem {

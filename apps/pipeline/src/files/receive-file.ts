@@ -5,15 +5,16 @@ import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-
 
 export interface ReceivedFile {
   size: number
-  /** SHA-256 of the received bytes in hexadecimal. */
+  /** The SHA-256 of the bytes, in hexadecimal. */
   sha256: string
   /** Removes the file. */
   discard(): Promise<void>
 }
 
 /**
- * Writes the chunks of a request body to a file in the uploads directory, in constant memory. Returns when the bytes are durable. Until
- * then the file has another name, so that a partial file is never read. After an error, the file is removed.
+ * Writes the chunks of a request body to a file in the upload directory, in constant memory. Returns when the bytes are
+ * durably on disk. Until then the file has another name, so that no one reads a partial file. After an error, the file
+ * is removed.
  */
 export async function receiveFile(
   chunks: AsyncIterable<Buffer>,
@@ -32,7 +33,7 @@ export async function receiveFile(
         size += chunk.length
         if (size > uploadLimit) throw problems.tooLarge(uploadLimit)
         hash.update(chunk)
-        // `appendFile` writes every byte or throws, whereas `write` can write a part of them.
+        // `appendFile` writes all bytes or throws; `write` may write only a part of them.
         await file.appendFile(chunk)
       }
       await file.sync()
@@ -48,13 +49,13 @@ export async function receiveFile(
   return { size, sha256: hash.digest('hex'), discard: () => rm(path, { force: true }) }
 }
 
-/** Makes a rename in the directory durable. */
+/** Flushes a directory to disk, so that a rename in it survives a power failure. */
 export async function syncDirectory(path: string): Promise<void> {
   await using directory = await open(path, 'r')
   await directory.sync()
 }
 
-/** Returns the problem for an error while a file is written; other errors unchanged. */
+/** Converts an error of writing a file to a problem. Returns other errors unchanged. */
 export function toUploadProblem(error: unknown): unknown {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOSPC':

@@ -14,13 +14,14 @@ import type { IdentityLookups } from './identity-lookups.ts'
 
 const { lookups } = identityOperations
 
-/** Maximum number of ids in one request. */
+/** The maximum number of ids in one request. */
 const maxBatchSize = 1_000
 const timeoutMs = 3_000
 
 /**
- * Creates lookups that query the identity service over HTTP. They cache principals for five seconds, clients for ten and names for a
- * minute, and for longer while the identity service is down. A principal of a session that can switch its client is not cached.
+ * Creates lookups that query the identity service over HTTP. They cache principals for 5 seconds, organisations for 10
+ * seconds and names for a minute, and use older values while the identity service is down. The principal of a session
+ * that can switch its organisation is not cached.
  */
 export function identityLookups({
   IDENTITY_URL,
@@ -57,7 +58,7 @@ export function identityLookups({
   }
 
   return {
-    // A fixed order of keys gives each credential one cache entry.
+    // Write the properties in a fixed order, so that each credential has exactly one cache entry.
     findPrincipal: ({ kind, id, session, application, grant }) =>
       principal(JSON.stringify({ kind, id, session, application, grant })),
     users: (uids) => findAll(uids, user),
@@ -84,11 +85,15 @@ export function identityLookups({
 }
 
 /**
- * A service can be newer than its caller: fields that the contract does not contain are removed, and all required fields must exist.
+ * Validates responses. The identity service can be newer than this one, so fields that the contract lacks are removed;
+ * all required fields must be present.
  */
 const ajv = ajvWith({ removeAdditional: true })
 
-/** Returns the body of a response if it fits the contract of the operation. Throws `ServiceUnavailable` with `malformed-answer`. */
+/**
+ * Returns the body of a response if it conforms to the contract of the operation. Throws `ServiceUnavailable` with
+ * `malformed-answer` otherwise.
+ */
 export function checkResponse<Result>(
   { id, response }: OperationSignature<string, any, any, Result>,
   body: unknown,
@@ -109,7 +114,7 @@ function cachedById<T extends { id: string }>(
   return lookupCache(batchLookups(readMany), limits)
 }
 
-/** Reads objects by uid, with several requests if one cannot hold all uids. */
+/** Reads objects by uid. Sends several requests if there are more uids than one request may have. */
 async function readBatches<T>(uids: readonly string[], read: (body: { ids: string[] }) => Promise<T[]>): Promise<T[]> {
   const results: T[] = []
   for (let start = 0; start < uids.length; start += maxBatchSize)
@@ -117,15 +122,15 @@ async function readBatches<T>(uids: readonly string[], read: (body: { ids: strin
   return results
 }
 
-/** Returns the objects that exist, by uid. */
+/** Returns the objects that exist, as a map by uid. */
 async function findAll<T>(uids: readonly string[], find: (uid: string) => Promise<T | undefined>) {
   const results = await Promise.all(Array.from(new Set(uids), async (uid) => [uid, await find(uid)] as const))
   return new Map(results.flatMap(([uid, object]) => (object === undefined ? [] : [[uid, object] as const])))
 }
 
 /**
- * Whether the principal is a session of a super admin, who can switch the organisation by PUT /session/client. A cached principal would
- * execute the next request in the previous organisation.
+ * Returns whether the principal is a super admin's session, which can switch the organisation (PUT /session/client).
+ * Such a principal is not cached, because the next request could otherwise run in the previous organisation.
  */
 const canSwitchClient = ({ kind, roles }: PrincipalState): boolean =>
   kind === 'session' && hasRole(roles, 'ROLE_SUPER_ADMIN')

@@ -3,35 +3,42 @@ import { LRUCache } from 'lru-cache'
 import { ServiceUnavailable } from '@sluice/client'
 
 interface LookupCacheOptions<V> {
-  /** Milliseconds for which a found value is fresh, from the start of its read. */
+  /** Milliseconds for which a value that exists is fresh, counted from the start of its read. */
   ttl: number
-  /** Milliseconds after `ttl` for which a found value is still returned while the service is unavailable. */
+  /** Milliseconds after `ttl` for which a value is still returned while the service is unavailable. */
   staleFor?: number
-  /** Maximum number of cached values. */
+  /** The maximum number of cached values. */
   max: number
-  /** Whether a value may be cached. Other values are read at each call. Default: every value may be cached. */
+  /** Returns whether a value may be cached; other values are read at each call. Default: every value may be cached. */
   isCacheable?: (value: V) => boolean
 }
 
 interface CacheEntry<V> {
   value: V | undefined
-  /** Start of the read, on the monotonic clock. */
+  /** The start of the read, from `performance.now()`. */
   readAt: number
   cacheable: boolean
 }
 
-/** Lifetime of a token in milliseconds. While the identity service is down, signed-in users can work until their token expires. */
+/**
+ * The lifetime of an access token in milliseconds. While the identity service is down, signed-in users can work until
+ * their token expires.
+ */
 const tokenLifetimeMs = 5 * 60_000
-/** Milliseconds for which a missing value is cached. */
+/** Milliseconds for which the absence of a value is cached. */
 const missingTtlMs = 1_000
-/** Milliseconds to wait for a new value before the stale value is returned, so that a hanging service does not delay callers. */
+/**
+ * Milliseconds to wait for a new value before a stale value is returned, so that a hanging service does not delay
+ * callers.
+ */
 const staleWaitMs = 300
-/** Milliseconds between two reads of a value while the service is unavailable. */
+/** Milliseconds between two attempts to read a value while the service is unavailable. */
 const retryMs = 1_000
 
 /**
- * Returns a function that looks up a value by its key; undefined if it does not exist. Concurrent callers of a key share one read.
- * Throws the error of a read unless the service is unavailable and an older value can replace the result.
+ * Returns a function that returns the value of a key, or undefined if it does not exist. Concurrent calls for the same
+ * key share one read. Throws the error of the read, unless the service is unavailable and an older value can be
+ * returned instead.
  */
 export function lookupCache<V>(
   read: (key: string) => Promise<V | undefined>,
@@ -42,13 +49,13 @@ export function lookupCache<V>(
     ttl,
     noDeleteOnStaleGet: true,
     noDeleteOnFetchRejection: true,
-    // If an entry is evicted during its read, its callers still get the value.
+    // If an entry is evicted while it is read, the waiting callers still get its value.
     ignoreFetchAbort: true,
     async fetchMethod(key, staleEntry, { options }) {
       try {
         const entry = await readEntry(key)
         const freshMs = entry.value === undefined ? Math.min(ttl, missingTtlMs) : ttl
-        // The library treats a lifetime of 0 as unlimited.
+        // Use at least 1, because the library treats a lifetime of 0 as unlimited.
         options.ttl = Math.max(1, entry.cacheable ? freshMs - computeAge(entry) : 0)
         return entry
       } catch (error) {
@@ -65,7 +72,7 @@ export function lookupCache<V>(
     return { value, readAt, cacheable: value === undefined || isCacheable(value) }
   }
 
-  /** Whether an entry, even a stale one, may be returned while the service is unavailable. */
+  /** Returns whether an entry, possibly stale, may be returned while the service is unavailable. */
   const isUsable = (entry: CacheEntry<V> | undefined): entry is CacheEntry<V> =>
     entry?.value !== undefined && entry.cacheable && computeAge(entry) < ttl + staleFor
 
@@ -76,7 +83,7 @@ export function lookupCache<V>(
     const entry = isUsable(cachedEntry)
       ? await Promise.race([fetched, setTimeout(staleWaitMs, cachedEntry, { ref: false })])
       : await fetched
-    // An uncacheable value is returned only by a read that started after the call.
+    // Return an uncacheable value only if its read started after this call.
     if (entry && (entry.cacheable || entry.readAt >= calledAt)) return entry.value
     return read(key)
   }
@@ -85,8 +92,8 @@ export function lookupCache<V>(
 const computeAge = ({ readAt }: { readAt: number }): number => performance.now() - readAt
 
 /**
- * Returns a function that reads one value and shares its request with all calls of the same tick. A key that is missing in the
- * result of `readMany` does not exist.
+ * Returns a function that reads one value. All calls in the same tick share one call of `readMany`. A key that is
+ * missing in its result does not exist.
  */
 export function batchLookups<V>(readMany: (keys: string[]) => Promise<ReadonlyMap<string, V>>) {
   let keys: string[] = []

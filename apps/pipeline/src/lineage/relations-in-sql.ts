@@ -1,32 +1,35 @@
 import { splitSql } from '../variables/split-sql.ts'
 
-/** A table or view that SQL names. Without a schema, the name can be of any schema. */
+/** A table or view that SQL names. An unqualified name can belong to any schema. */
 export interface NamedRelation {
   schema?: string
   name: string
 }
 
 interface SqlToken {
-  /** `name`: an identifier or a keyword, in lower case unless quoted. `mark`: any other character. */
+  /** `name` is an identifier or keyword, in lower case unless quoted. `mark` is any other character. */
   kind: 'name' | 'mark'
   text: string
   isQuoted: boolean
 }
 
-/** A query or a list in parentheses. */
+/** The state of the parser inside one pair of parentheses: a query or a list. */
 interface SqlLevel {
-  /** Whether a SELECT or DELETE came before. Without one, FROM belongs to a function such as `extract(year from day)`. */
+  /** Whether a SELECT or DELETE came before. If not, FROM belongs to a function, such as `extract(year from day)`. */
   isQuery: boolean
-  /** Whether the position is in a list of tables after FROM, in which a comma precedes another table. */
+  /** Whether the position is in a list of tables after FROM, where a comma is followed by another table. */
   isInFrom: boolean
-  /** Whether the position is in a list of common table expressions after WITH, and whether they can refer to themselves. */
+  /**
+   * Whether the position is in a list of common table expressions after WITH, and whether these can refer to
+   * themselves.
+   */
   isInWith: boolean
   isRecursive: boolean
-  /** The name of the last common table expression of the list. */
+  /** The name of the common table expression that was read last. */
   lastName: string
-  /** The common table expressions that queries on this level, and inside of it, can refer to. */
+  /** The common table expressions to which queries at this level and inside it can refer. */
   expressions: Set<string>
-  /** The common table expression whose query this level is. */
+  /** The name of the common table expression that this level defines. */
   defines?: string
 }
 
@@ -61,16 +64,19 @@ const endOfFrom = new Set([
   'settings',
   'prewhere',
 ])
-/** Keywords that can stand between FROM or JOIN and the name of a relation. */
+/** Keywords that may stand between FROM or JOIN and the name of a table. */
 const beforeRelation = new Set(['only', 'lateral'])
 
-/** Open parentheses. Each relation is looked up in all of them, so a text with very many would block the process. */
+/**
+ * The maximum number of open parentheses. Each name is looked up in all open levels, so deeply nested text would block
+ * the process.
+ */
 const maxDepth = 500
 
 /**
- * Finds the tables and views that SQL reads: the names after FROM, JOIN, and a comma between them. Names of common table expressions and
- * functions are left out. It never fails: SQL that no server accepts has some result. The search ends at parentheses nested deeper
- * than `maxDepth`.
+ * Finds the tables and views that SQL reads: the names after FROM and JOIN and in their comma-separated lists. Omits
+ * names of common table expressions and functions. Never fails: invalid SQL has some result too. Stops at parentheses
+ * that are nested deeper than `maxDepth`.
  */
 export function relationsInSql(sql: string): NamedRelation[] {
   const tokens = splitTokens(sql)
@@ -111,12 +117,14 @@ export function relationsInSql(sql: string): NamedRelation[] {
   return [...relations.values()]
 }
 
-/** Keywords between WITH and the query of a common table expression. Any other word there is the expression's name. */
+/**
+ * Keywords between WITH and the query of a common table expression. Any other word there is the name of the expression.
+ */
 const inExpressionHead = new Set(['as', 'not', 'materialized', 'recursive', 'with'])
 
 /**
- * Returns the name of the common table expression that a parenthesis after this token defines: `name as (`, `name (columns) as materialized (`.
- * After WITH RECURSIVE, the expression is visible in its own query.
+ * Returns the name of the common table expression that the parenthesis after this token defines, as in `name as (` and
+ * `name (columns) as materialized (`. After WITH RECURSIVE, the expression is visible in its own query.
  */
 function enterExpression(level: SqlLevel, before: SqlToken | undefined): string | undefined {
   const isQueryNext = before?.kind === 'name' && !before.isQuoted && ['as', 'materialized'].includes(before.text)
@@ -125,13 +133,16 @@ function enterExpression(level: SqlLevel, before: SqlToken | undefined): string 
   return level.lastName
 }
 
-/** A common table expression is visible after its own query, which can therefore read a table of the same name. */
+/**
+ * Ends a level. A common table expression becomes visible only after its own query, which can therefore read a table of
+ * the same name.
+ */
 function closeLevel(levels: SqlLevel[]): void {
   const { defines } = levels.pop()!
   if (defines !== undefined) levels.at(-1)!.expressions.add(defines)
 }
 
-/** Returns the names and marks of SQL, without comments and white space. */
+/** Splits SQL into names and marks, without comments and white space. */
 function splitTokens(sql: string): SqlToken[] {
   return [...splitSql(sql)].flatMap(({ kind, text }): SqlToken[] => {
     if (kind === 'comment' || text.trim() === '') return []
@@ -141,7 +152,7 @@ function splitTokens(sql: string): SqlToken[] {
   })
 }
 
-/** Reads `name`, `schema.name` or `database.schema.name`. `end` is the index of the token after it. */
+/** Parses `name`, `schema.name` or `database.schema.name`. `end` is the index of the token after it. */
 function readRelation(tokens: readonly SqlToken[], start: number): { relation: NamedRelation; end: number } {
   const names = [tokens[start]!.text]
   let end = start + 1
@@ -153,7 +164,7 @@ function readRelation(tokens: readonly SqlToken[], start: number): { relation: N
   return { relation: { ...(schema !== undefined && { schema }), name: names.at(-1)! }, end }
 }
 
-/** Whether FROM is part of the comparison `a is [not] distinct from b`. */
+/** Returns whether FROM is part of the comparison `a is [not] distinct from b`. */
 function followsDistinctFrom(tokens: readonly SqlToken[], position: number): boolean {
   return tokens[position - 1]?.text === 'distinct' && ['is', 'not'].includes(tokens[position - 2]?.text ?? '')
 }

@@ -4,7 +4,10 @@ import type { KnownProblem } from '@sluice/http-server'
 export const refusalTitle = (code: string): string =>
   code === 'NOTHING_TO_RESTORE' ? 'There is nothing to restore.' : 'The warehouse rejected the request.'
 
-/** The codes of `WarehouseProblem`, with cause and remedy. Runs and logs show them in capitals, and problems in lower case. */
+/**
+ * The codes of `WarehouseProblem`, each with its cause and remedy. Runs and logs show the codes in upper case; API
+ * problems, in lower case.
+ */
 export const warehouseRefusals: Readonly<Record<string, string>> = {
   WAREHOUSE_REFUSED: 'The warehouse returned an error for which Sluice has no code. The message contains the error.',
   WAREHOUSE_ACCESS_DENIED: "The warehouse rejected the service's password. Ask the operator to reset it.",
@@ -13,7 +16,7 @@ export const warehouseRefusals: Readonly<Record<string, string>> = {
   WAREHOUSE_NOT_SET_UP: 'This warehouse is not configured. Ask the operator, or select another schema.',
   NOTHING_TO_RESTORE: 'The previous version of the table was already deleted. Load the old data again.',
   NOT_SUPPORTED_HERE:
-    'Dry runs and restoring work only in PostgreSQL and ClickHouse, and query plans not in SQL Server and Synapse. Use a schema there.',
+    'Dry runs and restoring work only in PostgreSQL and ClickHouse, and query plans not in SQL Server and Synapse. Use a schema in a warehouse that supports the request.',
   WAREHOUSE_NOT_OURS: 'Sluice did not create the database or role of this name. Ask the operator to rename it.',
   WAREHOUSE_OUTDATED: 'The warehouse does not match this version of the service. Ask the operator to upgrade.',
   SCHEMA_MISSING: 'The schema does not exist in the warehouse. Create it, or select another.',

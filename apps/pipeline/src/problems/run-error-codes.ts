@@ -1,6 +1,6 @@
 import { warehouseRefusals } from './problem-catalogue.ts'
 
-/** The values of `errorCode` of a failed run, with what happened and what to do next. Previews fail for the same reasons. */
+/** The error codes of failed runs and previews, each with its cause and remedy. */
 export const runCodes: readonly { title: string; codes: Readonly<Record<string, string>> }[] = [
   {
     title: 'Connection',
@@ -134,13 +134,14 @@ export const runCodes: readonly { title: string; codes: Readonly<Record<string, 
       TYPES_NOT_SETTLED: 'The column types changed at each read. Set the types of the columns that the message names.',
       TABLE_TAKEN: 'The table name is used by another pipeline or view. Rename one of them.',
       TRANSFORMATION_FAILED: 'A transformation failed; the previous data was kept. The message says which and why.',
-      DATA_QUALITY_FAILED: 'A check found violations or could not run. A gate kept the previous data; see the results.',
+      DATA_QUALITY_FAILED:
+        'A check found violations or could not run. A load with this quality gate kept the previous data; see the results.',
       INCREMENTAL_COLUMN_MISSING:
         'A column of `incremental` is not in the source, or its name is not unique. The message lists the columns.',
       INCREMENTAL_COLUMN_UNSUITABLE:
         'The type or a value of a column of `incremental` does not suit its purpose. Choose another column.',
       DELETED_COLUMN_UNUSABLE:
-        'The column that marks deleted rows is missing or text in the warehouse. See the message.',
+        'The column that marks deleted rows is missing or has a text type in the warehouse. The message names it.',
       PART_COLUMN_MISSING:
         'An object changed, and a transformation removed the column by which its earlier rows are found. Keep it.',
       OBJECT_ROWS_UNKNOWN:
@@ -148,8 +149,10 @@ export const runCodes: readonly { title: string; codes: Readonly<Record<string, 
       NO_PRIMARY_KEY:
         'The source has no key by which rows can be merged. Set `mergeKey`, or load with `writeMode` REPLACE.',
       VARIABLE_UNKNOWN: 'The variable does not exist or has no value. Create it, set its value, or correct its name.',
-      VARIABLE_MISPLACED: 'The variable is in quotes or part of a name. Remove them, or use `${name:identifier}`.',
-      SECRET_FOR_OTHER_ADDRESS: 'A variable changed the address of a secret. If it is right, save the secret again.',
+      VARIABLE_MISPLACED:
+        'The variable is in quotes or part of a name. Remove the quotes, or use `${name:identifier}`.',
+      SECRET_FOR_OTHER_ADDRESS:
+        'A variable changed the address for a stored secret. If the new address is right, save the secret again.',
       CLIENT_DISABLED: 'The organisation or its pipelines are switched off. Ask a super admin to enable them.',
       RUN_TOO_LONG: 'The run exceeded 23.5 hours and was stopped. Load less data at once.',
       TOO_MANY_ATTEMPTS: 'The worker crashed on every attempt of this run. See the worker log; more memory may help.',

@@ -7,7 +7,7 @@ import { VariableProblem } from '../variables/variable-problem.ts'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { refusalTitle } from './problem-catalogue.ts'
 
-/** The pointer to the field and the message for each violated database constraint. */
+/** Maps each database constraint to the JSON pointer and the message for its violation. */
 const conflictByConstraint: Record<string, [pointer: string, detail: string]> = {
   schemas_client_name_key: ['/name', 'Another schema has this name.'],
   schemas_client_schema_name_key: ['/schemaName', 'Another schema has this name in the warehouse.'],
@@ -31,13 +31,13 @@ const conflictByConstraint: Record<string, [pointer: string, detail: string]> = 
   data_pipelines_schema_fkey: ['/', 'Data pipelines load into this schema. Delete or change them first.'],
 }
 
-/** Translates the errors of this service's modules to problems. Undefined for an unexpected error, which is a bug. */
+/** Converts known errors of this service to problems. Returns undefined for unexpected errors, which are bugs. */
 export function translateDatabaseError(error: unknown): Problem | undefined {
   const violation = brokenConstraint(error)
   const conflict = violation && conflictByConstraint[violation.constraint]
   if (conflict) return problems.conflict(...conflict)
   if (error instanceof ServiceUnavailable && error.reason === 'malformed-answer') return createVersionProblem(error)
-  // An error response, for example because of a wrong service secret, is not an error of the caller.
+  // An error response of the identity service, for example for a wrong service secret, is not the caller's fault.
   if (error instanceof ServiceUnavailable || error instanceof RemoteProblem)
     return problems.unavailable('identity service', error)
   if (error instanceof InvalidSetting) return problems.refused(error.pointer, error.message)
@@ -53,15 +53,15 @@ export function translateDatabaseError(error: unknown): Problem | undefined {
   return undefined
 }
 
-/** Returns a problem with the code of the error in the spelling of the API: `QUERY_TIMEOUT` becomes `query-timeout`. */
+/** Returns a problem with the code of the error in the form of the API: `QUERY_TIMEOUT` becomes `query-timeout`. */
 const createRefusal = (error: VariableProblem | WarehouseProblem, title: string): Problem =>
   new Problem(422, error.code.toLowerCase().replaceAll('_', '-'), title, { detail: error.message, cause: error })
 
-/** Returns the code of a `SourceProblem`, and undefined for any other error. */
+/** Returns the code of a `SourceProblem`; undefined for any other error. */
 export const sourceProblemCode = (error: unknown): string | undefined =>
   error instanceof SourceProblem ? error.code : undefined
 
-/** If the error is a `SourceProblem`, throws a copy with texts changed by `hide` and without its cause. */
+/** If the error is a `SourceProblem`, throws a copy without its cause, in which `hide` has changed all sentences. */
 export function throwIfSourceProblem(error: unknown, hide: (text: string) => string): void {
   if (!(error instanceof SourceProblem)) return
   const { code, sentence, advice } = error
@@ -75,7 +75,10 @@ export function throwIfSourceProblem(error: unknown, hide: (text: string) => str
   })
 }
 
-/** The log contains the field that violates the contract. The response omits the field, because it can contain a name. */
+/**
+ * Returns the problem for an identity service of another version. The log has the field that violates the contract. The
+ * response omits it, because it may contain a name.
+ */
 const createVersionProblem = (cause: Error): Problem => {
   const unavailable = problems.unavailable('identity service', cause)
   return new Problem(503, unavailable.code, unavailable.title, {
@@ -86,7 +89,7 @@ const createVersionProblem = (cause: Error): Problem => {
   })
 }
 
-/** The log contains the id of the missing key; the response does not. */
+/** Returns the problem for a missing encryption key. The log has the id of the key; the response omits it. */
 const createMissingKeyProblem = (cause: SealProblem): Problem => {
   const { status, code, title, headers } = problems.unavailable('key', cause)
   const detail =

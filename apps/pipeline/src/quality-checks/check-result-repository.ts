@@ -7,13 +7,13 @@ import type { CheckOutcome } from './run-checks.ts'
 
 type FenceToken = Pick<Claim, 'id' | 'attempt'>
 
-/** Deletes the results of earlier attempts of a run, unless this attempt has lost the lease. */
+/** Deletes the check results of earlier attempts of a run, unless this attempt has lost its lease. */
 export async function deleteCheckResults(db: Kysely<DB>, { id, attempt }: FenceToken): Promise<void> {
   await sql`delete from data_quality_results where run_id in
     (select id from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING')`.execute(db)
 }
 
-/** Stores the result of a check, unless this attempt has lost the lease. `position` counts from 1. */
+/** Stores the result of a check, unless this attempt has lost its lease. `position` starts at 1. */
 export async function insertCheckResult(
   db: Kysely<DB>,
   { id, attempt }: FenceToken,
@@ -28,7 +28,7 @@ export async function insertCheckResult(
     on conflict (run_id, position) do nothing`.execute(db)
 }
 
-/** Returns the columns of a stored result, without run and position. */
+/** Returns the columns of a check result, except run and position. */
 export function toColumns({ check, status, message, findings, completedAt }: CheckOutcome) {
   return {
     check_uid: check.uid,
@@ -40,7 +40,7 @@ export function toColumns({ check, status, message, findings, completedAt }: Che
   }
 }
 
-/** Lists the check results of a run in order. Undefined if the object has no such run. `page` counts from 1. */
+/** Lists the check results of a run in order. Returns undefined if the object has no such run. `page` starts at 1. */
 export async function listCheckResults(
   db: Kysely<DB>,
   runnableId: number,

@@ -10,19 +10,23 @@ import type { CheckRunContext } from './run-checks.ts'
 
 type QueryRefusal = NonNullable<CheckRunContext['refusal']>
 
-/** Maximum number of schemas in a message. */
+/** The maximum number of schemas that a message names. */
 const maxNamedSchemas = 5
 
 /**
- * Refuses queries with a table name without a schema if several schemas have such a table, because a check of the wrong table would
- * find no violations. The first `preferred` schemas have precedence.
+ * Returns a function that refuses queries with an unqualified table name that exists in several schemas, because a
+ * check of the wrong table would find no violations. The first `preferredCount` schemas of the query take precedence
+ * over the others.
  */
-export function refuseAmbiguousTables(warehouse: Pick<Warehouse, 'queries'> | undefined, preferred = 0): QueryRefusal {
+export function refuseAmbiguousTables(
+  warehouse: Pick<Warehouse, 'queries'> | undefined,
+  preferredCount = 0,
+): QueryRefusal {
   return async (query, signal) => {
     const ambiguousTable = await warehouse?.queries
-      .findAmbiguousTable(query, preferred, signal)
+      .findAmbiguousTable(query, preferredCount, signal)
       .catch((error: unknown) => {
-        // The check runs the query later, and reports this error then.
+        // Ignore the error, because the check runs the query later and then reports it.
         if (error instanceof WarehouseProblem && !error.retryable) return undefined
         throw error
       })
@@ -36,7 +40,7 @@ function describeAmbiguity({ name, schemas }: AmbiguousTable): string {
   return `Several schemas have a table "${name}": ${shownSchemas.join(', ')}${moreText}. Write the schema before the name, such as ${schemas[0]}.${name}.`
 }
 
-/** Combines refusals. Returns the sentence of the first one that refuses a query. */
+/** Combines several refusal functions. The result returns the sentence of the first one that refuses the query. */
 export const combineRefusals =
   (...refusals: QueryRefusal[]): QueryRefusal =>
   async (query, signal) => {
@@ -47,12 +51,15 @@ export const combineRefusals =
     return undefined
   }
 
-/** Refuses queries that would read the published rows of the last load instead of the staged rows that the check must see. */
+/**
+ * Returns a function that refuses queries of published tables. In a quality gate, a check must read the staged rows,
+ * which are about to be published, and not the rows of the last load.
+ */
 export function refuseOldRows(preview: StagedRowsPreview, tables: readonly ReadyTable[]): QueryRefusal {
   const names = tables.map(({ table }) => `“${table}”`).join(', ')
   const advice = `Write ${names} without a schema to check the rows that are about to be published.`
 
-  /** Explains the server's error that the table is unknown. Before the first publication, the table does not exist. */
+  /** Explains the warehouse's error that a table does not exist: before the first load is published, it does not. */
   function describeUnpublishedTable(error: unknown): string {
     const table = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
     if (!(error instanceof WarehouseProblem) || !table) throw error

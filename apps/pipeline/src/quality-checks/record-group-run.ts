@@ -6,7 +6,7 @@ import { toStorableText } from '../runs/run-log.ts'
 import { toColumns } from './check-result-repository.ts'
 import type { CheckOutcome, CheckStatus } from './run-checks.ts'
 
-/** The check group, the user who started the run, and its start time. */
+/** A synchronous run: its check group, the user who started it, and its start time. */
 interface GroupRunSubject {
   id: number
   client: string
@@ -14,11 +14,12 @@ interface GroupRunSubject {
   startedAt: Date
 }
 
-/** Error code of a run with failed checks. */
+/** The error code of a run with failed checks. */
 export const qualityFailedCode = 'DATA_QUALITY_FAILED'
 
 /**
- * Stores a synchronous run of a check group with its results, after it has ended. If the service is killed during the run, nothing is stored.
+ * Stores a synchronous run of a check group with its results after it has ended. If the service is killed during the
+ * run, nothing is stored.
  */
 export async function recordGroupRun(
   trx: Transaction<DB>,
@@ -53,13 +54,16 @@ export async function recordGroupRun(
   return run
 }
 
-/** The result of a group. The status is OK only if all checks are OK. Everyone who can see the run can see the message. */
+/**
+ * The result of a check group. Its status is OK only if all checks are OK. Everyone who can see the run can see the
+ * message, so it contains no values of rows.
+ */
 interface CheckVerdict {
   status: CheckStatus
   message: string
 }
 
-/** Maximum number of checks in a message. */
+/** The maximum number of checks that a message names. */
 const maxNamedChecks = 5
 
 /** Returns the status of a group, and a message that names the checks that are not OK. */

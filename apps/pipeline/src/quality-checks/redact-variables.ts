@@ -4,12 +4,13 @@ import type { RowCell } from '@sluice/warehouses/warehouse'
 
 const redactedText = '[redacted]'
 
-/** Shorter values are not redacted inside of texts, because they occur in too many other words. */
+/** Values shorter than this are not redacted within longer text, because they occur in too many other words. */
 const minLength = 4
 
 /**
- * Returns functions that redact the values of secured variables in the result of a check: equal cells, and occurrences in texts. This
- * prevents only accidental disclosure, because authors of checks can show the results of expressions with a value.
+ * Returns functions that redact the values of secured variables in the result of a check: cells that equal a value, and
+ * occurrences within text. This prevents only accidental disclosure, because authors of checks can return expressions
+ * that are computed from a value.
  */
 export function createRedactor(secured: readonly string[]) {
   const securedValues = new Set(secured)

@@ -47,7 +47,7 @@ describe('runChecks', () => {
     expect(said(outcomes)).toEqual([
       ['ERROR', 'The query took longer than 2 seconds and was stopped. Select fewer rows or simplify the query.'],
       expect.arrayContaining(['ERROR']),
-      ['ERROR', 'Not run: earlier checks used all 3 seconds. Split the group.'],
+      ['ERROR', 'This check was not run, because earlier checks used all 3 seconds. Split the group.'],
     ])
   })
 

@@ -20,14 +20,14 @@ export interface CheckToRun {
   query: string
 }
 
-/** OK: the query returned no rows. FAILED: it returned rows, which are the violations. ERROR: it could not be run. */
+/** OK: the query returned no rows. FAILED: it returned rows, which are the violations. ERROR: it could not run. */
 export type CheckStatus = 'OK' | 'FAILED' | 'ERROR'
 
-/** The first violations that a check found, as stored with the results of a run. */
+/** The first violating rows that a check found, as they are stored with the run. */
 export interface CheckFindings {
   columns: WarehouseColumn[]
   rows: QueryRows['rows']
-  /** Number of all violations; absent if counting took too long. */
+  /** The number of all violating rows; undefined if counting took too long. */
   violations?: number
   startedAt: string
   milliseconds: number
@@ -36,28 +36,33 @@ export interface CheckFindings {
 export interface CheckOutcome {
   check: CheckToRun
   status: CheckStatus
-  /** A sentence for users with read access to the check, without values of secured variables. */
+  /** A sentence for users who may read the check. It contains no values of secured variables. */
   message: string
-  /** A sentence for everyone who sees the run, its log or its alert. It omits the server's message, which can contain cells. */
+  /**
+   * A sentence for everyone who sees the run, its log or its alert. It omits the warehouse's message, which may contain
+   * values of rows.
+   */
   toAll: string
   findings?: CheckFindings
   completedAt: Date
 }
 
 export interface CheckRunContext {
-  /** Undefined if the client has no warehouse yet, because nothing was loaded. */
+  /** Undefined if the organisation has no warehouse yet, because nothing was loaded. */
   warehouse: { queries: Pick<QueryRunner, 'query'> } | undefined
   variables: Variables
-  /** The schemas in which names without a schema are searched, in order. */
+  /** The schemas in which unqualified names are searched, in this order. */
   schemas: readonly string[]
-  /** Limits of each check: stored rows and bytes, and seconds for its query. */
+  /** The limits of each check: stored rows, stored bytes, and seconds for its query. */
   limits: { rows: number; bytes: number; seconds: number }
-  /** Seconds for all checks. Checks for which no time remains are not run and have the status ERROR. */
+  /**
+   * The timeout of all checks together in seconds. Checks that have no time left do not run and get the status ERROR.
+   */
   seconds?: number
-  /** Seconds to wait for a free query slot of the client; without it, checks do not wait. */
+  /** Seconds to wait for a free query slot of the organisation. Default: 0, so checks do not wait. */
   slotTimeoutSeconds?: number
   /**
-   * Called with each query before it runs. Returns a sentence to refuse the query, which everyone who sees the run can
+   * Called with each query before it runs. To refuse the query, returns a sentence, which everyone who sees the run can
    * read; otherwise undefined.
    */
   refusal?(query: UserQuery, signal: AbortSignal): Promise<string | undefined>
@@ -65,8 +70,8 @@ export interface CheckRunContext {
 }
 
 /**
- * Runs checks one after the other, each on its own connection. An error of a check is its outcome. Temporary errors (the warehouse
- * is unavailable, a table is busy) and the signal's reason are thrown.
+ * Runs checks one after another, each on its own connection. An error of a check becomes its outcome. Throws temporary
+ * errors, such as an unavailable warehouse or a busy table, and the signal's reason.
  */
 export async function* runChecks(
   checks: readonly CheckToRun[],
@@ -78,18 +83,24 @@ export async function* runChecks(
     context.signal.throwIfAborted()
     const secondsLeft = Math.floor((end - performance.now()) / 1_000)
     if (secondsLeft < 1)
-      yield checkNotRun(check, `Not run: earlier checks used all ${seconds} seconds. Split the group.`)
+      yield checkNotRun(
+        check,
+        `This check was not run, because earlier checks used all ${seconds} seconds. Split the group.`,
+      )
     else
       yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, secondsLeft) } })
   }
 }
 
-/** Runs one check. Throws only temporary errors, unexpected errors and the signal's reason; other errors are outcomes. */
+/**
+ * Runs one check. Errors of the check become its outcome. Throws temporary errors, unexpected errors, and the signal's
+ * reason.
+ */
 export async function runCheck(check: CheckToRun, context: CheckRunContext): Promise<CheckOutcome> {
   const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
   if (!warehouse) return checkNotRun(check, 'No table was loaded yet. Run a pipeline first.')
   const startedAt = new Date()
-  // Redacts the values of the variables that the check uses; others cannot appear in its result.
+  // Redacts only variables that the check uses, because others cannot appear in its result.
   let redact = createRedactor([])
   try {
     const { text, values, texts, names } = bindVariables(check.query, variables)
@@ -123,13 +134,13 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
   }
 }
 
-/** The message for users without read access to the check. */
+/** The message for users who may not read the check. */
 export const couldNotBeRun = 'The check could not be run. Users with read access to the check can see the reason.'
 
-/** Codes of problems that never contain text from the server in their messages. */
+/** The codes of problems with messages that never contain text from the warehouse. */
 const safeCodes = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
 
-/** Returns the outcome of a check that could not be run. */
+/** Returns the outcome of a check that could not run. */
 export function checkNotRun(check: CheckToRun, message: string, toAll = message): CheckOutcome {
   return {
     check,
@@ -147,16 +158,16 @@ function describeViolations({ rows, violations }: Pick<CheckFindings, 'rows' | '
   return violations === 1 ? '1 row violates the check.' : `${violations.toLocaleString('en')} rows violate the check.`
 }
 
-/** Seconds for counting the violations. */
+/** The timeout for counting the violating rows, in seconds. */
 const countTimeout = 5
 
-/** Returns the number of rows of a query; undefined if counting fails or takes too long. */
+/** Returns the number of rows of a query; undefined if counting fails or times out. */
 async function countRows(
   warehouse: { queries: Pick<QueryRunner, 'query'> },
   query: UserQuery,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  // The line break ends a comment in the last line of the query, which would otherwise include the bracket.
+  // The line break ends a comment in the query's last line. Otherwise the comment would include the parenthesis.
   const text = `select count(*) from (\n${trimStatementEnd(query.text)}\n) as violations`
   const countResult = await warehouse.queries
     .query({ ...query, text, limits: { rows: 1, seconds: countTimeout } }, signal)
@@ -167,14 +178,15 @@ async function countRows(
 }
 
 interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
-  /** Whether these are all rows. */
+  /** Whether `rows` contains all rows of the query. */
   complete: boolean
-  /** Whether the query has no rows. False if the first row is too large to be returned. */
+  /** Whether the query returns no rows. False if the first row exists but is too large to be returned. */
   isEmpty: boolean
 }
 
 /**
- * Returns the first rows of a query. Waits for a free query slot of the client, so that a busy client does not fail a long load.
+ * Returns the first rows of a query. Waits for a free query slot of the organisation. Otherwise a long load would fail
+ * at its checks because other queries of the organisation are running.
  */
 async function readFirstRows(
   warehouse: { queries: Pick<QueryRunner, 'query'> },

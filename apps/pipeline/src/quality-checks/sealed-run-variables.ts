@@ -4,14 +4,17 @@ import type { DB } from '../database.ts'
 import { readVariables, type Variables } from '../variables/variables.ts'
 import type { CheckToRun } from './run-checks.ts'
 
-/** A variable in the request that starts a run. If it has no value, the run uses the stored value. */
+/** A variable in the request that starts a run. Without a value, the run uses the stored value. */
 export interface GivenVariable {
   name: string
   value?: string | undefined
   secured?: boolean | undefined
 }
 
-/** Returns the stored variables of a client with the overrides of a run. An override of a secured variable is secured too. */
+/**
+ * Returns the stored variables of an organisation, overridden by those of a run. If the stored variable is secured, its
+ * override is too.
+ */
 export function readRunVariables(
   db: Kysely<DB>,
   client: string,
@@ -26,7 +29,10 @@ export function readRunVariables(
 
 const sealPurpose = (run: string) => `runs.sealed_input:${run}`
 
-/** Seals and stores the variables of the request that starts a run, because some can be secured. They are deleted when the run ends. */
+/**
+ * Encrypts and stores the variables of the request that starts a run, because some may be secured. They are deleted
+ * when the run ends.
+ */
 export async function storeSealedVariables(
   db: Kysely<DB>,
   run: { id: number; uid: string },
@@ -41,7 +47,10 @@ export async function storeSealedVariables(
     .execute()
 }
 
-/** Reads the variables of the request that started a run. Throws `SealProblem` if their key is not in the key ring. */
+/**
+ * Reads the variables of the request that started a run. Throws `SealProblem` if their encryption key is not
+ * configured.
+ */
 export async function readSealedVariables(
   db: Kysely<DB>,
   run: { id: number; uid: string },
@@ -51,7 +60,7 @@ export async function readSealedVariables(
   return row?.sealed_input ? (JSON.parse(keyRing.open(row.sealed_input, sealPurpose(run.uid))) as GivenVariable[]) : []
 }
 
-/** Returns the checks of a group in order. */
+/** Returns the checks of a group in their order. */
 export function listGroupChecks(db: Kysely<DB>, group: number): Promise<CheckToRun[]> {
   return db
     .selectFrom('data_quality_group_checks as g')

@@ -9,7 +9,10 @@ import type { Delivery, JobQueue, QueuedRun, WorkerQueue } from './job-queue.ts'
 const pgBossSchema = 'pgboss'
 const runQueueName = 'runs'
 
-/** Older versions let a worker that was suspended for a while end the attempt of another worker. */
+/**
+ * The minimum version of pg-boss. In older versions, a worker that was suspended could end the attempt of another
+ * worker.
+ */
 const minVersion = [12, 35] as const
 
 interface RunJob {
@@ -18,9 +21,10 @@ interface RunJob {
 
 const queueOptions = (heartbeatSeconds: number) => ({
   heartbeatSeconds,
-  // pg-boss allows no longer time.
+  // The maximum that pg-boss allows.
   expireInSeconds: 24 * 3600,
-  // The row of a run counts its attempts. These retries are for crashed workers and an unavailable database.
+  // These retries are for crashed workers and an unavailable database. Attempts are limited by the count in the row of
+  // the run.
   retryLimit: 100,
   retryDelay: 1,
   retryBackoff: true,
@@ -29,7 +33,7 @@ const queueOptions = (heartbeatSeconds: number) => ({
   notify: true,
 })
 
-/** Creates or updates the queue's tables. Waits for index builds that an upgrade starts. Safe to repeat. */
+/** Creates or updates the tables of the queue, and waits for index builds that an upgrade starts. Safe to repeat. */
 export async function migrateQueue(connectionString: string, { heartbeatSeconds = 30 } = {}): Promise<void> {
   assertVersion()
   const boss = new PgBoss({ connectionString, schema: pgBossSchema, max: 2, supervise: false, schedule: false })
@@ -48,7 +52,7 @@ export async function migrateQueue(connectionString: string, { heartbeatSeconds 
   }
 }
 
-/** Opens the queue for a process that only queues runs: without its own connections and maintenance. */
+/** Opens the queue for a process that only adds runs. It has no connections of its own and does no maintenance. */
 export async function openQueue(db: Kysely<DB>, logger: Logger): Promise<JobQueue> {
   const boss = new PgBoss({
     db: transactionDb(db),
@@ -63,18 +67,24 @@ export async function openQueue(db: Kysely<DB>, logger: Logger): Promise<JobQueu
 
 export interface WorkerQueueOptions {
   connectionString: string
-  /** Concurrent runs in this worker. */
+  /** The number of concurrent runs in this worker. */
   concurrency: number
-  /** Concurrent runs of one client in all workers. Workers that poll at the same time can exceed it briefly. */
+  /**
+   * The maximum number of concurrent runs of one organisation in all workers. Workers that poll at the same time can
+   * briefly exceed it.
+   */
   clientConcurrency: number
-  /** A worker without a heartbeat for this long is considered dead. At least 10. The value of the last worker start applies. */
+  /**
+   * Seconds after which a worker without a heartbeat is considered dead, at least 10. The value of the worker that
+   * started last applies to all.
+   */
   heartbeatSeconds?: number
-  /** Seconds between two polls. By default 2, and 1 while notifications do not arrive. */
+  /** Seconds between two polls. Default: 2, or 1 while notifications do not arrive. */
   pollSeconds?: number
   logger: Logger
 }
 
-/** Opens the queue for a worker: delivers runs within milliseconds of their commit, and detects crashed workers. */
+/** Opens the queue for a worker. It delivers runs within milliseconds of their commit and detects crashed workers. */
 export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: WorkerQueueOptions): Promise<WorkerQueue> {
   const { connectionString, concurrency, clientConcurrency, pollSeconds, logger } = rest
   const intervalSeconds = Math.max(2, Math.floor(heartbeatSeconds / 3))
@@ -101,12 +111,13 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
       const taking = {
         groupConcurrency: clientConcurrency,
         pollingIntervalSeconds: pollSeconds ?? 1,
-        // No notification announces runs that wait for their start time, or for the end of a run in another worker.
+        // Polls find runs without a notification: those that wait for a start time, or for the end of a run in another
+        // worker.
         notifyPollingIntervalSeconds: pollSeconds ?? 2,
       }
       const take = async () => {
         const id: string = await boss.work<RunJob>(runQueueName, taking, async ([job]) => {
-          // The next run of the client would otherwise stay in the queue until the next poll.
+          // Poll again at once; otherwise the next run of the organisation would wait for the next poll.
           if (await handle(toDelivery(boss, job!))) boss.notifyWorker(id)
         })
       }
@@ -133,7 +144,7 @@ function createJobQueue(boss: PgBoss): JobQueue {
   }
 }
 
-/** Returns the key and group of the job. The queue's policy allows one waiting or active job per key. */
+/** Returns the key and the group of a job. The policy of the queue allows one waiting or active job per key. */
 function jobIdentity(run: QueuedRun['uid'], client: QueuedRun['client']) {
   return { singletonKey: run, group: { id: client } }
 }
@@ -145,7 +156,7 @@ function toDelivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job
     signal,
     async requeue(trx, afterSeconds) {
       const db = transactionDb(trx)
-      // The retry count ensures that the job is completed only if this worker still holds it.
+      // pg-boss completes the job only if the retry count is unchanged, that is, if this worker still holds the job.
       const { affected } = (await boss.complete(runQueueName, { id, retryCount }, null, { db })) as { affected: number }
       if (affected === 0) return false
       await boss.send(runQueueName, data, { ...jobIdentity(data.run, groupId!), startAfter: afterSeconds, db })
@@ -175,7 +186,10 @@ async function startBoss(boss: PgBoss, logger: Logger): Promise<void> {
   }
 }
 
-/** Reports at most one error in ten seconds, because every poll fails while the database is unavailable. */
+/**
+ * Returns a function that reports at most one error in ten seconds, because every poll fails while the database is
+ * unavailable.
+ */
 function throttleErrors(report: (error: Error) => void): (error: Error) => void {
   let last = 0
   return (error) => {

@@ -8,8 +8,9 @@ import { advanceWorkflow } from '../workflows/advance-workflow.ts'
 const maxWorkflows = 200
 
 /**
- * Advances the workflows after the end of their delays, and those that missed the end of a job's run, for example after a restored
- * backup. Returns their number. Throws the first error after all were tried. Safe in several processes at once.
+ * Advances workflow runs that have a due job after a delay, and those that missed the end of a job's run, for example
+ * after a backup was restored. Returns their number. Throws the first error after trying all. Several processes may do
+ * this concurrently.
  */
 export async function advanceDueWorkflows(db: Kysely<DB>, queue: JobQueue): Promise<number> {
   const { rows } = await sql<{ run_id: number }>`
@@ -29,7 +30,7 @@ export async function advanceDueWorkflows(db: Kysely<DB>, queue: JobQueue): Prom
         if (endedRun) await onRunFinished(trx, queue, endedRun)
       })
     } catch (error) {
-      // The other workflows continue.
+      // An error of one workflow must not stop the others.
       problems.push(error)
     }
   }

@@ -8,8 +8,8 @@ import { type WorkflowRun, writeLog } from '../workflows/workflow-run.ts'
 type RunSelector = { runnableId: number } | { id: number }
 
 /**
- * Cancels the queued or running run of an object, if it has one. From then on the run cannot publish. Its worker reads
- * the cancellation at the next heartbeat, at most one second later, and cleans up. Cancels the jobs of a workflow, too.
+ * Cancels the queued or running run of an object, if it has one. The run can no longer publish. Its worker notices the
+ * cancellation at the next heartbeat, within a second, and cleans up. Cancelling a workflow also cancels its jobs.
  */
 export async function cancelRun(
   trx: Transaction<DB>,
@@ -27,8 +27,8 @@ const cancellationMessage = sql<string>`'The run was cancelled.' || case (select
   else '' end`
 
 /**
- * Cancels the run, and the runs that it started as jobs, which the caller has locked. Returns the cancelled run; undefined if it is neither
- * queued nor running.
+ * Cancels a run, and the runs that it started as jobs, which the caller must have locked. Returns the cancelled run;
+ * undefined if it is neither queued nor running.
  */
 async function cancelLockedRun(
   trx: Transaction<DB>,
@@ -52,8 +52,8 @@ async function cancelLockedRun(
 }
 
 /**
- * Locks the runs of a running workflow's jobs before the workflow's own run. The order is the same as at the end of a run, which
- * avoids deadlocks.
+ * Locks the runs of a workflow's jobs before the workflow's own run. The end of a run takes the locks in the same
+ * order, which prevents deadlocks.
  */
 async function lockJobs(trx: Transaction<DB>, workflow: number): Promise<void> {
   await sql`
@@ -64,8 +64,8 @@ async function lockJobs(trx: Transaction<DB>, workflow: number): Promise<void> {
 }
 
 /**
- * Ends the jobs of a cancelled workflow run: running ones are cancelled, waiting ones are skipped. Returns the ids of the runs
- * that the workflow started and that must be cancelled too; runs that were started otherwise continue.
+ * Ends the jobs of a cancelled workflow run: running jobs become CANCELLED, waiting jobs SKIPPED. Returns the ids of
+ * runs that the workflow started, which must be cancelled too. Runs that were started otherwise continue.
  */
 async function cancelJobs(trx: Transaction<DB>, run: WorkflowRun): Promise<number[]> {
   const { rows } = await sql<{ child_run_id: number | null }>`

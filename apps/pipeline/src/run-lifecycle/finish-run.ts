@@ -13,13 +13,16 @@ import { queueViews, selectPendingViews } from '../views/pending-views.ts'
 import { keepPublishedProfiles } from '../table-profiles/stored-profiles.ts'
 import { advanceWorkflows } from '../workflows/advance-workflow.ts'
 
-/** A table after a run; `size` in bytes. Stored as JSON, so the names of the fields cannot change. */
+/** The size of a table after a run; `size` is in bytes. Stored as JSON, so the names of the fields cannot change. */
 export interface PublishedTableSize {
   schema: string
   name: string
   rows: number
   size: number
-  /** Absent if the run did not publish the table: it has no new rows, or the run is from an earlier version. */
+  /**
+   * Undefined if the run did not publish the table: it had no new rows, or the run is from an earlier version of
+   * Sluice.
+   */
   publication?: TablePublicationRecord
 }
 
@@ -37,12 +40,12 @@ export type RunOutcome =
       rowsWritten: number
       bytesWritten: number
       rowsRejected: number
-      /** The published tables of a data pipeline; absent for other runs. */
+      /** The published tables of a data pipeline; undefined for other runs. */
       tables?: PublishedTableSize[]
     }
   | { state: 'FAILED'; code: string; message: string }
 
-/** Ends a run. Returns false, and changes nothing, if the attempt has lost the lease. */
+/** Ends a run. Returns false, and changes nothing, if the attempt has lost its lease. */
 export async function finishRun(
   { db, queue }: { db: Kysely<DB>; queue: JobQueue },
   { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
@@ -78,7 +81,7 @@ function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: RunO
     .executeTakeFirst()
 }
 
-/** Stores the plan of a dry run with the run, unless the attempt has lost the lease. */
+/** Stores the result of a dry run (the planned tables), unless the attempt has lost its lease. */
 export async function keepPlan(
   db: Kysely<DB>,
   { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
@@ -88,7 +91,10 @@ export async function keepPlan(
     where id = ${id} and attempt = ${attempt} and state = 'RUNNING'`.execute(db)
 }
 
-/** Writes alerts, keeps profiles, queues pending views and advances workflows. The transaction of the run's end makes them happen exactly once. */
+/**
+ * Handles the end of a run: writes alerts, keeps table profiles, queues pending views and advances workflows. Runs in
+ * the transaction that ends the run, so that each of these happens exactly once.
+ */
 export async function onRunFinished(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {
   const followUps = await findFollowUps(trx, run)
   await writeRunAlerts(trx, run, followUps)

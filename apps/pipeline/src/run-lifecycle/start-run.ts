@@ -8,7 +8,9 @@ import { writeLog } from '../workflows/workflow-run.ts'
 
 export type { RunOptions, Runnable } from '../runs/queue-run.ts'
 
-/** Starts a run of any kind of object in the caller's transaction, or returns its queued or running run. */
+/**
+ * Starts a run of an object in the caller's transaction. If a run of the object is queued or running, returns that one.
+ */
 export function startRun(
   trx: Transaction<DB>,
   queue: JobQueue,
@@ -21,8 +23,8 @@ export function startRun(
 }
 
 /**
- * Starts a run of a workflow in the caller's transaction, or returns its running run. No worker executes it: it is RUNNING at
- * once, stores a copy of the workflow's steps, and continues when the runs of its jobs end.
+ * Starts a run of a workflow in the caller's transaction, or returns its running run. No worker executes it: it is
+ * RUNNING at once, stores a copy of the workflow's steps, and continues whenever the run of a job ends.
  */
 async function startWorkflow(
   trx: Transaction<DB>,
@@ -53,8 +55,8 @@ interface WorkflowJob {
 }
 
 /**
- * Reads the steps of a workflow as a consistent snapshot. One statement without a lock, because a lock could deadlock with a
- * request that replaces the steps.
+ * Reads the steps of a workflow as a consistent snapshot. Uses one statement without a lock, because a lock could
+ * deadlock with a request that replaces the steps.
  */
 async function readWorkflowJobs(
   trx: Transaction<DB>,
@@ -70,7 +72,7 @@ async function readWorkflowJobs(
   return { strategy: rows[0]!.strategy, jobs: rows[0]!.jobs ?? [] }
 }
 
-/** Copies the jobs to the run. Jobs of disabled steps are skipped. */
+/** Copies the jobs of a workflow to its run. Jobs in disabled steps become SKIPPED. */
 async function insertRunJobs(trx: Transaction<DB>, run: number, jobs: readonly WorkflowJob[]): Promise<void> {
   await sql`
     insert into workflow_run_jobs

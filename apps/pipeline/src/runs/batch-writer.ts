@@ -1,15 +1,15 @@
 interface BatchOptions<T> {
   write(items: T[]): Promise<void>
   size: number
-  /** Milliseconds after which a partial batch is written. */
+  /** Milliseconds after which a batch is written even if it is not full. */
   flushMs: number
-  /** Maximum number of items that wait for the database; further items are dropped. */
+  /** The maximum number of items that wait for the database. Further items are dropped. */
   maxItems: number
 }
 
-/** Disposing it writes the remaining items, and throws if that fails. */
+/** Collects items and writes them in batches. Disposing of it writes the remaining items, and throws if that fails. */
 export interface BatchWriter<T> extends AsyncDisposable {
-  /** Adds an item without waiting. Returns false if the item was dropped. */
+  /** Adds an item without waiting. Returns false if it was dropped. */
   push(item: T): boolean
   flush(): Promise<void>
 }

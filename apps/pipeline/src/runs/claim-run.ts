@@ -3,26 +3,32 @@ import { type Kysely, type RawBuilder, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { statesBefore } from './run-states.ts'
 
-/** A run that a worker has claimed. `attempt` is the fence token of every write: a write that changes no row has lost the lease. */
+/**
+ * A run that a worker has claimed. Every write names `attempt` as its fence token; if the write changes no row, the
+ * worker has lost its lease.
+ */
 export interface Claim {
   id: number
   uid: string
   client: string
   requestedAt: Date
   attempt: number
-  /** Number of this attempt from 1. Attempts that were requeued as `unfinished` do not count. */
+  /** The number of this attempt, from 1. Attempts that were requeued as `unfinished` do not count. */
   tries: number
   mode: RunMode
   action: RunAction
-  /** The input as it was when the run was requested. */
+  /** The input at the time when the run was requested. */
   input: unknown
-  /** The rejected rows that an earlier attempt counted. */
+  /** The number of rejected rows that an earlier attempt counted. */
   rowsRejected: number
-  /** The runnable object. */
+  /** The object that the run executes, such as a pipeline. */
   subject: { id: number; uid: string; kind: RunnableKind; name: string }
 }
 
-/** Number of attempts before a run fails. A further attempt only checks whether an earlier one published the rows. */
+/**
+ * The number of attempts after which a run fails. One more attempt only checks whether an earlier one published the
+ * rows.
+ */
 export const mostTries = 5
 
 /** The limits of a claim: the concurrent runs of the client, and the condition in which the run must wait for other runs. */
@@ -95,12 +101,15 @@ export async function isRunWaiting(db: Kysely<DB>, uid: string): Promise<boolean
 }
 
 /**
- * Why a worker requeues a run. `unfinished`: the worker stops, or a server that the run needs is unavailable. Such an attempt
- * does not count.
+ * The reason why a worker requeues a run. `unfinished` means that the worker stops, or that a server that the run needs
+ * is unavailable; such an attempt does not count.
  */
 export type RequeueReason = { unfinished: true } | { code: string; message: string; unfinished?: boolean }
 
-/** Makes a run QUEUED again. The caller must queue its job in the same transaction. Returns false if this attempt has lost the lease. */
+/**
+ * Sets a run to QUEUED again. The caller must queue its job in the same transaction. Returns false if this attempt has
+ * lost its lease.
+ */
 export async function requeueRun(
   trx: Transaction<DB>,
   { id, attempt }: Claim,

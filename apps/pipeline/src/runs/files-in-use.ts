@@ -5,12 +5,13 @@ import { underWay } from './run-states.ts'
 import { rm } from 'node:fs/promises'
 import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 
-/** Hours after the last byte until an unfinished upload is removed: a weekend, and some hours. */
+/** Hours without a new byte after which an unfinished upload is removed: a weekend and some hours. */
 export const uploadExpiryHours = 72
 
 /**
- * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets also
- * have a row for the client that publishes them. Unfinished resumable uploads have their announced size.
+ * The uploaded files that are in use: by pipelines, by queued and running runs, and by organisations with the setting
+ * RETAIN_TEMP_FILES. A file of a public dataset has another row for the organisation that publishes it. Unfinished
+ * resumable uploads count with their announced size.
  */
 const neededFileRows = sql`(
   select f.uid, p.client, f.size from uploaded_files f join data_pipelines p on p.id = f.pipeline_id
@@ -30,18 +31,21 @@ const neededFileRows = sql`(
   where s.key = 'RETAIN_TEMP_FILES' and s.value = 'true' and r.finished_at > now() - make_interval(days => ${keptDays}::int)
 ) as needed`
 
-/** Returns the uids that are in use. */
+/** Returns those of the given file uids that are in use. */
 export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ uid: string }>`
     select uid from ${neededFileRows} where uid = any(${uids}::uuid[])`.execute(db)
   return new Set(rows.map(({ uid }) => uid))
 }
 
-/** Returns a subquery for the total bytes of a client's uploaded files that are in use. */
+/** Returns a subquery for the total size in bytes of an organisation's uploaded files that are in use. */
 export const neededBytes = (client: string) =>
   sql`(select coalesce(sum(size), 0)::float8 from ${neededFileRows} where client = ${client})`
 
-/** Returns the uids of a pipeline's uploaded file, of its resumable uploads, and of the files that its runs read. Replaced files may already be removed. */
+/**
+ * Returns the uids of a pipeline's uploaded file, of its resumable uploads, and of the files that its runs read. Some
+ * of these files may already be removed.
+ */
 export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): Promise<string[]> {
   const { rows } = await sql<{ uid: string }>`
     select uid from uploaded_files where pipeline_id = ${pipeline}
@@ -55,8 +59,8 @@ export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): P
 }
 
 /**
- * Removes uploaded files that are not in use, such as replaced files. A maintenance job retries files that cannot be removed now.
- * Never throws.
+ * Removes uploaded files that are not in use, such as replaced files. Maintenance removes files later that cannot be
+ * removed now. Never throws.
  */
 export async function removeUnneededFiles(
   { db, directory }: { db: Kysely<DB>; directory: string },
@@ -67,6 +71,6 @@ export async function removeUnneededFiles(
     const usedFiles = await neededFiles(db, uids)
     for (const uid of uids) if (!usedFiles.has(uid)) await rm(getUploadPath(directory, uid), { force: true })
   } catch {
-    // Maintenance removes it later.
+    // Ignore the error, because maintenance removes the file later.
   }
 }

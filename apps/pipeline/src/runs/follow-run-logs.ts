@@ -2,7 +2,7 @@ import type { LogStreamQuery } from '@sluice/contracts'
 import type { Kysely, Selectable } from 'kysely'
 import type { DB, RunLogs, Runs } from '../database.ts'
 
-/** Selects the log lines of all runs of an object, or of one run. */
+/** A filter for the log lines of an object, or of one of its runs. */
 export interface LogFilter extends Pick<LogStreamQuery, 'logLevel' | 'logImportance'> {
   runnableId: number
   run?: string | undefined
@@ -12,7 +12,7 @@ export type LogLine = Selectable<RunLogs> & { run_uid: string }
 
 export const maxLines = 500
 
-/** Returns at most `maxLines` lines after the line with this key, oldest first. */
+/** Returns at most `maxLines` log lines after the line with the key `after`, oldest first. */
 export async function listLines(
   db: Kysely<DB>,
   { runnableId, run, logLevel, logImportance }: LogFilter,
@@ -31,13 +31,16 @@ export async function listLines(
   return logLines.orderBy('l.id').limit(maxLines).execute()
 }
 
-/** Returns the selected run, or the newest one. */
+/** Returns the run in the filter, or the newest run if the filter has none. */
 export function findRun(db: Kysely<DB>, { runnableId, run }: LogFilter): Promise<Selectable<Runs> | undefined> {
   const runs = db.selectFrom('runs').selectAll().where('runnable_id', '=', runnableId)
   return (run ? runs.where('uid', '=', run) : runs).orderBy('id', 'desc').limit(1).executeTakeFirst()
 }
 
-/** Returns the key before the first line of a run. If the run has no lines yet, returns the key of the object's last line. */
+/**
+ * Returns the key after which a stream starts to read log lines: before the first line of the run or, if it has no
+ * lines yet, the last line of the object.
+ */
 export async function findStartKey(db: Kysely<DB>, { runnableId }: LogFilter, run?: number): Promise<number> {
   const lines = db.selectFrom('run_logs').where('runnable_id', '=', runnableId)
   const first = await lines

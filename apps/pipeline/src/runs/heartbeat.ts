@@ -4,18 +4,18 @@ import { toStoredJson } from '../stored-json.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
 import type { Claim } from './claim-run.ts'
 
-/** Totals since the attempt last started to read the source. Null means unknown. */
+/** The progress since the attempt last started to read the source. Null means unknown. */
 export interface Totals {
   bytesRead: number
   bytesTotal: number | null
   rowsRead: number
   rowsRejected: number
-  /** 0 to 100; never decreases. */
+  /** The percentage from 0 to 100. It never decreases. */
   percentage: number | null
-  /** Average of the last seconds. */
+  /** The average rate of the last ten seconds. */
   rowsPerSecond: number
   bytesPerSecond: number
-  /** Estimated seconds until everything is read. */
+  /** The estimated number of seconds until everything is read. */
   secondsLeft: number | null
   /** The tables that the attempt has started to read, if there are several. */
   tables?: readonly TableProgress[] | undefined
@@ -28,23 +28,26 @@ export interface TableProgress {
   state: 'READING' | 'READ'
 }
 
-/** The heartbeat of one attempt. Disposing it stops the heartbeat. */
+/** The heartbeat of one attempt, which renews its lease. Dispose of it to stop. */
 export interface Heartbeat extends Disposable {
   /** Writes the progress and renews the lease. If the lease is lost, calls `lost` and returns false. */
   beat(): Promise<boolean>
 }
 
 interface HeartbeatOptions {
-  /** Returns the counts of this attempt; undefined before it has read anything, so that the counts of an earlier attempt stay. */
+  /**
+   * Returns the progress of this attempt. Returns undefined before it has read anything, so that the progress of an
+   * earlier attempt stays visible.
+   */
   totals(): Totals | undefined
   lost(reason: LeaseLost): void
-  /** Milliseconds between two heartbeats. */
+  /** Milliseconds between two heartbeats. Default: 1,000. */
   intervalMs?: number
 }
 
 /**
- * Writes a heartbeat with the progress every second. The same statement checks the lease. If the database is unavailable, the
- * heartbeat is skipped and the load continues.
+ * Writes a heartbeat with the progress every second. The same statement checks the lease. If the database is
+ * unavailable, the load continues, and the next heartbeat follows a second later.
  */
 export function startHeartbeat(
   db: Kysely<DB>,

@@ -1,9 +1,9 @@
 import type { TableProgress, Totals } from './heartbeat.ts'
 import type { RunLog } from './run-log.ts'
 
-/** Measures the progress of a load. Its `Totals` are computed when they are read. */
+/** Measures the progress of a load. The values of `Totals` are computed when they are read. */
 export interface ProgressMeter extends Readonly<Totals> {
-  /** Sets the totals since this reading of the source started. */
+  /** Sets the totals since the source was last opened. */
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   rejected(rows: number): void
   /** Begins the next table of the source. */
@@ -14,13 +14,13 @@ export interface ProgressMeter extends Readonly<Totals> {
   startOver(): void
 }
 
-/** Rates are averages over `span` milliseconds, from samples every `step` milliseconds. */
+/** Rates are averages over `averagingSpanMs`, from samples every `sampleIntervalMs`. */
 const averagingSpanMs = 10_000
 const sampleIntervalMs = 250
-/** Milliseconds of reading before the remaining time is estimated. */
+/** The remaining time is estimated only after this many milliseconds of reading. */
 const leastSpan = 2_000
 
-/** Publication follows after everything is read, so a running load never shows 100 %. */
+/** A running load never shows 100 %, because it is published after everything is read. */
 const maxPercentageWhileRunning = 99.9
 
 /** Each heartbeat stores the tables again, so their number is limited to the last ones. */
@@ -45,11 +45,11 @@ export function openMeter(now: () => number = () => performance.now()): Progress
     const at = now()
     if (at - samples.at(-1)!.at < sampleIntervalMs) return
     samples.push({ at, bytes: counts.bytesRead, rows: counts.rowsRead })
-    // Keep one older sample to compute the rate.
+    // Keep one sample that is older than the span, to compute the rate from it.
     while (samples.length > 2 && samples[1]!.at <= at - averagingSpanMs) samples.shift()
   }
 
-  /** Returns the rate per second. */
+  /** Returns the rate per second over the span. */
   function rate(amount: 'bytes' | 'rows', current: number): number {
     const { at, [amount]: before } = samples[0]!
     const passed = now() - at
@@ -123,12 +123,12 @@ export function openMeter(now: () => number = () => performance.now()): Progress
   }
 }
 
-/** Milliseconds between two progress lines. */
+/** Milliseconds between two log lines with the progress. */
 const logIntervalMs = 10_000
 
 /**
- * Logs the progress of a load every ten seconds. After ten minutes the interval grows with the duration, so that a day makes some
- * hundred lines. Disposing it stops the timer.
+ * Logs the progress of a load every ten seconds. After ten minutes the interval grows with the duration, so that a day
+ * makes some hundred lines. Dispose of the result to stop.
  */
 export function logProgress(
   totals: Readonly<Totals>,
@@ -148,7 +148,10 @@ export function logProgress(
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** Formats the progress: `Read 512 MB of 1,024 MB (50 %), 3,800,000 rows: 128 MB/s, 950,000 rows/s, 4 seconds left.` */
+/**
+ * Formats the progress, for example `Read 512 MB of 1,024 MB (50 %), 3,800,000 rows: 128 MB/s, 950,000 rows/s, 4
+ * seconds left.`
+ */
 export function describeProgress(totals: Readonly<Totals>): string {
   const { bytesRead, bytesTotal, rowsRead, rowsRejected, percentage, rowsPerSecond, bytesPerSecond, secondsLeft } =
     totals

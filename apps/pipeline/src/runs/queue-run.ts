@@ -12,13 +12,18 @@ export interface Runnable {
 
 /** The trigger of a run, and its options. */
 export type RunOptions = Omit<RunRequest, 'runnableId' | 'client' | 'input'> & {
-  /** Data pipelines only: the table takes its columns and types from this load alone. */
+  /** Rebuilds the table: its columns and types come from this load alone. Only for data pipelines. */
   rebuild?: boolean
-  /** Uploads with writeMode APPEND only: the rows of the file are added even if a run has already added them. */
+  /**
+   * Adds the rows of the file even if an earlier run has already added them. Only for uploads with writeMode APPEND.
+   */
   repeatFile?: boolean
 }
 
-/** Queues a run that a worker executes, or returns the object's queued or running run, in the caller's transaction. */
+/**
+ * Queues a run for a worker, in the caller's transaction. If a run of the object is queued or running, returns that
+ * one.
+ */
 export async function queueRun(
   trx: Transaction<DB>,
   queue: JobQueue,
@@ -32,9 +37,9 @@ export async function queueRun(
 }
 
 /**
- * Returns the newest uploaded file of a pipeline, if it loads one. The run reads this file even if another is uploaded later.
- * Schedules use the fingerprint to detect changes. The lock makes an upload wait until the run is committed; the upload then
- * keeps the file of the run.
+ * Returns the newest uploaded file of a pipeline; empty for pipelines without files. The run reads this file even if
+ * another one is uploaded later. Schedules compare the fingerprint to detect changes. The lock makes a concurrent
+ * upload wait until the run is committed; the upload then keeps the run's file.
  */
 async function readUploadedFile(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
   const query = trx
@@ -42,7 +47,8 @@ async function readUploadedFile(trx: Transaction<DB>, pipeline: number): Promise
     .select(['uid', 'name', 'size', 'sha256', 'uploaded_at'])
     .where('pipeline_id', '=', pipeline)
     .forKeyShare()
-  // A statement that waited for an upload sees neither the deleted row nor the new one. The second statement sees the new one.
+  // If this statement waited for an upload, it sees neither the deleted row nor the new one. A second statement sees
+  // the new one.
   const file = (await query.executeTakeFirst()) ?? (await query.executeTakeFirst())
   if (!file) return {}
   const { uploaded_at: uploaded, ...named } = file
@@ -50,18 +56,18 @@ async function readUploadedFile(trx: Transaction<DB>, pipeline: number): Promise
   return { file: { ...named, uploaded: uploaded.toISOString() }, ...(fingerprint !== undefined && { fingerprint }) }
 }
 
-/** The state of an uploaded file and of everything that its load depends on. */
+/** The state of a pipeline's uploaded file and of everything else that determines its load. */
 interface UploadState {
-  /** Absent if no file was uploaded. */
+  /** Undefined if no file was uploaded. */
   fingerprint?: string
-  /** Whether the last successful load had the same fingerprint. */
+  /** Whether the last successful load had this fingerprint. */
   isLoaded: boolean
 }
 
 /**
- * Returns a digest of everything that determines the load of an uploaded file: the file, the settings, the transformation, and all variables
- * of the client if these use variables. Names are not compared, because they have several spellings (`${ name }`, JSON escapes). Undefined
- * for a pipeline of another type.
+ * Returns a digest (`fingerprint`) of everything that determines the load of an uploaded file: the file, the settings
+ * and the transformation. If these use variables, it covers all variables of the organisation, because a variable's
+ * name can be written in several ways (`${ name }`, JSON escapes). Returns undefined for a pipeline of another type.
  */
 export async function readUploadState(trx: Transaction<DB>, pipeline: number): Promise<UploadState | undefined> {
   const { rows } = await sql<{ fingerprint: string | null; loaded: string | null }>`
@@ -86,29 +92,29 @@ interface RunRequest {
   runnableId: number
   client: string
   trigger: 'MANUAL' | 'SCHEDULE' | 'WORKFLOW'
-  /** FULL by default. */
+  /** Default: FULL. */
   mode?: RunMode
-  /** RUN by default. */
+  /** Default: RUN. */
   action?: RunAction
-  /** Time of the schedule's tick. */
+  /** The time at which the schedule planned the run. */
   scheduledFor?: Date
-  /** The workflow's run that requested this run. */
+  /** The primary key of the workflow run that started this run. */
   workflowRunId?: number
-  /** Uid of the user; null for schedules. */
+  /** The uid of the user who started the run; null for schedules. */
   createdBy: string | null
-  /** The data to load, for example `{ file: { uid, name, size, sha256, uploaded } }`. */
+  /** The data to load, such as `{ file: { uid, name, size, sha256, uploaded } }`. */
   input: Json
 }
 
 export interface CreatedRun {
   run: Selectable<Runs>
-  /** Whether the run existed already, queued or running. */
+  /** Whether the returned run was already queued or running. */
   existing: boolean
 }
 
 /**
- * Queues a run, or returns the object's queued or running run, so that two clicks make one run. Any other run replaces a queued
- * or running dry run. Row and job are in the caller's transaction.
+ * Queues a run in the caller's transaction. If a run of the object is queued or running, returns that one, so that two
+ * clicks start one run. A dry run is cancelled instead, and the new run takes its place.
  */
 export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: RunRequest): Promise<CreatedRun> {
   const created = await insertRun(trx, request)
@@ -116,7 +122,10 @@ export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: 
   return created
 }
 
-/** Inserts the row without a job. `isRunning`: the run is RUNNING at once, because no worker executes it. */
+/**
+ * Inserts the row of a run without a job in the queue. With `isRunning`, the run is RUNNING at once, because no worker
+ * executes it.
+ */
 export async function insertRun(
   trx: Transaction<DB>,
   { runnableId, client, trigger, mode, action, scheduledFor, workflowRunId, createdBy, input }: RunRequest,
@@ -135,7 +144,8 @@ export async function insertRun(
         ...(workflowRunId && { workflow_run_id: workflowRunId }),
         created_by: createdBy,
         input: JSON.stringify(input),
-        // A transaction that waited for another run's end started before that end, so now() would be too early.
+        // Use the current time: now() is the start of the transaction, which may have waited for the end of another
+        // run.
         created_at: sql<Date>`clock_timestamp()`,
         ...(isRunning && { state: 'RUNNING', attempt: 1, started_at: sql<Date>`clock_timestamp()` }),
       })
@@ -157,12 +167,15 @@ export async function insertRun(
     const isReplaced = existing?.action === 'DRY_RUN' && action !== 'DRY_RUN'
     if (existing && !isReplaced) return { run: existing, existing: true }
     if (existing) await endDryRun(trx, existing)
-    // The run that prevented the insert has ended: before the select, or just now if it was a dry run. Try again.
+    // The run that prevented the insertion has just ended, or was a dry run that is now cancelled. Try again.
   }
   throw new Error(`No run of object ${runnableId} could be queued, because other runs of it kept starting and ending.`)
 }
 
-/** Cancels a dry run without `onRunFinished`, because nothing depends on it. Its worker notices at the next heartbeat. */
+/**
+ * Cancels a dry run. Does not call `onRunFinished`, because nothing depends on a dry run. Its worker notices the
+ * cancellation at the next heartbeat.
+ */
 async function endDryRun(trx: Transaction<DB>, { id }: Selectable<Runs>): Promise<void> {
   await trx
     .updateTable('runs')

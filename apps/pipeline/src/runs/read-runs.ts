@@ -7,7 +7,7 @@ import { successfulStates, underWay } from './run-states.ts'
 
 type RunRow = Selectable<Runs>
 
-/** `page` counts from 1. */
+/** A page of a list. `page` starts at 1. */
 interface PageRequest {
   page: number
   pageSize: number
@@ -24,7 +24,7 @@ export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageReq
   return readPage(runsOfObject.selectAll().orderBy('id', 'desc'), page)
 }
 
-/** Lists the runs that published tables of a pipeline, newest first. */
+/** Lists the runs that published tables of a pipeline (swapped in or changed), newest first. */
 export async function listPublications(
   db: Kysely<DB>,
   runnableId: number,
@@ -38,7 +38,10 @@ export async function listPublications(
   return readPage(publications.selectAll().orderBy('id', 'desc'), page)
 }
 
-/** Returns the newest run and the newest successful run of each object, without dry runs. Objects that never ran are omitted. */
+/**
+ * Returns the newest run and the newest successful run of each object. Ignores dry runs. Objects without runs have no
+ * entry.
+ */
 export async function lastRuns(
   db: Kysely<DB>,
   runnableIds: readonly number[],
@@ -67,7 +70,7 @@ export async function lastRuns(
   return runsByObject
 }
 
-/** Whether a run of this object is queued or running. */
+/** Returns whether a run of this object is queued or running. */
 export async function hasActiveRun(db: Kysely<DB>, runnableId: number): Promise<boolean> {
   const runs = db
     .selectFrom('runs')
@@ -77,7 +80,7 @@ export async function hasActiveRun(db: Kysely<DB>, runnableId: number): Promise<
   return (await runs.executeTakeFirst()) !== undefined
 }
 
-/** Lists the log lines of all runs of an object, or of one run, newest first by default. */
+/** Lists the log lines of an object, or of one of its runs, newest first by default. */
 export async function listLogs(
   db: Kysely<DB>,
   runnableId: number,
@@ -97,7 +100,7 @@ export async function listLogs(
   return readPage(logLines.selectAll('l').select(uid).orderBy('l.id', direction), page)
 }
 
-/** Lists the rejected rows of a run in the order of the source. Returns undefined if the run belongs to another object or does not exist. */
+/** Lists the rejected rows of a run in the order of the source. Returns undefined if the object has no such run. */
 export async function listRejectedRows(
   db: Kysely<DB>,
   runnableId: number,
@@ -147,7 +150,10 @@ export function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promis
   return runs.where('uid', '=', uid).executeTakeFirst()
 }
 
-/** Returns the progress of a run: with the rates of the last seconds while it runs, and of the whole attempt after its end. */
+/**
+ * Returns the progress of a run. The rates are those of the last seconds while it runs, and those of the whole attempt
+ * after it has ended.
+ */
 export function progressOf(
   run: Omit<RunRow, 'planned_tables' | 'progress_tables' | 'sealed_input' | 'tables'> &
     Partial<Pick<RunRow, 'progress_tables'>>,

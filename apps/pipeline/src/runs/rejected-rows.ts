@@ -5,20 +5,23 @@ import { batchWriter } from './batch-writer.ts'
 import type { Claim } from './claim-run.ts'
 import { toStorableText } from './run-log.ts'
 
-/** The rejected rows of an attempt. Disposing it writes the remaining ones. */
+/** Collects the rejected rows of an attempt. Disposing of it writes the remaining rows. */
 export interface RejectedRows extends AsyncDisposable {
-  /** Number of all rejected rows, stored or not. */
+  /** The number of all rejected rows, including those that are not stored. */
   readonly count: number
   add(row: RejectedRow): void
-  /** Counts rows that are not stored. */
+  /** Adds to the count rows that are not stored. */
   addMore(rows: number): void
-  /** Deletes the rows of this attempt, because it reads the source again. */
+  /** Deletes the rejected rows of this attempt, because it reads the source again. */
   startOver(): Promise<void>
-  /** Writes the rows that are not written yet. */
+  /** Writes the rows that are still in memory. */
   flush(): Promise<void>
 }
 
-/** Stores the first `maxRows` rows of this attempt. Deletes the rows of earlier attempts. */
+/**
+ * Opens the collection of an attempt's rejected rows, and deletes those of earlier attempts. Stores the first `maxRows`
+ * rows; further rows are only counted.
+ */
 export async function openRejectedRows(
   db: Kysely<DB>,
   claim: Claim,
@@ -61,7 +64,7 @@ export async function openRejectedRows(
   }
 }
 
-/** Stores rejected rows, unless the attempt has lost the lease. */
+/** Stores rejected rows, unless the attempt has lost its lease. */
 async function insertRejectedRows(db: Kysely<DB>, { id, attempt }: Claim, rows: object[]): Promise<void> {
   await sql`
     insert into rejected_rows (run_id, attempt, line, "column", reason, raw)

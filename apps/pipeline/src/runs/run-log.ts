@@ -8,7 +8,7 @@ import type { Claim } from './claim-run.ts'
 export type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
 export type Importance = 'LOW' | 'MEDIUM' | 'HIGH'
 
-/** The log of a run for users. Disposing it writes the last lines if the database is available. */
+/** The log of a run for users. Disposing of it writes the last lines if the database is available. */
 export interface RunLog extends AsyncDisposable {
   write(level: Level, importance: Importance, message: string): void
   flush(): Promise<void>
@@ -16,7 +16,10 @@ export interface RunLog extends AsyncDisposable {
 
 const maxMessageLength = 10_000
 
-/** Opens the log of a run. It keeps `maxLines` lines of all attempts, and the last line states the limit. */
+/**
+ * Opens the log of a run. It keeps at most `maxLines` lines of all attempts. The last line then says that the limit was
+ * reached.
+ */
 export async function openRunLog(
   db: Kysely<DB>,
   claim: Claim,
@@ -66,7 +69,9 @@ async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): P
   `.execute(db)
 }
 
-/** Returns the text as PostgreSQL can store it: without NUL and unpaired surrogates, and at most `longest` characters long. */
+/**
+ * Returns text that PostgreSQL can store: without NUL and unpaired surrogates, and with at most `longest` characters.
+ */
 export function toStorableText(text: string, longest: number): string {
   const storable = text.replaceAll('\0', '␀').toWellFormed()
   return storable.length <= longest ? storable : `${storable.slice(0, longest - 1).toWellFormed()}…`

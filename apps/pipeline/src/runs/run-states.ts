@@ -1,15 +1,16 @@
 import type { Selectable } from 'kysely'
 import type { Runs } from '../database.ts'
 
-/** The states of a run, with the states that may follow each. */
+/** The states of a run. Each lists the states that may follow it. */
 const stateTransitions = {
   QUEUED: ['RUNNING', 'FAILED', 'CANCELLED'],
-  // RUNNING again when another worker takes over; QUEUED when the run is requeued.
+  // RUNNING is followed by RUNNING if another worker takes over, and by QUEUED if the run is requeued.
   RUNNING: ['RUNNING', 'QUEUED', 'OK', 'WARNING', 'FAILED', 'CANCELLED'],
   OK: [],
   WARNING: [],
   FAILED: [],
-  // The warehouse committed before the cancellation, so the table has the new rows.
+  // A cancelled run becomes OK or WARNING if the warehouse had committed before the cancellation, because the table
+  // then has the new rows.
   CANCELLED: ['OK', 'WARNING'],
 } as const satisfies Record<string, readonly string[]>
 
@@ -24,5 +25,5 @@ export function statesBefore(state: RunState): RunState[] {
   return runStates.filter((from) => (stateTransitions[from] as readonly string[]).includes(state))
 }
 
-/** The row of a run that has ended, for any reason. */
+/** The row of a run that has ended, with any state. */
 export type EndedRun = Selectable<Runs>

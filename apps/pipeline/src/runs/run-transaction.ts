@@ -5,29 +5,37 @@ import type { DB } from '../database.ts'
 /*
  * The lock order of each transaction. `c` is the run of an object, `P` the run of a workflow that waits for it.
  *
- *   claim            the client's advisory lock, c (or its job, if the run must wait)
+ *   claim            the organisation's advisory lock, c (or its job, if the run must wait)
  *   requeue          c, its job
  *   heartbeat        c
  *   end              c, alerts, every P by its key; for each P its jobs, then the next runs (new or existing)
  *   delay has ended  P, its jobs, the next runs
- *   cancel           the object, the c of a workflow by their keys, P, every other P that waits for one of them, then as in «end»
+ *   cancel           the object, the c of a workflow by their keys, P, every other P that waits for one of them, then
+ *                    as in «end»
  *   save, run        the object, its runnable, c
  *   upload           the object, its file (queueing a run locks the runnable, then the file with FOR KEY SHARE)
  *   delete           the object, its runnable, its runs, the jobs that name them
  *   schedules        twenty runnables (skip locked), their c, the jobs
  *
- * The order from c to P to the next c follows the workflow, not the keys. Therefore two workflows that run the same objects in
- * opposite orders can deadlock, and so can two schedulers that hold a pipeline and a workflow with it. A lock over all runs of a
- * client would prevent this, but everything of a client would wait for each end. Instead, PostgreSQL aborts one of the
- * transactions after a second, and `runTransaction` repeats it; `auditedWrites` does the same for requests.
+ * The order from c to P to the next c follows the workflow, not the keys. Therefore two workflows that run the same
+ * objects in opposite orders can deadlock, and so can two schedulers that lock a pipeline and a workflow that runs it.
+ * A lock over all runs of an organisation would prevent these deadlocks, but then all its transactions would wait for
+ * each end of a run. Instead, PostgreSQL aborts one of the transactions after a second, and `runTransaction` repeats
+ * it; `auditedWrites` does the same for requests.
  */
 
 const maxAttempts = 5
 
-/** Shorter than `lock_timeout` (ten seconds), so that a stopped process does not block other transactions on its runs. */
+/**
+ * Shorter than `lock_timeout` (ten seconds): if a process hangs within a transaction, PostgreSQL ends the transaction
+ * before others that wait for its locks fail.
+ */
 const idleTimeout = '8s'
 
-/** Whether PostgreSQL aborted a transaction for a deadlock or a serialization failure, so that it can be repeated. */
+/**
+ * Returns whether PostgreSQL aborted a transaction because of a deadlock or a serialization failure. Such a transaction
+ * can be repeated.
+ */
 export const isSerializationFailure = (error: unknown): boolean =>
   ['40P01', '40001'].includes((error as { code?: string } | undefined)?.code ?? '')
 
@@ -51,7 +59,7 @@ export async function runTransaction<T>(
       })
     } catch (error) {
       if (!isSerializationFailure(error) || tries === maxAttempts) throw error
-      // Two transactions that were aborted at the same time would conflict again if both were repeated at once.
+      // Wait for a random time, because two aborted transactions would conflict again if both were repeated at once.
       await sleep(Math.random() * 100 * tries)
     }
   }

@@ -1,6 +1,9 @@
 import type { runnableKinds } from '@sluice/contracts'
 
-/** The kind of an object that can be run. Each object has a row in `runnables` with the id and uid of its own table. */
+/**
+ * The kinds of objects that have runs. Each object has a row in `runnables` with the same id and uid as in its own
+ * table.
+ */
 export type RunnableKind = (typeof runnableKinds)[number]
 
 export const nounOf: Readonly<Record<RunnableKind, string>> = {
@@ -13,5 +16,5 @@ export const nounOf: Readonly<Record<RunnableKind, string>> = {
 
 export type RunMode = 'FULL' | 'INCREMENTAL'
 
-/** Only data pipelines have actions other than RUN. */
+/** The action of a run. Only data pipelines have actions other than RUN. */
 export type RunAction = 'RUN' | 'DRY_RUN' | 'RESTORE'

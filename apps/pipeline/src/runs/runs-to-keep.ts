@@ -2,12 +2,16 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { underWay } from './run-states.ts'
 
-/** Days that the staging tables of failed loads and the files of runs are kept, if the client's settings require it. */
+/**
+ * Days for which the staging tables of failed loads and the files of runs are kept, if the organisation's settings
+ * require it.
+ */
 export const keptDays = 7
 
 /**
- * Returns the uids of a client's runs whose staging tables stay: queued and running ones, and with the setting RETAIN, those that
- * failed within the last days.
+ * Returns the uids of an organisation's runs that still need their staging tables: queued and running runs. If the
+ * organisation retains staging tables (DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES), also runs that failed within the
+ * last seven days.
  */
 export async function runsToKeep(db: Kysely<DB>, client: string): Promise<Set<string>> {
   const runUids = await runsUnderWay(db, client)
@@ -20,7 +24,7 @@ export async function runsToKeep(db: Kysely<DB>, client: string): Promise<Set<st
   return runUids
 }
 
-/** Returns the uids of a client's queued and running runs. */
+/** Returns the uids of an organisation's queued and running runs. */
 async function runsUnderWay(db: Kysely<DB>, client: string): Promise<Set<string>> {
   const rows = await db
     .selectFrom('runs')

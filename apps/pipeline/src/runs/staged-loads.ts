@@ -4,13 +4,19 @@ import type { DB } from '../database.ts'
 import type { Claim } from './claim-run.ts'
 import { underWay } from './run-states.ts'
 
-/** The record that an attempt stores after all its rows are staged, so that a later attempt can publish them. */
+/**
+ * A record that an attempt stores when all its rows are staged, so that a later attempt can publish them without
+ * reading the source again.
+ */
 export interface StagedLoads {
-  /** The attempt that wrote the rows. */
+  /** The attempt that staged the rows. */
   attempt: number
-  /** Digest of everything that determines which rows the source returns. */
+  /**
+   * A digest of everything that determines which rows the source returns. A later attempt uses the staged rows only if
+   * it is the same.
+   */
   digest: string
-  /** The JSON that `StagedRun` defines. */
+  /** JSON in the format that `StagedRun` defines. */
   state: unknown
 }
 
@@ -23,8 +29,8 @@ export async function findStagedLoads(db: Kysely<DB>, { id }: Pick<Claim, 'id'>)
 }
 
 /**
- * Stores the staged loads of an attempt. Returns false, and stores nothing, if the attempt has lost the lease. The lock on
- * the run ensures that this row is never written after a later attempt has looked for it.
+ * Stores the record of staged rows. Returns false, and stores nothing, if the attempt has lost its lease. The lock on
+ * the run ensures that no record is written after a later attempt has looked for it.
  */
 export async function keepStagedLoads(
   db: Kysely<DB>,
@@ -40,7 +46,7 @@ export async function keepStagedLoads(
   return numAffectedRows === 1n
 }
 
-/** Deletes the staged loads of earlier attempts. Called before an attempt reads the source again. */
+/** Deletes the records of earlier attempts. Called before an attempt reads the source again. */
 export async function deleteStagedLoads(db: Kysely<DB>, { id, attempt }: Pick<Claim, 'id' | 'attempt'>): Promise<void> {
   await db.deleteFrom('staged_loads').where('run_id', '=', id).where('attempt', '<', attempt).execute()
 }

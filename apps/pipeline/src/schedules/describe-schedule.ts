@@ -2,7 +2,9 @@ import type { Schedule } from './schedule.ts'
 import { type Cron, parseCron } from './parse-cron.ts'
 import { toCronExpression } from './schedule-to-cron.ts'
 
-/** The part of a schedule that its description depends on. `uid` is absent for an object that is not saved yet. */
+/**
+ * The properties of a schedule that its description depends on. `uid` is undefined for an object that is not saved yet.
+ */
 export type DescribedSchedule = Omit<Schedule, 'uid' | 'disabled'> & { uid?: string | undefined }
 
 const randomTriggers: Partial<Record<Schedule['runTrigger'], string>> = {
@@ -11,7 +13,7 @@ const randomTriggers: Partial<Record<Schedule['runTrigger'], string>> = {
   EVERY_MONTH_RANDOM: 'on one of the first 28 days of every month',
 }
 
-/** Whether the times of a schedule depend on an id that it does not have yet. */
+/** Returns whether the times of a schedule depend on the object's id, and the object has none yet. */
 export const needsId = ({ uid, runTrigger, continuouslyUpdated }: DescribedSchedule): boolean =>
   uid === undefined && (continuouslyUpdated || runTrigger in randomTriggers)
 
@@ -25,7 +27,10 @@ export function describeSchedule(schedule: DescribedSchedule): string {
   return [updates, full.length > 0 && `Full runs ${full.join(', and also ')}.`].filter(Boolean).join(' ')
 }
 
-/** Describes when the trigger runs, without a period: `at 6:00 from Monday to Friday`. Undefined if it never runs. */
+/**
+ * Describes the times of the trigger, without a full stop: `at 6:00 from Monday to Friday`. Returns undefined if the
+ * trigger never runs.
+ */
 function describeTrigger({ uid, ...schedule }: DescribedSchedule): string | undefined {
   const days = randomTriggers[schedule.runTrigger]
   if (uid === undefined && days !== undefined)
@@ -34,18 +39,23 @@ function describeTrigger({ uid, ...schedule }: DescribedSchedule): string | unde
   return expression === undefined ? undefined : describeCron(parseCron(expression))
 }
 
-/** Describes a cron expression by the values of its fields, so that different spellings of the same times have the same words. */
+/**
+ * Describes a cron expression by the values of its fields. Different expressions for the same times thus get the same
+ * text.
+ */
 function describeCron({ fields }: Cron): string {
   const days = describeDays(fields)
   const times = describeTimes(numbersIn(fields.minute.values), numbersIn(fields.hour.values))
   const months = numbersIn(fields.month.values)
   const inMonths = months.length === 12 ? '' : ` in ${joinWords(months.map((month) => monthNames[month - 1]!))}`
-  // "Every 15 minutes" needs no days, and "at 6:00" does.
+  // A text such as "every 15 minutes" needs no days; "at 6:00" does.
   const isDaily = days === everyDay && !times.startsWith('at ')
   return `${times}${isDaily ? '' : ` ${days}`}${inMonths}`
 }
 
-/** More times of the day than this are described by their hours and minutes. */
+/**
+ * Up to this number of times per day, the description lists each time; otherwise it describes the minutes and hours.
+ */
 const maxListedTimes = 6
 
 function describeTimes(minutes: readonly number[], hours: readonly number[]): string {
@@ -69,7 +79,7 @@ function describeHours(hours: readonly number[]): string {
   return `the hours that begin at ${joinWords(hours.map((hour) => formatTimeOfDay(hour, 0)))}`
 }
 
-/** Returns the interval of values that divide a period evenly from 0; undefined for other values. */
+/** Returns the interval of values that divide a period evenly, starting at 0. Returns undefined for other values. */
 function stepOf(values: readonly number[], period: number): number | undefined {
   const step = period / values.length
   if (values.length < 2) return undefined
@@ -78,7 +88,10 @@ function stepOf(values: readonly number[], period: number): number | undefined {
 
 const everyDay = 'every day'
 
-/** If both days of the month and days of the week are restricted, either one triggers the run. */
+/**
+ * Describes the days. If both days of the month and days of the week are restricted, a run starts on days that match
+ * either (as in cron).
+ */
 function describeDays({ dayOfMonth, dayOfWeek }: Cron['fields']): string {
   const ofMonth = dayOfMonth.isWildcard ? undefined : describeDaysOfMonth(dayOfMonth)
   const ofWeek = dayOfWeek.isWildcard ? undefined : describeDaysOfWeek(dayOfWeek)
@@ -95,11 +108,11 @@ function describeDaysOfMonth({ values, hasLastChar }: Cron['fields']['dayOfMonth
 }
 
 function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): string {
-  // Sunday comes last in a week.
+  // Sort Sunday as the last day of the week.
   const days = numbersIn(values).toSorted((one, other) => ((one + 6) % 7) - ((other + 6) % 7))
   if (days.length === 7 && nthDay === 0) return everyDay
   if (nthDay > 0) return `on the ${ordinalWords[nthDay - 1]} ${dayNames[days[0]!]} of the month`
-  // The parser returns a text such as `5L` for the last Friday of the month.
+  // The parser returns text such as `5L` for the last Friday of the month.
   const lastDays = values
     .filter((value) => typeof value === 'string')
     .map((value) => dayNames[Number.parseInt(value, 10) % 7])
@@ -110,7 +123,7 @@ function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): st
   return parts.join(', and also ')
 }
 
-/** Describes numbers of days, of which 0 is Sunday. */
+/** Describes weekdays by their numbers; 0 is Sunday. */
 function describeWeekdays(days: readonly number[]): string {
   const names = days.map((day) => dayNames[day]!)
   const daysAfterMonday = (day: number) => (day + 6) % 7

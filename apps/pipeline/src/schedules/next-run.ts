@@ -5,7 +5,10 @@ import type { Schedule } from './schedule.ts'
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 
-/** Times in milliseconds. `full` is the next full load. `run` is the next run of any mode, which is never later than `full`. */
+/**
+ * Times in milliseconds. `full` is the next full load. `run` is the next run of any mode, so it is never later than
+ * `full`.
+ */
 export interface NextRun {
   run?: number
   full?: number
@@ -29,8 +32,9 @@ export function computeNextRun(schedule: Schedule, zone: string, after: number):
 }
 
 /**
- * Returns the next multiple of an interval, with an offset that is derived from the uid. The offset spreads the updates of all
- * objects over time, and a late run does not shift later ones. Ticks of an interval and of its multiples coincide.
+ * Returns the next multiple of an interval, plus an offset that depends on the uid. The offset spreads the runs of all
+ * objects over time. A late run does not delay later ones. The ticks of a schedule's two intervals coincide if one is a
+ * multiple of the other.
  */
 function nextMultiple(uid: string, interval: number, after: number): number {
   const offset = stableNumber(uid, 'beat', interval / minuteMs) * minuteMs
@@ -47,17 +51,17 @@ const toNextRun = (run: number | undefined, full: number | undefined): NextRun =
   ...(full !== undefined && { full }),
 })
 
-/** The ticks of a schedule that are due. One run covers all of them. */
+/** The ticks (planned times) of a schedule that are due. A single run covers all of them. */
 export interface DueTicks {
-  /** Time of the last due tick in milliseconds, for which the run is started. */
+  /** The last due tick in milliseconds. The run is started for this tick. */
   tick: number
-  /** Number of earlier due ticks. */
+  /** The number of due ticks before the last one. */
   missed: number
-  /** Whether `missed` reached its maximum and further ticks are due. */
+  /** Whether `missed` reached its maximum although more ticks are due. */
   more: boolean
 }
 
-/** Maximum number of counted ticks, because counting a year of minutes would take seconds. */
+/** The maximum number of ticks that are counted, because counting every minute of a year would take seconds. */
 const maxCounted = 1_000
 
 /** Counts the ticks from `planned` to `now`, both in milliseconds. */

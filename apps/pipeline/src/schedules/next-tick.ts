@@ -1,13 +1,16 @@
 import { parseCron } from './parse-cron.ts'
 import { listInstants, getUtcOffset, toWallClockTime } from './wall-clock.ts'
 
-/** Milliseconds by which a zone's UTC offset can change at most. */
+/** The maximum change of a zone's UTC offset in milliseconds. */
 const maxOffsetChange = 4 * 3_600_000
 
 const tickCache = new Map<string, number | undefined>()
 const maxCachedTicks = 10_000
 
-/** Returns the next tick like `computeNextTick`. Most schedules of an organisation have one of a few expressions, so results are cached. */
+/**
+ * Returns the next tick like `computeNextTick`, from a cache: most schedules of an organisation use one of a few
+ * expressions.
+ */
 export function findNextTick(expression: string, zone: string, after: number): number | undefined {
   const key = `${expression} ${zone} ${after}`
   if (tickCache.has(key)) return tickCache.get(key)
@@ -18,9 +21,9 @@ export function findNextTick(expression: string, zone: string, after: number): n
 }
 
 /**
- * Returns the next tick of a cron expression in a zone, in milliseconds; undefined if the expression has no further tick. A wall-clock time that daylight
- * saving skips is moved by one hour. A repeated wall-clock time is used once, at its first occurrence, unless the expression contains
- * every hour. Throws `CronProblem`.
+ * Returns the next tick of a cron expression in a time zone, in milliseconds. Returns undefined if no tick follows. A
+ * local time that daylight saving skips moves by one hour. A local time that occurs twice is used once, at its first
+ * occurrence, unless the expression contains every hour. Throws `CronProblem`.
  */
 function computeNextTick(expression: string, zone: string, after: number): number | undefined {
   const cron = parseCron(expression)
@@ -30,7 +33,7 @@ function computeNextTick(expression: string, zone: string, after: number): numbe
     return next === undefined ? undefined : listInstants(zone, next)[0]
   }
 
-  // Near an offset change, a later wall-clock time can be an earlier instant, so all candidates are compared.
+  // Near an offset change, a later local time can be an earlier instant, so compare all candidates.
   const candidates: number[] = []
   let wallTick = cron.next(wall - maxOffsetChange - 1)
   while (wallTick !== undefined && wallTick <= wall + 2 * maxOffsetChange) {

@@ -1,30 +1,32 @@
 import { type CronFieldCollection, CronExpressionParser } from 'cron-parser'
 
-/** An invalid cron expression. The message is one sentence for its author. */
+/** Thrown for an invalid cron expression. The message is one sentence for the person who wrote it. */
 export class CronProblem extends Error {
   override readonly name = 'CronProblem'
 }
 
 export interface Cron {
   fields: CronFieldCollection
-  /** Whether the expression contains every hour of the day. Such schedules follow elapsed time, not wall-clock time. */
+  /**
+   * Whether the expression contains every hour of the day. Such schedules follow elapsed time instead of local time.
+   */
   everyHour: boolean
   /**
-   * Returns the next tick after `wall`; undefined if the next one is more than a century away. Both are wall-clock times in milliseconds, as if
-   * they were UTC, so the result ignores daylight saving.
+   * Returns the next tick after `wall`; undefined if no tick follows within a century. Both are local times,
+   * represented as milliseconds as if they were UTC, so daylight saving is ignored.
    */
   next(wall: number): number | undefined
 }
 
 const fieldNames = ['minute', 'hour', 'day of the month', 'month', 'day of the week'] as const
 const cronExample = 'for example 0 6 * * 1-5, which is at 6:00 from Monday to Friday'
-/** The longest search for a tick. 29 February falls on a given weekday at least every 40 years. */
+/** The longest search for a tick, in milliseconds. 29 February falls on a given weekday at least every 40 years. */
 const maxMilliseconds = 100 * 366 * 86_400_000
 
 const cronCache = new Map<string, Cron>()
 const maxCached = 5_000
 
-/** Parses an expression of five fields, or of six if the first one, the seconds, is 0. Throws `CronProblem`. */
+/** Parses a cron expression of five fields, or of six fields if the first one (seconds) is 0. Throws `CronProblem`. */
 export function parseCron(expression: string): Cron {
   const cached = cronCache.get(expression)
   if (cached) return cached
@@ -45,7 +47,7 @@ function parseUncached(expression: string): Cron {
     throw new CronProblem(
       `A cron expression has five fields (${fieldNames.join(', ')}); this one has ${expression.trim() ? fiveFields.length : 'none'}. Write ${cronExample}.`,
     )
-  // The library chooses a random value for H, which differs between processes.
+  // The library would choose a random value for H, a different one in each process.
   if (fiveFields.some((field) => /H/.test(field.replace(/THU|MARCH/gi, ''))))
     throw new CronProblem('H (a random time) is not supported. Use a random trigger, or write a fixed time.')
   fiveFields.forEach((field, index) => assertFieldValid(fiveFields, field, index))
@@ -58,7 +60,7 @@ function parseUncached(expression: string): Cron {
         const next = parseFields(fiveFields, wall).next().getTime()
         return next - wall > maxMilliseconds ? undefined : next
       } catch {
-        // The library gives up after some thousand months.
+        // The library throws after searching some thousand months.
         return undefined
       }
     },
@@ -70,7 +72,10 @@ function parseUncached(expression: string): Cron {
   return cron
 }
 
-/** Throws `CronProblem` if this field is invalid. Parses it with `*` in every other field, so that the message can name it. */
+/**
+ * Throws `CronProblem` if this field is invalid. Parses it alone, with `*` in all other fields, so that the message can
+ * name the field.
+ */
 function assertFieldValid(all: readonly string[], field: string, index: number): void {
   try {
     parseFields(all.map((_, other) => (other === index ? field : '*')))
@@ -85,7 +90,7 @@ const parseFields = (fiveFields: readonly string[], wall = Date.UTC(2024, 0, 1))
   try {
     return CronExpressionParser.parse(`0 ${fiveFields.join(' ')}`, { tz: 'UTC', currentDate: new Date(wall) })
   } catch (error) {
-    // None of the months has this day, although each field is valid by itself.
+    // Each field is valid by itself, but none of the months has this day.
     if (/explicit day of month/i.test((error as Error).message))
       throw new CronProblem(
         `The expression ${fiveFields.join(' ')} never matches: none of its months has such a day. Change the day or the month.`,

@@ -10,7 +10,10 @@ import { isKnownZone } from './wall-clock.ts'
 
 const pageSize = 500
 
-/** Computes the next runs of new and changed schedules. Skips schedules of clients with unknown time zones until a later round. */
+/**
+ * Computes the next runs of new and changed schedules. Schedules of organisations with unknown time zones wait for a
+ * later round.
+ */
 export async function planRuns(context: SchedulerContext): Promise<void> {
   let lastId = 0
   while (!context.signal.aborted) {
@@ -31,7 +34,9 @@ export async function planRuns(context: SchedulerContext): Promise<void> {
   }
 }
 
-/** Locks the objects with these ids and plans them. Skips objects that another worker has locked or planned. */
+/**
+ * Locks the objects with these ids and plans their next runs. Skips objects that another worker has locked or planned.
+ */
 async function planLocked(
   trx: Transaction<DB>,
   { clock, logger }: SchedulerContext,
@@ -59,7 +64,10 @@ async function planLocked(
   await writePlans(trx, plans)
 }
 
-/** Returns the planned times that are overdue. A changed schedule keeps them, so that the overdue run starts, unless it has no such runs. */
+/**
+ * Returns the overdue times that a changed schedule keeps, so that these runs still start. Omits a time if the new
+ * schedule has no run of that kind (`run` or `full`).
+ */
 function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): NextRun {
   const findOverdue = (stored: Date | null, planned: number | undefined) =>
     stored !== null && stored.getTime() <= now && planned !== undefined ? stored.getTime() : undefined
@@ -68,7 +76,10 @@ function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): Ne
   return { ...(run !== undefined && { run }), ...(full !== undefined && { full }) }
 }
 
-/** Returns no next run if the expression is invalid, because older versions stored expressions without validation. */
+/**
+ * Computes the next run. Returns no run if the stored expression is invalid, because older versions stored expressions
+ * without validation.
+ */
 export function computeNextRunOrDisable(compute: () => NextRun, onInvalid: (problem: CronProblem) => void): NextRun {
   try {
     return compute()
@@ -79,18 +90,18 @@ export function computeNextRunOrDisable(compute: () => NextRun, onInvalid: (prob
   }
 }
 
-/** Reads the time zones of clients. If the identity service is unavailable, returns the last known zones. */
+/** Returns the time zones of organisations. If the identity service is unavailable, returns the last known zones. */
 async function readZones({ db, clients, logger }: SchedulerContext, uids: string[]): Promise<Map<string, string>> {
   try {
     const clientsByUid = await clients(uids)
-    // Any zone will do for a deleted client, because its schedules start no runs.
+    // The zone of a deleted organisation does not matter, because its schedules start no runs.
     return new Map(uids.map((uid) => [uid, toKnownZone(clientsByUid.get(uid)?.timeZone ?? 'UTC')]))
   } catch (error) {
     logger.debug({ err: error }, 'the zones of clients cannot be read')
     return readLastZones(db, uids)
   }
 
-  /** Replaces a zone that only the newer zone database of the identity service knows. */
+  /** Replaces a zone that this process does not know, because the identity service has a newer zone database. */
   function toKnownZone(zone: string): string {
     if (isKnownZone(zone)) return zone
     logger.warn({ zone }, 'unknown time zone; UTC is used')
@@ -110,15 +121,15 @@ async function readLastZones(db: Kysely<DB>, uids: string[]): Promise<Map<string
   return new Map(rows.map(({ client, zone }) => [client, zone!]))
 }
 
-/** The next runs of one object. Without `run`, only users and workflows start the object. */
+/** The next runs of one object. If `run` is undefined, only users and workflows start the object. */
 export interface Plan extends NextRun {
   id: number
   zone: string
-  /** Earliest start in milliseconds, even if a run is due. */
+  /** The earliest start in milliseconds, even if a run is due before. */
   notBefore?: number
 }
 
-/** Stores the next runs. The transaction must hold locks on the rows. */
+/** Stores the next runs of objects. The transaction must hold locks on their rows. */
 export async function writePlans(trx: Transaction<DB>, plans: readonly Plan[]): Promise<void> {
   if (plans.length === 0) return
   const rows = plans.map(({ id, zone, run, full, notBefore }) => {

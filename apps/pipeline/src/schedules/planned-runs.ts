@@ -24,25 +24,25 @@ export interface ObjectPlan extends PlannedTime {
 
 export interface PlanWindow {
   client: string
-  /** The query of the ids of the objects that the reader may see. */
+  /** The query of the primary keys of the objects that the caller may see. */
   objects: RawBuilder<unknown>
-  /** Milliseconds. Without `from`, the window starts now, and includes the runs that are late. */
+  /** The start of the window in milliseconds. If undefined, the window starts now and includes runs that are late. */
   from: number | undefined
-  /** Milliseconds; this time is not included. */
+  /** The end of the window in milliseconds, exclusive. */
   to: number
-  /** The last run of the previous page. */
+  /** The last run of the previous page, by its time and the uid of its object. */
   after: { at: number; uid: string } | undefined
   limit: number
-  /** The zone of schedules that no worker has planned yet. */
+  /** The time zone of schedules that no worker has planned yet. */
   zone: string
 }
 
-/** Schedules per query, after which other requests get their turn. */
+/** The number of schedules per query. Between queries, other requests can run. */
 const schedulesPerQuery = 1_000
 
 /**
- * Lists planned runs by time, then by the id of the object. Several missed times of an object are one run. Only the schedules with the
- * `limit` earliest times contribute to a page, so that later times are computed for these alone.
+ * Lists planned runs by time, then by the id of their object. Several missed times of an object count as one run. Only
+ * the schedules with the `limit` earliest times can contribute to a page, so later times are computed only for these.
  */
 export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promise<ObjectPlan[]> {
   const { limit } = window
@@ -73,16 +73,17 @@ async function readSchedules(
   return rows
 }
 
-/** Returns the object's first run in the window after the previous page. */
+/** Returns the first run of an object in the window that is not on a previous page. */
 function findFirstPlan(object: ScheduledObject, window: PlanWindow, now: number): ObjectPlan | undefined {
   const { from = 0, after } = window
   if (after === undefined) return planAt(object, window, now, from)
-  // A run at the time of the last run belongs to this page if its object comes later.
+  // Runs with the same time are ordered by uid. If this object's uid follows that of the last run, the same time
+  // belongs to this page.
   const firstTimeOnPage = object.uid > after.uid ? after.at : after.at + 1
   return planAt(object, window, now, Math.max(from, firstTimeOnPage))
 }
 
-/** Returns the object's first run at `earliest` or later. */
+/** Returns the first run of an object at `earliest` or later. */
 function planAt(object: ScheduledObject, window: PlanWindow, now: number, earliest: number): ObjectPlan | undefined {
   const zone = object.zone ?? (isKnownZone(window.zone) ? window.zone : 'UTC')
   const stored = object.planned ? object.next_run_at?.getTime() : undefined
@@ -94,7 +95,10 @@ function planAt(object: ScheduledObject, window: PlanWindow, now: number, earlie
   return { ...next, object, zone, isLate: next.at < now }
 }
 
-/** Returns the next run after a time; undefined if the schedule has ended or its stored expression is invalid. */
+/**
+ * Returns the next run after a time. Returns undefined if the schedule has no further run or its stored expression is
+ * invalid.
+ */
 function nextTime(schedule: Schedule, zone: string, after: number): PlannedTime | undefined {
   const { run, full }: NextRun = computeNextRunOrDisable(
     () => computeNextRun(schedule, zone, after),
@@ -103,7 +107,7 @@ function nextTime(schedule: Schedule, zone: string, after: number): PlannedTime 
   return run === undefined ? undefined : { at: run, isFull: run === full }
 }
 
-/** Merges the runs of these objects by time. */
+/** Merges the planned runs of these objects by time. */
 function mergePlans(first: readonly ObjectPlan[], window: PlanWindow, now: number): ObjectPlan[] {
   const merged: ObjectPlan[] = []
   const waiting = [...first]
@@ -122,7 +126,7 @@ function byTime(one: ObjectPlan, other: ObjectPlan): number {
   return one.at - other.at || (one.object.uid < other.object.uid ? -1 : 1)
 }
 
-/** Lists the next runs of a schedule after a time. */
+/** Lists the next `count` runs of a schedule after a time. */
 export function listNextTimes(schedule: Schedule, zone: string, after: number, count: number): PlannedTime[] {
   const times: PlannedTime[] = []
   let last = after

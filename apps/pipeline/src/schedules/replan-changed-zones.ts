@@ -11,7 +11,10 @@ import { findNextTick } from './next-tick.ts'
 
 const pageSize = 500
 
-/** Replans the schedules of clients that changed their time zone. Schedules that are already due are not replanned before their run starts. */
+/**
+ * Replans the schedules of organisations that changed their time zone. A schedule with a run that is already due is
+ * replanned after that run has started.
+ */
 export async function followClientZones(context: SchedulerContext): Promise<void> {
   const { db, clients, logger, signal } = context
   const planned = await db
@@ -60,18 +63,19 @@ async function replanPage(trx: Transaction<DB>, { clock }: SchedulerContext, cli
   return rows.length
 }
 
-/** The maximum number of milliseconds before `now` in which the last tick is searched. */
+/** The search for the last tick goes back at most this many milliseconds. */
 const maxLookBack = 40 * 86_400_000
 /**
- * The zone difference in milliseconds counts as at most this. Zones can differ by 26 hours, so without a limit below a day, a
- * daily schedule would not always follow the calendar of the new zone.
+ * Limits the zone difference, in milliseconds. Zones can differ by 26 hours, and with a difference of a day or more, a
+ * daily schedule would not follow the calendar of the new zone.
  */
 const maxZoneDifference = 20 * 3_600_000
 
 /**
- * Returns the next run after a client changed its zone from `from` to `to`. If the interval between two ticks is at most the difference of
- * the zones, returns the first tick after `now` in the new zone. Otherwise returns the tick that follows the last run on the calendar of
- * the new zone, so that a daily schedule neither repeats nor omits a day. Such a tick may be in the past; its run is then due at once.
+ * Returns the next run after an organisation changed its zone from `from` to `to`. If two ticks are no further apart
+ * than the zones differ, returns the first tick after `now` in the new zone. Otherwise returns the tick that follows
+ * the last run in the calendar of the new zone, so that a daily schedule neither repeats nor omits a day. That tick may
+ * be in the past; its run is then due at once.
  */
 export function nextRunInNewZone(schedule: Schedule, from: string, to: string, now: number): NextRun {
   const regularNext = computeNextRun(schedule, to, now)
@@ -82,7 +86,8 @@ export function nextRunInNewZone(schedule: Schedule, from: string, to: string, n
   const next = findNextTick(expression, from, now)
   if (last === undefined || next === undefined || next - last <= Math.min(zoneDifference, maxZoneDifference))
     return regularNext
-  // The wall-clock time of the last tick, as an instant of the new zone. In a repeated hour, the nearest instant is used.
+  // The local time of the last tick, as an instant in the new zone. If that local time occurs twice, use the nearer
+  // instant.
   const [sameInNew] = listInstants(to, toWallClockTime(from, last)).toSorted(
     (one, other) => Math.abs(one - last) - Math.abs(other - last),
   )
@@ -90,7 +95,7 @@ export function nextRunInNewZone(schedule: Schedule, from: string, to: string, n
   return run === undefined ? {} : { run, full: run }
 }
 
-/** Returns the last tick before or at `now`; undefined if the last 40 days have no tick. */
+/** Returns the last tick at or before `now`; undefined if none occurred in the last 40 days. */
 function lastTick(expression: string, zone: string, now: number): number | undefined {
   for (let back = 3_600_000; back <= maxLookBack; back *= 2) {
     let last: number | undefined

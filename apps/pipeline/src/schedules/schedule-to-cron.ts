@@ -1,12 +1,12 @@
 import type { Schedule } from './schedule.ts'
 import { createHash } from 'node:crypto'
 
-/** Number of minutes in the night, from 0:00 to 5:00. Random triggers use one of them. */
+/** The number of minutes between 0:00 and 5:00. Random night triggers choose one of them. */
 const nightMinutes = 5 * 60
 
 /**
- * Returns the cron expression of a schedule: five fields, in the client's time zone. Undefined if the trigger is NEVER. A
- * CUSTOM expression is returned as stored, without a leading field for seconds.
+ * Returns the cron expression of a schedule: five fields, in the organisation's time zone. Returns undefined for the
+ * trigger NEVER. Returns a CUSTOM expression as stored, without the optional field for seconds.
  */
 export function toCronExpression({
   uid,
@@ -41,7 +41,7 @@ export function toCronExpression({
     case 'EVERY_MONTH':
       return '0 0 1 * *'
     case 'EVERY_MONTH_RANDOM':
-      // Every month has a 28th.
+      // Days 1 to 28, because every month has them.
       return `${randomNightTime()} ${1 + stableNumber(uid, 'day of the month', 28)} * *`
     case 'CUSTOM':
       return cronExpression === null ? undefined : withoutSeconds(cronExpression)
@@ -55,7 +55,10 @@ function withoutSeconds(expression: string): string {
   return fields.slice(fields.length === 6 ? 1 : 0).join(' ')
 }
 
-/** Hashes a uid to an integer from 0 to `limit - 1`, evenly distributed and always the same for the same uid and purpose. */
+/**
+ * Hashes a uid to an integer from 0 to `limit - 1`. Values are evenly distributed, and always the same for the same uid
+ * and purpose.
+ */
 export function stableNumber(uid: string, purpose: string, limit: number): number {
   return createHash('sha256').update(`${purpose} ${uid}`).digest().readUIntBE(0, 6) % limit
 }

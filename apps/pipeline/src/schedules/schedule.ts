@@ -2,19 +2,19 @@ import type { RunTrigger } from '@sluice/contracts'
 
 /** The configured schedule of a runnable object. */
 export interface Schedule {
-  /** The uid of the object, from which triggers with a random time derive their time. */
+  /** The uid of the object, from which random triggers derive their time. */
   uid: string
   disabled: boolean
   runTrigger: RunTrigger
   cronExpression: string | null
   continuouslyUpdated: boolean
-  /** Minutes. */
+  /** In minutes. */
   continuousUpdateInterval: number | null
-  /** Hours. */
+  /** In hours. */
   fullRefreshInterval: number | null
 }
 
-/** The schedule columns of `runnables` and of every table with schedules. */
+/** The schedule columns, which `runnables` and every table with schedules have. */
 export interface ScheduleRow {
   uid: string
   disabled: boolean

@@ -7,22 +7,25 @@ import type { JobQueue } from '../queue/job-queue.ts'
 export interface SchedulerOptions {
   db: Kysely<DB>
   queue: JobQueue
-  /** Returns the existing clients by uid. Throws if the identity service is unavailable. */
+  /** Returns the organisations that exist, by uid. Throws if the identity service is unavailable. */
   clients(uids: readonly string[]): Promise<ReadonlyMap<string, ClientSummary>>
   logger: Logger
   metrics: SchedulerMetrics
-  /** The database's clock by default, so that all schedulers use the same time. */
+  /** Default: the clock of the database, so that all schedulers use the same time. */
   clock?: Clock
-  /** Further jobs of each round, such as the end of workflow delays. Several workers can run them concurrently. */
+  /** Additional jobs of each round, such as workflow steps after a delay. Several workers may run them concurrently. */
   additionalJobs?: readonly { name: string; run(): Promise<unknown> }[]
 }
 
-/** The context of the jobs of a round. `signal` aborts when the scheduler stops. */
+/** The context for the jobs of a round. `signal` aborts when the scheduler stops. */
 export type SchedulerContext = SchedulerOptions & { clock: Clock; signal: AbortSignal }
 
 export type Clock = (db: Kysely<DB>) => Promise<Date>
 
-/** Returns the time of the database, so that a worker with a wrong clock starts no run early, late or twice. */
+/**
+ * Returns the time of the database. With its own clock, a worker with a wrong clock would start runs early, late or
+ * twice.
+ */
 export const databaseClock: Clock = async (db) => {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp()::timestamptz(3) as now`.execute(db)
   return rows[0]!.now

@@ -4,29 +4,29 @@ import { databaseClock, type SchedulerOptions } from './scheduler-context.ts'
 import { startDueSchedules } from './start-due-schedules.ts'
 
 export interface Scheduler {
-  /** Starts no further round, and resolves when the current round has ended. */
+  /** Starts no further round. Resolves when the current round has ended. */
   stop(): Promise<void>
 }
 
 /** Milliseconds between two rounds. */
 const roundIntervalMs = 1_000
-/** Milliseconds between two checks of the clients' time zones. */
+/** Milliseconds between two checks of the organisations' time zones. */
 const zoneCheckIntervalMs = 20_000
-/** Milliseconds between two log lines about the same failing job. */
+/** The minimum time in milliseconds between two log lines about the same failing job. */
 const logIntervalMs = 60_000
 
 interface SchedulerJob {
   name: string
   run(): Promise<unknown>
-  /** Minimum milliseconds between two starts. */
+  /** The minimum time in milliseconds between two starts of the job. */
   intervalMs?: number
-  /** Time of the last start, as `performance.now()`. */
+  /** The time of the last start, from `performance.now()`. */
   lastStart?: number
 }
 
 /**
- * Starts due runs once a second. Every worker has a scheduler; row locks distribute the schedules among them. If a round fails, for
- * example without a database connection, the next round starts its runs.
+ * Starts due runs once a second. Every worker has a scheduler; row locks distribute the schedules among them. If a
+ * round fails, for example because the database is unavailable, the next round starts its runs.
  */
 export function startScheduler({ clock = databaseClock, ...options }: SchedulerOptions): Scheduler {
   const { logger, metrics } = options
@@ -35,7 +35,7 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
   const jobs: SchedulerJob[] = [
     { name: 'planning', run: () => planRuns(context) },
     { name: 'starting', run: () => startDueSchedules(context) },
-    // The first round checks the zones too, because a client may have changed its zone while no worker was running.
+    // The first round checks the zones, because an organisation may have changed its zone while no worker was running.
     { name: 'zones', run: () => followClientZones(context), intervalMs: zoneCheckIntervalMs },
     ...(options.additionalJobs ?? []),
   ]

@@ -9,24 +9,27 @@ import type { SchedulerContext } from './scheduler-context.ts'
 import { scheduleLogFields, postponeStart, type StartOutcome, startScheduledRun } from './start-scheduled-run.ts'
 
 type ScheduledRow = Selectable<Runnables>
-/** The existing clients by uid; undefined if the identity service is unavailable. */
+/** The organisations that exist, by uid; undefined if the identity service is unavailable. */
 type ClientsByUid = ReadonlyMap<string, ClientSummary> | undefined
 
-/** Rows per transaction. Other schedulers skip these rows, and a killed scheduler leaves only these rows to start again. */
+/**
+ * Rows per transaction. Other schedulers skip these rows during the transaction. If a scheduler is killed, only these
+ * rows must start again.
+ */
 const schedulesPerBatch = 20
-/** Maximum number of clients that are looked up before a series of batches. */
+/** The maximum number of organisations that are looked up before a series of batches. */
 const maxClients = 1_000
 
 /**
- * Starts a run of every due schedule, in several transactions. A run, its job and the next time of its schedule commit together,
- * so a killed scheduler leaves nothing half started, and another one starts the rest.
+ * Starts a run for every due schedule, in several transactions. A run, its job and the schedule's next time are
+ * committed together. If a scheduler is killed, no run is half started, and another scheduler starts the rest.
  */
 export async function startDueSchedules(context: SchedulerContext): Promise<void> {
   const { db, clock, signal } = context
   for (;;) {
     const waiting = await listClientsWithDueSchedules(db, await clock(db))
     if (waiting.length === 0) return
-    // If the identity service is unavailable, assume that the clients are active.
+    // If the identity service is unavailable, assume that the organisations are active.
     const clients = await context.clients(waiting).catch(() => undefined)
     let started: number
     let total = 0
@@ -36,7 +39,7 @@ export async function startDueSchedules(context: SchedulerContext): Promise<void
       if (started > 0) await failpoint('schedule-committed')
       total += started
     } while (started === schedulesPerBatch)
-    // If nothing was started, other schedulers have locked the remaining rows.
+    // If no run was started, other schedulers have locked the remaining rows.
     if (waiting.length < maxClients || total === 0) return
   }
 }
@@ -55,7 +58,7 @@ async function listClientsWithDueSchedules(db: Kysely<DB>, now: Date): Promise<s
   return rows.map(({ client }) => client)
 }
 
-/** Records the metrics of a start. Call it after the commit. */
+/** Records the metrics of a start. Call it after the commit, because a rollback does not undo metrics. */
 function recordMetrics({ ticks, late }: SchedulerContext['metrics'], outcome: StartOutcome): void {
   if (outcome.lateSeconds !== undefined) ticks.inc({ outcome: 'STARTED' })
   if (outcome.lateSeconds !== undefined) late.observe(outcome.lateSeconds)
@@ -63,7 +66,9 @@ function recordMetrics({ ticks, late }: SchedulerContext['metrics'], outcome: St
   if (outcome.skipped) ticks.inc({ outcome: 'SKIPPED' }, outcome.skipped)
 }
 
-/** Starts a batch in one transaction. If one start fails, the batch is repeated with a savepoint before each start. */
+/**
+ * Starts a batch of runs in one transaction. If one start fails, repeats the batch with a savepoint before each start.
+ */
 async function startBatch(context: SchedulerContext, uids: string[], clients: ClientsByUid): Promise<number> {
   const start = async (options: { withSavepoints: boolean }) => {
     const { rows, outcomes } = await runTransaction(context.db, (trx) =>
@@ -119,8 +124,8 @@ async function startRows(
 }
 
 /**
- * Runs `start` in a savepoint. If it fails, rolls back to the savepoint, so that the other schedules still start. The
- * failed schedule stays due and is retried.
+ * Starts a run after setting a savepoint. If the start fails, rolls back to the savepoint, so that the other schedules
+ * still start. The failed schedule stays due and is retried.
  */
 async function withSavepoint(
   trx: Transaction<DB>,
@@ -135,7 +140,7 @@ async function withSavepoint(
   try {
     return await start()
   } catch (error) {
-    // The whole transaction must be repeated.
+    // Rethrow the error, because the whole transaction must be repeated.
     if (isSerializationFailure(error)) throw error
     await sql`rollback to savepoint one`.execute(trx)
     queue.truncate(length)
@@ -144,12 +149,12 @@ async function withSavepoint(
   }
 }
 
-/** Collects the runs of one transaction and queues them with one statement. */
+/** A queue that collects the runs of one transaction and then adds them to the real queue with one statement. */
 interface CollectingQueue extends JobQueue {
   length(): number
-  /** Removes the runs after the first `length`, because their transaction was rolled back to a savepoint. */
+  /** Removes all runs after the first `length`, because the transaction was rolled back to a savepoint. */
   truncate(length: number): void
-  /** Queues the collected runs. */
+  /** Adds the collected runs to the real queue. */
   sendAll(trx: Transaction<DB>): Promise<void>
 }
 

@@ -11,10 +11,13 @@ import type { Plan } from './plan-runs.ts'
 
 type ScheduledRow = Selectable<Runnables>
 
-/** Milliseconds until a failed start is retried. */
+/** Milliseconds after which a failed start is retried. */
 const retryDelay = 15_000
 
-/** The result for one schedule: its next runs, and the numbers of its ticks by outcome. `lateSeconds`, in seconds, is set if a run was started. */
+/**
+ * The result for one schedule: its next runs, and how many ticks were merged into another run (`coalesced`) or skipped.
+ * `lateSeconds` is set if a run was started.
+ */
 export interface StartOutcome {
   plan: Plan
   lateSeconds?: number
@@ -22,7 +25,10 @@ export interface StartOutcome {
   skipped?: number
 }
 
-/** Starts the run of a due row, which the transaction has locked. `isActive`: the client may run pipelines. */
+/**
+ * Starts the run of a due schedule. The transaction must have locked the row. `isActive` says whether the organisation
+ * may run pipelines.
+ */
 export async function startScheduledRun(
   trx: Transaction<DB>,
   { queue, logger }: Pick<SchedulerOptions, 'queue' | 'logger'>,
@@ -46,7 +52,7 @@ export async function startScheduledRun(
     await logToLastRun(trx, row.id, describeUnchangedUpload(due, zone))
     return { plan, skipped: due.missed + 1 }
   }
-  // Uploaded files are always loaded completely.
+  // An uploaded file is always loaded completely.
   const isFullDue = row.next_full_run_at !== null && row.next_full_run_at.getTime() <= now
   const isFull = upload !== undefined || !row.continuously_updated || isFullDue
   const { run, existing } = await startRun(
@@ -55,7 +61,7 @@ export async function startScheduledRun(
     { id: row.id, client: row.client, kind: row.kind as RunnableKind },
     { trigger: 'SCHEDULE', mode: isFull ? 'FULL' : 'INCREMENTAL', scheduledFor: new Date(due.tick), createdBy: null },
   )
-  // A full load starts after the incremental run has ended.
+  // An incremental run is still queued or running. Start the full load after it has ended.
   if (existing && isFull && run.mode === 'INCREMENTAL') return postponeStart(row, now)
   if (existing) {
     await logToRun(trx, run, describeSkippedTicks(due, zone))
@@ -77,7 +83,7 @@ function findDueTicks(row: ScheduledRow, now: number, onInvalid: (problem: CronP
 
 export const scheduleLogFields = ({ kind, uid, client }: ScheduledRow) => ({ kind, subject: uid, client })
 
-/** Returns a plan in which the row stays due, and is retried after some seconds. */
+/** Returns a result that leaves the schedule due, so that it is retried after `retryDelay`. */
 export const postponeStart = (row: ScheduledRow, now: number): StartOutcome => ({
   plan: {
     id: row.id,
@@ -88,7 +94,7 @@ export const postponeStart = (row: ScheduledRow, now: number): StartOutcome => (
   },
 })
 
-/** Maximum number of lines in a run's log. */
+/** The maximum number of lines in the log of a run. */
 const maxLines = 10_000
 
 async function logToRun(trx: Transaction<DB>, run: Selectable<Runs>, message: string): Promise<void> {
@@ -99,7 +105,7 @@ async function logToRun(trx: Transaction<DB>, run: Selectable<Runs>, message: st
   `.execute(trx)
 }
 
-/** Logs a skipped tick in the log of the last run, if the object has one. */
+/** Writes a skipped tick to the log of the object's last run, if there is one. */
 async function logToLastRun(trx: Transaction<DB>, runnable: number, message: string): Promise<void> {
   await sql`
     insert into run_logs (run_id, runnable_id, level, importance, message)
@@ -110,15 +116,15 @@ async function logToLastRun(trx: Transaction<DB>, runnable: number, message: str
 }
 
 const describeUnchangedUpload = ({ tick }: DueTicks, zone: string): string =>
-  `The run that was due at ${formatWallTime(tick, zone)} was skipped, because file, options and variables have not changed since the last load.`
+  `The run that was due at ${formatWallTime(tick, zone)} was skipped, because the file, its options and the variables have not changed since the last load.`
 
-/** Returns a line for the log of the run that is still running. */
+/** Returns a log line for a run that is still running when the next one is due. */
 function describeSkippedTicks({ tick, missed, more }: DueTicks, zone: string): string {
   const others = missed > 0 ? ` and ${formatMissed(missed, more)} before it were` : ' was'
   return `The run that was due at ${formatWallTime(tick, zone)}${others} skipped, because this run had not ended yet.`
 }
 
-/** Returns a line for the log of a run that covers earlier ticks too. */
+/** Returns a log line for a run that also stands for earlier ticks. */
 function describeCoveredTicks({ tick, missed, more }: DueTicks, row: ScheduledRow, zone: string): string {
   const reason =
     row.not_before === null ? 'no worker was running at that time' : 'these runs could not be started in time'
@@ -129,9 +135,9 @@ function describeCoveredTicks({ tick, missed, more }: DueTicks, row: ScheduledRo
 
 const formatMissed = (missed: number, more: boolean) => `${more ? 'over ' : ''}${missed.toLocaleString('en')}`
 
-/** Formats an instant in a zone: `2026-03-29 03:30 (Europe/Oslo)`. */
+/** Formats an instant in a time zone, such as `2026-03-29 03:30 (Europe/Oslo)`. */
 function formatWallTime(moment: number, zone: string): string {
   const style = { dateStyle: 'short', timeStyle: 'short', timeZone: zone } as const
-  // The Swedish format is year-month-day.
+  // Swedish formats dates as year-month-day.
   return `${new Date(moment).toLocaleString('sv', style)} (${zone})`
 }

@@ -1,6 +1,6 @@
 const formatByZone = new Map<string, Intl.DateTimeFormat>()
 
-/** Whether the runtime knows a time zone of this name. */
+/** Returns whether the runtime knows this time zone. */
 export function isKnownZone(name: string): boolean {
   try {
     getFormat(name)
@@ -10,7 +10,7 @@ export function isKnownZone(name: string): boolean {
   }
 }
 
-/** Returns the zone's UTC offset at an instant in milliseconds, positive east of UTC. */
+/** Returns the UTC offset of a zone at an instant, in milliseconds, positive east of Greenwich. */
 export function getUtcOffset(zone: string, instant: number): number {
   const parts: Record<string, number> = {}
   for (const { type, value } of getFormat(zone).formatToParts(instant)) parts[type] = Number(value)
@@ -25,10 +25,10 @@ export function getUtcOffset(zone: string, instant: number): number {
   return wall - Math.floor(instant / 1000) * 1000
 }
 
-/** Returns the wall-clock time at an instant, as if it were UTC. */
+/** Returns the local time at an instant, represented in milliseconds as if it were UTC. */
 export const toWallClockTime = (zone: string, instant: number) => instant + getUtcOffset(zone, instant)
 
-/** Formats an instant with the zone's offset: `2026-03-29T03:30:00.000+02:00`. */
+/** Formats an instant with the UTC offset of the zone: `2026-03-29T03:30:00.000+02:00`. */
 export function formatInZone(zone: string, instant: number): string {
   const offset = getUtcOffset(zone, instant)
   const minutes = Math.round(Math.abs(offset) / 60_000)
@@ -38,8 +38,8 @@ export function formatInZone(zone: string, instant: number): string {
 }
 
 /**
- * Returns the instants of a wall-clock time: one, or two in order if the time is repeated. For a time that is skipped, such as 2:30,
- * returns the instant that it would have without the offset change, which is 3:30.
+ * Returns the instants of a local time: one, or two in order if the local time occurs twice. If daylight saving skips
+ * the local time, such as 2:30, returns the instant that it would have without the change, which is then 3:30.
  */
 export function listInstants(zone: string, wall: number): number[] {
   const day = 86_400_000

@@ -1,28 +1,29 @@
 import type { SourceSecrets } from '@sluice/connectors/connector'
 import type { KeyRing, SealedColumn } from '@sluice/database'
 
-/** Unsealed passwords and tokens by name. Unseal secrets only where they are used. */
+/** Decrypted passwords and tokens by name. Decrypt secrets only where they are used. */
 export type SecretValues = Readonly<Record<string, string>>
 
-/** Unseals secrets. Throws `SealProblem` if their key is not in the ring. */
+/** Decrypts secrets. Throws `SealProblem` if their encryption key is not configured. */
 export const unsealSecrets = (sealed: string | null, purpose: string, ring: KeyRing): SecretValues =>
   sealed === null ? {} : (JSON.parse(ring.open(sealed, purpose)) as SecretValues)
 
-/** Seals secrets. Returns null for an empty object. */
+/** Encrypts secrets. Returns null for an empty object. */
 export const sealSecrets = (secrets: SecretValues, purpose: string, ring: KeyRing): string | null =>
   Object.keys(secrets).length === 0 ? null : ring.seal(JSON.stringify(secrets), purpose)
 
 /**
- * The address for which secrets were entered, if it contains variables. `address` has the variables, `was` their values at that time, or
- * null if a variable did not exist. Stored with the secrets as JSON, so that a changed variable cannot send them to another address: the
- * names of these properties must not change.
+ * The address for which secrets were entered, if it contains variables. `address` contains the variables; `was`
+ * contains their values at that time, or is null if a variable did not exist. It is stored together with the secrets.
+ * Before secrets are sent, it is compared with the current address, so that a changed variable cannot send them
+ * elsewhere. Stored as JSON, so the names of the properties must not change.
  */
 export interface SecretAddress {
   address: unknown
   was: unknown
 }
 
-/** Secrets of a source, and the address to which the stored ones may be sent. */
+/** The secrets of a source, and the address to which they may be sent. */
 export interface SentSecrets {
   secrets: SourceSecrets
   givenFor?: SecretAddress | undefined
@@ -33,22 +34,27 @@ interface SealedPipeline {
   source_secrets: string | null
 }
 
-/** The key of the `SecretAddress` among the stored secrets. Fields of requests cannot have this name, and older versions ignore it. */
+/**
+ * The name under which the `SecretAddress` is stored among the secrets. No field of a request can have this name, and
+ * older versions of Sluice ignore it.
+ */
 const addressKey = '~givenFor'
 
 const sourceSecretsPurpose = (uid: string) => `data_pipelines.source_secrets:${uid}`
 
-/** Unseals the secrets of a source. Throws `SealProblem` if their key is not in the ring. */
+/** Decrypts the secrets of a source. Throws `SealProblem` if their encryption key is not configured. */
 export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyRing): SentSecrets {
   const { [addressKey]: address, ...secrets } = unsealSecrets(source_secrets, sourceSecretsPurpose(uid), ring)
   return { secrets, ...(address !== undefined && { givenFor: JSON.parse(address) as SecretAddress }) }
 }
 
-/** Unseals the secrets without the address to which they may be sent, for callers that do not send them. */
+/** Decrypts the secrets of a source without their address, for callers that do not send the secrets. */
 export const unsealSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceSecrets =>
   unsealSource(row, ring).secrets
 
-/** Seals the secrets of a source with the address for which they were entered. Returns null if there are no secrets. */
+/**
+ * Encrypts the secrets of a source together with the address for which they were entered. Returns null without secrets.
+ */
 export function sealSourceSecrets(
   uid: string,
   secrets: SourceSecrets,
@@ -59,7 +65,10 @@ export function sealSourceSecrets(
   return sealSecrets({ ...secrets, ...addressEntry }, sourceSecretsPurpose(uid), ring)
 }
 
-/** Every column with sealed text, for `bin/reseal-secrets.ts`. A test compares this list with the columns that the code seals. */
+/**
+ * All encrypted columns, which `bin/reseal-secrets.ts` encrypts with a new key. A test checks that the list is
+ * complete.
+ */
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'warehouses', key: 'client', column: 'load_password' },
   { table: 'warehouses', key: 'client', column: 'read_password' },
@@ -69,7 +78,10 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'destinations', key: 'uid', column: 'target_secrets' },
 ]
 
-/** The sealed columns that the health check reads. They exclude `runs`, a large table with secrets that are deleted when a run ends. */
+/**
+ * The encrypted columns that the health check reads. Excludes `runs`, a large table with secrets that are deleted when
+ * a run ends.
+ */
 export const durableSealedColumns = sealedColumns.filter(({ table }) => table !== 'runs')
 
 interface StoredVariable {
@@ -81,7 +93,10 @@ interface StoredVariable {
 
 const variablePurpose = (uid: string) => `variables.sealed_value:${uid}`
 
-/** Returns the plain value, unsealed if it is secured. Throws `SealProblem` if its key is not in the ring. */
+/**
+ * Returns the value of a variable, decrypted if it is secured. Throws `SealProblem` if its encryption key is not
+ * configured.
+ */
 export const unsealVariableValue = ({ uid, secured, value, sealed_value }: StoredVariable, ring: KeyRing): string =>
   secured ? ring.open(sealed_value!, variablePurpose(uid)) : value!
 

@@ -3,12 +3,12 @@ import type { GivenSecrets } from '@sluice/connectors/settings/connector-definit
 import { SealProblem } from '@sluice/database'
 import type { SecretValues } from './sealed-secrets.ts'
 
-/** When each stored secret was last sent, in ISO 8601, by name. Null if that is not known. */
+/** The time (ISO 8601) at which each stored secret was last sent, by the secret's name. Null if unknown. */
 export type SecretTimes = Readonly<Record<string, string | null>>
 
 /**
- * Returns the times of `secrets`, which are to be stored: those of a body are sent now, all others keep their time. `before` is the
- * column of the stored row, which is null if an older version wrote it.
+ * Returns the times for the secrets that are about to be stored. Secrets in the request get the current time; the
+ * others keep their time. `before` is the stored column, which is null if an older version of Sluice wrote it.
  */
 export function mergeSecretTimes(
   secrets: SecretValues,
@@ -22,8 +22,8 @@ export function mergeSecretTimes(
 }
 
 /**
- * Presents which of the secrets with these names are stored. Only rows of older versions, which have no times, are unsealed. Secrets
- * that cannot be unsealed, because their key is missing, count as not set.
+ * Returns for each name whether a secret is stored. Decrypts only rows of older versions, which have no times. Secrets
+ * that cannot be decrypted, because their key is missing, count as not set.
  */
 export function presentSecretStatus<Name extends string>(
   names: readonly Name[],

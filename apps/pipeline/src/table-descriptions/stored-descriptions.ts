@@ -2,7 +2,7 @@ import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
 
-/** The `column_name` of the description of a table itself. */
+/** The `column_name` under which the description of the table itself is stored. */
 export const ofTable = ''
 
 /** The descriptions of a table: its own, if there is one, and those of its columns by name. */
@@ -11,7 +11,7 @@ export interface TableDescriptions {
   columnDescriptions: ReadonlyMap<string, string>
 }
 
-/** Reads the descriptions of these tables. */
+/** Reads the descriptions of these tables. Returns a function that returns those of one table. */
 export async function readDescriptions(
   db: Kysely<DB>,
   client: string,
@@ -30,7 +30,10 @@ export async function readDescriptions(
   }
 }
 
-/** Reads the descriptions of a table. Requests that describe tables of one schema wait for each other. */
+/**
+ * Reads the descriptions of a table and locks its schema, so that requests that change descriptions in a schema wait
+ * for each other.
+ */
 export async function lockDescriptions(
   trx: Transaction<DB>,
   schemaId: number,
@@ -51,13 +54,13 @@ export async function lockDescriptions(
 interface DescriptionChange {
   schemaId: number
   name: string
-  /** New descriptions by column, and under `ofTable` that of the table. An empty text removes the description. */
+  /** New descriptions by column name, and that of the table under `ofTable`. An empty string removes a description. */
   texts: ReadonlyMap<string, string>
-  /** The uid of the user. */
+  /** The uid of the user who changes the descriptions. */
   by: string
 }
 
-/** Stores and removes descriptions of a table. The caller holds the lock of `lockDescriptions`. */
+/** Stores and removes descriptions of a table. The caller must hold the lock of `lockDescriptions`. */
 export async function storeDescriptions(
   trx: Transaction<DB>,
   { schemaId, name, texts, by }: DescriptionChange,
@@ -78,10 +81,10 @@ export async function storeDescriptions(
   )
 }
 
-/** Moves the descriptions of a view that was renamed or moved to another schema. */
+/** Moves the descriptions of a view to its new name or schema. */
 export async function moveDescriptions(trx: Transaction<DB>, from: ViewPlace, to: ViewPlace): Promise<void> {
   if (from.schema_id === to.schema_id && from.view_name === to.view_name) return
-  // Descriptions of a former table with the new name are outdated.
+  // Delete descriptions of an earlier table that had the new name.
   await sql`
     delete from table_descriptions where schema_id = ${to.schema_id} and table_name = ${to.view_name}`.execute(trx)
   await sql`
@@ -100,7 +103,9 @@ interface DescribedTable {
   table: string
 }
 
-/** Deletes the descriptions of a table and of the further tables of its pipeline, unless these belong to another object. */
+/**
+ * Deletes the descriptions of a table and of the additional tables of its pipeline, unless another object owns these.
+ */
 export async function deleteDescriptions(
   trx: Transaction<DB>,
   { client, schema, table }: DescribedTable,

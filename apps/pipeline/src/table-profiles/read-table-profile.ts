@@ -5,7 +5,9 @@ import { findProfile } from './stored-profiles.ts'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 
-/** Reads the profile of a table. The caller may read its rows. Throws 404 if the table has none. */
+/**
+ * Reads the profile of a table. The caller must be allowed to read its rows. Throws 404 if the table has no profile.
+ */
 export async function readTableProfile(db: Kysely<DB>, client: string, table: WarehouseTable): Promise<TableProfile> {
   const profile = table.profile && (await findProfile(db, client, table))
   if (!profile) throw await createMissingProfileProblem(db, client, table)
@@ -29,7 +31,7 @@ export async function readTableProfile(db: Kysely<DB>, client: string, table: Wa
   }
 }
 
-/** Returns the problem that says why the table has no profile. */
+/** Returns the problem that explains why a table has no profile. */
 async function createMissingProfileProblem(
   db: Kysely<DB>,
   client: string,
@@ -45,6 +47,6 @@ async function createMissingProfileProblem(
     detail:
       row?.profile_tables === false
         ? 'The table has no profile, because its schema does not measure profiles. Set profileTables of the schema to true, and run the pipeline.'
-        : 'The table has no profile: its last load measured none, changed the rows by SQL statements afterwards, or merged records that the source marks as deleted. A full load without SQL statements measures one.',
+        : 'The table has no profile: its last load measured none, changed the rows by SQL statements afterwards, or merged records that the source marks as deleted. Run a full load without SQL statements to measure one.',
   })
 }

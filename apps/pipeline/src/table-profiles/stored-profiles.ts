@@ -14,7 +14,7 @@ export interface TableProfile {
   columns: ColumnProfile[]
 }
 
-/** The part of a profile that lists of tables show. */
+/** The part of a column's profile that table lists contain. */
 type ColumnStatistic = Pick<ColumnProfile, 'column' | 'nulls' | 'distinct' | 'min' | 'max'>
 
 const statisticOf = ({ column, nulls, distinct, min, max }: ColumnProfile): ColumnStatistic => ({
@@ -69,7 +69,7 @@ export async function findProfile(
   return rows[0]
 }
 
-/** Returns the statistics that tables refer to, by the id of the profile. */
+/** Returns the column statistics of tables, by the id of their profile. */
 async function readStatistics(
   db: Kysely<DB>,
   client: string,
@@ -80,7 +80,7 @@ async function readStatistics(
   return new Map(rows.map(({ id, statistics }) => [id, statistics]))
 }
 
-/** Returns the FROM clause of the profiles that tables of the client refer to. */
+/** Returns the FROM clause with the profiles to which an organisation's tables refer. */
 function referredProfiles(client: string, tables: readonly ReferringTable[]) {
   const withProfile = tables.filter(({ profile }) => profile !== undefined)
   return sql`
@@ -90,10 +90,13 @@ function referredProfiles(client: string, tables: readonly ReferringTable[]) {
     join schemas s on s.id = p.schema_id and s.client = ${client} and s.schema_name = n.schema`
 }
 
-/** Statistics of the columns of a table, by name. */
+/** The statistics of a table's columns, by column name. */
 export type ColumnStatistics = ReadonlyMap<string, ColumnStatistic>
 
-/** Reads the statistics of tables from their profiles. A profile of some of the rows is left out, because it does not describe the table. */
+/**
+ * Reads the column statistics of tables from their profiles. Omits a profile of only a part of the rows, because it
+ * does not describe the table.
+ */
 export async function readColumnStatistics(
   db: Kysely<DB>,
   client: string,
@@ -108,17 +111,21 @@ export async function readColumnStatistics(
   }
 }
 
-/** Returns the statistics without values of rows, for callers who may not read the rows. */
+/** Returns the statistics without minimum and maximum, for callers who may not read the rows. */
 export const withoutValues = (statistics: ColumnStatistics): ColumnStatistics =>
   new Map([...statistics].map(([name, { column, nulls, distinct }]) => [name, { column, nulls, distinct }]))
 
 /**
- * Profiles are kept for this number of publications of a table: that of the current rows, that of the rows that a restore publishes, and
- * one more, because after a restore the latter can be older than the rows that it replaced.
+ * For each table, the profiles of this number of publications are kept: that of the current rows, that of the rows that
+ * a restore would publish, and one more. The latter is needed because after a restore the current rows can be older
+ * than the rows that they replaced.
  */
 const keptPublications = 3
 
-/** Keeps the profiles of a run that has ended with a publication, and deletes those of the tables' earlier rows that no restore publishes. */
+/**
+ * Keeps the profiles of a run that published its rows. Deletes profiles of earlier rows of the same tables, unless a
+ * restore could publish these rows.
+ */
 export async function keepPublishedProfiles(trx: Transaction<DB>, run: string): Promise<void> {
   await sql`
     with published as (update table_profiles set published = true where run = ${run}),
@@ -135,8 +142,8 @@ export async function keepPublishedProfiles(trx: Transaction<DB>, run: string): 
 }
 
 /**
- * Deletes the profiles of runs that have ended without a publication. Returns their number. A cancelled run can still turn out to have
- * published its rows, so its profiles stay for a day.
+ * Deletes the profiles of runs that have ended without publishing. Returns their number. Profiles of a cancelled run
+ * are kept for a day, because it may turn out later that the run published its rows.
  */
 export async function deleteUnpublishedProfiles(db: Kysely<DB>): Promise<number> {
   const { numAffectedRows } = await sql`
@@ -146,12 +153,15 @@ export async function deleteUnpublishedProfiles(db: Kysely<DB>): Promise<number>
   return Number(numAffectedRows ?? 0)
 }
 
-/** Deletes the profiles of a schema that no longer has profiles. The caller holds a lock on the schema that `storeProfile` waits for. */
+/**
+ * Deletes the profiles of a schema for which profiles were disabled. The caller must hold a lock on the schema, for
+ * which `storeProfile` waits.
+ */
 export async function deleteProfilesOfSchema(trx: Transaction<DB>, schemaId: number): Promise<void> {
   await trx.deleteFrom('table_profiles').where('schema_id', '=', schemaId).execute()
 }
 
-/** Deletes the profiles of a table and of the further tables of its pipeline, unless these belong to another pipeline. */
+/** Deletes the profiles of a table and of the additional tables of its pipeline, unless another pipeline owns these. */
 export async function deleteProfiles(
   trx: Transaction<DB>,
   { client, schema, table }: ProfiledTable & { client: string },

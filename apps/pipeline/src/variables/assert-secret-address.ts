@@ -2,7 +2,10 @@ import type { SecretAddress } from '../secrets/sealed-secrets.ts'
 import { namesVariables, replaceVariables, variablesInSettings } from './replace-variables.ts'
 import { VariableProblem } from './variable-problem.ts'
 
-/** Returns the address for secrets that are stored now. Undefined if it has no variables, because it can then be compared as written. */
+/**
+ * Returns the address to store with new secrets. Returns undefined for an address without variables, because it can be
+ * compared as written.
+ */
 export async function createSecretAddress(
   address: unknown,
   variables: () => Promise<ReadonlyMap<string, string>>,
@@ -11,11 +14,14 @@ export async function createSecretAddress(
   return { address, was: resolveAddress(address, await variables()) }
 }
 
-/** Whether two addresses have the same values of variables. False if a variable was missing and was created later. */
+/**
+ * Returns whether the variables in two addresses have the same values. False if a variable was missing and was created
+ * later.
+ */
 export const isSameAddress = ({ was }: SecretAddress, now: SecretAddress | undefined): boolean =>
   JSON.stringify(was) === JSON.stringify(now?.was)
 
-/** Throws `VariableProblem` if a variable changed the address, or does not exist. */
+/** Throws `VariableProblem` if the address changed because a variable changed or no longer exists. */
 export function assertAddressUnchanged({ address, was }: SecretAddress, variables: ReadonlyMap<string, string>): void {
   const now = replaceVariables(address, variables)
   if (isSameAddress({ address, was }, { address, was: now })) return

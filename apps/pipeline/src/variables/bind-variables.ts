@@ -8,27 +8,34 @@ import {
 import { type SqlPiece, splitSql } from './split-sql.ts'
 import { VariableProblem } from './variable-problem.ts'
 
-/** The limit keeps parameters such as `$99` shorter than any `${name}`, so that padding can preserve positions in the text. */
+/**
+ * The limit of parameters in a query. A parameter such as `$99` is shorter than any `${name}`. It can thus be padded,
+ * so that positions in the text stay the same.
+ */
 const maxParameters = 99
 
-/** The advice for an unknown variable. Variables are bound only in quality checks, and a request that runs a check can pass values. */
+/**
+ * The advice for an unknown variable. Only quality checks bind variables, and a request that runs a check can pass
+ * their values.
+ */
 const unknownVariableAdvice = 'Create it, correct its name, or pass its value in `variables` of the run.'
 
-/** SQL with bind parameters in place of variables. */
+/** SQL in which bind parameters have replaced the variables. */
 export interface BoundQuery {
   text: string
   values: string[]
-  /** Indexes of values that the server must treat as texts, even if they look like numbers. */
+  /** The indexes of values that the database must treat as text, even if they look like numbers. */
   texts: ReadonlySet<number>
   /** The variables that were used. */
   names: ReadonlySet<string>
 }
 
 /**
- * Replaces variables by bind parameters. `${name}` and `'${name}'` become one parameter each, even if a name occurs twice, so that a
- * variable can be compared with columns of several types. `${name:list}` becomes several parameters, and `${name:identifier}` a quoted
- * identifier. Positions in the text are preserved for the server's error positions, unless a list or an identifier is longer. Comments
- * stay unchanged. Throws `VariableProblem` for unknown names, and for any other use inside quotes and names.
+ * Replaces variables by bind parameters. Each `${name}` and `'${name}'` becomes a parameter of its own, so that a
+ * variable can be compared with columns of different types. `${name:list}` becomes several parameters, and
+ * `${name:identifier}` a quoted identifier. Keeps the positions of the text, so that error positions of the database
+ * are correct, unless a list or identifier is longer than its variable. Ignores comments. Throws `VariableProblem` for
+ * unknown variables, and for any other use inside quotes.
  */
 export function bindVariables(sql: string, variables: ReadonlyMap<string, string>): BoundQuery {
   const values: string[] = []
@@ -59,7 +66,7 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
     }
   }
 
-  /** Adds a value and returns its bind parameter. */
+  /** Adds a value and returns the bind parameter for it. */
   function addParameter(value: string): string {
     values.push(value)
     if (values.length > maxParameters)
@@ -71,7 +78,7 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
   }
 }
 
-/** Returns the names of the variables in SQL that `bindVariables` would bind. */
+/** Returns the names of the variables that `bindVariables` would replace. */
 export function variablesInSql(sql: string): Set<string> {
   const names = new Set<string>()
   for (const { kind, text } of splitSql(sql)) {
@@ -83,7 +90,9 @@ export function variablesInSql(sql: string): Set<string> {
   return names
 }
 
-/** Yields the pieces. Throws `VariableProblem` for a bind parameter such as `$1`, which the user cannot give a value. */
+/**
+ * Yields the pieces. Throws `VariableProblem` for a bind parameter such as `$1`, because users cannot give it a value.
+ */
 function* withoutParameters(pieces: Iterable<SqlPiece>): Generator<SqlPiece> {
   for (const piece of pieces) {
     if (piece.kind === 'parameter')

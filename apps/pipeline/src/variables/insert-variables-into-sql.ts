@@ -3,7 +3,7 @@ import type { SqlPiece } from './split-sql.ts'
 import { getSqlRules, type SqlLanguage, type SqlRules } from './sql-language.ts'
 import { misplacedVariable, unknownVariable } from './variable-problem.ts'
 
-/** The use of a variable: as one value, as a value in quotes, as an identifier, or as a list of values. */
+/** The use of a variable: as a value, as a quoted text, as an identifier, or as a list of values. */
 export type VariableUse = 'VALUE' | 'TEXT' | 'IDENTIFIER' | 'LIST'
 
 export interface VariablePart {
@@ -12,17 +12,20 @@ export interface VariablePart {
   use: VariableUse
 }
 
-/** A part of SQL: unchanged text, or a variable. */
+/** A part of SQL: either unchanged text or a variable. */
 export type SqlPart = { text: string } | VariablePart
 
-/** Keywords that a table name follows, unless FROM is part of `is distinct from` or of a function such as `extract(… from …)`. */
+/**
+ * Matches keywords that are followed by a table name. FROM is an exception in `is distinct from` and in functions such
+ * as `extract(… from …)`.
+ */
 const tableKeyword = /^(from|join|into|update|table)$/i
 const functionWithFrom = /^(extract|substring|trim|overlay)$/i
 
 /**
- * Splits SQL at its variables. `${name}` is a value, `'${name}'` as a whole literal is the value as a text,
- * `${name:identifier}` a quoted identifier and `${name:list}` a list. Comments contain no variables. Throws `VariableProblem`
- * for any other use inside quotes, for a variable after a word without a space, and for a value in place of a table name.
+ * Splits SQL at its variables. `${name}` is a value, `'${name}'` the value as text, `${name:identifier}` a quoted
+ * identifier and `${name:list}` a list. Variables in comments are ignored. Throws `VariableProblem` for any other use
+ * inside quotes, for a variable directly after a word, and for a value where SQL expects a table name.
  */
 export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart> {
   let last: SqlPiece | undefined
@@ -56,7 +59,9 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
   }
 }
 
-/** Returns whether SQL expects a table name after these words. `functionName` is the word before the open bracket. */
+/**
+ * Returns whether SQL expects a table name after these words. `functionName` is the word before the open parenthesis.
+ */
 function expectsTableName(words: readonly string[], functionName: string | undefined): boolean {
   const lastWord = words.at(-1) ?? ''
   const wordBefore = words.at(-2) ?? ''
@@ -89,12 +94,14 @@ function assertNoVariableInside({ kind, text }: SqlPiece): void {
     : misplacedVariable(inside, `is inside of a quoted name. Write \${${inside}:identifier} for a name.`)
 }
 
-/** Numbers that all servers parse in the same way. Excludes negative zero, because servers drop its sign. */
+/**
+ * Matches numbers that all databases parse in the same way. Excludes negative zero, because databases drop its sign.
+ */
 const portableNumberPattern = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
 
 /**
- * Returns SQL with the values of its variables as literals, quoted by the rules of the server, so that no value is executed as SQL.
- * Numeric values become numbers. Throws `VariableProblem`.
+ * Returns SQL in which literals have replaced the variables. Literals are quoted by the rules of the database, so no
+ * value is executed as SQL. Numeric values become numbers. Throws `VariableProblem`.
  */
 export const insertVariablesIntoSql = (
   sql: string,
@@ -102,13 +109,16 @@ export const insertVariablesIntoSql = (
   language: SqlLanguage,
 ): string => [...replaceSqlVariables(sql, variables, language)].map(({ sent }) => sent).join('')
 
-/** A part of SQL as the user wrote it, and as it is sent to the server. */
+/** A part of SQL as the user wrote it, and as it is sent to the database. */
 export interface ReplacedPart {
   ownText: string
   sent: string
 }
 
-/** As `insertVariablesIntoSql`, part by part. `advice` is the advice for an unknown variable. */
+/**
+ * Yields the parts of SQL with variables replaced, like `insertVariablesIntoSql`. `advice` is the advice in the message
+ * about an unknown variable.
+ */
 export function* replaceSqlVariables(
   sql: string,
   variables: ReadonlyMap<string, string>,
@@ -122,7 +132,7 @@ export function* replaceSqlVariables(
       continue
     }
     const literal = toLiteral(part, getVariableValue(part.name, variables, advice), rules)
-    // The spaces separate the literal from its neighbours, because a server may join two adjacent literals.
+    // Add spaces around the literal, because some databases join two adjacent literals.
     yield { ownText: part.text, sent: ` ${literal} ` }
   }
 }
@@ -141,14 +151,14 @@ function toLiteral({ name, use }: VariablePart, value: string, { text, identifie
   }
   function numberOrText(item: string): string {
     if (!portableNumberPattern.test(item)) return text(item)
-    // Negative numbers are in brackets, because two dashes start a comment.
+    // Put negative numbers in parentheses, because a minus before them would start a comment.
     return item.startsWith('-') ? `(${item})` : item
   }
 }
 
 /**
- * Maps a position in the SQL that was sent to the position in the SQL that the user wrote. A position in an inserted value becomes
- * that of its variable.
+ * Converts a position in the SQL that was sent to a position in the SQL that the user wrote. A position within an
+ * inserted value becomes the position of its variable.
  */
 export function findOwnPosition(parts: readonly ReplacedPart[], { line, column }: TextPosition): TextPosition {
   const sentText = parts.map((part) => part.sent).join('')
@@ -166,14 +176,16 @@ export function findOwnPosition(parts: readonly ReplacedPart[], { line, column }
   return { line: lines.length, ...(column !== undefined && { column: [...lines.at(-1)!].length + 1 }) }
 }
 
-/** Returns the index of a line and column, which count from 1. Columns count characters, indexes UTF-16 units. */
+/**
+ * Returns the index of a line and column, which start at 1. Columns count characters; the index counts UTF-16 units.
+ */
 function indexOfPosition(text: string, line: number, column: number): number {
   const lines = text.split('\n')
   const start = lines.slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, 0)
   return start + [...(lines[line - 1] ?? '')].slice(0, column - 1).join('').length
 }
 
-/** Returns the names of the variables in SQL, without those in comments. */
+/** Returns the names of the variables in SQL, except those in comments. */
 export function findVariablesInSql(sql: string, language: SqlLanguage): Set<string> {
   const names = new Set<string>()
   for (const { kind, text } of getSqlRules(language).pieces(sql))
@@ -182,7 +194,7 @@ export function findVariablesInSql(sql: string, language: SqlLanguage): Set<stri
   return names
 }
 
-/** Throws `VariableProblem` if a variable is at a place where variables are not allowed. */
+/** Throws `VariableProblem` if SQL contains a variable where variables are not allowed. */
 export function assertVariablePlaces(sql: string, language: SqlLanguage): void {
   for (const _ of splitAtVariables(getSqlRules(language).pieces(sql)));
 }
@@ -195,7 +207,7 @@ export function getVariableValue(name: string, variables: ReadonlyMap<string, st
   return value
 }
 
-/** Throws `VariableProblem` for a value that is not a valid identifier on every server. */
+/** Returns a value that is a valid identifier in every database. Throws `VariableProblem` for other values. */
 export function toIdentifier(name: string, value: string): string {
   if (/^[^'"`\\[\]\p{Cc}]{1,128}$/u.test(value)) return value
   throw misplacedVariable(
@@ -204,7 +216,7 @@ export function toIdentifier(name: string, value: string): string {
   )
 }
 
-/** Splits a value at commas. A value that is a JSON list is parsed instead, so that list elements can contain commas. */
+/** Splits a value at commas. If the value is a JSON array, parses it instead, so that elements can contain commas. */
 export function splitListValue(value: string): string[] {
   const trimmed = value.trim()
   if (trimmed.startsWith('[')) {

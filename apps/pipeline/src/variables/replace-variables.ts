@@ -1,11 +1,11 @@
 import { unknownVariable } from './variable-problem.ts'
 
-/** A variable. `$${name}` is the escape for the literal text `${name}`. */
+/** Matches a variable, and its escaped form `$${name}`, which stands for the text `${name}`. */
 const placeholderPattern = /\$?\$\{([^{}\n]*)\}/g
 
 /**
- * Replaces `${name}` by the value of the variable in all nested texts of the settings. Does not replace variables inside of values.
- * `encode` encodes each value. Throws `VariableProblem` for unknown names.
+ * Replaces `${name}` by the value of the variable in all strings of nested settings. Does not replace variables within
+ * values. `encode` encodes each value. Throws `VariableProblem` for unknown variables.
  */
 export function replaceVariables<Settings>(
   settings: Settings,
@@ -35,7 +35,7 @@ function replaceInText(
   })
 }
 
-/** Returns the names of the variables in all nested texts of the settings. */
+/** Returns the names of the variables in all strings of nested settings. */
 export function variablesInSettings(...settings: unknown[]): Set<string> {
   const names = new Set<string>()
   const collect = (value: unknown): void => {
@@ -48,7 +48,7 @@ export function variablesInSettings(...settings: unknown[]): Set<string> {
   return names
 }
 
-/** Whether any nested text can contain a variable. If not, the caller need not unseal the values of variables. */
+/** Returns whether settings may contain a variable. If not, the caller need not decrypt variables. */
 export function namesVariables(...settings: unknown[]): boolean {
   return JSON.stringify(settings).includes('${')
 }

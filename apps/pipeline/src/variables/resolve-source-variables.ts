@@ -6,7 +6,7 @@ import { replaceVariables } from './replace-variables.ts'
 import type { SqlLanguage } from './sql-language.ts'
 import type { Variables } from './variables.ts'
 
-/** The SQL language of each pipeline type with SQL queries. */
+/** The SQL language of each pipeline type that has SQL queries. */
 const languageByType: Readonly<Record<string, SqlLanguage>> = {
   [connectorTypes.sqlServer]: 'sql-server',
   [connectorTypes.mysql]: 'mysql',
@@ -15,7 +15,7 @@ const languageByType: Readonly<Record<string, SqlLanguage>> = {
   [connectorTypes.redshift]: 'redshift',
 }
 
-/** Returns the SQL language of a pipeline type; undefined for a type without SQL queries. */
+/** Returns the SQL language of a pipeline type; undefined for types without SQL queries. */
 export const findSourceLanguage = (type: string): SqlLanguage | undefined =>
   Object.hasOwn(languageByType, type) ? languageByType[type] : undefined
 
@@ -27,8 +27,9 @@ interface SourceValues {
 }
 
 /**
- * Replaces the variables in the settings and secrets of a source. In a database query, values become literals of that database, and in
- * the path of a REST API they are percent-encoded; elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address for which the secrets were stored.
+ * Replaces the variables in the settings and secrets of a source. In a database query, values become literals of that
+ * database; in the path of a REST API, they are percent-encoded; elsewhere, they are inserted as text. Throws
+ * `VariableProblem`, also if a changed variable would send the stored secrets to another address.
  */
 export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
   { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
@@ -55,10 +56,10 @@ const fillRestApi = ({ path, ...others }: { path?: string }, variables: Variable
   ...(path !== undefined && { path: replaceVariables(path, variables, encodePathPart) }),
 })
 
-/** Also encodes incomplete surrogate pairs, which `encodeURIComponent` refuses. */
+/** Replace unpaired surrogates first, because `encodeURIComponent` throws for them. */
 const encodePathPart = (value: string): string => encodeURIComponent(value.toWellFormed())
 
-/** Throws `VariableProblem` if the query of a source uses a variable at a place where variables are not allowed. */
+/** Throws `VariableProblem` if the query of a source contains a variable where variables are not allowed. */
 export function assertSourceVariablePlaces(type: string, settings: unknown): void {
   const language = findSourceLanguage(type)
   const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }

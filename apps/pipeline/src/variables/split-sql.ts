@@ -1,4 +1,7 @@
-/** A piece of SQL text. `word`: a name, keyword or number. `variable`: `${name}` outside of literals, quoted names and comments. */
+/**
+ * A piece of SQL text. `word` is a name, keyword or number. `variable` is a `${name}` outside literals, quoted names
+ * and comments.
+ */
 export interface SqlPiece {
   kind: 'code' | 'word' | 'variable' | 'parameter' | 'literal' | 'quoted name' | 'comment'
   text: string
@@ -13,12 +16,12 @@ const dollarQuote = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
 const plainLiteral = /'(?:[^']|'')*('|$)/y
 const escapedLiteral = /'(?:[^'\\]|''|\\[\s\S])*(?:'|\\?$)/y
 const quotedName = /"(?:[^"]|"")*("|$)/y
-/** The text between two parts of a literal, which can continue after a line end. Matches in linear time. */
+/** Matches the text between two parts of a literal that continues on another line. Runs in linear time. */
 const stringContinuationPattern = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:\s|--[^\n\r]*[\n\r])*(?=')/y
 
 /**
- * Splits SQL into pieces by the rules of PostgreSQL. The joined pieces are the original text. It never fails: an unclosed piece extends
- * to the end of the text, and PostgreSQL reports the error.
+ * Splits SQL into pieces by the rules of PostgreSQL. The pieces together are the original text. Never fails: an
+ * unclosed piece extends to the end of the text, and PostgreSQL reports the error.
  */
 export function* splitSql(sql: string): Generator<SqlPiece> {
   for (let position = 0; position < sql.length; ) {
@@ -54,12 +57,14 @@ function pieceAt(sql: string, position: number): SqlPiece {
   return piece('code', matchHere(spacePattern) ?? character)
 }
 
-/** Returns the name before a variable: in `a${b}`, PostgreSQL would read the dollar sign as part of the name. */
+/**
+ * Returns the part of a name before a variable. In `a${b}`, PostgreSQL would take the dollar sign as part of the name.
+ */
 function endBeforeVariable(sql: string, position: number, name: string): string {
   return name.endsWith('$') && sql[position + name.length] === '{' ? name.slice(0, -1) : name
 }
 
-/** Returns the literal at `position`, with the parts that continue it on further lines. */
+/** Returns the literal at `position`, with its continuations on further lines. */
 function readLiteral(sql: string, position: number, pattern: RegExp): string {
   let end = position
   for (;;) {
@@ -72,7 +77,7 @@ function readLiteral(sql: string, position: number, pattern: RegExp): string {
   }
 }
 
-/** Returns the end of a block comment. Block comments of PostgreSQL nest. */
+/** Returns the end of a block comment. In PostgreSQL, block comments nest. */
 function findBlockCommentEnd(sql: string, position: number): number {
   const marks = /\/\*|\*\//g
   marks.lastIndex = position

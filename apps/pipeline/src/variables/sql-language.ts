@@ -1,24 +1,30 @@
 import { type SqlPiece, splitSql } from './split-sql.ts'
 import { warehouseTypes } from '@sluice/contracts/connector-types'
 
-/** The SQL syntax of a server: a source database, or a warehouse that runs transformations. */
+/** The SQL syntax of a source database, or of a warehouse that runs transformations. */
 export type SqlLanguage = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle' | 'clickhouse'
 
 export interface SqlRules {
-  /** Splits SQL into pieces. The joined pieces are the original text. */
+  /** Splits SQL into pieces. The pieces together are the original text. */
   pieces(sql: string): Iterable<SqlPiece>
-  /** Returns a literal that the server reads as exactly this text, with any settings of the server. */
+  /** Returns a literal that the database parses as exactly this text, regardless of its settings. */
   text(value: string): string
   identifier(name: string): string
 }
 
 const doubleQuotes = (text: string): string => text.replaceAll("'", "''")
 
-/** Returns a text literal for PostgreSQL. With the prefix `E`, the meaning of backslashes does not depend on `standard_conforming_strings`. */
+/**
+ * Returns a text literal for PostgreSQL. The prefix `E` makes the meaning of backslashes independent of the setting
+ * `standard_conforming_strings`.
+ */
 const postgresText = (value: string): string =>
   value.includes('\\') ? `E'${doubleQuotes(value).replaceAll('\\', '\\\\')}'` : `'${doubleQuotes(value)}'`
 
-/** Writes backslashes as character codes: Redshift reads them as escapes, PostgreSQL does not, and codes mean the same in both. */
+/**
+ * Returns a text literal that is valid in Redshift and PostgreSQL. Writes backslashes as character codes, because
+ * Redshift treats a backslash as an escape and PostgreSQL does not.
+ */
 function redshiftText(value: string): string {
   if (!value.includes('\\')) return `'${doubleQuotes(value)}'`
   return `(${value
@@ -28,13 +34,16 @@ function redshiftText(value: string): string {
 }
 
 /**
- * Writes texts as hexadecimal digits, which do not depend on MySQL's settings for backslashes. Dates and times stay plain, because
- * `date '2026-01-01'` accepts no other literal.
+ * Returns a text literal for MySQL. Writes the text in hexadecimal, which does not depend on MySQL's settings for
+ * backslashes. Dates and times are written as plain text, because `date '2026-01-01'` accepts nothing else.
  */
 const mysqlText = (value: string): string =>
   /^\d+([-:. T]\d+)*Z?$/.test(value) ? `'${value}'` : `_utf8mb4 X'${Buffer.from(value).toString('hex')}'`
 
-/** Escapes line breaks too, so that a value inside of a comment that this tokenizer does not recognise cannot end it. */
+/**
+ * Returns a text literal for ClickHouse. Escapes line breaks too: if the value is in a comment that this tokenizer does
+ * not recognise, a line break would end the comment.
+ */
 const clickhouseText = (value: string): string =>
   `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n').replaceAll('\r', '\\r')}'`
 
@@ -79,12 +88,13 @@ const rulesByLanguage: Readonly<Record<SqlLanguage, SqlRules>> = {
       backslashesInNames: true,
       backticks: true,
       curlyQuotes: true,
-      // Tags consist of word characters; older servers accept any character.
+      // Tags consist of word characters. Older versions of ClickHouse accept any character.
       dollarQuotes: /^\$\w*\$$/,
-      // `#` before a space starts a comment, also before a variable, because values are inserted with a space before them.
+      // `#` starts a comment if a space follows, and therefore before a variable too, because values are inserted with
+      // a space before them.
       lineComment: /(?:--|\/\/|#(?=[ !]|\$\{))[^\n]*/y,
       nested: true,
-      // Non-ASCII characters are quotes, spaces or errors. Names may contain dollar signs, numbers may not.
+      // Non-ASCII characters are quotes, spaces or errors. Names can contain dollar signs; numbers cannot.
       word: /[A-Za-z_](?:\w|\$(?!\{))*|\d\w*/y,
     }),
     text: clickhouseText,
@@ -94,7 +104,10 @@ const rulesByLanguage: Readonly<Record<SqlLanguage, SqlRules>> = {
 
 export const getSqlRules = (language: SqlLanguage): SqlRules => rulesByLanguage[language]
 
-/** Returns the literals of a text for all servers, with and without quotes, to redact them in error messages that quote a query. */
+/**
+ * Returns the literals of a text in all languages, with and without quotes. They are redacted in error messages,
+ * because these can quote a query.
+ */
 export const listSqlLiterals = (value: string): string[] =>
   Object.values(rulesByLanguage).flatMap(({ text }) => [text(value), text(value).replace(/^[EN]?'([^]*)'$/, '$1')])
 
@@ -102,22 +115,22 @@ interface SqlSyntax {
   /** Whether a backslash escapes the next character in a literal. */
   backslashes?: boolean
   backslashesInNames?: boolean
-  /** Whether backticks quote names; `brackets` is the same for square brackets. */
+  /** Whether backticks quote names. `brackets`: whether square brackets do. */
   backticks?: boolean
   brackets?: boolean
-  /** Whether double quotes contain texts rather than names. */
+  /** Whether double quotes enclose text instead of names. */
   doubleQuotedTexts?: boolean
-  /** Whether ‘texts’ and “names” can have curly quotes, which have no escapes. */
+  /** Whether ‘text’ and “names” can have curly quotes. They have no escapes. */
   curlyQuotes?: boolean
-  /** Pattern of line comments; `--` by default. */
+  /** The pattern of line comments. Default: `--`. */
   lineComment?: RegExp
-  /** Whether comments nest. */
+  /** Whether block comments nest. */
   nested?: boolean
-  /** Pattern of the tag in `$tag$ … $tag$`. */
+  /** The pattern of the tag in `$tag$ … $tag$`. */
   dollarQuotes?: RegExp
   /** Whether literals such as `q'[ … ]'` exist, as in Oracle. */
   otherQuotes?: boolean
-  /** Pattern of a name, keyword or number. */
+  /** The pattern of a name, keyword or number. */
   word?: RegExp
 }
 
@@ -125,8 +138,8 @@ const variablePattern = /\$\{[^{}\n]*\}/y
 const spacePattern = /\s+/y
 
 /**
- * Returns a function that splits SQL with this syntax into pieces. It never fails: an unclosed piece extends to the end of the text, and
- * the server reports the error.
+ * Returns a function that splits SQL of this syntax into pieces. It never fails: an unclosed piece extends to the end
+ * of the text, and the database reports the error.
  */
 function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece> {
   const matchAt = (pattern: RegExp, sql: string, position: number): string | undefined => {
@@ -161,7 +174,8 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
     if (syntax.dollarQuotes && character === '$') {
       const tag = matchAt(/\$[^$]*\$/y, sql, position)
       const end = tag !== undefined && syntax.dollarQuotes.test(tag) ? sql.indexOf(tag, position + tag.length) : -1
-      // If the tag is invalid, the rest of the text is a literal, in which variables are rejected: versions of the server differ here.
+      // If the tag is invalid, treat the rest of the text as a literal, in which variables are rejected, because
+      // versions of the database parse it differently.
       if (tag !== undefined)
         return { kind: 'literal', text: sql.slice(position, end < 0 ? sql.length : end + tag.length) }
     }
@@ -181,7 +195,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
   }
 }
 
-/** Returns the end of a block comment that begins at `position`. */
+/** Returns the end of the block comment that begins at `position`. */
 function commentEnd(sql: string, position: number, nested: boolean): number {
   const marks = /\/\*|\*\//g
   marks.lastIndex = position + 2
@@ -197,7 +211,10 @@ function commentEnd(sql: string, position: number, nested: boolean): number {
 
 const closingBrackets: Readonly<Record<string, string>> = { '[': ']', '{': '}', '(': ')', '<': '>' }
 
-/** Returns the Oracle literal at a position, such as `q'[it's]'` or with another delimiter; undefined for other text. */
+/**
+ * Returns the Oracle literal at a position, such as `q'[it's]'`, also with other delimiters; undefined if there is
+ * none.
+ */
 function readQuotedByDelimiter(sql: string, position: number): string | undefined {
   const begin = /n?q'([^\s])/iy
   begin.lastIndex = position
@@ -218,6 +235,6 @@ const languageByProvider: Readonly<Record<WarehouseProvider, SqlLanguage>> = {
   [warehouseTypes.none]: 'postgres',
 }
 
-/** Returns the SQL language of a schema's warehouse, in which transformations are written. */
+/** Returns the SQL language of a schema's warehouse, which transformations use. */
 export const getWarehouseLanguage = (provider: string): SqlLanguage =>
   languageByProvider[provider as WarehouseProvider] ?? 'postgres'

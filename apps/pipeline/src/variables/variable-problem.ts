@@ -1,4 +1,4 @@
-/** The error of a wrong use of a variable. The message is a sentence for users. */
+/** Thrown for a wrong use of a variable. The message is a sentence for users. */
 export class VariableProblem extends Error {
   override readonly name = 'VariableProblem'
   readonly code: 'VARIABLE_UNKNOWN' | 'VARIABLE_MISPLACED' | 'SECRET_FOR_OTHER_ADDRESS'
@@ -23,5 +23,5 @@ export function misplacedVariable(name: string, reason: string): VariableProblem
   return new VariableProblem('VARIABLE_MISPLACED', `The variable ${formatVariable(name)} ${reason}`)
 }
 
-/** Returns the variable as written in the text, shortened. */
+/** Formats a variable as in SQL or settings, shortened to 100 characters. */
 const formatVariable = (name: string) => `\${${name.slice(0, 100)}}`

@@ -5,14 +5,14 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import { unsealVariableValue } from '../secrets/sealed-secrets.ts'
 
-/** A variable with its unsealed value. */
+/** A variable with its decrypted value. */
 export interface OpenVariable {
   name: string
   value: string
   secured: boolean
 }
 
-/** Unsealed values of variables by name. Users must not see the values of secured variables. */
+/** The decrypted values of variables by name. Users must not see the values of secured variables. */
 export class Variables extends Map<string, string> {
   readonly #secured = new Set<string>()
   readonly #redaction = new Redaction()
@@ -35,18 +35,24 @@ export class Variables extends Map<string, string> {
     return [...this.#secured].map((name) => this.get(name)!)
   }
 
-  /** Values of the secured variables, and their SQL literals, for redaction. Excludes values of fewer than six characters. */
+  /**
+   * The texts to redact: values of secured variables and their SQL literals. Excludes values with fewer than six
+   * characters.
+   */
   get spellings(): string[] {
     return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...listSqlLiterals(value)])
   }
 
-  /** Returns a sentence without the values of secured variables. Values of fewer than six characters are not redacted. */
+  /**
+   * Returns the sentence with values of secured variables redacted. Does not redact values with fewer than six
+   * characters.
+   */
   hideIn(sentence: string): string {
     return this.#redaction.apply(sentence)
   }
 }
 
-/** An override of a stored variable. If `secured` is absent, the value of the stored variable applies. */
+/** A value that overrides a stored variable. If `secured` is undefined, that of the stored variable applies. */
 interface VariableOverride {
   name: string
   value: string
@@ -54,8 +60,8 @@ interface VariableOverride {
 }
 
 /**
- * Returns the unsealed variables of a client. A process that writes logs must add `spellings` to its redaction. Throws `SealProblem`
- * if a key is not in the key ring.
+ * Returns an organisation's variables, decrypted. A process that writes logs must add `spellings` to its redaction.
+ * Throws `SealProblem` if an encryption key is not configured.
  */
 export async function readVariables(
   db: Kysely<DB>,
@@ -70,7 +76,7 @@ export async function readVariables(
     .execute()
   const overridden = new Set(overrides.map(({ name }) => name))
   const wasSecured = new Set(rows.filter(({ secured }) => secured).map(({ name }) => name))
-  // A secured variable of an applied configuration may still lack its value.
+  // A secured variable from an applied configuration has no value until a user enters it.
   const stored = rows.filter(
     ({ name, secured, sealed_value }) => !overridden.has(name) && !(secured && sealed_value === null),
   )

@@ -5,24 +5,27 @@ import { type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/wareh
 import { findPendingReason } from './pending-views.ts'
 import { type SqlPiece, splitSql } from '../variables/split-sql.ts'
 
-/** Time limits while a user saves a view: seconds for one statement, and milliseconds for all statements (`whole`). */
+/**
+ * The timeouts while a user saves a view: seconds for one statement (`seconds`), and milliseconds for all statements
+ * (`whole`).
+ */
 const savingLimits = { seconds: 8, whole: 20_000 }
 
-/** The result of creating or changing a view. */
+/** The result of creating or changing a view in the warehouse. */
 export interface MadeView {
-  /** The tables that the view reads. Undefined if the old view stays. */
+  /** The tables that the view reads. Undefined if the existing view was not changed. */
   reads: TablePlace[] | undefined
-  /** Whether a run must fill the view, because that takes longer than a user waits. */
+  /** Whether a run must fill the view, because that takes longer than a user should wait. */
   unfinished: boolean
-  /** The reason why the view cannot be created yet: a table that its query reads is missing. */
+  /** Set if the view cannot be created yet, because its query reads a table that does not exist. */
   pending?: string
 }
 
 /**
- * Creates or changes a view in the warehouse while a user waits. If the result is `unfinished`, the caller must queue a run that
- * fills the view: until then a new view is empty, and a changed view stays as it was. If the result has `pending`, a new view was
- * not created, because a table that its query reads is missing. After a `WarehouseProblem`, nothing has changed. `requestAborted`
- * stops the creation when the user no longer waits.
+ * Creates or changes a view in the warehouse while a user waits. If the result is `unfinished`, the caller must queue a
+ * run that fills the view: until then a new view is empty, and a changed view stays the same. If the result has
+ * `pending`, the view was not created, because its query reads a table that does not exist. If it throws
+ * `WarehouseProblem`, nothing has changed. `requestAborted` stops the creation when the user no longer waits.
  */
 export async function makeView(
   db: Kysely<DB>,
@@ -45,7 +48,8 @@ export async function makeView(
     return { reads, unfinished: false }
   } catch (error) {
     const pending = findPendingReason(error)
-    // Only a new view waits for the missing table. An existing view stays as it was, and its change is rejected.
+    // Only a new view can wait for a missing table. The change of an existing view is rejected, and the view stays the
+    // same.
     if (pending !== undefined && !(await warehouse.views.isManaged(view.id)))
       return { reads: undefined, unfinished: false, pending }
     if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
@@ -54,7 +58,7 @@ export async function makeView(
   }
 }
 
-/** Creates an empty view, unless the view still exists under its old name with its rows. */
+/** Creates an empty view. If the view still exists under its old name, keeps that one with its rows. */
 async function createEmptyView(
   warehouse: Warehouse,
   view: ViewDefinition,
@@ -66,7 +70,10 @@ async function createEmptyView(
   return warehouse.views.define(view, { seconds: savingLimits.seconds, empty: true }, signal)
 }
 
-/** Whether a view in the warehouse is not in the service's database, because the service was killed before the commit there. */
+/**
+ * Returns whether the service's database lacks a view of the warehouse, because the service was killed before it
+ * committed.
+ */
 export async function isUnsaved(
   db: Kysely<DB>,
   existingView: { managed?: { id: string } } | undefined,
@@ -81,13 +88,16 @@ export async function isUnsaved(
   return savedView === undefined
 }
 
-/** Returns a piece of SQL without the content of comments and literals, which can look like SQL. */
+/** Returns a piece of SQL without the content of comments and literals, because the content may look like SQL. */
 function withoutContent({ kind, text }: SqlPiece): string {
   if (kind === 'comment') return ' '
   return kind === 'literal' ? 'x' : text
 }
 
-/** Whether new columns of a table would be new columns of the query, because it has `select *`, `t.*` or `table t`. */
+/**
+ * Returns whether the query contains `select *`, `t.*` or `table t`, so that a new column of a table becomes a new
+ * column of the query.
+ */
 export function hasSelectAll(query: string): boolean {
   const code = [...splitSql(query)].map(withoutContent).join('')
   return /\bselect\s+((all|distinct)\s+)?\*|[.,]\s*\*|\btable\s+[\w".]/i.test(code)

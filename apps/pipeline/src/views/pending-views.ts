@@ -5,13 +5,15 @@ import { queueRun } from '../runs/queue-run.ts'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { asSentence } from '@sluice/process'
 
-/** Returns why a view waits for a table that it reads; undefined for any other error. */
+/**
+ * Returns the reason why a view must wait: a table that it reads does not exist. Returns undefined for any other error.
+ */
 export function findPendingReason(error: unknown): string | undefined {
   if (!(error instanceof WarehouseProblem && error.relationMissing)) return undefined
-  return `The view is pending, because it reads a table or view that does not exist yet. It is created when that one exists. ${asSentence(error.message)}`
+  return `The view is pending, because it reads a table or view that does not exist yet. It is created as soon as that table or view exists. ${asSentence(error.message)}`
 }
 
-/** Stores why a view waits; null if it no longer waits. */
+/** Stores the reason why a view is pending; null if it no longer is. */
 export async function storePendingReason(db: Kysely<DB>, view: number, pending: string | null): Promise<void> {
   await sql`update views set pending = ${pending} where id = ${view} and pending is distinct from ${pending}`.execute(
     db,

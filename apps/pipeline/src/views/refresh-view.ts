@@ -9,7 +9,7 @@ import { isUnsaved, hasSelectAll } from './make-view.ts'
 import { storePendingReason, findPendingReason } from './pending-views.ts'
 import { storeViewSources, hasStoredSources } from './view-dependencies.ts'
 
-/** Seconds for one statement in a run. */
+/** The timeout in seconds of one statement in a run. */
 const statementTimeout = 7_200
 
 interface StoredView {
@@ -22,16 +22,16 @@ interface StoredView {
   materialized: boolean
 }
 
-/** The result of a refresh: the rows and bytes of a materialised view. */
+/** The result of a run of a view. `rows` and `bytes` are the size of a materialised view. */
 export interface RefreshResult {
   message: string
-  /** Set if the view waits for a table that does not exist. `message` names the table. */
+  /** Set if the view is pending because a table does not exist. `message` names the table. */
   pending?: true
   rows: number
   bytes: number
 }
 
-/** Reads the view of an attempt. Throws `LeaseLost` if the view was deleted. */
+/** Reads the view that an attempt refreshes. Throws `LeaseLost` if the view was deleted. */
 async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
   const row = await db
     .selectFrom('views as v')
@@ -46,7 +46,8 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
       's.schema_name as schema',
     ])
     .where('v.id', '=', id)
-    // The lock waits for a concurrent change of the view. During a run, users cannot change the query.
+    // The lock waits until a concurrent change of the view is committed. While a run is running, users cannot change
+    // the query.
     .forShare('v')
     .executeTakeFirst()
   if (!row) throw new LeaseLost('The view was deleted.')
@@ -54,8 +55,8 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
 }
 
 /**
- * Refreshes a materialised view, or reads a plain view to check it. First creates the view if the warehouse does not have its saved
- * version. `writeLine` writes a line to the run's log. Throws `WarehouseProblem`.
+ * Refreshes a materialised view. Checks a plain view by reading it. First creates the view if the warehouse lacks its
+ * saved version. `writeLine` writes a line to the run's log. Throws `WarehouseProblem`.
  */
 export async function refreshView(
   db: Kysely<DB>,
@@ -71,7 +72,7 @@ export async function refreshView(
     isRebuilt = await createIfOutdated(db, warehouse, view, { signal, writeLine })
   } catch (error) {
     const pending = findPendingReason(error)
-    // An error in the query is not pending, because no later load can fix it.
+    // A view with an error in its query is not pending, because no later load can fix it.
     if (pending === undefined && error instanceof WarehouseProblem && !error.retryable)
       await storePendingReason(db, id, null)
     if (pending === undefined || (await warehouse.views.isManaged(view.uid))) throw error
@@ -97,7 +98,7 @@ export async function refreshView(
   return { message: `Refreshed ${qualifiedName}: ${formatCount(rows, 'row')}.${outdatedText}`, rows, bytes }
 }
 
-/** Creates the view if the warehouse does not have its saved version. Returns whether it created, and thereby filled, the view. */
+/** Creates the view if the warehouse lacks its saved version. Returns whether it did; the view is then filled too. */
 async function createIfOutdated(
   db: Kysely<DB>,
   warehouse: Warehouse,
@@ -108,8 +109,8 @@ async function createIfOutdated(
   const isCurrent = existing?.managed?.id === view.uid && existing.managed.definition === definitionHash(view)
   const recreate = isCurrent && hasSelectAll(view.query)
   if (isCurrent && !recreate) {
-    // The tables that the view reads are stored here too, because the process that created the view may have been
-    // killed before it stored them.
+    // Store the tables that the view reads here too, because the process that created the view may have been killed
+    // before it stored them.
     await storeReads(db, view, await warehouse.views.listReads(view.schema, view.name))
     return false
   }
@@ -131,7 +132,7 @@ async function createIfOutdated(
 async function storeReads(db: Kysely<DB>, { id }: StoredView, reads: readonly TablePlace[]): Promise<void> {
   if (await hasStoredSources(db, id, reads)) return
   await db.transaction().execute(async (trx) => {
-    // If another transaction deleted the view, its sources are not stored.
+    // If the view was deleted in the meantime, do not store its tables.
     const { rows } = await sql`select from views where id = ${id} for update`.execute(trx)
     if (rows.length > 0) await storeViewSources(trx, id, reads)
   })

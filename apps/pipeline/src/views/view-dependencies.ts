@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 
-/** Stores the relations that a view reads, as determined by the warehouse. */
+/** Stores the tables and views that a view reads, as reported by the warehouse. */
 export async function storeViewSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<void> {
   await db.deleteFrom('view_sources').where('view_id', '=', view).execute()
   if (reads.length === 0) return
@@ -12,7 +12,7 @@ export async function storeViewSources(db: Kysely<DB>, view: number, reads: read
     .execute()
 }
 
-/** Whether the stored relations of a view are equal to `reads`. */
+/** Returns whether the stored tables and views of a view are equal to `reads`. */
 export async function hasStoredSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<boolean> {
   const sources = await db
     .selectFrom('view_sources')
@@ -28,7 +28,10 @@ export async function hasStoredSources(db: Kysely<DB>, view: number, reads: read
   )
 }
 
-/** Updates the stored relations after a view was renamed. The warehouse itself updates the queries that read the view. */
+/**
+ * Updates the stored dependencies of other views after a view was renamed. The warehouse itself updates the queries of
+ * these views.
+ */
 export async function renameSource(db: Kysely<DB>, client: string, from: TablePlace, to: TablePlace): Promise<void> {
   if (from.schema === to.schema && from.name === to.name) return
   await sql`

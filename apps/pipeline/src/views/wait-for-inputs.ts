@@ -1,7 +1,10 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { DB } from '../database.ts'
 
-/** SQL of `inputs`: the materialised views that some views read, directly or through others. `start` selects the ids of these views. */
+/**
+ * Returns SQL of the table expression `inputs`: the materialised views that some views read, directly or through
+ * others. `start` selects the ids of the latter.
+ */
 const selectInputs = (start: RawBuilder<unknown>) => sql`
   dependencies (id, client, level) as (
     select v.id, v.client, 0 from views v where v.id in (${start})
@@ -36,7 +39,9 @@ export const mustWaitForInputs = (run: string): RawBuilder<boolean> => sql<boole
         or (not o.disabled and o.next_run_at <= w.scheduled_for))
     ))`
 
-/** Lists the names of at most five materialised views that a view reads and that are older than their own sources. */
+/**
+ * Lists the materialised views that a view reads and that are older than their own sources. Returns at most five names.
+ */
 export async function listStaleInputs(db: Kysely<DB>, view: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     with recursive ${selectInputs(sql`select ${view}::bigint`)}

@@ -8,16 +8,19 @@ import type { WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
 
 type Connection = Required<WarehouseReader['connection']>
 
-/** The server of one kind of warehouse, as readers see it. */
+/** The server of one kind of warehouse, as programs with a reader login (warehouse readers) see it. */
 export interface ReaderPlace {
   server: ReaderServer
-  /** The address for readers; absent if the operator has to configure it, with the setting in `addressSetting`. */
+  /** The address for warehouse readers. Undefined if the operator still has to configure it with `addressSetting`. */
   address: { host: string; port: number } | undefined
   addressSetting: string
   sslMode: Connection['sslMode']
-  /** Returns the database that a reader of these schemas connects to. */
+  /** Returns the name of the database to which a reader of these schemas connects. */
   database(key: string, schemas: readonly string[]): string
-  /** Returns strings with which programs find the tables of the schemas without the name of a schema, if the server can do that. */
+  /**
+   * Returns connection strings for common programs. If the server supports it, programs find the tables without a
+   * schema name.
+   */
   connectionStrings(
     connection: Connection,
     password: string,
@@ -34,7 +37,7 @@ interface PlaceSettings {
   CLICKHOUSE_PUBLIC_URL?: string | undefined
 }
 
-/** Returns the warehouses of this installation that can have readers, by kind. */
+/** Returns the kinds of warehouses in this installation that can have readers, each with its server. */
 export function readerPlaces(
   settings: PlaceSettings,
   drivers: readonly WarehouseDriver[] = [],
@@ -59,12 +62,15 @@ function postgresPlace(settings: PlaceSettings): ReaderPlace {
   }
 }
 
-/** The strings set the search path, because every login of the server can read the settings of a role. */
+/**
+ * Returns connection strings for PostgreSQL. They set the search path of the session. If it were set for the role
+ * instead, every login of the server could read it.
+ */
 const postgresStrings: ReaderPlace['connectionStrings'] = (connection, password, schemas) => {
   const { host, port, database, user, sslMode } = connection
   const address = `${urlHost(host)}:${port}/${database}`
   const searchPath = schemas.map(quoteSchemaName).join(',')
-  // libpq separates options at spaces.
+  // libpq separates options at spaces, so escape spaces within names.
   const options = `-csearch_path=${searchPath.replace(/[\\\s]/g, '\\$&')}`
   const isVerified = sslMode === 'verify-full'
   const certificate = isVerified ? '&sslrootcert=warehouse.pem' : ''
@@ -79,11 +85,11 @@ const postgresStrings: ReaderPlace['connectionStrings'] = (connection, password,
   }
 }
 
-/** Quotes a schema's name where PostgreSQL would read it differently otherwise. */
+/** Quotes the name of a schema if PostgreSQL would otherwise parse it differently. */
 const quoteSchemaName = (name: string): string =>
   /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 
-/** Quotes a value in a connection string of libpq that consists of names and values. */
+/** Quotes a value for a libpq connection string, which consists of names and values. */
 const quoteSetting = (value: string): string => `'${value.replace(/[\\']/g, '\\$&')}'`
 
 function clickHousePlace(settings: PlaceSettings, server: ReaderServer): ReaderPlace {
@@ -110,17 +116,20 @@ function clickHousePlace(settings: PlaceSettings, server: ReaderServer): ReaderP
   }
 }
 
-/** Returns the host, without the brackets of an IPv6 address, and the port of a URL. */
+/** Returns the host and the port of a URL. An IPv6 address has no brackets. */
 function parseAddress(url: string, defaultPort: number): { host: string; port: number } {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || defaultPort) }
 }
 
-/** Returns the address of a URL if it is on this machine. Other hosts may be unreachable for readers. */
+/**
+ * Returns the address of a URL if it is on this machine. Otherwise returns undefined, because programs may not be able
+ * to reach the internal address of another host.
+ */
 function loopbackAddress(url: string, defaultPort: number) {
   const address = parseAddress(url, defaultPort)
   return isLoopback(address.host) ? address : undefined
 }
 
-/** Returns a host as it is written in a URL, in which an IPv6 address has brackets. */
+/** Returns a host in the form for URLs, with brackets around an IPv6 address. */
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

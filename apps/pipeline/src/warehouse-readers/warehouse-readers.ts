@@ -15,26 +15,33 @@ export type StoredReader = Omit<Selectable<ReadersTable>, 'schema_ids' | 'networ
   networks: string[]
 }
 
-/** Applies the stored readers to the warehouses. */
+/** Applies warehouse readers (database logins with which other programs read schemas) to the warehouses. */
 export interface WarehouseReaders {
-  /** Returns the place of a kind. Throws NOT_SUPPORTED_HERE for a kind without readers, and for a place without an address. */
+  /**
+   * Returns the server of a kind of warehouse. Throws NOT_SUPPORTED_HERE if the kind has no readers or the server has
+   * no public address.
+   */
   place(kind: WarehouseKind): ReaderPlace & Required<Pick<ReaderPlace, 'address'>>
-  /** Returns the place of stored readers of a kind; undefined if the operator removed the warehouse from the settings. */
+  /**
+   * Returns the server for stored readers of a kind. Returns undefined if the operator has removed the warehouse from
+   * the settings.
+   */
   findPlace(kind: string): ReaderPlace | undefined
   /**
-   * Gives a login its stored definition, and `password` if there is one. The row is locked until then, so the last stored definition
-   * wins. Throws `WarehouseProblem`; `sync` then repeats it.
+   * Creates or changes a login as its row defines, and sets `password` if it is given. The row stays locked, so
+   * concurrent changes are applied in their order. Throws `WarehouseProblem`; `sync` then tries again.
    */
   apply(id: number, password?: string): Promise<void>
-  /** Ends the sessions of logins and removes them. Never throws; `sync` repeats what fails. */
+  /** Ends the sessions of logins and deletes the logins. Never throws; `sync` tries again what failed. */
   drop(readers: readonly Pick<StoredReader, 'provider_schema' | 'login'>[]): Promise<void>
-  /** Applies the networks of all readers. */
+  /** Applies the networks from which readers may connect, for all readers. */
   applyNetworks(): Promise<void>
-  /** Ends sessions that exceed the limits. Returns their number. */
+  /** Ends sessions that exceed their limits, for example of locks. Returns their number. */
   limitSessions(): Promise<number>
   /**
-   * Repairs differences between the stored readers and the warehouses: expired readers, readers of disabled and deleted clients, and
-   * changes that were not applied. Records when readers were used. Returns the number of changed logins.
+   * Corrects differences between the stored readers and the warehouses: expired readers, readers of disabled and
+   * deleted organisations, and changes that could not be applied. Records which readers are in use. Returns the number
+   * of changed logins.
    */
   sync(signal: AbortSignal): Promise<number>
 }
@@ -51,9 +58,9 @@ interface WarehouseReadersOptions {
 
 export function warehouseReaders(options: WarehouseReadersOptions): WarehouseReaders {
   const { db, places, logger } = options
-  /** Whether each client may read, as of the last look-up. */
+  /** Whether the readers of each organisation may read, as of the last lookup. */
   const mayClientRead = new Map<string, boolean>()
-  /** Readers with an invalid network, of which the log has a line. */
+  /** The readers with an invalid network that were already logged. */
   const reportedLogins = new Set<string>()
   /** The warehouses in which the last round found no login of this installation. */
   const withoutLogins = new Set<WarehouseKind>()
@@ -76,7 +83,7 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
   }
 
   async function applyNetworks(): Promise<void> {
-    // Under a lock, so that no process replaces newer rules by older ones.
+    // Take a lock, so that no process overwrites newer rules with older ones.
     await db.transaction().execute(async (trx) => {
       await sql`select pg_advisory_xact_lock(hashtext('networks of warehouse readers'))`.execute(trx)
       const readers = await listReaders(trx)
@@ -88,7 +95,10 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
     })
   }
 
-  /** Logs the first invalid network of a reader, once. The server's rules omit invalid networks, so that they affect no other reader. */
+  /**
+   * Logs the first invalid network of a reader, once. The rules on the server omit invalid networks, so that these do
+   * not affect other readers.
+   */
   function reportInvalidNetworks({ login, networks }: StoredReader): void {
     const reason = networks.map(networkProblem).find((problem) => problem !== undefined)
     if (reason === undefined || reportedLogins.has(login)) return
@@ -96,7 +106,7 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
     logger.warn({ login, reason }, 'a warehouse reader has an invalid network, from which it cannot connect')
   }
 
-  /** Looks up which clients may read. A client that no longer exists may not. */
+  /** Looks up whether the readers of each organisation may read. They may not if the organisation no longer exists. */
   async function updateActiveClients(uids: readonly string[]): Promise<void> {
     const clients = await options.identity.currentClients(uids)
     const clientsById = new Map(clients.map((client) => [client.id, client]))
@@ -106,15 +116,18 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
     }
   }
 
-  /** Whether the login on the server differs from the stored reader: it may or may not read, or has sessions although it may not. */
+  /**
+   * Returns whether a login on the server must change: it is active but should not be, is inactive but should be
+   * active, or is inactive and still has sessions.
+   */
   function isOutdated(reader: StoredReader, login: ReaderState | undefined): boolean {
-    // While nothing is known about the client, the login stays as it is.
+    // If the state of the organisation is unknown, do not change the login.
     const mayRead = mayClientRead.get(reader.client) ?? login?.active ?? true
     const shouldBeActive = !hasExpired(reader) && mayRead
     return login?.active !== shouldBeActive || (!shouldBeActive && login.sessions > 0)
   }
 
-  /** Returns whether the reader could be changed. Otherwise the next round repeats the change. */
+  /** Applies a reader. Returns false if that failed; the next round tries again. */
   async function tryToApply({ id, login }: StoredReader): Promise<boolean> {
     try {
       await apply(id)
@@ -125,10 +138,10 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
     }
   }
 
-  /** Repairs the readers of one warehouse. Returns the number of changed logins. */
+  /** Corrects the readers on the server of one kind of warehouse. Returns the number of changed logins. */
   async function syncPlace(kind: WarehouseKind, { server }: ReaderPlace, signal: AbortSignal): Promise<number> {
     const observed = new Map((await server.observe()).map((state) => [state.login, state]))
-    // Read after the logins: a login without a row belongs to a deleted reader.
+    // Read the rows after the logins: a login that has no row then belongs to a deleted reader.
     const readers = (await listReaders(db)).filter((reader) => reader.provider_schema === kind)
     await recordUse(
       db,
@@ -142,7 +155,7 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
     }
     const storedLogins = new Set(readers.map(({ login }) => login))
     const keys = new Set((await db.selectFrom('warehouses').select('key').execute()).map(({ key }) => key))
-    // Other installations can have logins on the same server. They have other keys.
+    // Ignore logins of other installations on the same server, which have other keys.
     const ownLogins = [...observed.keys()].filter((login) => keys.has(keyOfReader(login)))
     const orphans = ownLogins.filter((login) => !storedLogins.has(login))
     await drop(orphans.map((login) => ({ provider_schema: kind, login })))
@@ -177,7 +190,7 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
     },
     async sync(signal) {
       const readers = await listReaders(db)
-      // While the identity service is down, the last known state stays.
+      // While the identity service is down, keep the last known state.
       await updateActiveClients([...new Set(readers.map(({ client }) => client))]).catch((error: unknown) =>
         logger.warn({ err: error }, 'the organisations of warehouse readers could not be checked'),
       )
@@ -214,7 +227,7 @@ const lockReader = (trx: Transaction<DB>, id: number): Promise<StoredReader | un
     .$castTo<StoredReader>()
     .executeTakeFirst()
 
-/** Gives a login its stored definition, and records that the warehouse has it. */
+/** Creates or changes a login as its row defines, and records that the warehouse has this state. */
 async function defineReader(
   { db, keyRing, redaction, warehouses, places }: WarehouseReadersOptions,
   trx: Transaction<DB>,
@@ -248,7 +261,7 @@ async function defineReader(
   await trx.updateTable('warehouse_readers').set({ pending: false }).where('id', '=', reader.id).execute()
 }
 
-/** Records that sessions are open now, at most once a minute. */
+/** Records that readers have open sessions, at most once a minute per reader. */
 async function recordUse(db: Kysely<DB>, readers: readonly Pick<StoredReader, 'id'>[]): Promise<void> {
   if (readers.length === 0) return
   await db
@@ -264,8 +277,8 @@ async function recordUse(db: Kysely<DB>, readers: readonly Pick<StoredReader, 'i
 }
 
 /**
- * Takes a schema from all readers, in the transaction that deletes it. Returns the readers that lost their last schema, which are
- * deleted; the others are pending until the warehouse has the change.
+ * Removes a schema from all readers, in the transaction that deletes the schema. A reader that loses its last schema is
+ * deleted; the others are pending until the warehouse has the change. Returns both.
  */
 export async function detachReaders(trx: Transaction<DB>, schema: { id: number; client: string }) {
   const affected = await trx

@@ -11,23 +11,38 @@ import { openPostgresWarehouse } from '@sluice/warehouses/postgres/postgres-ware
 import { provisionWarehouse, removeWarehouse, warehouseAccess } from '@sluice/warehouses/postgres/server/provision'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 
-/** The warehouses of all clients. Do not dispose of returned warehouses, because callers share them. Dispose of this object instead. */
+/**
+ * The warehouses of all organisations (`client` is an organisation's uid). Do not dispose of returned warehouses,
+ * because callers share them. Dispose of this object instead.
+ */
 export interface ClientWarehouses extends AsyncDisposable {
-  /** The warehouse kinds that schemas can use in this installation. */
+  /** The kinds of warehouses that schemas can use in this installation. */
   readonly kinds: readonly WarehouseKind[]
-  /** Returns the warehouse for loading. Creates it if the client has none, and repairs it if it was deleted or has an older version. */
+  /**
+   * Returns the warehouse for loading. Creates it if the organisation has none, and repairs it if it was deleted or has
+   * an older version.
+   */
   open(client: string): Promise<Warehouse>
-  /** Returns the warehouse for reading and dropping; undefined if the client has none yet. Does not connect to the server. */
+  /**
+   * Returns the warehouse for reading and dropping. Returns undefined if the organisation has none. Does not connect to
+   * the server.
+   */
   find(client: string): Promise<Warehouse | undefined>
-  /** Returns the client's name in its warehouses, and chooses one if it has none. It never changes. */
+  /** Returns the organisation's name in its warehouses, and chooses one if it has none. The name never changes. */
   ensureKey(client: string): Promise<string>
-  /** Removes a client's warehouses with all their data and ends their connections. Safe to repeat. */
+  /** Deletes an organisation's warehouses with all their data, and closes their connections. Safe to repeat. */
   erase(client: string): Promise<void>
-  /** Returns the credentials of the role `read`, for sources that copy from the PostgreSQL warehouse. Undefined if the client has no such warehouse. */
+  /**
+   * Returns the credentials of the role `read`, for sources that copy from the PostgreSQL warehouse. Returns undefined
+   * if the organisation has no such warehouse.
+   */
   readAccess(client: string): Promise<ReadAccess | undefined>
   /** Throws if the PostgreSQL server of the warehouses does not respond. */
   check(): Promise<void>
-  /** The configured servers of other kinds. PostgreSQL warehouses work without them. `check` throws if the server does not respond. */
+  /**
+   * The configured servers of other kinds, for health checks. PostgreSQL warehouses work without them. `check` throws
+   * if the server does not respond.
+   */
   readonly checks: readonly { name: string; check(): Promise<void> }[]
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -37,7 +52,7 @@ export interface ReadAccess {
   port: number
   database: string
   ssl: boolean
-  /** If true, the connection accepts any certificate. */
+  /** Whether the connection accepts any server certificate. */
   trustServerCertificate: boolean
   user: string
   password: string
@@ -46,25 +61,27 @@ export interface ReadAccess {
 interface ClientWarehouseOptions {
   db: Kysely<DB>
   keyRing: KeyRing
-  /** The URL of a role that has CREATEDB and CREATEROLE in the warehouse's cluster, and no other privileges. */
+  /** The URL of a role in the warehouse's cluster that has CREATEDB and CREATEROLE, and no other privileges. */
   adminUrl: string
   logger: Logger
-  /** Receives the passwords, to redact them in log lines. */
+  /** Redacts log lines. Passwords of warehouses are added to it. */
   redaction: Redaction
-  /** The maximum number of concurrent loads of one client in this process; absent if it only reads. */
+  /**
+   * The maximum number of concurrent loads of one organisation in this process. Undefined if the process only reads.
+   */
   loads?: number
-  /** The maximum size of a client's database in bytes. Default: no limit. */
+  /** The maximum size of an organisation's database in bytes. Default: no limit. */
   databaseBytes?: number
   /** See `WarehouseAccess.niceness`. */
   niceness?: number
-  /** The number of days for which replaced tables are kept. */
+  /** Days for which the previous versions of tables are kept. */
   keepDays?: number
 }
 
-/** Milliseconds until the cache discards a warehouse without connections. */
+/** Milliseconds without use after which the cache discards a warehouse that has no open connections. */
 const idleTimeoutMs = 600_000
 
-/** Error codes that can be repaired by provisioning the warehouse again. */
+/** The codes of errors that provisioning the warehouse again can repair. */
 const repairableCodes = new Set(['WAREHOUSE_MISSING', 'WAREHOUSE_ACCESS_DENIED', 'WAREHOUSE_OUTDATED', 'QUERY_TIMEOUT'])
 
 export function clientWarehouses(options: ClientWarehouseOptions): ClientWarehouses {
@@ -74,8 +91,8 @@ export function clientWarehouses(options: ClientWarehouseOptions): ClientWarehou
   const server = connect(adminUrl, { name: 'warehouse check', max: 1, statementTimeout: 2_000 })
 
   /**
-   * Returns the warehouse instance of this process. The cache keeps instances with open connections: a second instance would
-   * double the connections.
+   * Returns this process's instance of a warehouse. Instances with open connections stay in the cache, because a second
+   * instance would double the connections.
    */
   function getWarehouse(row: WarehouseRow): Warehouse {
     const now = Date.now()
@@ -183,11 +200,11 @@ async function insertRow({ db, keyRing }: ClientWarehouseOptions, client: string
     })
     .onConflict((conflict) => conflict.column('client').doNothing())
     .execute()
-  // Another process may have inserted the row first; its row is valid.
+  // Another process may have inserted the row first; then its row is valid.
   return db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirstOrThrow()
 }
 
-/** Returns a client's name and passwords in its warehouses; undefined if it has no warehouse yet. */
+/** Returns an organisation's name and passwords in its warehouses. Returns undefined if it has no warehouse yet. */
 export async function warehouseCredentials(
   options: Pick<ClientWarehouseOptions, 'db' | 'keyRing' | 'redaction'>,
   client: string,

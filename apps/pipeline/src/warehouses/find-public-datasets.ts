@@ -5,7 +5,10 @@ import type { DB } from '../database.ts'
 import type { DatasetDatabase } from '@sluice/connectors/public-dataset/public-dataset-connector'
 import type { ClientWarehouses } from './client-warehouses.ts'
 
-/** Returns look-ups of public datasets. Their keys and names are in the service's database, their tables in the catalogue's warehouse. */
+/**
+ * Returns functions that look up public datasets. Their keys and names are in the service's database; their tables are
+ * in the warehouse of the catalogue organisation.
+ */
 export function openDatasets({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): DatasetDatabase {
   return {
     async list(text) {

@@ -11,15 +11,16 @@ import {
 import { combineMatches } from '@sluice/warehouses/catalog'
 import { resolveNames } from '@sluice/warehouses/sql-text/sql-names'
 
-/** A client's warehouses with their kinds. The first warehouse is used for unknown schemas. */
+/** The warehouses of an organisation with their kinds. The first one is used for unknown schemas. */
 export type OpenedWarehouses = readonly [
   readonly [WarehouseKind, Warehouse],
   ...(readonly [WarehouseKind, Warehouse])[],
 ]
 
 /**
- * Combines several warehouses into one. A call with a schema goes to the warehouse of the schema, and a query to the warehouse with the
- * tables that it reads. `kindsOf` returns the current kind of each of the client's schemas.
+ * Combines several warehouses of an organisation into one. Calls that name a schema go to the schema's warehouse;
+ * queries go to the warehouse with the tables that they read. `kindsOf` returns the current kind of warehouse of each
+ * schema.
  */
 export function routeBySchema(
   openWarehouses: OpenedWarehouses,
@@ -32,7 +33,7 @@ export function routeBySchema(
 
   const findByKind = (kind: WarehouseKind | undefined) => openWarehouses.find(([one]) => one === kind)?.[1]
 
-  /** Returns the warehouse of a schema. A deleted schema belongs to the warehouse that still contains it. */
+  /** Returns the warehouse of a schema. For a deleted schema, returns the warehouse that still contains it. */
   async function getBySchema(schema: string): Promise<Warehouse> {
     const kind = (await kindsOf()).get(schema)
     if (kind !== undefined) {
@@ -49,7 +50,7 @@ export function routeBySchema(
     const stagedWarehouses = new Set(tables.map((table) => warehouseOfStaged.get(table)))
     const [one] = stagedWarehouses
     if (stagedWarehouses.size !== 1 || !one)
-      throw new Error('Tables of several warehouses cannot be published together.')
+      throw new Error('Tables of several warehouses cannot be published together. Load them with separate pipelines.')
     return one
   }
 
@@ -64,7 +65,7 @@ export function routeBySchema(
     return groups
   }
 
-  /** Returns the warehouse for a query, and the query's schemas in that warehouse. */
+  /** Returns the warehouse for a query, and the query limited to the schemas in that warehouse. */
   async function chooseForQuery<Query extends UserQuery>(query: Query): Promise<[Warehouse, Query]> {
     const schemas = query.schemas ?? []
     const previewed = schemas.map((schema) => warehouseOfPreview.get(schema)).find((one) => one !== undefined)
@@ -99,8 +100,8 @@ export function routeBySchema(
   }
 
   /**
-   * Returns the first result of any warehouse. If every warehouse has no result, a temporary failure takes precedence over a
-   * missing warehouse.
+   * Returns the first result that a warehouse has. If none has a result, throws a temporary error of a warehouse rather
+   * than the error of a missing one.
    */
   async function findFirst<T>(find: (warehouse: Warehouse) => Promise<T | undefined>): Promise<T | undefined> {
     const errors: unknown[] = []
@@ -220,7 +221,7 @@ export function routeBySchema(
     },
     views: {
       async define(view, ...args) {
-        // Throws if the view reads several warehouses; the message names them.
+        // Throws if the view reads from several warehouses. The message names them.
         await chooseForQuery({ text: view.query, schemas: [view.schema] })
         return (await getBySchema(view.schema)).views.define(view, ...args)
       },

@@ -13,13 +13,13 @@ interface RouterOptions {
   db: Kysely<DB>
   keyRing: KeyRing
   redaction: Redaction
-  /** The drivers of all warehouses other than PostgreSQL. */
+  /** The drivers of all kinds of warehouses other than PostgreSQL. */
   otherDrivers: readonly WarehouseDriver[]
 }
 
 /**
- * Adds the other warehouse kinds to the PostgreSQL warehouses. For a client with schemas only in PostgreSQL, returns
- * the PostgreSQL warehouse itself.
+ * Adds other kinds of warehouses to the PostgreSQL warehouses. If all schemas of an organisation are in PostgreSQL,
+ * returns its PostgreSQL warehouse unchanged.
  */
 export function routeWarehouses(
   postgres: ClientWarehouses,
@@ -36,13 +36,16 @@ export function routeWarehouses(
     return new Map(rows.map(({ schema_name, provider_schema }) => [schema_name, provider_schema as WarehouseKind]))
   }
 
-  /** Returns whether the client has relations that wait to be dropped. */
+  /** Returns whether tables or schemas of the organisation still have to be dropped. */
   async function hasPendingDrops(client: string): Promise<boolean> {
     const { rows } = await sql`select from warehouse_drops where client = ${client} limit 1`.execute(db)
     return rows.length > 0
   }
 
-  /** Lists the drivers of the servers that have a schema of the client, or all while the client has relations that wait to be dropped. */
+  /**
+   * Lists the drivers of the servers that have a schema of the organisation. Lists all drivers while tables of the
+   * organisation still have to be dropped, because these can be on any server.
+   */
   async function listDrivers(client: string, kinds: ReadonlySet<WarehouseKind>): Promise<WarehouseDriver[]> {
     const pending = otherDrivers.length > 0 && (await hasPendingDrops(client))
     return otherDrivers.filter(({ kind }) => pending || kinds.has(kind))
@@ -53,7 +56,10 @@ export function routeWarehouses(
     return credentials && open(credentials, redaction)
   }
 
-  /** Returns the warehouse instance of this process: a second instance would have its own concurrency limits and connections. */
+  /**
+   * Returns this process's instance of a warehouse. A second instance would have its own concurrency limits and
+   * connections.
+   */
   async function openOnce(client: string, driver: WarehouseDriver): Promise<Warehouse | undefined> {
     const key = JSON.stringify([client, driver.kind])
     const opening = openings.get(key) ?? openWith(client, driver)
@@ -108,8 +114,8 @@ export function routeWarehouses(
 }
 
 /**
- * Drops every view, table and schema of a client's warehouse. Repeats this in rounds, because a view can only be dropped after the views
- * that read it. Does nothing if the warehouse was never created.
+ * Drops every view, table and schema in an organisation's warehouse. Works in rounds, because a view can be dropped
+ * only after the views that read it. Does nothing if the warehouse does not exist.
  */
 async function emptyWarehouse({ catalog, views, upkeep }: Warehouse): Promise<void> {
   const schemas = await catalog.listSchemas().catch((error: unknown) => {
@@ -129,7 +135,7 @@ async function emptyWarehouse({ catalog, views, upkeep }: Warehouse): Promise<vo
         else await catalog.dropTable(schema, name)
         dropped += 1
       } catch (error) {
-        // Another relation still reads this one, so the next round tries again.
+        // Another view still reads this table or view, so the next round tries again.
         problem = error
       }
     if (dropped === 0) throw problem

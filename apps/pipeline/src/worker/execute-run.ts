@@ -24,15 +24,16 @@ import { retryDelaySeconds, failureOf, firstError } from './run-failure.ts'
 import { recoverCancelledRun, recoverPublishedRun, runHandlers } from './run-handlers.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
-/** The worker stops, so the run is requeued. */
+/** The abort reason when the worker stops. The run is then requeued. */
 export class WorkerStopping extends Error {
   override readonly name = 'WorkerStopping'
 }
 
 /**
- * The outcome of an attempt. AGAIN: it failed, and the run is retried. HANDED_BACK: its worker stopped, and the run is queued again.
- * REFUSED: the run had already ended. DEFERRED: its client has too many runs, the free slot is kept for another client, or the run must
- * wait for its inputs. LOST: the attempt lost the lease.
+ * The outcome of an attempt. AGAIN: it failed, and the run is retried. HANDED_BACK: the worker stopped, and the run is
+ * queued again. REFUSED: the run had already ended. DEFERRED: the organisation has too many runs, the free slot is
+ * reserved for another organisation, or the run must wait for its inputs. LOST: the attempt lost its lease to another
+ * one.
  */
 export type AttemptEnding = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED' | 'DEFERRED'
 
@@ -42,10 +43,13 @@ export interface EndedAttempt {
   success?: RunSuccess
 }
 
-/** The time limit of an attempt in milliseconds, because the queue expires a job after 24 hours. */
+/** The timeout of an attempt in milliseconds. It is shorter than 24 hours, after which the queue expires a job. */
 const attemptTimeoutMs = 23.5 * 3_600_000
 
-/** Milliseconds after the request of a run. Until then, an attempt that fails because a server is unavailable does not count. */
+/**
+ * For this many milliseconds after the request of a run, an attempt that fails because a server is unavailable does not
+ * count.
+ */
 const maxUnavailableMs = 24 * 3_600_000
 
 interface AttemptContext {
@@ -57,9 +61,9 @@ interface AttemptContext {
 }
 
 /**
- * Executes one attempt at a run, from claim to end. `stopping` aborts with `WorkerStopping`. Throws only if the end cannot be
- * written to the service's database, or if the ledger of a cancelled run cannot be read from the warehouse. The queue then
- * delivers the run again.
+ * Executes one attempt at a run, from the claim to the end. `stopping` aborts with `WorkerStopping`. Throws only if it
+ * cannot write the end of the run to the service's database, or if it cannot read from the warehouse whether a
+ * cancelled run was published. The queue then delivers the run again.
  */
 export async function executeRun(
   services: AttemptContext['services'],
@@ -129,10 +133,10 @@ function claimOrDefer(
 }
 
 async function recordSuccess({ services, claim, log }: AttemptContext, result: RunSuccess): Promise<EndedAttempt> {
-  // The message can contain a value of the file.
+  // Redact the message, because it may contain a value of the file.
   const success = { ...result, message: toStorableText(services.redaction.apply(result.message), 5_000) }
   log.write(success.state === 'OK' ? 'INFO' : 'WARN', 'MEDIUM', success.message)
-  // The log must be complete before the run has ended.
+  // Write all log lines before the run ends, because readers of the log stop at its end.
   await log.flush()
   await failpoint('before-status')
   const isFinished = await finishRun(services, claim, success)
@@ -141,8 +145,8 @@ async function recordSuccess({ services, claim, log }: AttemptContext, result: R
 }
 
 /**
- * Ends or requeues the run after an error. If rows were read, an unavailable warehouse counts as a failed attempt,
- * because the load itself may be the cause.
+ * Ends or requeues a run after an error. If the attempt has read rows, an unavailable warehouse counts as a failed
+ * attempt, because the load itself may have caused it.
  */
 async function endWithError(context: AttemptContext, error: unknown, hasRead: boolean): Promise<EndedAttempt> {
   const { services, claim, log, heartbeat } = context
@@ -153,7 +157,11 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
     return { ending: 'LOST', claim }
   }
   if (error instanceof WorkerStopping) {
-    log.write('INFO', 'LOW', `Attempt ${claim.attempt} is interrupted and requeued: its worker stops.`)
+    log.write(
+      'INFO',
+      'LOW',
+      `Attempt ${claim.attempt} is interrupted, because its worker stops. The run is queued again.`,
+    )
     return { ending: await requeue(context, { unfinished: true }, 0), claim }
   }
 
@@ -172,7 +180,8 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
   }
   const published = await recoverPublishedRun(services, claim).catch((problem: unknown) => {
     const { retryable, isServerUnavailable } = failureOf(problem, claim.uid)
-    // A warehouse that has been unavailable for this long may never return, but a busy one will respond.
+    // A warehouse that has been unavailable for this long may never return, so do not wait for it; a busy warehouse
+    // will respond.
     return mayWait || (retryable && !isServerUnavailable) ? ('UNKNOWN' as const) : undefined
   })
   if (published === 'UNKNOWN')
@@ -194,7 +203,7 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
   return { ending: isFinished ? 'FAILED' : 'LOST', claim }
 }
 
-/** Requeues row and job in one transaction, unless the lease is lost. */
+/** Requeues a run and its job in one transaction, unless the lease is lost. */
 async function requeue(
   { services, delivery, claim }: AttemptContext,
   reason: RequeueReason,

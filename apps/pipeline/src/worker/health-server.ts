@@ -18,7 +18,7 @@ interface ProbeResponse {
   body: string
 }
 
-/** Serves /health/live, /health/ready and /metrics for an orchestrator and Prometheus. */
+/** Serves /health/live, /health/ready and /metrics for an orchestrator and for Prometheus. */
 export async function listenForProbes({
   port,
   host,
@@ -34,7 +34,7 @@ export async function listenForProbes({
     },
     '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),
   }
-  // Uses no web framework, because three paths are not worth its memory in the worker.
+  // Use no web framework: three paths are not worth the memory that it needs in each worker.
   return listen(
     ({ method, url = '' }, response) => {
       const [path = ''] = url.split('?')

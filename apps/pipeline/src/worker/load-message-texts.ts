@@ -37,11 +37,11 @@ function describeReplacedRows(tables: readonly LoadedTable[]): string {
 
 interface LoadCounts {
   rejected: number
-  /** Rows of the source before the transformation. */
+  /** The number of rows from the source, before the transformation. */
   sourceRows?: number | undefined
-  /** Whether the rows were merged into the table; undefined if it is unknown. */
+  /** Whether the rows were merged into the table; undefined if unknown. */
   isMerged?: boolean | undefined
-  /** Whether rows of earlier loads stay, so that a source without rows changes nothing. */
+  /** Whether the table keeps the rows of earlier loads, so that a source without rows changes nothing. */
   keepsRows?: boolean
   /** The mode in which the rows were written, if it is known. */
   mode?: WriteMode | undefined
@@ -51,10 +51,10 @@ interface LoadCounts {
   isDataset?: boolean
 }
 
-/** The hints of the source: each sentence with its advice. */
+/** The hints of the source about its data: each sentence with its advice. */
 export type Hints = ReadonlyMap<string, ReaderAdvice>
 
-/** Returns the first three hints, and each piece of advice once. */
+/** Returns the first three hints, followed by their advice without repetitions. */
 export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
   const shownHints = [...hints].slice(0, 3)
   const moreText = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
@@ -62,7 +62,10 @@ export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean 
   return [...shownHints.map(([sentence]) => sentence), ...advices].filter(Boolean).join(' ') + moreText
 }
 
-/** Returns ` from …` with the uploaded file of a run, for the end of a sentence; empty if the run reads no uploaded file. */
+/**
+ * Returns text for the end of a sentence, ` from …`, with the uploaded file of a run. Returns an empty string if the
+ * run reads no uploaded file.
+ */
 export function describeFile({ input }: Pick<Claim, 'input'>): string {
   const { file } = input as { file?: RunFile }
   if (!file) return ''
@@ -156,7 +159,7 @@ export function describeRestore(allTables: readonly LoadedTable[], publishedAt?:
 
 const maxNamed = 5
 
-/** Formats the tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
+/** Formats several tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
 function severalTables(tables: readonly LoadedTable[]): string {
   const tableTexts = tables.slice(0, maxNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
   const moreText = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''
@@ -185,7 +188,7 @@ export function describeChange(
     case 'SHAPE_REPLACED':
       return `The settings of the source changed, so ${qualifiedName} has the columns and types of this load.`
     case 'ROWS_FELL':
-      return `The source has ${formatRows(Number(to))} for ${qualifiedName}, where the table had ${formatRows(Number(from))}: check that the source is complete.`
+      return `The source has ${formatRows(Number(to))} for ${qualifiedName}, and the table had ${formatRows(Number(from))} before: check that the source is complete.`
     case 'VIEWS_RECREATED':
       return `Columns of ${qualifiedName} have new types, so these views over them were created again: ${to}. Casts and comparisons in them can fail for new values, so query each view once.`
     case 'PART_NOT_READ':

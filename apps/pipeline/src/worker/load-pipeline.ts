@@ -52,8 +52,8 @@ import { createLoadSuccess, hasWarning, isDatasetRun, publishedTables, type Stor
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
 /**
- * Executes a load, a dry run or a restore. If an earlier attempt has published the run, the result comes from the warehouse's ledger.
- * Throws the errors of `loadFeeds`.
+ * Executes a load, a dry run or a restore. If an earlier attempt has already published the run, returns the result from
+ * the ledger, a table in the warehouse with a row for each publication. Throws the errors of `loadFeeds`.
  */
 async function loadPipeline(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   try {
@@ -62,7 +62,7 @@ async function loadPipeline(context: RunContext, attempt: RunAttempt): Promise<R
     if (!(error instanceof VariableProblem)) throw error
     const pipeline = await readPipeline(context.db, attempt.claim.subject.id)
     if (!usesVariableAtForbiddenPlace(pipeline)) throw error
-    // The run ends with a warning instead of a failure, because an earlier version accepted the pipeline.
+    // End the run with a warning instead of a failure, because an earlier version of Sluice accepted the pipeline.
     const message = `Nothing was loaded, and the old rows stay. ${error.message} Correct the variable in the pipeline, then run again.`
     const warehouse = await context.warehouses.open(attempt.claim.client)
     const tables = await publishedTables(warehouse, [], { ownTable: pipeline })
@@ -70,7 +70,10 @@ async function loadPipeline(context: RunContext, attempt: RunAttempt): Promise<R
   }
 }
 
-/** Returns whether a stored pipeline uses a variable where this version does not allow one. An earlier version saved the pipeline. */
+/**
+ * Returns whether a stored pipeline uses a variable where this version does not allow it. Such a pipeline was saved by
+ * an earlier version.
+ */
 function usesVariableAtForbiddenPlace({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
   try {
     assertSourceVariablePlaces(type, settings)
@@ -124,7 +127,10 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   })
 }
 
-/** Returns the mode in which a run wrote its rows; undefined for an increment if it is unknown whether it was merged. */
+/**
+ * Returns the mode in which a run wrote its rows. Returns undefined for an incremental load if it is unknown whether
+ * the rows were merged.
+ */
 function writeModeOf(
   { mode, input }: RunAttempt['claim'],
   pipeline: PipelineToLoad,
@@ -159,7 +165,7 @@ function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 
 
 const loadActions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
 
-/** Executes all steps of a load except the publication. Returns what a load would publish. */
+/** Executes all steps of a load except publishing. Returns what a load would publish. */
 async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(context.db, claim.subject.id)
@@ -200,7 +206,9 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
   }
 }
 
-/** Clears a requested reset of the cursor, unless it was requested again during the load. */
+/**
+ * Clears the stored start position for incremental loads after it was used, unless a user set it again during the load.
+ */
 async function clearCursorReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promise<void> {
   if (!reset) return
   await db
@@ -233,8 +241,8 @@ async function publishStaged(
 }
 
 /**
- * Adds the hints of the source to the error of a view that the new type of a column breaks, because the hints name the
- * value that changed the type.
+ * Adds the hints of the source to the error for a view that breaks because the type of a column changes. The hints name
+ * the value that changed the type.
  */
 function withHints(error: unknown, hints: Hints): unknown {
   if (!(error instanceof WarehouseProblem) || error.code !== 'VIEWS_DEPEND' || hints.size === 0) return error
@@ -322,7 +330,7 @@ async function stageAndPublish(
     ...source,
     input,
     writeMode,
-    // The write mode may have been changed after the run was requested.
+    // The write mode may have changed since the run was requested.
     mode: keepsRows(writeMode) ? ('FULL' as const) : claim.mode,
     table: target.table,
     ...(cursor !== undefined && { cursor }),
@@ -384,7 +392,7 @@ async function stageAndPublish(
   return { tables, cursor: { value: isOwnTableLoaded ? stagedCursors[target.table] : cursor }, ...counts() }
 }
 
-/** Returns the statements with the values of their variables. Throws `VariableProblem`. */
+/** Returns the transformation's statements with variables replaced by their values. Throws `VariableProblem`. */
 async function readTransformation(
   { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,
   client: string,
@@ -397,18 +405,25 @@ async function readTransformation(
   return sqlStatements.map((one) => ({ ...one, statement: insertVariablesIntoSql(one.statement, variables, language) }))
 }
 
-/** Returns the runs that keep their staging tables. The staging tables of earlier attempts at this run are dropped before it loads again. */
+/**
+ * Returns the runs that keep their staging tables, without this run if its attempt is current: it then drops the
+ * staging tables of its earlier attempts before it loads again.
+ */
 async function runsWithStaging(
   db: Kysely<DB>,
   { claim, sendHeartbeat }: Pick<RunAttempt, 'claim' | 'sendHeartbeat'>,
 ): Promise<ReadonlySet<string>> {
   const runs = await runsToKeep(db, claim.client)
-  // The caller has listed the tables. A later attempt may have adopted them since, so they are dropped only by the current attempt.
+  // A later attempt may have taken over these staging tables since they were listed, so only the current attempt may
+  // drop them.
   if (await sendHeartbeat()) runs.delete(claim.uid)
   return runs
 }
 
-/** Returns the result of a published run from the warehouse's ledger. Throws `WarehouseProblem` if the warehouse is unavailable. */
+/**
+ * Returns the result of a published run from the ledger in the warehouse; undefined if the run was not published.
+ * Throws `WarehouseProblem` if the warehouse is unavailable.
+ */
 async function recoverFromLedger(
   { warehouses }: Pick<RunContext, 'warehouses'>,
   { client, uid, attempt, action, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,

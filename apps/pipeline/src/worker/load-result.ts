@@ -60,21 +60,27 @@ export async function publishedTables(
   }
 }
 
-/** Finds the pipeline's own table: the names of its other tables start with that name. */
+/**
+ * Returns the main table of a pipeline, which has the shortest name: the names of its other tables start with that
+ * name.
+ */
 const findShortestTable = (tables: readonly LoadedTable[]): OwnTable | undefined =>
   tables.toSorted((one, other) => one.table.length - other.table.length)[0]
 
-/** Returns whether the run loads a public dataset. All public datasets are pipelines of one client, the catalogue. */
+/**
+ * Returns whether the run loads a public dataset. The pipelines of all public datasets belong to one organisation, the
+ * catalogue.
+ */
 export const isDatasetRun = ({ client }: Pick<Claim, 'client'>): boolean => client === catalogueClient
 
 interface LoadSummary {
-  /** Rows of the source before the transformation. */
+  /** The number of rows from the source, before the transformation. */
   sourceRows?: number
-  /** Whether the rows were merged into the table; undefined if it is unknown. */
+  /** Whether the rows were merged into the table; undefined if unknown. */
   isMerged?: boolean
-  /** Whether rows of earlier loads stay. A source without rows is then a warning, as in a load that replaces the table. */
+  /** Whether the table keeps the rows of earlier loads. A source without rows causes a warning in this case too. */
   keepsRows?: boolean
-  /** The mode in which the rows were written, if it is known. */
+  /** The mode in which the rows were written, if known. */
   mode?: WriteMode | undefined
   /** Whether the run replaced rows that other runs of the pipeline keep. */
   replacesEarlierLoads?: boolean
@@ -82,14 +88,17 @@ interface LoadSummary {
   cursor?: StoredCursor | undefined
   /** Why the source was read completely although an incremental load was requested. */
   fullReadReason?: string | undefined
-  /** Why the source had nothing that the table does not have. */
+  /** The reason why the source had no rows that are new to the table. */
   nothingNew?: string | undefined
   hints?: Hints
-  /** Whether the publisher of a public dataset reads the message. */
+  /** Whether the message is for the publisher of a public dataset. */
   isDataset?: boolean
 }
 
-/** Returns the success of a load. The state is WARNING if rows were rejected, a change has a warning, or a full load has no rows. */
+/**
+ * Returns the result of a successful load. Its state is WARNING if rows were rejected, a change of a column has a
+ * warning, or a full load has no rows.
+ */
 export async function createLoadSuccess(
   warehouse: Warehouse,
   tables: readonly LoadedTable[],

@@ -5,12 +5,12 @@ import { openMeter, logProgress } from '../runs/progress-meter.ts'
 import { openRejectedRows } from '../runs/rejected-rows.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
-/** Rows per page of the view. */
+/** Rows per page when the view is read. */
 const pageRows = 2_000
 
 /**
- * Pushes the rows of a view to its target. An attempt after a crashed one sends all rows again, which is safe. Throws
- * `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
+ * Pushes the rows of a view to its target. If an attempt crashes, the next one sends all rows again, which is safe.
+ * Throws `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
  */
 async function pushDestination(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log, signal, reportProgress, sendHeartbeat } = attempt
@@ -49,7 +49,7 @@ async function pushDestination(context: RunContext, attempt: RunAttempt): Promis
     },
     signal,
   )
-  // Saves the final counts, because no later heartbeat does.
+  // Store the final counts, because no other heartbeat follows.
   await sendHeartbeat()
   const acceptedRows = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
   if (pushed.rejected > 0 && acceptedRows === 0)

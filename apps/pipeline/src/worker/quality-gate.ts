@@ -11,8 +11,9 @@ import { logOutcome, querySlotTimeout, queuedLimits } from './run-check-group.ts
 import type { RunAttempt, RunContext } from './run-handler.ts'
 
 /**
- * Returns a gate that allows a publication only if the pipeline's check group finds no violations. Undefined without a group. The
- * gate throws `LoadProblem` DATA_QUALITY_FAILED with the failed checks; the results are stored with the run.
+ * Returns a function that runs the checks of the pipeline's quality gate before rows are published. It throws
+ * `LoadProblem` with the code DATA_QUALITY_FAILED and the failed checks; the results are stored with the run. Returns
+ * undefined if the pipeline has no quality gate.
  */
 export function qualityGate(
   { db, keyRing, redaction }: RunContext,

@@ -13,29 +13,29 @@ import { fillVariables } from '../variables/resolve-source-variables.ts'
 import { readVariables } from '../variables/variables.ts'
 import type { RunContext } from './run-handler.ts'
 
-/** A data pipeline as it was stored when the attempt started. */
+/** A data pipeline as it was when the attempt started. */
 export interface PipelineToLoad {
   id: number
   uid: string
   name: string
   type: string
   settings: unknown
-  /** The sealed secrets; `readSource` unseals them. */
+  /** The encrypted secrets; `readSource` decrypts them. */
   source_secrets: string | null
-  /** The transformation's statements in order. They run on the staging tables before the publication. */
+  /** The statements of the transformation in order. They run on the staging tables, before the rows are published. */
   sqlStatements: SqlStatement[]
   schema: string
-  /** The kind of the schema's warehouse. */
+  /** The kind of warehouse of the schema. */
   provider: string
   table: string
-  /** Set if a user has reset the cursor since the last load. */
+  /** Set if a user has set or cleared the start position for incremental loads since the last load. */
   reset: { from?: string } | null
   schemaChanges: SchemaChanges
   writeMode: WriteMode
   mergeKey: string[] | null
-  /** The check group of the quality gate. */
+  /** The primary key of the check group that serves as the quality gate. */
   qualityGroupId: number | null
-  /** Whether loads measure profiles of the schema's tables. */
+  /** Whether loads compute profiles (statistics) of the schema's tables. */
   profileTables: boolean
   /** The versions of the organisation's variables. */
   variableVersions: string
@@ -50,7 +50,7 @@ interface SqlStatement {
   statement: string
 }
 
-/** Reads the pipeline of an attempt. Throws `LeaseLost` if the pipeline was deleted. */
+/** Reads the pipeline of an attempt. Throws `LeaseLost`, which ends the attempt, if the pipeline was deleted. */
 export async function readPipeline(db: Kysely<DB>, id: number): Promise<PipelineToLoad> {
   const row = await db
     .selectFrom('data_pipelines as p')
@@ -87,7 +87,10 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
   }
 }
 
-/** Yields the feeds unchanged. Throws `LoadProblem` for a feed if its table belongs to another pipeline or a view. */
+/**
+ * Yields the feeds (tables of the source) unchanged. Throws `LoadProblem` if the target table of a feed belongs to
+ * another pipeline or a view.
+ */
 export async function* assertTableOwnership(
   db: Kysely<DB>,
   { client }: { client: string },
@@ -106,8 +109,9 @@ export async function* assertTableOwnership(
 }
 
 /**
- * Returns a pipeline's source with the values of variables in its settings and secrets, and adds the secrets to the redaction of
- * logs. Throws `VariableProblem` if a variable does not exist, or if it changed the address that the secrets were entered for.
+ * Returns a pipeline's source with variables replaced by their values in its settings and secrets. Adds the secrets to
+ * the redaction of logs. Throws `VariableProblem` if a variable does not exist, or if a changed variable would send the
+ * secrets to an address other than the one for which they were entered.
  */
 export async function readSource(
   { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,

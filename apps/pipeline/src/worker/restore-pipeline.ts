@@ -9,8 +9,8 @@ import { readPublicationTime } from '../runs/read-runs.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
 /**
- * Publishes the table that the last publication replaced. Throws the errors of `Loader.restore`, and NOTHING_TO_RESTORE if the
- * table is to be dropped.
+ * Restores the version of the table that the last publication replaced. Throws the errors of `Loader.restore`, and
+ * NOTHING_TO_RESTORE if the table is marked to be dropped.
  */
 export async function restorePipeline(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log, signal, sendHeartbeat, onBackgroundWork } = attempt

@@ -9,10 +9,13 @@ import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handl
 
 export const queuedLimits = { rows: 100, bytes: 1024 * 1024, seconds: 1_800 }
 
-/** Seconds that a check waits for a free query slot of the warehouse before the run is requeued. */
+/** Seconds for which a check waits for a free query slot of the warehouse. After that, the run is requeued. */
 export const querySlotTimeout = 3_600
 
-/** Runs the checks of a group one after the other. Violations make the run FAILED, so that a workflow stops. */
+/**
+ * Runs the checks of a group one after another. If a check finds violations, the run becomes FAILED, so that a workflow
+ * stops.
+ */
 async function runCheckGroup(
   { db, keyRing, redaction, warehouses }: RunContext,
   { claim, log, signal }: RunAttempt,

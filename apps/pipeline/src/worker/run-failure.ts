@@ -5,24 +5,33 @@ import { LoadProblem } from '@sluice/warehouses/load-feeds'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 
-/** Why an attempt failed. `expected`: a user can fix the cause, or it is temporary; otherwise it is an internal error. */
+/**
+ * The reason why an attempt failed. `expected` means that a user can fix the cause or that it is temporary; otherwise
+ * it is an internal error.
+ */
 export interface Failure {
   code: string
   message: string
   retryable: boolean
   expected: boolean
-  /** Whether a server that the run needs is unavailable. Such a failure is independent of the run itself. */
+  /** Whether a server that the run needs is unavailable, so that the failure is not caused by the run itself. */
   isServerUnavailable: boolean
 }
 
-/** Returns the original error. If the cleanup fails as well, JavaScript wraps the original in a `SuppressedError`. */
+/**
+ * Returns the original error. If disposing of a resource fails as well, JavaScript wraps the original error in a
+ * `SuppressedError`.
+ */
 export function firstError(error: unknown): unknown {
   let first = error
   while (first instanceof SuppressedError) first = first.suppressed
   return first
 }
 
-/** Returns how an error ends its run. `isDataset` means that the publisher of a public dataset reads the message. */
+/**
+ * Converts an error to the failure of its run. `isDataset` means that the message is for the publisher of a public
+ * dataset.
+ */
 export function failureOf(thrown: unknown, run: string, { isDataset = false } = {}): Failure {
   const error = firstError(thrown)
   if (error instanceof WarehouseProblem) {
@@ -43,7 +52,7 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
   if (error instanceof SealProblem)
     return {
       code: 'SECRET_KEY_MISSING',
-      message: `${error.message} Ask the operator to do so and to restart the service, then run again. The old data stays.`,
+      message: `${error.message} Ask the operator to add the key and to restart the service, then run again. The old data stays.`,
       retryable: false,
       expected: true,
       isServerUnavailable: false,
@@ -73,7 +82,10 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
   }
 }
 
-/** Seconds until the next attempt: 5, 15, 45, 135, then 300, with a jitter of 20 % so that concurrent failures spread. */
+/**
+ * Returns the seconds until the next attempt: 5, 15, 45, 135, then 300. Varies them at random by 20 %, so that runs
+ * that failed together do not retry together.
+ */
 export function retryDelaySeconds(tries: number, random: () => number = Math.random): number {
   return Math.round(Math.min(300, 5 * 3 ** (tries - 1)) * (0.8 + random() * 0.4))
 }

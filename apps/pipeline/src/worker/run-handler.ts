@@ -14,23 +14,28 @@ import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 /** The services of the worker process that runs use. */
 export interface RunContext {
   db: Kysely<DB>
-  /** Queues the runs that follow from the end of a run. */
+  /** Queues the runs that the end of this run triggers. */
   queue: JobQueue
   warehouses: ClientWarehouses
   sources: ConnectorRegistry
   destinations: Destinations
-  /** Unseals the secrets of sources, targets and variables. */
+  /** Decrypts the secrets of sources, targets and variables. */
   keyRing: KeyRing
-  /** Maximum number of concurrent runs of one client in all workers. */
+  /** The maximum number of concurrent runs of one organisation in all workers. */
   clientConcurrency: number
-  /** The slots for concurrent runs, by client. No client may hold the last free slot. */
+  /**
+   * The slots for concurrent runs in this worker. An organisation that already has a slot cannot take the last free
+   * one.
+   */
   slots: Semaphore
   redaction: Redaction
   /** Seconds without activity after which a source times out. */
   sourceSilence: number
-  /** Whether the service can send mails about failed runs. */
+  /** Whether the service can send emails about failed runs. */
   mails: boolean
-  /** Whether a client exists and may run pipelines. True if the identity service is unavailable. */
+  /**
+   * Returns whether an organisation exists and may run pipelines. Returns true if the identity service is unavailable.
+   */
   isClientActive(client: string): Promise<boolean>
 }
 
@@ -38,22 +43,28 @@ export interface RunAttempt {
   claim: Claim
   log: RunLog
   signal: AbortSignal
-  /** Sets the totals that the heartbeat writes. */
+  /** Sets the progress that the next heartbeat writes. */
   reportProgress(totals: Totals): void
-  /** Writes the totals and renews the lease at once. Returns whether this is still the current attempt of the run. */
+  /**
+   * Writes the progress and renews the lease immediately. Returns whether this is still the current attempt of the run.
+   */
   sendHeartbeat(): Promise<boolean>
-  /** Adds work that continues after the end of the run. The worker's slot becomes free when this work ends. The promise must never reject. */
+  /**
+   * Adds work that continues after the end of the run. The worker's slot becomes free only when this work ends. The
+   * promise must never reject.
+   */
   onBackgroundWork(work: Promise<void>): void
 }
 
 export type RunSuccess = Extract<RunOutcome, { state: 'OK' | 'WARNING' }>
 
 export interface RunHandler {
-  /** Throws errors with a code and a sentence for users, or the signal's reason. */
+  /** Executes the run. Throws errors with a code and a sentence for users, or the signal's reason. */
   run(context: RunContext, attempt: RunAttempt): Promise<RunSuccess>
   /**
-   * Returns the success of a run that an earlier attempt published before it could record it. Returns undefined if neither this attempt nor
-   * an earlier one has published the run; from then on they cannot publish it. Called before a run ends without success.
+   * Called before a run ends without success. If an attempt has published the run but could not record that, returns
+   * the success. Otherwise returns undefined, and from then on neither this attempt nor an earlier one can publish the
+   * run.
    */
   recover?(
     context: Pick<RunContext, 'warehouses'>,

@@ -7,7 +7,7 @@ import type { Claim } from '../runs/claim-run.ts'
 import { finishRun } from '../run-lifecycle/finish-run.ts'
 import { refreshView } from '../views/refresh-view.ts'
 
-/** Refreshes a materialised view, or reads a plain one to check it. Safe to repeat. */
+/** Refreshes a materialised view, or checks a plain view by reading it. Safe to repeat. */
 async function executeViewRefresh(
   { db, warehouses }: RunContext,
   { claim, log, signal }: RunAttempt,
@@ -21,7 +21,10 @@ async function executeViewRefresh(
 
 const viewHandler: RunHandler = { run: executeViewRefresh }
 
-/** The handler of each kind of object. Workflows have none: their runs continue when the runs of their jobs end. */
+/**
+ * The handler for the runs of each kind of object. Workflows have none, because their runs continue when the runs of
+ * their jobs end.
+ */
 export const runHandlers: Partial<Record<RunnableKind, RunHandler>> = {
   DATA_PIPELINE: pipelineHandler,
   DATA_QUALITY_CHECK_GROUP: checkGroupHandler,
@@ -35,7 +38,10 @@ export function recoverPublishedRun(context: RecoveryContext, claim: Claim): Pro
   return runHandlers[claim.subject.kind]?.recover?.(context, claim) ?? Promise.resolve(undefined)
 }
 
-/** Finishes a run that was cancelled while a worker was committing its rows: the warehouse's ledger decides. */
+/**
+ * Corrects the state of a run that was cancelled while a worker was publishing its rows: if the ledger in the warehouse
+ * has the run, it was successful.
+ */
 export async function recoverCancelledRun(context: RecoveryContext, uid: string): Promise<void> {
   const run = await context.db
     .selectFrom('runs as r')

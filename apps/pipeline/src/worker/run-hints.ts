@@ -2,9 +2,12 @@ import { type ReaderAdvice, formatCount } from '@sluice/row-stream'
 
 const mostKept = 20
 
-/** Logs and keeps the first 20 hints of a run, and counts the others. A run can read 100,000 objects with a hint for each column. */
+/**
+ * Logs and keeps the first 20 hints of a run, and counts the others, because a run can read 100,000 objects with hints
+ * about each column.
+ */
 export class RunHints {
-  /** The advice for each sentence of the run's log. */
+  /** The kept hints: each sentence with its advice. */
   readonly kept = new Map<string, ReaderAdvice>()
   readonly #log: (sentence: string) => void
   readonly #logged = new Set<string>()
@@ -21,7 +24,7 @@ export class RunHints {
       return
     }
     this.kept.set(sentence, advice)
-    // A source that is read again returns the same hints.
+    // Ignore a repeated hint: a source that is read again returns the same hints.
     if (this.#logged.has(sentence) || this.#logged.size === mostKept) return
     this.#logged.add(sentence)
     this.#log(sentence)
@@ -32,7 +35,7 @@ export class RunHints {
     this.#omitted = 0
   }
 
-  /** Logs the number of hints that were not kept, if any. Call it after the last row. */
+  /** Logs the number of hints that were not kept, if there are any. Call it after the last row. */
   logOmitted(): void {
     if (this.#omitted > 0)
       this.#log(`${formatCount(this.#omitted, 'more hint')} ${this.#omitted === 1 ? 'is' : 'are'} not listed.`)

@@ -1,17 +1,17 @@
 import { failpoint } from '@sluice/process'
 import { type RowStream, SourceProblem } from '@sluice/row-stream'
 
-/** Detects a source that has stopped returning data. */
+/** Detects a source that no longer returns data. */
 export interface SourceIdleTimeout {
-  /** Returns the same feeds, with the timeout for each read. */
+  /** Returns the same feeds (tables of the source), with a timeout for each read. */
   watch(feeds: AsyncIterable<RowStream>): AsyncIterable<RowStream>
-  /** Restarts the timeout: the source is active, even if it has returned no rows yet. */
+  /** Restarts the timeout, because the source is active even if it has not returned rows yet. */
   recordActivity(): void
 }
 
 /**
- * Calls `end` if a read waits for the source without any activity for `seconds`, because a hanging connection raises no
- * error. The time in which the warehouse writes does not count.
+ * Calls `end` if a read waits for the source for `seconds` without any activity, because a connection that hangs raises
+ * no error. The time for which the warehouse is writing does not count.
  */
 export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) => void): SourceIdleTimeout {
   let timer: NodeJS.Timeout | undefined
@@ -35,8 +35,8 @@ export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) 
   }
 
   /**
-   * Returns the items of `items`, each changed by `change`. This is not a generator, because a generator cannot return
-   * while its `next` is pending.
+   * Returns the items after applying `change` to each. It is not a generator function, because a generator cannot be
+   * closed while a call of `next` is pending.
    */
   function watched<T>(items: AsyncIterable<T>, change: (item: T) => T = (item) => item): AsyncIterable<T> {
     return {

@@ -12,18 +12,21 @@ import { failureOf, firstError } from './run-failure.ts'
 import type { PipelineToLoad } from './read-pipeline.ts'
 import type { RunAttempt } from './run-handler.ts'
 
-/** Facts about a run's rows that the ledger does not have. They are stored as JSON, so the names of the fields cannot change. */
+/**
+ * Facts about a run's rows that the ledger in the warehouse lacks. Stored as JSON, so the names of the fields cannot
+ * change.
+ */
 export interface RunCounts {
   rejected: number
-  /** Rows of the feeds before a transformation. */
+  /** The number of rows from the source, before the transformation. */
   fed: number
   /** Whether the rows are merged into the table. */
   merged: boolean
-  /** The hints of the source, as entries of a map. */
+  /** The hints of the source about its data, as entries of a map. */
   hints: [sentence: string, advice: ReaderAdvice][]
-  /** Why the source was read completely although an incremental load was requested. */
+  /** The reason why the source was read completely although an incremental load was requested. */
   whole?: string
-  /** Why the source had nothing that the table does not have. */
+  /** The reason why the source had no rows that are new to the table. */
   nothingNew?: string
 }
 
@@ -32,7 +35,7 @@ export interface StagedRun {
   counts: RunCounts
 }
 
-/** The stored JSON. The warehouse defines `loads`. */
+/** The stored JSON. `loads` is in a format that the warehouse defines. */
 interface StoredRun {
   loads: unknown
   feeds: Omit<StagedFeeds, 'tables'>
@@ -46,7 +49,7 @@ export interface ReadingState {
   digest: string
 }
 
-/** Increment this number with every change of `StoredRun`, or of the data that warehouses store in it. */
+/** Increment this number with every change of `StoredRun` or of the data that warehouses store in it. */
 const formatVersion = 2
 
 /**
@@ -67,7 +70,10 @@ export async function readReadingState(
 
 export const isRebuild = (input: unknown): boolean => (input as { rebuild?: boolean }).rebuild === true
 
-/** Stores what a later attempt needs to publish the staged rows. Returns false if that fails; this attempt continues. */
+/**
+ * Stores what a later attempt needs to publish the staged rows. Returns false if that fails; the attempt continues
+ * anyway.
+ */
 export async function keepStagedRun(
   db: Kysely<DB>,
   { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
@@ -83,8 +89,8 @@ export async function keepStagedRun(
 }
 
 /**
- * Takes over the rows that an earlier attempt staged. Returns undefined without staged rows, or if the source would return other rows
- * now; the caller then reads the source again.
+ * Takes over the rows that an earlier attempt staged, so that the source need not be read again. Returns undefined if
+ * no rows are staged or the source would now return other rows.
  */
 export async function adoptStagedRun(
   db: Kysely<DB>,
@@ -114,7 +120,7 @@ export async function adoptStagedRun(
   return { feeds: { ...feeds, tables: adopted }, counts }
 }
 
-/** Whether another attempt may publish the staged rows: the error allows a retry, and the run has not ended. */
+/** Returns whether another attempt may publish the staged rows: the error allows a retry, and the run has not ended. */
 export async function isRetryPossible(
   db: Kysely<DB>,
   { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,

@@ -6,7 +6,9 @@ import type { WorkerMetrics } from './metrics.ts'
 import type { RunContext } from './run-handler.ts'
 
 export interface Worker {
-  /** Accepts no further runs, and requeues the running ones. Resolves when that is done, after at most 16 seconds. */
+  /**
+   * Accepts no further runs, and requeues those that are running. Resolves when this is done, after at most 16 seconds.
+   */
   stop(): Promise<void>
 }
 
@@ -16,16 +18,19 @@ interface WorkerOptions extends RunContext {
   metrics: WorkerMetrics
 }
 
-/** Time limit for running attempts to end after the worker was stopped. */
+/** Milliseconds to wait for running attempts after the worker was stopped. */
 const stopTimeoutMs = 14_000
 
-/** Starts to execute runs from the queue, as many concurrently as the queue delivers. */
+/** Starts to execute runs from the queue. The queue limits the number of concurrent runs. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { queue, logger, metrics } = options
   const stopping = new AbortController()
   const running = new Set<Promise<boolean>>()
 
-  /** Returns whether the next run may start at once. After a deferral it would probably be deferred, too. */
+  /**
+   * Returns whether the next run may start at once. After a deferral it may not, because it would probably be deferred
+   * too.
+   */
   async function execute(delivery: Delivery): Promise<boolean> {
     const startedAt = performance.now()
     metrics.running.inc()

@@ -9,8 +9,8 @@ import { failpoint } from '@sluice/process'
 import { isSerializationFailure } from '../runs/run-transaction.ts'
 
 /**
- * Advances a workflow's run: copies the results of ended jobs, and queues the next jobs. Safe to repeat, because the state is in the
- * database. Returns the run if this call ended it; the caller must then call `onRunFinished`.
+ * Advances a workflow run: copies the results of ended jobs, and starts the next jobs. Safe to repeat, because all
+ * state is in the database. Returns the workflow run if this call ended it; the caller must then call `onRunFinished`.
  */
 export async function advanceWorkflow(
   trx: Transaction<DB>,
@@ -40,7 +40,7 @@ export async function advanceWorkflow(
   }
 }
 
-/** Returns the database's time, because the end times of runs are database times. */
+/** Returns the time of the database, because the end times of runs come from the same clock. */
 async function readDatabaseTime(trx: Transaction<DB>): Promise<Date> {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp()::timestamptz(3) as now`.execute(trx)
   return rows[0]!.now
@@ -56,7 +56,7 @@ async function skipJobs(trx: Transaction<DB>, run: WorkflowRun, jobs: readonly S
   await writeLog(trx, run, 'WARN', 'HIGH', `The workflow stops after a failed job: ${countJobs(jobs)} skipped.`)
 }
 
-/** Stores the start time of the waiting step, and logs it once. */
+/** Stores the start time of the step that waits for its delay, and logs it once. */
 async function writeDueTime(
   trx: Transaction<DB>,
   run: WorkflowRun,
@@ -92,7 +92,7 @@ async function endRun(
     .executeTakeFirstOrThrow()
 }
 
-/** The level of the log line about the end of a job or of a workflow. */
+/** The level of the log line about the end of a job or a workflow. */
 const logLevels = { OK: 'INFO', WARNING: 'WARN', FAILED: 'ERROR', CANCELLED: 'ERROR' } as const
 
 interface EndedJob {
@@ -101,8 +101,8 @@ interface EndedJob {
 }
 
 /**
- * Copies the states of ended runs to their jobs. A job fails if its run was deleted. A cancelled run can become OK or WARNING later, if
- * the warehouse had committed its rows before.
+ * Copies the states of ended runs to their jobs. If the run was deleted, the job fails. A cancelled run can become OK
+ * or WARNING later, if the warehouse had committed its rows before the cancellation.
  */
 async function copyJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<void> {
   const { rows } = await sql<EndedJob>`
@@ -119,8 +119,8 @@ async function copyJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<v
 }
 
 /**
- * Queues the run of a job, or skips the job if its object is disabled or was deleted. If the object already has a queued or running run,
- * the job waits for that run, because an object has one run at a time.
+ * Starts the run of a job, or skips the job if its object is disabled or deleted. If a run of the object is queued or
+ * running, the job waits for that run, because an object has only one run at a time.
  */
 async function startJob(
   trx: Transaction<DB>,
@@ -144,8 +144,8 @@ async function startJob(
     { id: runnable.id, client: runnable.client, kind: runnable.kind as RunnableKind },
     { trigger: 'WORKFLOW', workflowRunId: workflowRun.id, mode, createdBy: workflowRun.created_by },
   )
-  // The lock ensures that the end of the run reaches the job. If the run has ended, the next iteration copies its result. Otherwise the
-  // transaction that ends the run waits for this one, and then finds the job.
+  // The lock ensures that the job learns about the end of the run. If the run has already ended, the next iteration
+  // copies its result. Otherwise the transaction that ends the run waits for this one and then finds the job.
   if (existing) await trx.selectFrom('runs').select('id').where('id', '=', run.id).forShare().executeTakeFirst()
   await updateJob(trx, workflowRun, job, {
     state: 'RUNNING',
@@ -157,7 +157,7 @@ async function startJob(
   await writeLog(trx, workflowRun, 'INFO', existing ? 'MEDIUM' : 'LOW', `"${job.name}" ${sentence}`)
 }
 
-/** Returns the object that a job runs; undefined if it was deleted. */
+/** Returns the object of a job. Returns undefined if it was deleted. */
 async function findRunnable(trx: Transaction<DB>, { runnableId }: StoredJob) {
   if (runnableId === null) return undefined
   return trx
@@ -181,10 +181,10 @@ interface NamedJob extends RunJob {
   name: string
 }
 
-/** Maximum number of jobs that a message names. */
+/** The maximum number of jobs that a message names. */
 const maxNamed = 5
 
-/** Returns the final message of a workflow's run. */
+/** Returns the final message of a workflow run. */
 function workflowMessage(jobs: readonly NamedJob[]): string {
   const jobsIn = (...states: NamedJob['state'][]) => jobs.filter(({ state }) => states.includes(state))
   const done = jobsIn('OK', 'WARNING')
@@ -208,7 +208,7 @@ function workflowMessage(jobs: readonly NamedJob[]): string {
 
 const countJobs = ({ length }: readonly RunJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
 
-/** Returns names such as `"a", "b" and 3 more`. */
+/** Joins the names of jobs for a message: `"a", "b" and 3 more`. */
 function joinNames(jobs: readonly NamedJob[]): string {
   const names = jobs.slice(0, maxNamed).map(({ name }) => `"${name}"`)
   if (jobs.length > maxNamed) names.push(`${jobs.length - maxNamed} more`)
@@ -239,8 +239,9 @@ export async function advanceWorkflows(
 }
 
 /**
- * Rolls back to a savepoint if the workflow cannot be advanced, so that the job's run can still end. `advanceDueWorkflows` retries the
- * workflow and logs the error. A serialization failure is rethrown, because the whole transaction must be repeated.
+ * Runs `callback` after setting a savepoint. If the workflow cannot be advanced, rolls back to the savepoint, so that
+ * the job's run can still end; `advanceDueWorkflows` then retries the workflow and logs the error. Rethrows a
+ * serialization failure, because the whole transaction must be repeated.
  */
 async function withSavepoint<T>(trx: Transaction<DB>, callback: () => Promise<T>): Promise<T | undefined> {
   await sql`savepoint workflow`.execute(trx)

@@ -1,22 +1,22 @@
-/** States of a job. SKIPPED: its object is disabled or was deleted, or an earlier job failed. */
+/** The states of a job. SKIPPED: its object is disabled or deleted, or an earlier job failed. */
 export const jobStates = ['WAITING', 'RUNNING', 'OK', 'WARNING', 'FAILED', 'CANCELLED', 'SKIPPED'] as const
 export type JobState = (typeof jobStates)[number]
 
-/** The reaction to a failed job. STOP: the waiting jobs are skipped. CONTINUE: they run. */
+/** The reaction to a failed job. STOP: skip the waiting jobs. CONTINUE: run them. */
 export type ErrorStrategy = 'STOP' | 'CONTINUE'
 
-/** A job of a workflow's run with the settings of its step. */
+/** A job of a workflow run, with the settings of its step. */
 export interface RunJob {
   step: number
   job: number
   executionMode: 'SERIAL' | 'PARALLEL'
-  /** Seconds from the end of the job's step to the start of the next step. */
+  /** Seconds between the end of the job's step and the start of the next step. */
   delayAfter: number
   state: JobState
   finishedAt: Date | null
 }
 
-/** The next action of a workflow's run. `wait` without `until` waits for the running jobs. */
+/** The next action of a workflow run. Without `until`, `wait` waits for the running jobs. */
 export type NextAction<Job extends RunJob> =
   | { act: 'start' | 'skip'; jobs: Job[] }
   | { act: 'wait'; until?: Date }
@@ -25,7 +25,7 @@ export type NextAction<Job extends RunJob> =
 const hasFailed = ({ state }: RunJob) => state === 'FAILED' || state === 'CANCELLED'
 const hasRun = ({ state }: RunJob) => state !== 'WAITING' && state !== 'SKIPPED'
 
-/** Returns the next action. A pure function, so that it can be tested with every order of events. */
+/** Returns the next action. It is a pure function, so that tests can try every order of events. */
 export function chooseNextAction<Job extends RunJob>(
   jobs: readonly Job[],
   strategy: ErrorStrategy,
@@ -48,7 +48,10 @@ export function chooseNextAction<Job extends RunJob>(
   return { act: 'start', jobs: [firstJob] }
 }
 
-/** Returns the earliest start of a step: the delay after the end of the last step that ran. */
+/**
+ * Returns the earliest start of a step: the end of the last step that ran, plus its delay. Returns undefined if no step
+ * has run.
+ */
 function computeStepStart(jobs: readonly RunJob[], step: number): Date | undefined {
   const earlierJobs = jobs.filter((job) => job.step < step && hasRun(job))
   const lastStep = Math.max(...earlierJobs.map((job) => job.step))
@@ -58,7 +61,7 @@ function computeStepStart(jobs: readonly RunJob[], step: number): Date | undefin
   return new Date(endedAt + jobsOfLastStep[0]!.delayAfter * 1000)
 }
 
-/** Returns the final state. A workflow's run in which no job ran ends with a warning. */
+/** Returns the final state of a workflow run. If no job ran, the state is WARNING. */
 function computeEndState(jobs: readonly RunJob[]): 'OK' | 'WARNING' | 'FAILED' {
   if (jobs.some(hasFailed)) return 'FAILED'
   return jobs.some(({ state }) => state === 'WARNING') || !jobs.some(hasRun) ? 'WARNING' : 'OK'

@@ -3,13 +3,13 @@ import type { DB, Runs } from '../database.ts'
 import { type Importance, type Level, toStorableText } from '../runs/run-log.ts'
 import type { ErrorStrategy, JobState, RunJob } from './next-step.ts'
 
-/** The locked row of a workflow's run. */
+/** The row of a workflow run, which the transaction has locked. */
 export type WorkflowRun = Selectable<Runs>
 
 export interface StoredJob extends RunJob {
   name: string
   kind: string
-  /** The id of the object that the job runs; null if the object was deleted. */
+  /** The primary key of the job's object; null if the object was deleted. */
   runnableId: number | null
   dueAt: Date | null
 }
@@ -18,12 +18,12 @@ export interface StoredJob extends RunJob {
 export const getStrategy = ({ input }: WorkflowRun): ErrorStrategy =>
   (input as { errorStrategy?: ErrorStrategy }).errorStrategy ?? 'STOP'
 
-/** Locks and returns the row of a workflow's run, so that only one transaction at a time advances the run. */
+/** Locks and returns the row of a workflow run, so that only one transaction at a time advances it. */
 export function lockRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun | undefined> {
   return trx.selectFrom('runs').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** Lists all jobs of a workflow's run in order. */
+/** Lists all jobs of a workflow run in order. */
 export async function listJobs(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
   const rows = await trx
     .selectFrom('workflow_run_jobs')
@@ -46,7 +46,10 @@ export async function listJobs(trx: Transaction<DB>, run: number): Promise<Store
   }))
 }
 
-/** Writes a log line of the workflow's run in the transaction that changes the run, so that the line is written exactly once. */
+/**
+ * Writes a line to the log of a workflow run, in the transaction that changes the run, so that the line is written
+ * exactly once.
+ */
 export async function writeLog(
   trx: Transaction<DB>,
   { id, runnable_id }: Pick<WorkflowRun, 'id' | 'runnable_id'>,

@@ -35,7 +35,7 @@ describe('an organisation whose pipelines are switched off', () => {
           method,
           path,
           403,
-          'Data pipelines are switched off for your organisation.',
+          'Data pipelines are switched off for your organisation. Ask a super admin to enable them.',
         ])
       }
   })

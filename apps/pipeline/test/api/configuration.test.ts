@@ -148,7 +148,7 @@ describe('a configuration with an error', () => {
     [
       'a former name twice',
       { schemas: [schema('A', { was: 'X' }), schema('B', { was: 'X' })] },
-      [['/schemas/1/was', /the former name "X", too/]],
+      [['/schemas/1/was', /also has the former name "X"/]],
     ],
     [
       'a reference to a former name',
@@ -191,7 +191,7 @@ describe('a configuration with an error', () => {
     await renew()
     await apply({ schemas: [schema('A'), schema('B')] })
     expect(await errorsOf({ schemas: [schema('B', { was: 'A' })] })).toEqual([
-      ['/schemas/0/was', 'Both "A" and "B" exist. Leave out was, or delete one of the two.'],
+      ['/schemas/0/was', 'Both "A" and "B" exist. Omit was, or delete one of the two objects.'],
     ])
   })
 
@@ -358,7 +358,7 @@ describe('views of a configuration', () => {
     await owner.put(`/schemas/${id}/tables/first/descriptions`).send(texts).expect(200)
     const renamed = [view('First', 'select 1 as n', { dataWarehouseViewName: 'renamed' })]
     expect(await errorsOf({ views: renamed })).toEqual([
-      ['/views/0/dataWarehouseViewName', expect.stringContaining('SQL of the data quality checks "Reads first" names')],
+      ['/views/0/dataWarehouseViewName', expect.stringContaining('SQL of the data quality checks "Reads first" uses')],
     ])
     const corrected = [check('select * from renamed where n > 1')]
     expect(await apply({ dataQualityChecks: corrected, views: renamed })).toMatchObject({ updated: 2, pending: 1 })
@@ -525,7 +525,9 @@ describe('applying', () => {
       .post('/configuration/plan')
       .send({ views: [view('V', 'select 1')] })
       .expect(403)
-    expect(body.detail).toBe('This needs ROLE_MANAGE_VIEW, because the configuration has views.')
+    expect(body.detail).toBe(
+      'Saving views requires ROLE_MANAGE_VIEW. Ask an administrator for this role, or remove views from the configuration.',
+    )
     expect(Object.keys((await loader.get('/configuration').expect(200)).body)).toEqual(['schemas', 'views'])
     await loader.get('/configuration?kinds=workflows').expect(403)
   })

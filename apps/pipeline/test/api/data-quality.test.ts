@@ -230,7 +230,7 @@ describe('a data quality check group', () => {
     const { id, name } = await group([one])
     const { body } = await owner.delete(`/data-quality-checks/${one.id}`).expect(409)
     expect(body.detail).toBe(
-      `This data quality check is used by the data quality check groups "${name}". Change or delete them first.`,
+      `This data quality check is used by the data quality check groups "${name}". Change or delete these objects first.`,
     )
     const read = await owner.get(`/data-quality-check-groups/${id}`).expect(200)
     const emptied = await owner

@@ -144,7 +144,9 @@ describe('the lineage', () => {
     expect(shown(reads)).toEqual([...nodes('pipeline'), `TABLE ${place.schemaName}.by_hand`])
     expect(readBy).toEqual([{ kind: 'EXTERNAL_VIEW', name: expect.stringContaining('outside') }])
     const { body } = await owner.delete(`/views/${view.id}`).expect(409)
-    expect(body.detail).toMatch(/^This view is used by the views from outside of Sluice ".*outside"\. Change or delete/)
+    expect(body.detail).toMatch(
+      /^This view is used by the views that Sluice did not create ".*outside"\. Change or delete/,
+    )
     await load.query(`drop view ${place.schemaName}.outside`)
     await owner.delete(`/views/${view.id}`).expect(204)
   })
@@ -184,7 +186,7 @@ describe('a deletion', () => {
       expect(body.detail.includes(`"${name}"`)).toBe(
         preventing.some((reader: { name: string }) => reader.name === name),
       )
-    expect(body.detail).toMatch(/^This .* is used by .*\. Change or delete them first\.$/)
+    expect(body.detail).toMatch(/^This .* is used by .*\. Change or delete these objects first\.$/)
   })
 
   it('of everything is possible in the order of the lineage', async () => {
@@ -211,7 +213,7 @@ describe('a new name of a view', () => {
     const { body } = await owner.put(pathOf('view')).send(renamed).expect(409)
     expect(body.errors[0]).toEqual({
       pointer: '/dataWarehouseViewName',
-      detail: `SQL of the data pipelines "${made.cleaner.name}" names this view. Change it there first, or keep the name.`,
+      detail: `SQL of the data pipelines "${made.cleaner.name}" uses the name of this view. Change that SQL first, or keep the name.`,
     })
     const free = await create('/views', viewBody(place.schema, 'select 1 as id'))
     const over = await create('/views', viewBody(place.schema, `select * from ${free.qualifiedDataWarehouseViewName}`))

@@ -46,7 +46,9 @@ describe('a user whose principal is cached', () => {
       detail: 'This session, token or application has ended. Sign in again.',
     })
     const off = await asked(unswitched.person).expect(403)
-    expect(off.body.detail).toBe('Data pipelines are switched off for your organisation.')
+    expect(off.body.detail).toBe(
+      'Data pipelines are switched off for your organisation. Ask a super admin to enable them.',
+    )
   })
 
   it('is refused at the first request if pipelines are already switched off', async () => {

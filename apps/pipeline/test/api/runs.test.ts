@@ -96,7 +96,7 @@ describe('a run', () => {
     const { body: runs } = await owner.get(`${one}/runs`).expect(200)
     expect(runs).toMatchObject([{ status: 'CANCELLED', finished: expect.any(String) }])
     const nothing = await owner.post(`${one}/cancel`).expect(422)
-    expect(nothing.body.detail).toBe('No run of this pipeline is queued or running.')
+    expect(nothing.body.detail).toBe('No run of this pipeline is queued or running. Refresh the list of runs.')
     const { body: second } = await owner.post(`${one}/run`).send({}).expect(202)
     expect(second.data.taskId).not.toBe(first.data.taskId)
   })

@@ -216,7 +216,7 @@ describe('a pipeline from several tables', () => {
     expect(body.errors).toEqual([
       {
         pointer: '/mode',
-        detail: 'This pipeline has no increments: each of its runs reads everything. Leave out mode.',
+        detail: 'The source of this pipeline does not support incremental runs: each run reads everything. Omit mode.',
       },
     ])
   })

@@ -197,7 +197,9 @@ describe('a variable in the password of a destination', () => {
     expect(new Set(dhis2.requests.map(({ authorization }) => authorization))).toEqual(new Set([sent]))
     const [{ id }] = (await owner.get(`/variables?filter=name:eq:${secret}`).expect(200)).body
     const { body: used } = await owner.delete(`/variables/${id}`).expect(409)
-    expect(used.detail).toBe(`\${${secret}} is used by the destinations "${destination.name}". Remove it there first.`)
+    expect(used.detail).toBe(
+      `\${${secret}} is used by the destinations "${destination.name}". Remove the variable from these objects first.`,
+    )
   }, 60_000)
 })
 

@@ -59,7 +59,7 @@ describe('a variable in use', () => {
       `\${${one.name}} is used by the data quality checks ${used
         .slice(0, 5)
         .map((name) => `"${name}"`)
-        .join(', ')}. Remove it there first.`,
+        .join(', ')}. Remove the variable from these objects first.`,
     )
   })
 
@@ -79,11 +79,13 @@ describe('a variable in use', () => {
       [escaped, third],
     ] as const) {
       const { detail } = await refused(used)
-      expect(detail).toBe(`\${${used.name}} is used by the data pipelines "${name}". Remove it there first.`)
+      expect(detail).toBe(
+        `\${${used.name}} is used by the data pipelines "${name}". Remove the variable from these objects first.`,
+      )
     }
     const both = await check(`select \${${password.name}}`)
     expect((await refused(password)).detail).toBe(
-      `\${${password.name}} is used by the data quality checks "${both.name}" and the data pipelines "${second.name}". Remove it there first.`,
+      `\${${password.name}} is used by the data quality checks "${both.name}" and the data pipelines "${second.name}". Remove the variable from these objects first.`,
     )
   })
 
@@ -93,7 +95,7 @@ describe('a variable in use', () => {
     const { name } = await pipeline(database({ transformation: { sqlStatements: [{ statement }] } }))
     for (const used of [one, text, list])
       expect((await refused(used)).detail).toBe(
-        `\${${used.name}} is used by the data pipelines "${name}". Remove it there first.`,
+        `\${${used.name}} is used by the data pipelines "${name}". Remove the variable from these objects first.`,
       )
   })
 
@@ -104,7 +106,7 @@ describe('a variable in use', () => {
     const other = service.as(await service.identity.person(client, ['ROLE_MANAGE_VARIABLE']))
     const { body } = await other.delete(`/variables/${one.id}`).expect(409)
     expect(body.detail).toBe(
-      `\${${one.name}} is used by data quality checks that are not shared with you and data pipelines that are not shared with you. Remove it there first.`,
+      `\${${one.name}} is used by data quality checks that are not shared with you and data pipelines that are not shared with you. Remove the variable from these objects first.`,
     )
   })
 
@@ -118,7 +120,7 @@ describe('a variable in use', () => {
     expect(body.errors).toEqual([
       {
         pointer: '/name',
-        detail: `\${${one.name}} is used by the data quality checks "${name}". Create a variable with the new name, and use it there first.`,
+        detail: `\${${one.name}} is used by the data quality checks "${name}". Create a variable with the new name, and replace the old name there first.`,
       },
     ])
     await owner.delete(`/data-quality-checks/${id}`).expect(204)

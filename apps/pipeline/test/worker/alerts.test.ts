@@ -344,7 +344,7 @@ describe('alert about no success for too long', () => {
     expect(await look()).toBe(1)
     await using _posting = posting()
     await until(async () => (await alerts()).every(({ sent_at }) => sent_at))
-    expect(server.received[0]!.text).toContain('It has never run successfully.\n\nNo run was started since.')
+    expect(server.received[0]!.text).toContain('It has never run successfully.\n\nNo run has started since then.')
     await stack.db.deleteFrom('alerts').execute()
     for (const disabled of [true, false])
       await stack.db.updateTable('data_pipelines').set({ disabled }).where('id', '=', pipeline.id).execute()

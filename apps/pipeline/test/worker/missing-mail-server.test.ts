@@ -4,7 +4,7 @@ import { spawnWorker } from './worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 
 const advice =
-  'No e-mail is sent: this service has no mail server. Ask the operator to set SMTP_URL for the API and the workers.'
+  'No email is sent, because this service has no mail server. Ask the operator to set SMTP_URL for the API and the workers.'
 
 let service: Service
 let owner: Asking

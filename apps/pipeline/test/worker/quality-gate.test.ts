@@ -231,7 +231,7 @@ describe('quality gate of a pipeline', () => {
       .expect(200)
     const refused = await owner.delete(`/data-quality-check-groups/${group.id}`).expect(409)
     expect(refused.body.detail).toBe(
-      `This data quality check group is used by the workflows "${workflow.name}". Change or delete them first.`,
+      `This data quality check group is used by the workflows "${workflow.name}". Change or delete these objects first.`,
     )
   })
 })

@@ -138,8 +138,8 @@ describe('scheduler', () => {
     expect(await tick()).toHaveLength(1)
     expect(await tick()).toHaveLength(1)
     expect((await tick())[0]!.said).toEqual([
-      'LOW The run that was due at 2026-11-22 12:00 (UTC) was skipped, because file, options and variables have not changed since the last load.',
-      'LOW The run that was due at 2026-11-22 13:00 (UTC) was skipped, because file, options and variables have not changed since the last load.',
+      'LOW The run that was due at 2026-11-22 12:00 (UTC) was skipped, because the file, its options and the variables have not changed since the last load.',
+      'LOW The run that was due at 2026-11-22 13:00 (UTC) was skipped, because the file, its options and the variables have not changed since the last load.',
     ])
     await upload('one')
     expect(await tick()).toHaveLength(1)

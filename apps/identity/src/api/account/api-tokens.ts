@@ -53,20 +53,20 @@ export async function createApiToken(
   })
 }
 
-/** Returns the audit details of a token, without its text. */
+/** Returns the properties of an API token for the audit log. The token itself, which is secret, is omitted. */
 const toTokenAudit = ({ id, name, roles, expires }: ApiToken) => ({ id, name, roles, expires })
 
 function parseExpiry(text: string): Date {
   const expires = new Date(text)
   const msUntilExpiry = expires.getTime() - Date.now()
   if (!(msUntilExpiry > 0)) throw problems.refused('/expires', 'This time is in the past. Choose a later time.')
-  // Half a day is added, because the client's clock may be fast.
+  // Allow half a day more, because the caller's clock may be fast.
   if (msUntilExpiry > maxDays * dayMs + dayMs / 2)
     throw problems.refused('/expires', `An API token is valid for at most ${maxDays} days.`)
   return expires
 }
 
-/** Deletes a token. It stops working here at once, and within ten seconds in the pipeline service. */
+/** Deletes an API token. This service rejects it at once, and the pipeline service within ten seconds. */
 export async function deleteApiToken(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)

@@ -42,7 +42,7 @@ async function selectOwnUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnTyp
   return rows[0]
 }
 
-/** Locks and returns the caller's user. Only a successful proof of identity returns this function. */
+/** Locks and returns the caller's user. A successful proof of identity returns this function. */
 type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 
 /**
@@ -53,7 +53,7 @@ type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 export const proveIdentity = ({ password, code }: ProofBody, input: IdentityRequestContext): Promise<ProvenUserLock> =>
   password === undefined ? proveByCode(code ?? '', input) : proveByPassword(password, input)
 
-/** Proves the identity by password only. `pointer` names the field. */
+/** Proves the identity by password only. An error names `pointer` as the JSON pointer of the password field. */
 export async function proveByPassword(
   password: string,
   input: IdentityRequestContext,
@@ -66,7 +66,13 @@ export async function proveByPassword(
     await undoAttempt(db, attempt)
     throw error
   })
-  if (!isCorrect) throw await auditRefusal(input, 'wrong password', pointer, 'The password is incorrect.')
+  if (!isCorrect)
+    throw await auditRefusal(
+      input,
+      'wrong password',
+      pointer,
+      'The password is incorrect. Enter your current password.',
+    )
   await forgiveAttempt(db, attempt)
   return async (trx) => {
     const user = await lockOwnUser(trx, caller)
@@ -76,7 +82,7 @@ export async function proveByPassword(
   }
 }
 
-/** Consumes the one-time code, even if the change fails later. */
+/** Verifies a code of the second factor. The code counts as used even if the change fails later. */
 async function proveByCode(code: string, input: IdentityRequestContext): Promise<ProvenUserLock> {
   const { db, caller, config, request } = input
   const { id } = await readOwnUser(db, caller)
@@ -88,7 +94,12 @@ async function proveByCode(code: string, input: IdentityRequestContext): Promise
     return method !== undefined
   })
   if (!isCorrect)
-    throw await auditRefusal(input, 'wrong code', '/code', 'The code is incorrect or has already been used.')
+    throw await auditRefusal(
+      input,
+      'wrong code',
+      '/code',
+      'The code is incorrect or has already been used. Enter a new code.',
+    )
   await forgiveAttempt(db, attempt)
   return (trx) => lockOwnUser(trx, caller)
 }

@@ -74,7 +74,10 @@ export async function changePassword(
   })
 }
 
-/** Changes the caller's e-mail address and notifies the old address. Revokes links that were sent there. */
+/**
+ * Changes the caller's e-mail address and notifies the old address. Revokes the one-time links mailed to the old
+ * address.
+ */
 export async function changeEmail({ email, ...proof }: ChangeEmailBody, input: IdentityRequestContext): Promise<void> {
   const { db, write, caller, config, request } = input
   const user = await readOwnUser(db, caller)

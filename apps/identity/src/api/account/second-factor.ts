@@ -62,7 +62,7 @@ export async function confirmSetup({ code }: CodeBody, input: IdentityRequestCon
   return { recoveryCodes }
 }
 
-/** Removes the caller's second factor, even if it was not confirmed. */
+/** Removes the caller's second factor, including one with an unfinished setup. */
 export async function removeFactor(proof: ProofBody, input: IdentityRequestContext): Promise<void> {
   const { write, config, caller, request } = input
   const lockProvenUser = await proveIdentity(proof, input)

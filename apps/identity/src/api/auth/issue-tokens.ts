@@ -11,7 +11,7 @@ interface IssuedSession {
   refreshToken: string
 }
 
-/** Returns the tokens of a sign-in or refresh. */
+/** Signs an access token for the session and returns it with the session's refresh token. */
 export async function issueTokens(
   { keys, config }: IdentityContext,
   { user, client, session, refreshToken }: IssuedSession,
@@ -25,7 +25,9 @@ export async function issueTokens(
   }
 }
 
-/** Exchanges a refresh token for the next one and a new access token. Only the audit log has the reason of a refusal. */
+/**
+ * Exchanges a refresh token for the next one and a new access token. The reason of a refusal is in the audit log only.
+ */
 export async function refreshTokens({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<TokenPair> {
   const refreshed = await input.write.inOneStatement((db, auditContext) =>
     exchangeRefreshToken(db, refreshToken, auditContext),

@@ -23,8 +23,8 @@ type PasswordResetContext = Omit<LinkContext, 'config'> & {
 }
 
 /**
- * Queues a password-reset request. Response and timing do not depend on whether the user exists. `answerPasswordReset`
- * creates the mail later. Throws 429 after too many tries.
+ * Queues a password-reset request. Response and timing are the same for unknown users, so they do not reveal usernames.
+ * `answerPasswordReset` creates the mail later. Throws 429 after too many tries.
  */
 export async function requestReset({ username }: ForgotPasswordBody, context: PasswordResetContext): Promise<void> {
   const { db, write, request } = context
@@ -78,7 +78,7 @@ export async function acceptInvitation(
   await write(async (trx) => {
     const user = await consumeLink(trx, token, 'INVITATION')
     if (user === undefined) throw linkProblem()
-    // The condition detects a concurrent change of the sign-in method.
+    // If the sign-in method changed since the link was read, the condition on `sso_auth` matches no row.
     const { rows } = await sql`
       update users set status = 'ACTIVE', password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user} and sso_auth = ${hash === null} returning id`.execute(trx)
@@ -94,7 +94,7 @@ async function hashChosenPassword(password: string | undefined, user: FoundLink[
     if (password === undefined) return null
     throw problems.refused(
       '/password',
-      'You sign in with your organisation’s account, so you cannot set a password here. Accept without one.',
+      'You sign in with your organisation’s account, so you cannot set a password here. Accept the invitation without a password.',
     )
   }
   if (password === undefined) throw problems.refused('/password', 'Choose a password.')

@@ -18,7 +18,7 @@ export function showSsoProblems(prefix: string, logger: Logger): ErrorRequestHan
     if (!browserOperations.includes(response.locals.operation) || !prefersHtml(request.headers.accept))
       return next(error)
     response.locals.prefix = prefix
-    // An invalid request, such as one without a state, gets the page that says that the user has to start again.
+    // A request without valid parameters, such as one without `state`, gets the page that asks the user to start again.
     const shownProblem = error instanceof Problem && error.status === 400 ? unknownSignInProblem() : error
     problemPages(shownProblem, request, response, (unhandledError) =>
       showInternalError(unhandledError, request, response, next),

@@ -59,7 +59,7 @@ export async function finishSso(
   const cookies = createBrowserCookies(new URL(buildCallbackUrl(config)))
   const secret = pending && cookies.read(request.stream.headers.cookie, pending.browser)
   if (!pending || !secret || !isSameBrowser(pending, secret)) throw unknownSignInProblem()
-  // The callback names another config than the sign-in, as in a mix-up attack (RFC 9207).
+  // The callback names another provider than the one where the sign-in started, as in a mix-up attack (RFC 9207).
   if (pending.config !== query.provider.toLowerCase()) throw unknownSignInProblem()
 
   // Throttle before writing, so that a throttled browser can retry with the same state and cookie.
@@ -103,7 +103,7 @@ function redirectToInteraction(
   return new ProblemPageRedirect(buildInteractionUrl(pending, input, { problem: error.code }), headers)
 }
 
-/** Returns the current config of a sign-in. Throws 400 if the issuer changed since the start. */
+/** Returns the stored provider config of the sign-in. Throws 400 if its issuer changed since the sign-in started. */
 async function readProvider(pending: PendingSignIn, { db, config }: IdentityRequestContext): Promise<ProviderConfig> {
   const provider = await findProviderConfig(db, config, { uid: pending.config })
   if (!provider || provider.issuer.href !== pending.issuer) throw unknownSignInProblem()
@@ -140,14 +140,17 @@ function renderSignedInPage(
 
 interface ProviderCallback {
   state: string
-  /** The secret of the browser's cookie. */
+  /** The secret from the browser's cookie. */
   secret: string
   pending: PendingSignIn
-  /** The throttle key of the callback. */
+  /** The key under which the throttle counted this callback. */
   countedAttempt: string
 }
 
-/** Exchanges the callback for the person who signed in, admits them, and opens their session. Audits every outcome. */
+/**
+ * Exchanges the authorization code for the user's identity at the provider, checks that this user may sign in, and
+ * opens a session. Audits every outcome.
+ */
 async function signInAtProvider(
   provider: ProviderConfig,
   { state, secret, pending, countedAttempt }: ProviderCallback,
@@ -190,14 +193,17 @@ async function signInAtProvider(
   return signInResult
 }
 
-/** Returns the problem of the provider. Rethrows errors with another cause. */
+/** Converts an error of the provider to a problem response. Rethrows all other errors. */
 function toProviderProblemOrThrow(error: unknown): ProviderProblem {
   const problem = toProviderProblem(error)
   if (!problem) throw error
   return problem
 }
 
-/** Opens the session. Returns a ticket for an interaction page, otherwise the first refresh token. */
+/**
+ * Opens the session. Returns a one-time ticket if the sign-in started on an interaction page, otherwise the first
+ * refresh token.
+ */
 async function openSsoSession(
   trx: Transaction<DB>,
   user: { id: number; client: string; roles: Parameters<typeof startSession>[1]['user']['roles'] },
@@ -213,7 +219,10 @@ async function openSsoSession(
     : { session, refreshToken: '', ticket: await issueHandover(trx, { session, interaction }) }
 }
 
-/** Redirects a browser to its client's provider. Writes nothing to the database: the sealed state carries the data. */
+/**
+ * Redirects the browser to the provider of the organisation. Writes nothing to the database, because the sealed `state`
+ * parameter carries the data of the sign-in.
+ */
 export async function startSso(
   clientCode: string,
   { interaction, mark = '' }: SsoStartQuery,
@@ -236,8 +245,8 @@ export async function startSso(
 }
 
 /**
- * Returns whether the interaction is open and this browser received its link. A link of another browser would open an
- * unusable session.
+ * Returns whether the interaction (a sign-in that an application started) is open and this browser received its link.
+ * Another browser could not use the session.
  */
 async function isOwnInteraction(
   interaction: string,

@@ -53,9 +53,9 @@ export const clientRecords = createRecordRepository<ClientRow, Client, IdentityR
     created: { column: 'r.created_at', type: 'date-time', required: true },
     lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
   },
-  /** The search text contains id, code and name. */
+  /** The column `search_text` contains id, code and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
-  /** Limits callers to their own client; super admins see all clients. */
+  /** Limits callers to their own organisation; super admins see all organisations. */
   scope: (caller) => (hasRole(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.uid = ${caller.client}`),
   present: async (rows, { request }) => rows.map((row) => presentClient(row, request.locales)),
 })
@@ -103,8 +103,8 @@ export const toClientColumns = (body: ClientBody) => ({
 })
 
 /**
- * Returns the time zone to store; null, which means UTC, if the body has none. Rejects zones that the runtime does not
- * know, because every schedule of the client would stop.
+ * Returns the time zone to store; null, which means UTC, if the body has none. Throws 422 for a zone that the runtime
+ * does not know, because every schedule of the organisation would stop.
  */
 function parseTimeZone(name: string | undefined): string | null {
   if (name === undefined) return null
@@ -120,21 +120,21 @@ function parseTimeZone(name: string | undefined): string | null {
   return name
 }
 
-/** Limits a table with a column `client` to the rows of the caller's client; super admins see all rows. */
+/** Limits a table with a column `client` to the rows of the caller's organisation; super admins see all rows. */
 export const scopeToClient = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
   hasRole(roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${client}`
 
 const selectFromClient = (column: 'code' | 'name') =>
   sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
 
-/** The searchable client properties of rows with a column `client`. */
+/** The searchable properties of the organisation of a row with a column `client`. */
 export const clientProperties = {
   'client.id': { column: 'r.client', type: 'uid', required: true },
   'client.code': { column: selectFromClient('code'), type: 'string' },
   'client.name': { column: selectFromClient('name'), type: 'string' },
 } satisfies Record<string, Property>
 
-/** Returns the client rows of rows with a column `client`, by uid. */
+/** Returns the organisations of these rows, keyed by uid. The rows have a column `client`. */
 export async function readClients(
   db: Kysely<DB>,
   rows: readonly { client: string }[],
@@ -144,7 +144,7 @@ export async function readClients(
   return new Map(clientRows.rows.map((row) => [row.uid, row]))
 }
 
-/** Returns a `present` function that adds the client to the presented fields of each row. */
+/** Returns a `present` function that adds the organisation to the presented fields of each row. */
 export const presentWithClient =
   <Row extends { client: string }, Fields>(fieldsOf: (row: Row) => Fields) =>
   async (rows: Row[], { db, request }: IdentityRequestContext): Promise<(Fields & { client: Client })[]> => {
@@ -153,8 +153,8 @@ export const presentWithClient =
   }
 
 /**
- * Returns the client of a new row: the caller's own client, or any client for a super admin. The error does not reveal
- * whether another client exists.
+ * Returns the organisation for a new row: the caller's own or, for a super admin, any other. The error does not reveal
+ * whether another organisation exists.
  */
 export async function resolveClient(trx: Transaction<DB>, caller: Caller, reference = caller.client): Promise<string> {
   const client = reference.toLowerCase()
@@ -162,16 +162,16 @@ export async function resolveClient(trx: Transaction<DB>, caller: Caller, refere
   const { rows } = hasRole(caller.roles, 'ROLE_SUPER_ADMIN')
     ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
     : { rows: [] }
-  if (rows.length === 0) throw problems.refused('/client/id', 'The client does not exist. Check its id.')
+  if (rows.length === 0) throw problems.refused('/client/id', 'The organisation does not exist. Check its id.')
   return client
 }
 
-/** Rejects a body that moves a row to another client. `change` begins the message, such as `An application`. */
+/** Rejects a body that moves a row to another organisation. `change` begins the message, such as `An application`. */
 export function assertClientUnchanged(
   body: { client?: { id: string } | undefined },
   row: { client: string },
   change: string,
 ): void {
   if (body.client && body.client.id.toLowerCase() !== row.client)
-    throw problems.refused('/client/id', `${change} cannot move to another client. Create a new one there.`)
+    throw problems.refused('/client/id', `${change} cannot move to another organisation. Create a new one there.`)
 }

@@ -18,10 +18,10 @@ export async function createClient(
 }
 
 /**
- * Replaces a client. Disabling a client ends the sessions of its users; the last client that a super admin can enter
- * stays enabled. Ending a million sessions takes too long for one transaction, so this function ends them after the
- * transaction. Until then, the service already refuses sessions of a disabled client. Before a client is enabled again,
- * its remaining sessions are ended.
+ * Replaces an organisation. Disabling it ends the sessions of its users, but the last organisation with an active super
+ * admin cannot be disabled. Ending a million sessions takes too long for one transaction, so this function ends them
+ * after the transaction. Until then, the service already refuses sessions of a disabled organisation. Before an
+ * organisation is enabled again, its remaining sessions are ended.
  */
 export async function updateClient(
   uid: string,
@@ -32,7 +32,7 @@ export async function updateClient(
   if (clientBeforeLock.disabled && !body.disabled) await endSessionsOfClient(db, clientBeforeLock.uid)
   const replaced = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    // Sessions are ended again here, because the lock prevents new sign-ins.
+    // The lock prevents new sign-ins, so no session is left after this.
     if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
     const change = () => clientRecords.update(trx, caller, before, toClientColumns(body))
     const disables = body.disabled && !before.disabled
@@ -45,15 +45,15 @@ export async function updateClient(
 }
 
 /**
- * Deletes a disabled client that has no users, and its groups. Records the deletion for the pipeline service, which erases
- * its data of the client 30 days later.
+ * Deletes a disabled organisation that has no users, and its user groups. Records the deletion for the pipeline
+ * service, which erases the organisation's data 30 days later.
  */
 export async function deleteClient(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    if (!before.disabled) throw problems.conflict('/disabled', 'Disable this client before you delete it.')
+    if (!before.disabled) throw problems.conflict('/disabled', 'Disable this organisation before you delete it.')
     const { rows } = await sql`select from users where client = ${before.uid} limit 1`.execute(trx)
-    if (rows.length > 0) throw problems.conflict('/', 'This client still has users. Delete them first.')
+    if (rows.length > 0) throw problems.conflict('/', 'This organisation still has users. Delete these users first.')
     await clientRecords.remove(trx, before)
     await sql`
       insert into deleted_clients (uid, code, name) values (${before.uid}, ${before.code}, ${before.name})`.execute(trx)
@@ -73,7 +73,9 @@ const operatorFields = [
   'enterpriseEnabled',
 ] as const satisfies (keyof Client & keyof ClientBody)[]
 
-/** Changes the fields that a client's own administrators may edit. Throws 403 that names other changed fields. */
+/**
+ * Changes the fields that an organisation's own administrators may edit. Throws 403 that names other changed fields.
+ */
 export async function updateClientProfile(
   uid: string,
   body: ClientBody,
@@ -90,7 +92,8 @@ export async function updateClientProfile(
 
 function assertOperatorFieldsUnchanged(client: Client, body: ClientBody): void {
   const changed = operatorFields.filter((name) => client[name] !== body[name])
-  if (changed.length > 0) throw problems.forbidden(`Only a super admin may change this: ${changed.join(', ')}.`)
+  if (changed.length > 0)
+    throw problems.forbidden(`Only a super admin may change ${changed.join(', ')}. Send the stored values.`)
 }
 
 function toProfileColumns(body: ClientBody) {

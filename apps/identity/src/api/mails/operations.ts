@@ -20,8 +20,9 @@ export const mailOperations = {
 }
 
 /**
- * Returns a mail. Without a mail server, administrators hand mails over, so the response includes the text. A reader
- * could use a link in the text, so this requires the right to manage the recipient.
+ * Returns a mail. In an installation without a mail server, administrators hand mails over themselves, so the response
+ * includes the body. Throws 403 unless the caller may manage the recipient, because a link in the body gives access to
+ * the recipient's account.
  */
 async function readMail(uid: string, input: IdentityRequestContext): Promise<ReadMail> {
   const { db, caller, config } = input
@@ -37,12 +38,12 @@ async function assertMayReadMailBody(row: MailRow, { db, caller }: IdentityReque
   const [recipient] = await listRecipients([row], db)
   if (!recipient) throw problems.notFound('mail')
   assertMayManageUser(caller, recipient)
-  // An attacker at an unattended session could set a new password with a link in the user's own mail.
+  // Otherwise an attacker at an unattended session could set a new password with a link in the user's own mail.
   if (recipient.uid === caller.uid)
     throw problems.forbidden('You cannot read your own mail here. Ask another administrator.')
 }
 
-/** Audits the reading of a mail. Other reads are not audited, but this one can reveal a link to an account. */
+/** Writes an audit row. Other read operations have none, but a mail can reveal a link to an account. */
 async function auditMailRead(
   { uid, user_id, kind, recipient }: MailRow,
   { db, caller, request }: IdentityRequestContext,

@@ -28,7 +28,7 @@ export const mailRecords = createRecordRepository<MailRow, MailSummary, Identity
   path: '/mails',
   properties: {
     id: { column: 'r.uid', type: 'uid', required: true },
-    // Lists are sorted by `name` by default.
+    // The list endpoint sorts by the property `name` by default.
     name: { column: 'r.subject', type: 'string', required: true },
     subject: { column: 'r.subject', type: 'string', required: true },
     recipient: { column: 'r.recipient', type: 'string', required: true },

@@ -5,7 +5,7 @@ import { type SearchPlan, createAuditReport } from '@sluice/records'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { readScopeName } from './scope-name.ts'
 
-/** Selects the name of the changed object from the audit details. The name of a membership is its group and its user. */
+/** Selects the name of the changed object from the audit details. A membership is named by its group and its user. */
 const objectName = sql<string | null>`coalesce(
   r.details #>> '{after,username}', r.details #>> '{before,username}', r.details #>> '{after,name}', r.details #>> '{before,name}',
   r.details #>> '{after,clientName}', r.details #>> '{before,clientName}',
@@ -41,8 +41,8 @@ export async function auditReport(query: ListQuery, input: IdentityRequestContex
 type AuditReader = Pick<Caller, 'roles' | 'client'>
 
 /**
- * Returns the conditions of the rows that a caller sees: all rows for a super admin, otherwise the rows of the caller's
- * client, and the rows of other clients about objects of that client. No row meets two conditions.
+ * Returns the conditions for the rows that a caller may see. Super admins see all rows. Others see the rows of their
+ * own organisation, and rows of other organisations about its objects. No row meets two conditions.
  */
 const listVisibilityConditions = ({ roles, client }: AuditReader): RawBuilder<SqlBool>[] =>
   hasRole(roles, 'ROLE_SUPER_ADMIN') ? [sql`true`] : [sql`r.client = ${client}`, sql`r.object_client = ${client}`]

@@ -19,7 +19,7 @@ interface UserAccessColumns {
 }
 type UserAccessRow = User & Partial<UserAccessColumns>
 
-/** Maintenance deletes ended sessions after some time, so the user's column stores the last sign-in of deleted sessions. */
+/** Maintenance deletes ended sessions, so the user's column keeps the time of the last sign-in. */
 const lastSignIn = sql`greatest(r.last_signed_in_at, (select max(s.created_at) from sessions s where s.user_id = r.id))`
 
 const joinValues = (values: readonly string[]) => values.join(', ')
@@ -93,17 +93,20 @@ export const userAccessProperties: Properties = {
 
 const createReportRecords = ({ kind }: typeof userRecords) =>
   createRecordRepository({ ...kind, properties: userAccessProperties })
-// The records are created once, because they cache counted totals.
+// The repositories are created once, because they cache counted totals.
 const recordsOfAllUsers = createReportRecords(userRecords)
 const recordsWithAnalytics = createReportRecords(chooseUserRecords({ analyticsPlatform: true }))
 const recordsWithoutAnalytics = createReportRecords(chooseUserRecords({ analyticsPlatform: false }))
-/** Returns the records of the report, of users with or without access to the analytics platform; of all if undefined. */
+/**
+ * Returns the repository of the report: users with or without access to the analytics platform, or all users if
+ * undefined.
+ */
 function chooseReportRecords(analyticsPlatform?: boolean) {
   if (analyticsPlatform === undefined) return recordsOfAllUsers
   return analyticsPlatform ? recordsWithAnalytics : recordsWithoutAnalytics
 }
 
-/** Returns users and their access. It has the users, filters and pages of the user list, plus `lastSignIn`. */
+/** Returns users and their access. Supports the filters and pages of the user list, and the property `lastSignIn`. */
 export async function userAccessReport(
   { analyticsPlatform, ...query }: UserListQuery,
   input: IdentityRequestContext,

@@ -13,7 +13,10 @@ import { defineIdentityOperation } from '../operation-context.ts'
 
 const { lookups } = identityOperations
 
-/** Endpoints where the pipeline service looks up principals, users, groups and clients. They omit unknown ids. */
+/**
+ * Endpoints where the pipeline service looks up principals, users, groups and organisations. Unknown ids are omitted
+ * from the response.
+ */
 export const lookupOperations = {
   standing: defineIdentityOperation(lookups.standing, async ({ db, body }) => {
     const principal = await findPrincipal(db, body)

@@ -26,8 +26,8 @@ export const sessionOperations = {
 }
 
 /**
- * Lets a super admin act for another client in this session. It issues no new tokens: every request reads the session's
- * client, so existing tokens follow the switch.
+ * Lets a super admin act for another organisation in this session. Existing tokens stay valid and follow the switch,
+ * because every request reads the organisation from the session.
  */
 async function switchClient(
   { clientId }: SwitchClientBody,
@@ -46,27 +46,30 @@ async function switchClient(
 }
 
 /**
- * Throws if the client does not exist or is disabled. Locks the client, so that a request that disables it concurrently
- * waits for this transaction and then also ends this session.
+ * Throws 422 if the organisation does not exist or is disabled. Locks its row: a concurrent request that disables the
+ * organisation waits for this transaction and then also ends this session.
  */
 async function assertTargetClientEnabled(trx: Transaction<DB>, client: string): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
-  if (!rows[0]) throw problems.refused('/clientId', 'The client does not exist. Check its id.')
-  if (rows[0].disabled) throw problems.refused('/clientId', 'This client is disabled. Enable it first.')
+  if (!rows[0]) throw problems.refused('/clientId', 'The organisation does not exist. Check its id.')
+  if (rows[0].disabled) throw problems.refused('/clientId', 'This organisation is disabled. Enable it first.')
 }
 
 /**
- * Throws unless the user is a super admin. Locks the user, so that a concurrent removal of the role waits for this
+ * Throws 403 unless the user is a super admin. Locks the user's row: a concurrent removal of the role waits for this
  * transaction and then also ends this session.
  */
 async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
   const { rows } = await sql`
     select from users where uid = ${user} and 'ROLE_SUPER_ADMIN' = any (roles) for share`.execute(trx)
-  if (rows.length === 0) throw problems.forbidden('This requires ROLE_SUPER_ADMIN.')
+  if (rows.length === 0) throw problems.forbidden('Only users with ROLE_SUPER_ADMIN can act for another organisation.')
 }
 
-/** Returns the signed-in user, the active client and the start page. The active client determines the access. */
+/**
+ * Returns the signed-in user, the active organisation and the start page. The active organisation determines what the
+ * user can access.
+ */
 async function readSession(input: IdentityRequestContext): Promise<CurrentSession> {
   const { caller, request } = input
   const { row, references, client, rolesAtIssue, intro } = await readSignIn(input)
@@ -109,7 +112,8 @@ async function readSession(input: IdentityRequestContext): Promise<CurrentSessio
       domain: client.domain,
       managerEnabled: client.manager_enabled,
       integrationRoutesEnabled: client.routes_enabled,
-      // The analytics platform uses the switch for pipelines, because it reads the data that pipelines load.
+      // Access to the analytics platform depends on the switch for pipelines, because it shows data that pipelines
+      // load.
       analyticsPlatformEnabled: client.pipelines_enabled,
       enterpriseEnabled: client.enterprise_enabled,
     },
@@ -130,7 +134,7 @@ const haveSameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
 
 type StartPageTarget = NonNullable<CurrentSession['forwardTo']>
 
-/** The start pages, in the order in which they replace a page that the user cannot open. */
+/** The start pages by precedence. A user who cannot open the preferred page gets the first accessible one. */
 const startPages: { startPage: User['startPage']; target: StartPageTarget; hasAccess(user: User): boolean }[] = [
   { startPage: 'MANAGER', target: 'SERVICE_MANAGER', hasAccess: (user) => user.hasManagerAccess },
   { startPage: 'INTEGRATION', target: 'SERVICE_INTEGRATION', hasAccess: (user) => user.hasRouteAccess },
@@ -145,11 +149,11 @@ function findStartPage(user: User): StartPageTarget | undefined {
 
 interface SignInFacts {
   row: UserRow
-  /** The clients, groups and usernames that the response about the user contains. */
+  /** The organisations, groups and usernames that the response mentions. */
   references: UserReferences
-  /** The client that the session acts for. */
+  /** The organisation for which the session acts. */
   client: ClientRow
-  /** Null for an API token, which has no sign-in. */
+  /** The user's roles at the sign-in. Null for an API token, which has no sign-in. */
   rolesAtIssue: Role[] | null
   /** Whether the front end shows the introduction: true until a session of the user has ended. */
   intro: boolean
@@ -166,9 +170,9 @@ interface SessionRows {
 }
 
 /**
- * Reads all that `readSession` returns in one statement, because front ends request it with every page. Finds the user
- * by uid alone, because a super admin who acts for another client does not belong to it. Only a session in person can
- * have switched to another client.
+ * Reads everything for `readSession` in one statement, because front ends request it with every page. Finds the user by
+ * uid alone, because a super admin may act for an organisation other than the user's own. API tokens and other
+ * applications cannot switch organisations.
  */
 async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignInFacts> {
   const { rows } = await sql<SessionRows>`

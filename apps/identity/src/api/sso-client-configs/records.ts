@@ -30,7 +30,7 @@ export const ssoClientConfigRecords = createRecordRepository<
     ...clientProperties,
   },
   matches: (like) => sql`(r.uid::text ilike ${like} or r.sso_client_id ilike ${like} or r.client_name ilike ${like})`,
-  // Built-in applications have no client. No operation shows or changes them.
+  // Built-in applications have no organisation. No operation shows or changes them.
   scope: (caller) => sql<SqlBool>`(r.client is not null and ${scopeToClient(caller)})`,
   present: presentWithClient(presentFields),
 })
@@ -49,5 +49,5 @@ function presentFields(row: SsoClientConfigRow) {
   }
 }
 
-/** Returns the audit details of a row, including the client. */
+/** Returns the properties of an application for the audit log, including its organisation. */
 export const toApplicationAudit = (row: SsoClientConfigRow) => ({ ...presentFields(row), client: row.client })

@@ -37,7 +37,10 @@ export async function createSsoClientConfig(
   })
 }
 
-/** Replaces an application. A new secret revokes the tokens that the application got for itself with the old secret. */
+/**
+ * Replaces an application. A new secret revokes the tokens that the application obtained with the old secret through
+ * the client credentials grant.
+ */
 export async function updateSsoClientConfig(
   { clientId, uid }: { clientId?: string; uid: string },
   body: SsoClientConfigBody,
@@ -63,7 +66,7 @@ export async function updateSsoClientConfig(
   })
 }
 
-/** Deletes an application and everything that was issued to it. */
+/** Deletes an application with its tokens, codes and consents. */
 export async function deleteSsoClientConfig(
   uid: string,
   { write, caller, request }: IdentityRequestContext,
@@ -76,7 +79,7 @@ export async function deleteSsoClientConfig(
   })
 }
 
-/** Rejects scopes that the caller does not hold, and metadata that oidc-provider rejects. */
+/** Throws for scopes that the caller does not hold, and for metadata that the library oidc-provider rejects. */
 async function assertApplicationAccepted(
   body: SsoClientConfigBody,
   hash: Buffer | null,
@@ -101,13 +104,16 @@ function assertApplicationInClient(client: string, row: SsoClientConfigRow): voi
   if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.kind.noun)
 }
 
-/** Returns the secret hash after a change. An absent secret keeps it; null (empty on the wire) removes it. */
+/**
+ * Returns the secret hash after a change. An absent secret keeps the hash; null (an empty string in the request)
+ * removes it.
+ */
 function resolveSecretHash({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {
   if (clientSecret === undefined) return current
   return clientSecret === null ? null : hashSecret(clientSecret)
 }
 
-/** Maps a body to columns, without client and secret. */
+/** Converts a request body to columns, except organisation and secret. */
 const toApplicationColumns = (body: SsoClientConfigBody) => ({
   sso_client_id: body.ssoClientId,
   sso_client_id_skeleton: toSkeleton(body.ssoClientId),
@@ -117,7 +123,10 @@ const toApplicationColumns = (body: SsoClientConfigBody) => ({
   grant_types: body.grantTypes.map(({ value }) => value),
 })
 
-/** Returns whether a change revokes the application's own tokens. After a new secret, others may know the old one. */
+/**
+ * Returns whether a change must revoke the tokens of the application itself. After a new secret, others may know the
+ * old one.
+ */
 function revokesOwnTokens(before: SsoClientConfigRow, after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>) {
   const isSameSecret = after.secret_hash && before.secret_hash?.equals(after.secret_hash)
   return !isSameSecret || !after.grant_types.includes('client_credentials')
@@ -125,7 +134,7 @@ function revokesOwnTokens(before: SsoClientConfigRow, after: Pick<SsoClientConfi
 
 const minDistinctCharacters = 10
 
-/** Rejects inconsistent application settings, all in one problem. */
+/** Throws one problem with all inconsistencies of the application's settings. */
 function assertApplicationConsistent(body: SsoClientConfigBody, confidential: boolean): void {
   for (const name of ['ssoClientId', 'clientName'] as const)
     if (body[name].length > maxApplicationTextLength)
@@ -148,7 +157,10 @@ function* listIdViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Field
     yield { pointer: '/ssoClientId', detail: 'is reserved for the sign-in of Sluice; choose another id' }
 }
 
-/** Yields a violation for a secret that a person may have chosen. A fast hash is stored, which only protects a random secret. */
+/**
+ * Yields a violation for a secret with few different characters, which a person may have chosen. The stored hash is
+ * fast to compute, so it protects only random secrets.
+ */
 function* listSecretViolations({ clientSecret }: SsoClientConfigBody): Iterable<FieldViolation> {
   if (clientSecret && new Set(clientSecret).size < minDistinctCharacters)
     yield {

@@ -17,7 +17,7 @@ export const ssoProviderConfigRecords = createRecordRepository<
   path: '/sso-provider-configs',
   properties: {
     id: { column: 'r.uid', type: 'uid', required: true },
-    // A config has no name, and a client has at most one config, so the name is the client's.
+    // A config has no name of its own. An organisation has at most one config, so its name serves as the name.
     name: { ...clientProperties['client.name'], required: true },
     provider: { column: 'r.provider', type: 'enum', required: true, values: ssoProviders },
     clientDomain: { column: 'r.client_domain', type: 'string', required: true },
@@ -42,7 +42,7 @@ function presentFields(row: SsoProviderConfigRow) {
   }
 }
 
-/** Returns the audit details of a config: its registration, and whether it has a secret. */
+/** Returns the properties of a provider config for the audit log: its client id, and whether it has a secret. */
 export const toProviderAudit = (row: SsoProviderConfigRow) => ({
   ...presentFields(row),
   client: row.client,

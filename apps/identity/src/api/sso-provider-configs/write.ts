@@ -25,7 +25,7 @@ export async function createSsoProviderConfig(
   return write(async (trx) => {
     const uid = randomUUID()
     const client = await resolveClient(trx, caller, body.client?.id)
-    // Lock the client, because a concurrent role change has no config to check yet.
+    // Lock the organisation, because a concurrent change of a user's roles finds no config to check against yet.
     await sql`select from clients where uid = ${client} for no key update`.execute(trx)
     await assertMayManageSsoUsers(trx, caller, client)
     const row = await ssoProviderConfigRecords.insert(trx, caller, {
@@ -40,7 +40,10 @@ export async function createSsoProviderConfig(
   })
 }
 
-/** Replaces a config. A new address requires the secret, and unlinks all users from their identities at the old provider. */
+/**
+ * Replaces a provider config. A new provider address requires the secret again, and unlinks all users from their
+ * identities at the old provider.
+ */
 export async function updateSsoProviderConfig(
   uid: string,
   body: SsoProviderConfigBody,
@@ -62,7 +65,7 @@ export async function updateSsoProviderConfig(
   })
 }
 
-/** Deletes a config. Users can no longer sign in at this provider, and their identities at the provider are removed. */
+/** Deletes a provider config. Users can no longer sign in there, and their identities at the provider are deleted. */
 export async function deleteSsoProviderConfig(
   uid: string,
   { write, caller, request }: IdentityRequestContext,
@@ -77,8 +80,8 @@ export async function deleteSsoProviderConfig(
 }
 
 /**
- * Removes the identities that users have at the old provider, and ends the sessions that they opened there. Their API
- * tokens stay, because users created them on their own and a typing error in an address must not revoke them all.
+ * Deletes the identities of users at the old provider, and ends the sessions opened there. Their API tokens stay,
+ * because a mistyped provider address must not revoke tokens that users created for their own programs.
  */
 async function removeIdentities(trx: Transaction<DB>, { id }: SsoProviderConfigRow): Promise<void> {
   await endSessionsOfUsers(trx, sql`(select user_id from sso_identities where config_id = ${id})`)
@@ -96,16 +99,16 @@ const isIssuerChanged = (before: SsoProviderConfigRow, { provider, clientDomain 
   parseIssuer(before.provider, before.client_domain).href !== parseIssuer(provider, clientDomain).href
 
 /**
- * Returns the credential columns. An absent field keeps the stored value; null (empty on the wire) removes it. A new
- * address requires the secret again, because callers may not read the secret and could otherwise have it sent to that
- * address.
+ * Returns the credential columns. An absent field keeps the stored value; null (an empty string in the request) removes
+ * it. A new provider address requires the secret again. Otherwise callers, who may not read the secret, could have it
+ * sent to an address of their choice.
  */
 function setCredentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: IdentityRequestContext) {
   const { clientId, clientSecret } = body
   if (clientSecret === undefined && before.client_secret !== null && isIssuerChanged(before, body))
     throw problems.refused(
       '/clientSecret',
-      'The stored secret belongs to the provider at the old address. Send the new secret, or an empty text for none.',
+      'The stored secret belongs to the provider at the old address. Send the secret for the new address, or an empty string for none.',
     )
   const sealed = clientSecret ? sealSecret(before.uid, clientSecret, config.SECRET_KEYS) : null
   return {
@@ -114,7 +117,10 @@ function setCredentials(before: SsoProviderConfigRow, body: SsoProviderConfigBod
   }
 }
 
-/** Rejects an address that outgoing requests may never reach. Accepts one that DNS cannot resolve at the moment. */
+/**
+ * Throws 422 for an address that outgoing requests may not reach, such as a private one. Accepts an address that DNS
+ * cannot resolve at the moment.
+ */
 async function assertProviderReachable(
   { provider, clientDomain }: SsoProviderConfigBody,
   { federation }: IdentityRequestContext,
@@ -129,18 +135,18 @@ async function assertProviderReachable(
 
 type ProviderColumns = Pick<SsoProviderConfigRow, 'provider' | 'client_domain' | 'client_id' | 'mapping_claim'>
 
-/** Returns whether a change affects which user a person signs in as. */
+/** Returns whether the change can affect which account a person signs in to. */
 const isSignInChanged = (before: SsoProviderConfigRow, after: ProviderColumns): boolean =>
   (['provider', 'client_domain', 'client_id', 'mapping_claim'] as const).some((name) => before[name] !== after[name])
 
 /**
- * Throws 403 unless the caller holds every role of the users who sign in at the client's provider, because an editor of
- * the provider can impersonate these users.
+ * Throws 403 unless the caller holds every role of the users who sign in at the organisation's provider, because an
+ * editor of the provider config can impersonate these users.
  */
 async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, client: string): Promise<void> {
   const lacked = listMissingRoles(caller, allRoles)
   if (lacked.length === 0) return
-  // Read only one user: reading all users of a large client would hold the lock for seconds.
+  // Read only one user: reading all users of a large organisation would hold the lock for seconds.
   const { rows } = await sql<{ roles: Role[] }>`
     select roles from users where client = ${client} and sso_auth and roles && ${lacked} limit 1`.execute(trx)
   const [stronger] = rows
@@ -150,7 +156,7 @@ async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, cli
     )
 }
 
-/** Updates the config of the given client. The response includes the credentials. */
+/** Updates the config of the given organisation. The response includes the credentials. */
 export async function updateOfClient(
   { clientId, uid }: { clientId: string; uid: string },
   body: SsoProviderConfigBody,

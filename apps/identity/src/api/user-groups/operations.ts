@@ -6,7 +6,10 @@ import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
 import { userGroupRecords, type UserGroupRow } from './records.ts'
 
-/** Creates, replaces and deletes groups: see `recordOperations`. Deleting a group deletes its memberships. */
+/**
+ * The generic create, replace and delete operations for user groups: see `recordOperations`. Deleting a group deletes
+ * its memberships.
+ */
 const userGroupWriting = {
   check: async () => {},
   columns: async (
@@ -15,7 +18,7 @@ const userGroupWriting = {
     current: UserGroupRow | undefined,
     { caller }: IdentityRequestContext,
   ): Promise<object> => {
-    // Members belong to the group's client, so a group cannot move.
+    // Members belong to the group's organisation, so a group cannot move to another one.
     if (current) assertClientUnchanged(body, current, 'A user group')
     return {
       name: body.name,
@@ -29,7 +32,7 @@ const userGroupWriting = {
   afterDelete: async () => {},
 }
 
-/** Audits the members of a group that is deleted: their number and at most 1,000 usernames. */
+/** Writes the members of a deleted group to the audit log: their number and at most 1,000 usernames. */
 async function auditDeletedMembers(
   trx: Transaction<DB>,
   group: UserGroupRow,

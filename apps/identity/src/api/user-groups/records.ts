@@ -27,7 +27,7 @@ export const userGroupRecords = createRecordRepository<UserGroupRow, UserGroup, 
     lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
     ...clientProperties,
   },
-  /** The search text contains id, code and name. */
+  /** The column `search_text` contains id, code and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
   scope: scopeToClient,
   present: presentUserGroups,

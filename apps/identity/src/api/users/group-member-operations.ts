@@ -9,7 +9,10 @@ import { assertMayManageUser } from './rules.ts'
 
 const { userGroups } = identityOperations
 
-/** The operations of `/user-groups/{uid}/members`. They belong to users, because a membership changes the user's version. */
+/**
+ * The operations of `/user-groups/{uid}/members`. They are in the folder of users, because a membership changes the
+ * user's version.
+ */
 export const groupMemberOperations = {
   listMembers: defineIdentityOperation(userGroups.listMembers, (input) =>
     listMembers(input.params.uid, input.query, input),
@@ -23,7 +26,7 @@ interface MembershipReference {
   userUid: string
 }
 
-/** Lists the users in a group, with the search properties of the user list. */
+/** Lists the users in a group. Supports the search properties of the user list. */
 async function listMembers(
   uid: string,
   query: ListQuery,
@@ -55,8 +58,8 @@ const removeMember = (membership: MembershipReference, input: IdentityRequestCon
   })
 
 /**
- * Adds or removes one membership and locks user and group. A user's groups are part of the user, so a change increments
- * the user's version, and a concurrent replacement of the user fails.
+ * Adds or removes one membership and locks user and group. Increments the user's version, because groups are part of
+ * the user: a concurrent replacement of the user then fails with a version conflict.
  */
 async function changeMembership(
   { uid, userUid }: MembershipReference,
@@ -76,7 +79,7 @@ async function changeMembership(
 
 type GroupMember = Pick<UserRow, 'id' | 'uid' | 'client' | 'roles'>
 
-/** The groups that a user joined and left by a change, for the audit. */
+/** The groups that a user joined and left through a change, for the audit log. */
 export interface GroupChange {
   joined: GroupName[]
   left: GroupName[]
@@ -88,9 +91,9 @@ interface GroupName {
 }
 
 /**
- * Makes a user a member of exactly these groups of their own client. The error does not reveal whether other groups exist.
- * Group members can access the data that is shared with the group, so joining requires the role that manages groups.
- * Leaving a group and an unchanged list require no role. Returns the changes.
+ * Makes a user a member of exactly these groups of their own organisation, and returns the changes. The error does not
+ * reveal whether other groups exist. Group members can access data shared with the group, so joining requires the role
+ * that manages groups. Leaving a group requires no role.
  */
 export async function replaceGroups(
   trx: Transaction<DB>,
@@ -132,7 +135,7 @@ export async function replaceGroups(
   return { joined, left }
 }
 
-/** Returns the audit details of a group change; empty if nothing changed. */
+/** Returns the properties of a group change for the audit log; empty if nothing changed. */
 export const toGroupAudit = ({ joined, left }: GroupChange): { userGroups?: GroupChange } =>
   joined.length + left.length > 0 ? { userGroups: { joined, left } } : {}
 
@@ -148,8 +151,8 @@ export async function listGroupsOfUser(trx: Transaction<DB>, { id }: Pick<UserRo
 const maxGroupsPerUser = 1000
 
 /**
- * Throws 403 if callers add themselves to a group, because its members can access the data that is shared with it.
- * Super admins may, because they have access to all data anyway. Every user may leave a group.
+ * Throws 403 if callers add themselves to a group, because they would gain access to the data shared with it. Super
+ * admins may, because they have access to all data anyway. Every user may leave a group.
  */
 function assertMembershipAllowed(
   caller: Caller,
@@ -161,7 +164,10 @@ function assertMembershipAllowed(
     throw problems.forbidden('You cannot add yourself to a user group. Ask another administrator who manages groups.')
 }
 
-/** Throws 422 at the limit. The caller holds the lock on the user, so that no concurrent change adds groups. */
+/**
+ * Throws 422 if the user already has the maximum number of groups. The caller must hold the lock on the user, so that
+ * no concurrent change adds groups.
+ */
 async function assertBelowGroupLimit(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<void> {
   const { rows } = await sql<{ groups: number }>`
     select count(*) as groups from user_group_members where user_id = ${id}`.execute(trx)

@@ -14,8 +14,8 @@ import { assertPasswordAllowed, lockManageableUser } from './rules.ts'
 import { hashBodyPassword, insertUser } from './write.ts'
 
 /**
- * A user and, without an SMTP server, their invitation link. The link gives access to the account, so the API returns it
- * to signed-in people only, like the stored mail.
+ * A user and, without an SMTP server, the user's invitation link. The link gives access to the account, so the API
+ * returns it only to callers who are signed in, not to API tokens or applications.
  */
 interface InvitedUserRow {
   user: UserRow
@@ -36,7 +36,7 @@ async function inviteUser(body: UserBody, input: IdentityRequestContext): Promis
   return addInvitationLink(await userRecords.created(user, input), link)
 }
 
-/** Sends a new link to an invited user, or to a user whom an update left without a way to sign in. */
+/** Sends a new link to an invited user, or to a user who lost the way to sign in through an update. */
 async function resendInvitation(uid: string, input: IdentityRequestContext): Promise<JsonResponse<InvitedUser>> {
   const { write, caller, request } = input
   const { user, link } = await write(async (trx) => {
@@ -50,7 +50,7 @@ async function resendInvitation(uid: string, input: IdentityRequestContext): Pro
   return addInvitationLink(await userRecords.answer(user, input), link)
 }
 
-/** Creates an invitation link and mails it, in the transaction of the change. */
+/** Creates an invitation link and queues its mail, both in the given transaction. */
 async function createInvitation(
   trx: Transaction<DB>,
   user: UserRow,
@@ -63,14 +63,16 @@ async function createInvitation(
   return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }
 }
 
-/** Throws 409 for a disabled client, because its users cannot accept invitations. Locks the client. */
+/**
+ * Throws 409 for a disabled organisation, because its users cannot accept invitations. Locks the organisation's row.
+ */
 async function assertInvitingClientEnabled(trx: Transaction<DB>, { client }: UserRow): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
   if (rows[0]?.disabled)
     throw problems.conflict(
       '/client',
-      'This client is disabled, so its users cannot accept invitations. Enable it first.',
+      'This organisation is disabled, so its users cannot accept invitations. Enable it first.',
     )
 }
 
@@ -84,7 +86,10 @@ function assertInvitable({ status, password_hash, sso_auth }: UserRow): void {
     throw problems.conflict('/status', 'This user can already sign in and needs no invitation.')
 }
 
-/** Mails a user a link to choose a new password. The old password and open sessions work until the user uses the link. */
+/**
+ * Mails a user a link for choosing a new password. The old password and open sessions stay valid until the user uses
+ * the link.
+ */
 async function startPasswordReset(
   uid: string,
   { write, caller, config, request }: IdentityRequestContext,
@@ -99,10 +104,11 @@ async function startPasswordReset(
 }
 
 function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
-  // Callers change their own password with the current one. A link does not require it, and without an SMTP server,
-  // administrators can read links in the stored mails.
+  // The endpoint for callers' own passwords requires the current password, and a link does not. Without an SMTP server,
+  // administrators can read links in the stored mails, so they could otherwise skip that proof.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
-  if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
+  if (sso_auth)
+    throw problems.refused('/', 'A user with single sign-on has no password here. Reset it at the provider.')
   if (status === 'INVITATION')
     throw problems.refused('/', 'This user has not accepted the invitation yet. Send the invitation again.')
   if (status === 'INACTIVE') throw problems.refused('/', 'This user is deactivated. Reactivate the user first.')
@@ -127,8 +133,8 @@ export const userInvitationOperations = {
 }
 
 /**
- * Creates a user with the roles, groups and client of another user, and the other fields from the body. Invites the copy if
- * it has no other way to sign in. The caller must hold every copied role. Returns the original and the copy.
+ * Creates a user with the roles, groups and organisation of another user, and the other fields from the body. Invites
+ * the new user if they cannot sign in otherwise. The caller must hold every copied role. Returns both users.
  */
 async function copyUser(uid: string, body: UserBody, input: IdentityRequestContext): Promise<InvitedUser[]> {
   const { db, write, caller, config, request } = input
@@ -155,7 +161,7 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
   return [first!, { ...second!, ...(link !== undefined && { invitationLink: link }) }]
 }
 
-/** Lists the fields that a copy takes from the original. A body with other values is rejected. */
+/** Lists the fields that the copied user inherits from the original. A body with other values is rejected. */
 function listCopied({ auths, client, userGroups }: UserBody, original: UserRow, groups: readonly { id: string }[]) {
   const instead = 'The copy takes this field from the original. Omit it, and change the copy afterwards.'
   const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())

@@ -52,7 +52,7 @@ export const userOperations = {
   }),
 }
 
-/** Deactivates a user and ends their sessions and API tokens, or reactivates a user who has a way to sign in. */
+/** Deactivates a user and ends their sessions and API tokens, or reactivates a user who can sign in. */
 async function setUserStatus(
   uid: string,
   { status }: UserStatusBody,
@@ -79,7 +79,7 @@ function assertCanSignIn({ password_hash, sso_auth }: UserRow): void {
     throw problems.refused('/status', 'This user cannot sign in yet. Send an invitation with POST /users/{uid}/invite.')
 }
 
-/** Deletes a user and their sessions. The records that they created stay, without their name. */
+/** Deletes a user and their sessions. Records that the user created stay, and no longer show the user's name. */
 async function deleteUser(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
@@ -91,7 +91,10 @@ async function deleteUser(uid: string, { write, caller, request }: IdentityReque
   })
 }
 
-/** Lets administrators manage sessions, tokens and second factors of users, if they hold all roles of these users. */
+/**
+ * Operations on the sessions, tokens and second factors of other users. Callers must hold all roles of the affected
+ * user.
+ */
 export const userAccessOperations = {
   removeSecondFactor: defineIdentityOperation(
     users.removeSecondFactor,
@@ -99,7 +102,8 @@ export const userAccessOperations = {
       await write(async (trx) => {
         const user = await lockManageableUser(trx, caller, params.uid, request.ifMatch)
         // Callers remove their own second factor only with a proof of identity, which an unattended session lacks.
-        if (user.uid === caller.uid) throw problems.forbidden('Remove your own with DELETE /users/me/second-factor.')
+        if (user.uid === caller.uid)
+          throw problems.forbidden('Remove your own second factor with DELETE /users/me/second-factor.')
         const before = await removeSecondFactor(trx, user.id)
         if (before) await mailSecondFactorChanged(trx, config, user, 'removed')
         request.audit(user.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })

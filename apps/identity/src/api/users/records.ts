@@ -31,8 +31,8 @@ export type UserRow = RefinedRow<
 >
 
 /**
- * Finds the members first and then their rows. PostgreSQL cannot estimate the size of a group, and a scan of all users of
- * a client for the members of a small group takes seconds.
+ * Finds the group members first and then their user rows. PostgreSQL cannot estimate the size of a group, so it would
+ * scan all users of an organisation for a small group, which takes seconds.
  */
 const matchMembers = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<SqlBool>) =>
   sql<SqlBool>`r.id = any(array(
@@ -49,7 +49,10 @@ const clientPropertiesForManagers = Object.entries(clientProperties).map(([name,
   { ...property, onlyFor: ['ROLE_MANAGE_CLIENT'] },
 ])
 
-/** Searches the authors (users or applications) first, because a few administrators create most users. */
+/**
+ * Searches the authors (users or applications) first and then the rows that they created or updated. A few
+ * administrators create most users, so few authors match.
+ */
 const matchAuthor = (author: 'created_by' | 'updated_by'): Properties[string] => ({
   column: sql`select coalesce(
     (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),
@@ -67,7 +70,10 @@ const matchAuthor = (author: 'created_by' | 'updated_by'): Properties[string] =>
   },
 })
 
-/** Applies the rule of `computeUserAccess`: a matching role and the client's switch. */
+/**
+ * Matches users with access as `computeUserAccess` defines it: the user has a matching role, and the organisation's
+ * switch is on.
+ */
 const matchAccess = (roles: Role[], column: RawBuilder<SqlBool>): Property => ({
   column: sql`(r.roles && ${[...roles, 'ROLE_SUPER_ADMIN']}::text[] and ${column})`,
   type: 'boolean',
@@ -112,10 +118,10 @@ export const userRecords = createRecordRepository<UserRow, User, IdentityRequest
     ...Object.fromEntries(clientPropertiesForManagers),
     ...matchGroups(matchMembers(sql`true`)),
   },
-  /** Other clients have groups of the same names. */
+  /** Limits groups to the caller's organisation, because other organisations have groups of the same names. */
   propertiesOf: ({ roles, client }) =>
     hasRole(roles, 'ROLE_SUPER_ADMIN') ? {} : matchGroups(matchMembers(sql`g.client = ${client}`)),
-  /** The search text contains id, username, e-mail address and name. */
+  /** The column `search_text` contains id, username, e-mail address and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
   totalsTable: {
     table: 'user_tallies',
@@ -133,7 +139,7 @@ export const userRecords = createRecordRepository<UserRow, User, IdentityRequest
   present: presentUsers,
 })
 
-/** Returns the user records that meet a condition. Filters cannot bypass the condition. */
+/** Returns a repository of the users that meet a condition. Search filters cannot bypass the condition. */
 export const filterUsers = (only: ListCondition) => createRecordRepository({ ...userRecords.kind, only })
 
 const filterAnalyticsUsers = (enabled: boolean) =>
@@ -146,7 +152,7 @@ const filterAnalyticsUsers = (enabled: boolean) =>
 const usersWithAnalytics = filterAnalyticsUsers(true)
 const usersWithoutAnalytics = filterAnalyticsUsers(false)
 
-/** Returns the user records with or without access to the analytics platform; all records if undefined. */
+/** Returns the repository of users with or without access to the analytics platform, or of all users if undefined. */
 export function chooseUserRecords({ analyticsPlatform }: { analyticsPlatform?: boolean }) {
   if (analyticsPlatform === undefined) return userRecords
   return analyticsPlatform ? usersWithAnalytics : usersWithoutAnalytics
@@ -158,7 +164,7 @@ export interface UserReferences {
   usernames: ReadonlyMap<string, string>
 }
 
-/** Presents users with their client, their groups, and the names of the authors who created and changed them. */
+/** Presents users with their organisation, their groups, and the names of the authors who created and changed them. */
 async function presentUsers(
   rows: UserRow[],
   { db, request }: { db: Kysely<DB>; request: { locales: readonly string[] } },
@@ -217,7 +223,10 @@ export function presentUser(row: UserRow, references: UserReferences, locales: r
   }
 }
 
-/** Maps a body to columns, without password and client. Omitted fields become empty, because PUT replaces. */
+/**
+ * Converts a request body to columns, except password and organisation. Omitted fields become empty, because PUT
+ * replaces the user.
+ */
 export function toUserColumns(body: UserBody) {
   const username = parseUsername(body.username)
   return {
@@ -235,7 +244,10 @@ export function toUserColumns(body: UserBody) {
   }
 }
 
-/** Returns the audit details of a row. It lists the columns, so that a secret column added later is not included. */
+/**
+ * Returns the properties of a user for the audit log. Names each column, so that a secret column added later is not
+ * included.
+ */
 export const toUserAudit = (row: UserRow) => ({
   client: row.client,
   name: row.name,

@@ -6,14 +6,14 @@ import type { IdentityRequestContext } from '../operation-context.ts'
 import { listMissingRoles } from '../role-rules.ts'
 import { userRecords, type UserRow } from './records.ts'
 
-/** Throws 403 if the user holds a role that the caller lacks: such callers may not edit or delete the user. */
+/** Throws 403 if the user holds a role that the caller lacks. Such callers may not edit or delete the user. */
 export function assertMayManageUser(caller: Caller, user: Pick<UserRow, 'roles'>): void {
   const lacked = listMissingRoles(caller, user.roles)
   if (lacked.length > 0)
     throw problems.forbidden(`This user holds roles that you lack: ${lacked.join(', ')}. Ask a user who has them.`)
 }
 
-/** Returns a user. Throws 403 if they hold roles that the caller lacks. */
+/** Returns a user. Throws 403 if the user holds a role that the caller lacks. */
 export async function readManageableUser(
   { db, caller }: Pick<IdentityRequestContext, 'db' | 'caller'>,
   uid: string,
@@ -23,7 +23,10 @@ export async function readManageableUser(
   return user
 }
 
-/** Locks a user until the transaction ends. Throws 403 if they hold roles that the caller lacks. */
+/**
+ * Locks a user's row until the transaction ends, and returns it. Throws 403 if the user holds a role that the caller
+ * lacks.
+ */
 export async function lockManageableUser(
   trx: Transaction<DB>,
   caller: Caller,
@@ -35,7 +38,10 @@ export async function lockManageableUser(
   return user
 }
 
-/** Rejects a password for another user unless the deployment allows it; never with single sign-on. */
+/**
+ * Throws 422 if a caller sets the password of another user, unless the deployment allows it. Users with single sign-on
+ * never have one.
+ */
 export function assertPasswordAllowed({ password, ssoAuth }: UserBody, adminSetsPasswords: boolean): void {
   if (password === undefined) return
   if (ssoAuth) throw problems.refused('/password', 'A user with single sign-on has no password here. Omit it.')
@@ -44,8 +50,8 @@ export function assertPasswordAllowed({ password, ssoAuth }: UserBody, adminSets
 }
 
 /**
- * Throws if callers set their own password here. Users change it only with the current password, which an attacker at
- * an unattended session does not know.
+ * Throws 422 if callers set their own password through this endpoint. The other endpoint requires the current password,
+ * which an attacker at an unattended session does not know.
  */
 export function assertNotOwnPassword({ password }: UserBody, isOwnAccount: boolean): void {
   if (isOwnAccount && password !== undefined)
@@ -53,8 +59,8 @@ export function assertNotOwnPassword({ password }: UserBody, isOwnAccount: boole
 }
 
 /**
- * Throws if callers change their own sign-in fields, because with an unattended session or an API token alone, an
- * attacker could then take over the account.
+ * Throws 422 if callers change their own sign-in fields. Otherwise an attacker with an unattended session or an API
+ * token could take over the account.
  */
 export function assertOwnSignInUnchanged(
   before: UserRow,
@@ -85,9 +91,9 @@ const signInFields = [
 type UserSignIn = Pick<UserRow, 'client' | 'sso_auth' | 'roles'>
 
 /**
- * Rejects new roles of users who sign in at an SSO provider, if the last editor of its config does not hold these roles
- * now, because the editor can impersonate the users. A deleted or deactivated editor holds no role. Reads the changed
- * rows and locks the config, or the client if it has none, until the transaction ends.
+ * Throws if users with single sign-on gain a role that the last editor of their provider's config does not hold now,
+ * because that editor can impersonate these users. A deleted or deactivated editor holds no role. Locks the config, or
+ * the organisation if it has no config, until the transaction ends.
  */
 export async function assertProviderTrusted(
   trx: Transaction<DB>,
@@ -95,7 +101,7 @@ export async function assertProviderTrusted(
   before: Omit<UserSignIn, 'client'> = { sso_auth: false, roles: [] },
 ): Promise<void> {
   if (!after.sso_auth) return
-  // A user who changes to single sign-on gains all roles there.
+  // A user who changes to single sign-on counts as gaining all of their roles.
   const gained = after.roles.filter((role) => !before.sso_auth || !before.roles.includes(role))
   if (gained.length === 0) return
   const startsSingleSignOn = !before.sso_auth && before.roles.length > 0
@@ -104,11 +110,13 @@ export async function assertProviderTrusted(
   if (lacked.length > 0)
     throw problems.refused(
       startsSingleSignOn ? '/ssoAuth' : '/auths',
-      `The last editor of this client’s SSO provider config does not hold ${lacked.join(', ')} and could sign in as this user. Ask a user with these roles to check that config and save it again.`,
+      `The last editor of this organisation’s SSO provider config does not hold ${lacked.join(', ')} and could sign in as this user. Ask a user with these roles to check that config and save it again.`,
     )
 }
 
-/** Returns undefined if the client has no provider. */
+/**
+ * Returns the roles of the user who last edited the organisation's provider config; undefined if it has no provider.
+ */
 async function findProviderEditorRoles(trx: Transaction<DB>, client: string): Promise<Role[] | undefined> {
   const selectEditorRoles = () =>
     sql<{ roles: Role[] }>`
@@ -116,7 +124,7 @@ async function findProviderEditorRoles(trx: Transaction<DB>, client: string): Pr
       from sso_provider_configs p where p.client = ${client} for share of p`.execute(trx)
   const { rows } = await selectEditorRoles()
   if (rows[0]) return rows[0].roles
-  // Creating a config locks the client too. After this lock, a second query sees a config that was just created.
+  // Creating a config locks the organisation too. After this lock, a second query sees a config that was just created.
   await sql`select from clients where uid = ${client} for share`.execute(trx)
   return (await selectEditorRoles()).rows[0]?.roles
 }

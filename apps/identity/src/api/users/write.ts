@@ -25,9 +25,9 @@ import {
 } from './rules.ts'
 
 /**
- * Creates a user. A user with a password is ACTIVE. A user with single sign-on is INVITATION until the first sign-in.
- * If administrators set passwords, a user with neither is accepted as INVITATION; an update or an invitation sets the
- * password later.
+ * Creates a user. With a password, the user's status is ACTIVE; with single sign-on, it is INVITATION until the first
+ * sign-in. If administrators may set passwords, a user with neither is accepted too, with status INVITATION, and a
+ * later update or invitation sets the password.
  */
 export async function createUser(body: UserBody, input: IdentityRequestContext): Promise<UserRow> {
   const { write, caller, config, request } = input
@@ -47,7 +47,7 @@ export async function createUser(body: UserBody, input: IdentityRequestContext):
   })
 }
 
-/** Checks and hashes the password of a body. Returns null if it has none. */
+/** Checks and hashes the password of a request body. Returns null if the body has no password. */
 export async function hashBodyPassword(
   body: UserBody,
   client: string,
@@ -57,16 +57,19 @@ export async function hashBodyPassword(
   if (password === undefined) return null
   const { rows } = await sql<Pick<PasswordOwner, 'clientName' | 'clientCode'>>`
     select name as "clientName", code as "clientCode" from clients where uid = ${client}`.execute(db)
-  // The insertion rejects an unknown client.
+  // If the organisation does not exist, the insertion rejects it later.
   checkPassword(password, { name, username, email, ...(rows[0] ?? { clientName: '', clientCode: '' }) })
   return hashPassword(password)
 }
 
-/** Returns the client of a new user; the caller's own client unless the caller may see others. */
+/** Returns the organisation of a new user. Only super admins can choose another one than their own. */
 const resolveNewUserClient = ({ client }: UserBody, caller: IdentityRequestContext['caller']): string =>
   client && hasRole(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
 
-/** Inserts a user and their groups: ACTIVE with a password, otherwise INVITATION. `status` overrides that. */
+/**
+ * Inserts a user with their groups. The default status is ACTIVE with a password, otherwise INVITATION; `status`
+ * overrides it.
+ */
 export async function insertUser(
   trx: Transaction<DB>,
   body: UserBody,
@@ -84,14 +87,14 @@ export async function insertUser(
   return { user, groups: await replaceGroups(trx, caller, user, body.userGroups) }
 }
 
-/** Replaces a user. Also returns the previous roles. */
+/** Replaces a user. The response includes the previous roles. */
 export async function updateUser(
   uid: string,
   body: UserBody,
   input: IdentityRequestContext,
 ): Promise<JsonResponse<User>> {
   const { write, caller, config, request } = input
-  // These checks run before the costly hash, and again under the lock.
+  // These checks run before the password is hashed, which is expensive, and again under the lock.
   const currentRow = await readManageableUser(input, uid)
   assertGrantable(caller, body.auths ?? [])
   assertNotOwnPassword(body, currentRow.uid === caller.uid)
@@ -104,7 +107,7 @@ export async function updateUser(
     assertClientUnchanged(body, before, 'A user')
     const columns = { ...toUserColumns(body), ...setCredentials(before, body, hash), ...setEmailSince(before, body) }
     if (before.uid === caller.uid) assertOwnSignInUnchanged(before, columns)
-    // The provider is responsible for the second factor from now on.
+    // The provider of the single sign-on verifies the second factor from now on.
     if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
     const change = () => userRecords.update(trx, caller, before, columns)
     const after = losesSuperAdmin(before, columns)
@@ -124,9 +127,9 @@ export async function updateUser(
 }
 
 /**
- * Sets the sign-in method and the status. Single sign-on and a password exclude each other. An invited user becomes
- * active with a password that an update gives, or by the first single sign-on. A user who loses the only way to sign in
- * has to be invited again.
+ * Returns the password hash and the status after an update. A user has either single sign-on or a password. An invited
+ * user becomes active when an update sets a password, or at the first single sign-on. A user who loses the only way to
+ * sign in becomes INVITATION and must be invited again.
  */
 function setCredentials(
   { status, password_hash }: UserRow,
@@ -141,7 +144,7 @@ function setCredentials(
   return { password_hash: password, status }
 }
 
-/** Lists the fields that other operations change, with those operations. */
+/** Lists the fields that this operation cannot change, each with a message that names the operation that can. */
 const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   {
     pointer: '/status',
@@ -159,22 +162,25 @@ const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) =
   },
 ]
 
-/** Returns since when the user has an e-mail address that they set themselves; null for an address that an administrator sets. */
+/** Returns the time when users set their e-mail address themselves; null if an administrator set it. */
 const setEmailSince = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
   own_email_since: body.email === email ? own_email_since : null,
 })
 
-/** Returns whether a super admin loses the role or the password. */
+/** Returns whether a super admin loses the role or the way to sign in with a password. */
 const losesSuperAdmin = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>
   canAdminister(before) && !canAdminister({ ...before, ...columns })
 
-/** Returns the field that removes the last super admin: single sign-on if the body keeps the role, otherwise the roles. */
+/**
+ * Returns the JSON pointer of the field that removes the last super admin: single sign-on if the body keeps the role,
+ * otherwise the roles.
+ */
 const findFaultPointer = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN') ? '/ssoAuth' : '/auths')
-/** Ends the sessions, API tokens and links that a change of the user makes invalid. */
+/** Ends the sessions, API tokens and links that the change of a user invalidates. */
 async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   const losesRole = before.roles.some((role) => !after.roles.includes(role))
   const passwordChanged = before.password_hash !== after.password_hash
-  // The account may belong to another person from now on.
+  // After a change of the sign-in method or of the provider's user id, the account may belong to another person.
   const anotherPerson = before.sso_auth !== after.sso_auth || (after.sso_auth && before.sso_id !== after.sso_id)
   const statusChanged = before.status !== after.status
   if (losesRole || passwordChanged || anotherPerson || statusChanged || becomesSuperAdmin(before, after))
@@ -184,13 +190,14 @@ async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: U
 }
 
 /**
- * Returns whether the user becomes a super admin, which ends their sessions. The pipeline service does not cache the client
- * of a super admin's session, so it must know from a session's first request that a super admin uses it.
+ * Returns whether the user becomes a super admin. Their sessions then end, because the pipeline service must know from
+ * a session's first request that a super admin uses it: only those can switch organisations, so it does not cache their
+ * organisation.
  */
 const becomesSuperAdmin = (before: UserRow, after: UserRow): boolean =>
   after.roles.includes('ROLE_SUPER_ADMIN') && !before.roles.includes('ROLE_SUPER_ADMIN')
 
-/** Mails a user about changes of their password, and the previous address about a change of the address. */
+/** Mails a user about a changed password, and notifies the previous address about a changed e-mail address. */
 async function mailChanges(
   trx: Transaction<DB>,
   config: IdentityRequestContext['config'],

@@ -27,7 +27,7 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
     action: `${base}/consent`,
     csrf: csrf.issue(request, response),
     scopes: [
-      // A role scope also gives access to the account data.
+      // A scope that grants a role also gives access to the account data.
       ...(roleScopes(scopes).length > 0 ? [{ name: 'account', description: consentTexts.account }] : []),
       ...scopes
         .filter((scope) => scope !== 'openid')
@@ -52,7 +52,7 @@ async function readUser({ db, interaction }: InteractionStep): Promise<Consentin
   return rows[0]
 }
 
-/** Handles the form field `decision`. `allow` grants the scopes; any other value denies them. */
+/** Handles the form field `decision`: `allow` grants the scopes, any other value denies them. */
 export async function submitConsent(step: InteractionStep): Promise<void> {
   const { provider, interaction, application, request, response, audited } = step
   const user = interaction.session?.accountId
@@ -72,8 +72,9 @@ export async function submitConsent(step: InteractionStep): Promise<void> {
 }
 
 /**
- * Returns the requested scopes that the user has not yet consented to. If none is missing, because the application prompts for
- * consent again, returns all of them. A built-in application always needs consent to all of them, because any program can pose as it.
+ * Returns the requested scopes that need the user's consent: those not granted before, or all if the application asks
+ * for consent again. A built-in application always needs consent to all of them, because any program can use its client
+ * id.
  */
 function requestedScopes({ interaction, application }: InteractionStep): string[] {
   const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as MissingScopes

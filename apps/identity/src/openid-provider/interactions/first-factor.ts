@@ -39,8 +39,8 @@ export async function renderPasswordPage(
 }
 
 /**
- * Returns links to the SSO providers of the application's organisation. A built-in application has none, so that the page
- * has a form for the code of an organisation, which is sent to the page itself.
+ * Returns links to the SSO providers of the application's organisation. A built-in application belongs to no
+ * organisation, so its page has a form for an organisation's code, which the browser submits to the same page.
  */
 async function findProviders(step: InteractionStep): Promise<Pick<SignInFacts, 'providers' | 'organisationForm'>> {
   const { application, base, request, language } = step
@@ -84,7 +84,10 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
 
 const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
 
-/** Returns links to the SSO providers of the clients `c` that meet a condition. Their callback returns to this interaction. */
+/**
+ * Returns links to the SSO providers of the organisations `c` that meet a condition. Their callback returns to this
+ * interaction.
+ */
 async function listProviderLinks(
   { db, interaction: { uid: interaction }, csrf, prefix, request, response }: InteractionStep,
   condition: RawBuilder<unknown>,
@@ -99,7 +102,7 @@ async function listProviderLinks(
   }))
 }
 
-/** Handles the return from an SSO provider, with a ticket for the opened session or with a problem. */
+/** Handles the return from an SSO provider, with a ticket for the opened session or with a problem code. */
 export async function resumeFederatedLogin(step: InteractionStep): Promise<void> {
   const { db, request, interaction, application, language } = step
   const { ticket } = request.query
@@ -111,7 +114,7 @@ export async function resumeFederatedLogin(step: InteractionStep): Promise<void>
     await transaction(db, (trx) =>
       endUnusedSession(trx, login, 'the application is of another organisation', readAuditFacts(step)),
     )
-  // The audit log has the reason. The page shows nothing that the URL contains.
+  // The audit log has the reason. The page shows no text from the URL, because an attacker can create such a link.
   const texts = readPageTexts(language)
   const failedAtProvider = !login && request.query['problem'] !== undefined
   const message = failedAtProvider ? texts.application.federated : texts.signIn.refused

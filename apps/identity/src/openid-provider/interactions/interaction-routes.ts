@@ -41,7 +41,10 @@ export function createInteractionRoutes({
   const sharedDependencies = { db, config, csrf, audited: auditPageWrites(db, config) }
   const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
 
-  /** Returns the facts of a request. Throws if the browser's cookie is missing or belongs to another interaction. */
+  /**
+   * Reads the interaction that a request belongs to. Throws if the browser's cookie is missing or belongs to another
+   * interaction.
+   */
   const readStep = async (request: Request, response: Response): Promise<InteractionStep> => {
     const currentProvider = await provider()
     const interaction = await currentProvider.interactionDetails(request, response)
@@ -97,7 +100,9 @@ export function createInteractionRoutes({
   return routes
 }
 
-/** Handles requests to an ended interaction, such as from the back button, a second tab or an expired page. */
+/**
+ * Handles requests to an interaction that has ended, for example from the back button, a second tab or an expired page.
+ */
 const answerEndedInteraction: ErrorRequestHandler = (error: unknown, request, response, next) => {
   if (!(error instanceof errors.OIDCProviderError)) return next(error)
   const code = error instanceof errors.SessionNotFound ? 'session_not_found' : error.error

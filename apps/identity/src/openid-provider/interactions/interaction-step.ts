@@ -20,15 +20,18 @@ export interface InteractionStep {
   application: {
     id: string
     name: string
-    /** The client that the users must belong to, and its name. Undefined for a built-in application, which is for all users. */
+    /**
+     * The uid of the organisation that users must belong to. Undefined for a built-in application, which admits all
+     * users.
+     */
     tenant: string | undefined
     organisation: Organisation | undefined
-    /** All scopes of the application's registration. */
+    /** All scopes that the application is registered for. */
     scopes: readonly string[]
   }
-  /** The origin of the redirect URI, which the form-action policy must allow. Empty for the device flow. */
+  /** The origin of the redirect URI, which the page's `form-action` policy must allow. Empty for the device flow. */
   targets: readonly string[]
-  /** The path of the public address, without a slash at its end. */
+  /** The path of the public address, without a trailing slash. */
   prefix: string
   /** The path of this interaction's pages. */
   base: string
@@ -37,7 +40,7 @@ export interface InteractionStep {
   response: Response
 }
 
-/** Returns the request columns of an audit row. */
+/** Returns the properties of a request for its audit row. */
 export const readAuditFacts = ({ request, response }: InteractionStep) => ({
   requestId: String(response.locals.requestId),
   address: request.ip ?? '',
@@ -50,8 +53,8 @@ interface CompletedLogin {
 }
 
 /**
- * Continues the application's authorization request as the signed-in user. A user who was already signed in and
- * authenticated again keeps their previous session and all its data.
+ * Continues the application's authorization request as the signed-in user. A user who was signed in before and only
+ * authenticated again keeps the previous session with its data.
  */
 export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
   const { db, provider, interaction, request, response } = step
@@ -63,7 +66,7 @@ export async function finishLogin(step: InteractionStep, { user, session, amr }:
       await sql`update sessions set last_used_at = now() where uid = ${previous.uid}`.execute(trx)
     })
   }
-  // The session cookie ends with the browser, because several people may share the computer.
+  // The cookie ends when the browser is closed, because several people may share the computer.
   const remember = false
   const login = {
     remember,

@@ -9,7 +9,7 @@ import { type InteractionStep, finishLogin } from './interaction-step.ts'
 
 const secondFactorCookie = 'sluice-second-factor'
 
-/** Stores the ticket for the verified password in a cookie of this interaction, until the second step. */
+/** Stores the ticket that proves the verified password in a cookie of this interaction, until the second step. */
 export function setTicketCookie({ response, base, config }: InteractionStep, { ticket }: SecondFactorRequired): void {
   const { secure } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
   response.cookie(secondFactorCookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 300_000 })
@@ -18,7 +18,7 @@ export function setTicketCookie({ response, base, config }: InteractionStep, { t
 const readTicketCookie = (request: Request): string | undefined =>
   findCookie(request.headers.cookie, secondFactorCookie)
 
-/** Shows the page for the code of an app, or with `?recovery` for a recovery code. */
+/** Shows the page for a code of an authenticator app or, with `?recovery`, for a recovery code. */
 export async function showCodePage(step: InteractionStep): Promise<void> {
   if (readTicketCookie(step.request) === undefined) return step.response.redirect(303, step.base)
   renderCodePage(step, 200)

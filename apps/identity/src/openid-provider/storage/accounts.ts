@@ -28,8 +28,8 @@ export const claimsByScope = {
 }
 
 /**
- * Returns the user with the given uid. Returns undefined if the user is inactive, if the user's client is disabled, or if the
- * application belongs to another client and is not built in.
+ * Returns the user with the given uid. Returns undefined if the user or their organisation is disabled, or if the
+ * application belongs to another organisation.
  */
 export const findAccount = (db: Kysely<DB>): FindAccount =>
   async function find(ctx, sub): Promise<Account | undefined> {
@@ -53,7 +53,7 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
     }
   }
 
-/** Returns the codes of the user's groups in order, at most 1,000. */
+/** Returns the codes of the user's groups, sorted, at most 1,000. */
 async function listGroupCodes(db: Kysely<DB>, { id }: AccountRow): Promise<string[]> {
   const { rows } = await sql<{ code: string }>`
     ${prepared('account-groups')} select g.code from user_group_members m join user_groups g on g.id = m.user_group_id
@@ -67,7 +67,7 @@ const toClaims = ({ uid, name, username, email, updated_at, client, client_code,
   preferred_username: username,
   updated_at: Math.floor(updated_at.getTime() / 1000),
   email,
-  // Sluice does not verify e-mail addresses.
+  // Sluice sends mails but does not verify that the user owns the address.
   email_verified: false,
   organization: { id: client, code: client_code, name: client_name },
 })

@@ -12,21 +12,24 @@ import { coalesceQueries } from './coalesce-queries.ts'
 import { hashSecret } from '../../stored-secrets.ts'
 import { createUserCodes, openDeviceCode, sealDeviceCode } from './user-codes.ts'
 
-/** Seconds in which a second use of a refresh token counts as a retry after a lost response. */
+/** For this many seconds, a second use of a refresh token counts as a retry after a lost response. */
 const reuseGraceSeconds = 10
-/** The lifetime in seconds of models without an expiry. */
+/** The lifetime in seconds for models that oidc-provider stores without one. */
 const maxLifetimeSeconds = 366 * 24 * 3600
 
 /**
- * SQL condition: the model `m` is not expired, and belongs to no sign-in session or to a valid one. oidc-provider itself
- * checks the expiry of device codes, for which it has an error of its own.
+ * SQL condition: the model `m` (a token, code, grant or session of oidc-provider) is not expired, and belongs to no
+ * sign-in session or to an open one. Expired device codes match too, because oidc-provider reports them with an error
+ * of its own.
  */
 const isLiveModel = sql`(m.expires_at > now() or m.model = 'DeviceCode') and (
   m.session_id is null or (
     ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
 
-/** Returns the storage adapter of oidc-provider. The library creates one instance per model. */
+/**
+ * Returns the storage adapter of oidc-provider. The library creates one adapter for each kind of model, such as Grant.
+ */
 export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { SERVICE_SECRET: string }) => {
   const userCodes = createUserCodes(db, settings.SERVICE_SECRET)
 
@@ -36,7 +39,7 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
       (findBuiltIn(id, settings) as AdapterPayload | undefined) ?? registered(id)
     const modelWithId = (id: string) => sql`model = ${model} and id_hash = ${hashSecret(id)}`
 
-    // A second use of a refresh token within the grace period is not a replay. All other models are used up at once.
+    // A second use of a refresh token within the grace period is not a replay. All other models can be used only once.
     const graceSeconds = model === 'RefreshToken' ? reuseGraceSeconds : -1
     async function find(
       by: 'id' | 'session',
@@ -54,8 +57,9 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
 
     return {
       /**
-       * A device code is bound to a session or refused only once, by the first of several browsers. A model that gets a session
-       * is as old as that, because the user may have changed the password since the device requested its code.
+       * A device code is bound to a session or refused only once, by the first browser that does so. Binding it also
+       * resets its creation time: the user may have changed the password since the device requested the code, and older
+       * models are then invalid.
        */
       async upsert(id, payload, expiresIn = maxLifetimeSeconds) {
         const session = resolveSession(model, payload)
@@ -80,7 +84,10 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
 
       find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashSecret(id)}`, id)),
 
-      /** `uid` is the uid of the sign-in session. The result omits the id of the provider's session, which only the browser has. */
+      /**
+       * Finds a session of oidc-provider by the uid of its sign-in session. The result lacks the session's own id,
+       * which only the browser has.
+       */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
 
       async findByUserCode(userCode) {
@@ -89,7 +96,10 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
         return payload && { ...payload, userCode }
       },
 
-      /** Marks a code or token as used. The update has a condition, so that exactly one of any number of concurrent uses succeeds. */
+      /**
+       * Marks a code or token as used. The condition of the update ensures that only one of several concurrent uses
+       * succeeds.
+       */
       async consume(id) {
         const { rows } = await sql`
         ${prepared('consume-oidc-model')} with used as (
@@ -105,7 +115,7 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
         await sql`delete from oidc_models where ${modelWithId(id)}`.execute(db)
       },
 
-      /** Deletes all models of the grant; oidc-provider calls this only for models that the application may have now. */
+      /** Deletes all models of the grant. oidc-provider calls this only for models that applications can hold. */
       async revokeByGrantId(grantId) {
         await sql`delete from oidc_models where grant_id = ${grantId}`.execute(db)
       },
@@ -113,7 +123,7 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
   }
 }
 
-/** Returns the uid of the sign-in session of a model. Every stored model of a user belongs to one. */
+/** Returns the uid of the sign-in session of a model. Every stored model of a user belongs to a sign-in session. */
 function resolveSession(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
   const sessionByModel = {
     Session: accountId && uid,
@@ -126,7 +136,10 @@ function resolveSession(model: string, { accountId, sessionUid, uid, session }: 
   return resolved && isUid(resolved) ? resolved : undefined
 }
 
-/** The owners of replayed codes and tokens by request. oidc-provider drops the model before it emits its event. */
+/**
+ * The users of replayed codes and tokens by request, for the audit log. oidc-provider no longer has the model when it
+ * emits its event.
+ */
 const replayedTokenUsers = new WeakMap<object, string>()
 
 function rememberReplayedTokenUser(user: string | undefined): void {
@@ -136,7 +149,10 @@ function rememberReplayedTokenUser(user: string | undefined): void {
 
 export const findReplayedTokenUser = (ctx: object): string | undefined => replayedTokenUsers.get(ctx)
 
-/** Serialises a payload without ids, the browser's session cookie and codes, so that a database reader cannot use them. */
+/**
+ * Serialises a model without the values that give access: ids, the browser's session cookie and codes. A reader of the
+ * database thus cannot use them.
+ */
 function serializePayload(model: string, id: string, payload: AdapterPayload): string {
   const { jti: _jti, userCode: _userCode, ...rest } = payload
   const stored: Record<string, unknown> = model === 'Interaction' ? removeIds(rest, id) : rest
@@ -146,7 +162,7 @@ function serializePayload(model: string, id: string, payload: AdapterPayload): s
   return text
 }
 
-/** Restores a payload from its stored form. */
+/** Restores a model from its stored form, and adds its id again. */
 function restorePayload(model: string, id: string, stored: AdapterPayload): AdapterPayload {
   const payload = { ...stored, ...(id && { jti: id }) }
   if (model !== 'Interaction') return payload
@@ -177,15 +193,15 @@ export async function isOpenInteraction(db: Kysely<DB>, interaction: string): Pr
   return rows.length > 0
 }
 
-/** Removes models a minute after they expired. Several processes may run it concurrently. */
+/** Deletes models a minute after they expired. Several processes may do this concurrently. */
 export const removeExpiredModels = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
   removeInBatches(db, 'oidc_models', sql<SqlBool>`expires_at < now() - interval '1 minute'`, signal)
 
 const fiveMinutes = 300_000
 
 /**
- * Removes expired models at an interval in milliseconds. Unauthenticated requests leave too many pending sign-ins to keep
- * them until the hourly maintenance.
+ * Removes expired models every `interval` milliseconds. Unauthenticated requests create pending sign-ins, and the
+ * hourly maintenance would keep too many of them.
  */
 export const startModelCleanup = (db: Kysely<DB>, logger: Logger, interval = fiveMinutes): { stop(): Promise<void> } =>
   startPollingLoop(

@@ -8,19 +8,24 @@ import { type ExtraMetadata, toClientMetadata } from './clients.ts'
 
 export type ConsoleSettings = Pick<Config, 'CONSOLE_SECRET' | 'CONSOLE_REDIRECT_URIS'>
 
-/** The settings that switch built-in applications and their flows on and off. */
+/** The settings that enable built-in applications and their flows. */
 export type BuiltInSettings = ConsoleSettings & Pick<Config, 'DEVICE_FLOW'>
 
-/** The grant type of the device flow (RFC 8628). No registered application can have it. */
+/** The grant type of the device flow (RFC 8628). Only the built-in command-line application may use it. */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** Returns whether the id is that of the console. Its tokens have all roles of the user. See docs/decisions/0119. */
+/**
+ * Returns whether the client id is that of the console. Its tokens have all roles of the user. See docs/decisions/0119.
+ */
 export const isConsole = (clientId: string | undefined): boolean => clientId === consoleApplication
 
-/** Returns whether the id is that of an application for users of all organisations. Registered applications have none of these ids. */
+/** Returns whether the client id is that of a built-in application, which admits users of all organisations. */
 export const isBuiltIn = (clientId: string | undefined): boolean => isConsole(clientId) || clientId === cliApplication
 
-/** Returns the client metadata of a built-in application; undefined for other ids, and for the console while it is off. */
+/**
+ * Returns the client metadata of a built-in application. Returns undefined for other ids, and for the console if it is
+ * disabled.
+ */
 export function findBuiltIn(
   clientId: string,
   settings: BuiltInSettings,
@@ -36,11 +41,11 @@ export function findBuiltIn(
     scopes: ['openid'],
     grant_types: ['authorization_code', 'refresh_token'],
   })
-  // For a native application, oidc-provider would accept a loopback address with any port.
+  // Use `web`, because oidc-provider accepts a loopback redirect URI with any port for `native`.
   return { ...metadata, application_type: 'web' }
 }
 
-/** Returns why the console is off; undefined if it is on. */
+/** Returns the reason why the console is disabled; undefined if it is enabled. */
 export function whyConsoleIsOff({ CONSOLE_SECRET, CONSOLE_REDIRECT_URIS }: ConsoleSettings): string | undefined {
   if (CONSOLE_SECRET === undefined) return 'the console is off, because CONSOLE_SECRET is not set'
   if (CONSOLE_REDIRECT_URIS.length === 0) return 'the console is off, because CONSOLE_REDIRECT_URIS is not set'
@@ -48,8 +53,9 @@ export function whyConsoleIsOff({ CONSOLE_SECRET, CONSOLE_REDIRECT_URIS }: Conso
 }
 
 /**
- * Ends what a switched-off console or device flow has issued: tokens end with their grant, in all processes. Call it at the start, because
- * settings change only then. Returns the number of deleted models of oidc-provider.
+ * Deletes the grants of the console and pending device codes if a setting disabled these. Tokens end with their grant,
+ * in all processes. Call it at the start of the process, because settings change only then. Returns the number of
+ * deleted rows.
  */
 export async function endSwitchedOff(db: Kysely<DB>, settings: BuiltInSettings): Promise<number> {
   const { numAffectedRows } = await sql`

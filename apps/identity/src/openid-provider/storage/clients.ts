@@ -4,7 +4,7 @@ import { roleScopes, userScopes } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import type { DB } from '../../database.ts'
 
-/** The columns that oidc-provider needs of an application. */
+/** The columns of an application that oidc-provider needs. */
 export interface RegisteredApplication {
   sso_client_id: string
   client_name: string
@@ -12,22 +12,24 @@ export interface RegisteredApplication {
   redirect_uris: readonly string[]
   scopes: readonly string[]
   grant_types: readonly string[]
-  /** The uid and the name of the application's client (organisation). */
+  /** The uid and the name of the application's organisation. */
   client?: string
   organisation?: string
 }
 
-/** The names of the client metadata that Sluice adds to the metadata of OpenID Connect. */
+/** The metadata fields that Sluice adds to the client metadata of OpenID Connect. */
 export const extraMetadata = ['tenant', 'organisation', 'role_scopes'] as const
 
 export interface ExtraMetadata {
-  /** Empty for a built-in application, like `organisation`. */
+  /** The uid of the organisation. Empty for a built-in application, as is `organisation`. */
   tenant: string
   organisation: string
   role_scopes: string[]
 }
 
-/** Converts an application to the client metadata of oidc-provider, which gets only the hash of the secret. */
+/**
+ * Converts an application to the client metadata of oidc-provider. The metadata contain only the hash of the secret.
+ */
 export function toClientMetadata(application: RegisteredApplication): AllClientMetadata & ExtraMetadata {
   const { redirect_uris, scopes, grant_types, secret_hash } = application
   const native = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('http:'))
@@ -38,11 +40,11 @@ export function toClientMetadata(application: RegisteredApplication): AllClientM
     token_endpoint_auth_method: secret_hash ? 'client_secret_basic' : 'none',
     redirect_uris: [...redirect_uris],
     grant_types: [...grant_types],
-    // If this is missing, oidc-provider adds a grant type by itself.
+    // If this field is missing, oidc-provider adds a grant type.
     response_types: grant_types.includes('authorization_code') ? ['code'] : [],
     application_type: native ? 'native' : 'web',
     id_token_signed_response_alg: 'ES256',
-    // Omit an empty scope, because oidc-provider would treat it as an allow-list.
+    // Omit an empty scope, because oidc-provider would reject every scope of such an application.
     ...(userScopes(scopes).length > 0 && { scope: userScopes(scopes).join(' ') }),
     role_scopes: roleScopes(scopes),
     tenant: application.client ?? '',
@@ -51,8 +53,8 @@ export function toClientMetadata(application: RegisteredApplication): AllClientM
 }
 
 /**
- * Returns the registered application with this id unless its client is disabled. Every request reads it, so changes apply
- * at once.
+ * Returns the registered application with this id, unless its organisation is disabled. Every request runs this query,
+ * so changes apply at once.
  */
 export async function findApplication(db: Kysely<DB>, id: string): Promise<AdapterPayload | undefined> {
   if (!/^[ -~]{2,255}$/.test(id)) return undefined

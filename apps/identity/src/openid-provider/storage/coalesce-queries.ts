@@ -1,6 +1,6 @@
 /**
- * Runs one query per key at a time. Calls that arrive while a query is running share the next one. The shared query starts
- * after these calls, so they never get an outdated result. Failures are shared too.
+ * Returns a function that runs at most one query per key at a time. Calls that arrive while a query is running share
+ * the next query, which starts after them, so they never get an outdated result. They also share its failure.
  */
 export function coalesceQueries<T>(query: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const running = new Map<string, Promise<unknown>>()

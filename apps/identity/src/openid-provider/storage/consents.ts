@@ -10,7 +10,7 @@ interface ConsentParties {
   application: string
 }
 
-/** Returns the scopes that a user granted to an application; undefined if the user never decided. */
+/** Returns the scopes that a user granted to an application; undefined if the user never consented. */
 export async function findConsentedScopes(
   db: Kysely<DB>,
   { user, application }: ConsentParties,
@@ -36,8 +36,8 @@ export async function addConsent(
 }
 
 /**
- * Returns the grant of a session for an application. Each session has its own grant, so that a revocation in one session
- * does not affect the others. The grant contains all scopes that the user ever consented to. The console needs no consent.
+ * Returns the grant of a session for an application, with all scopes that the user ever consented to. Each session has
+ * its own grant, so that a revocation in one session does not affect the others. The console needs no consent.
  */
 export const loadExistingGrant = (db: Kysely<DB>) =>
   async function load(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
@@ -56,7 +56,10 @@ export const loadExistingGrant = (db: Kysely<DB>) =>
     return grant
   }
 
-/** Revokes a user's consent and everything issued from it. Returns the revoked scopes; undefined if no consent existed. */
+/**
+ * Deletes a user's consent and all tokens that depend on it. Returns the revoked scopes; undefined if no consent
+ * existed.
+ */
 export async function withdrawConsent(
   trx: Kysely<DB>,
   user: string,

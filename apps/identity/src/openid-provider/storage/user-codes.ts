@@ -7,7 +7,7 @@ import type { DB } from '../../database.ts'
 import { toNetworkPrefix } from '../../sign-in/throttle/network-prefix.ts'
 import { countFailureSql, type ThrottleLimit, uncountAttempt } from '../../sign-in/throttle/throttle.ts'
 
-/** The limit per network, because the person who enters a code is not signed in yet. */
+/** The limit is per network, because the person who enters a code is not signed in yet. */
 const userCodeLimit: ThrottleLimit = {
   freeFailures: 20,
   firstWaitSeconds: 30,
@@ -16,8 +16,9 @@ const userCodeLimit: ThrottleLimit = {
 }
 
 /**
- * Stores for each user code of the device flow the device code that it belongs to. A user code has only 35 bits, so the
- * database keeps an HMAC of it instead of a hash, and the device code encrypted with the user code. Both need `secret`.
+ * Stores the device code that belongs to each user code of the device flow. A user code has only 35 bits, so a plain
+ * hash could be reversed: the database has an HMAC of the user code, and the device code encrypted with the user code.
+ * Both need `secret`.
  */
 export function createUserCodes(db: Kysely<DB>, secret: string) {
   const deriveDigest = (purpose: string, userCode: string) =>
@@ -35,8 +36,8 @@ export function createUserCodes(db: Kysely<DB>, secret: string) {
     },
 
     /**
-     * Returns the device code; undefined if the user code is unknown or has expired. Counts the attempt before the look-up, so
-     * that concurrent guesses cannot exceed the limit. Throws 429 after too many wrong codes from a network.
+     * Returns the device code; undefined if the user code is unknown or has expired. Counts the attempt before the
+     * lookup, so that concurrent guesses cannot exceed the limit. Throws 429 after too many wrong codes from a network.
      */
     async findDeviceCode(userCode: string): Promise<string | undefined> {
       const attempt = await countAttempt(db)
@@ -53,8 +54,8 @@ export function createUserCodes(db: Kysely<DB>, secret: string) {
 }
 
 /**
- * Encrypts the device code of an interaction with the id of the interaction, which only the browser has: the database
- * contains a hash of the id.
+ * Encrypts the device code of an interaction with the interaction's id. Only the browser has the id; the database has
+ * its hash.
  */
 export const sealDeviceCode = (deviceCode: string, interaction: string): string =>
   keyRingOfInteraction(interaction).seal(deviceCode, 'device code')
@@ -67,7 +68,7 @@ const keyRingOfInteraction = (interaction: string) =>
 
 const keyRingFromBytes = (key: Buffer) => keyRing(`derived:${key.toString('base64')}`)
 
-/** Returns the throttle key of the attempt. */
+/** Counts an attempt to enter a user code. Returns its throttle key. Throws 429 if the network must wait. */
 async function countAttempt(db: Kysely<DB>): Promise<string> {
   const key = `user-code:${toNetworkPrefix((Provider.ctx?.req as Request | undefined)?.ip ?? '')}`
   const { rows } = await sql<{

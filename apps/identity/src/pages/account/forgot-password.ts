@@ -13,8 +13,8 @@ const forgotPasswordPath = '/account/forgot-password'
 const maxUsernameLength = 254
 
 /**
- * Returns the routes of password-reset requests: GET shows the form, POST queues the request. The response does not
- * reveal whether the user exists.
+ * Returns the routes for requesting a password reset: GET shows the form, POST queues the request. The response does
+ * not reveal whether the user exists.
  */
 export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
   const show = (request: Request, response: Response, fieldErrors?: ForgotPasswordFacts['fieldErrors']) => {

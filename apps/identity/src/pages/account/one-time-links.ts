@@ -32,7 +32,10 @@ export const createPasswordRoutes = (pages: PageRouteContext): Router =>
     pages,
   )
 
-/** Returns the routes of invitations: GET shows an invitation, POST accepts it with a password, or without one for single sign-on. */
+/**
+ * Returns the routes of invitation links: GET shows an invitation, POST accepts it. Users without single sign-on choose
+ * a password.
+ */
 export const createInvitationRoutes = (pages: PageRouteContext): Router =>
   createLinkRoutes(
     {
@@ -50,23 +53,26 @@ export const createInvitationRoutes = (pages: PageRouteContext): Router =>
 
 type LinkUser = FoundLink['user']
 
-/** A kind of one-time link, its pages and its effect. */
+/** A kind of one-time link, with its pages and its effect. */
 interface LinkUse {
   purpose: LinkPurpose
-  /** The path of the form. */
+  /** The path to which the form is sent. */
   action: string
-  /** The operation in the audit log. */
+  /** The name of the operation in the audit log. */
   operation: string
-  /** Returns whether the user chooses a password. With single sign-on, a click is enough. */
+  /** Returns whether the user has to choose a password. Users with single sign-on only have to click. */
   needsPassword(user: LinkUser): boolean
   renderPage(pageFacts: Omit<NewPasswordFacts, 'purpose'>, user: LinkUser): string
-  /** Uses the link. Throws 422 at `/token` for an invalid link, and at `/password` for a rejected password. */
+  /**
+   * Performs the action of the link, which invalidates it. Throws 422 at `/token` for an invalid link, and at
+   * `/password` for a rejected password.
+   */
   useLink(chosen: { token: string; password?: string }, context: LinkContext): Promise<void>
-  /** The path of the final page. */
+  /** Returns the path of the page after success. */
   signInAfterUse(user: LinkUser): string
 }
 
-/** Returns the routes of a kind of links: GET shows the page of a link without using the link, POST uses the link. */
+/** Returns the routes of a kind of link: GET shows the page without using the link, POST uses it. */
 function createLinkRoutes(
   { purpose, action, operation, needsPassword, renderPage, useLink, signInAfterUse }: LinkUse,
   { db, csrf, secure, prefix, audited }: PageRouteContext,
@@ -125,13 +131,16 @@ function createLinkRoutes(
 
 type ShownLink = FoundLink & { token: string }
 
-/** Finds the link of a request without using it, because mail programs open links before users do. */
+/** Finds the link of a request without using it up, because mail programs open links before users do. */
 async function findRequestedLink(db: Kysely<DB>, token: unknown, purpose: LinkPurpose): Promise<FoundLink | undefined> {
   if (typeof token !== 'string' || !/^[\w-]{20,200}$/.test(token)) return undefined
   return findLink(db, token, purpose)
 }
 
-/** Sends the same page for used, expired and unknown links. */
+/**
+ * Sends the page for a link that is not valid. It is the same for used, expired and unknown links, so that it reveals
+ * nothing.
+ */
 function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpose, prefix: string): void {
   const pageFacts = readPageFacts(request, prefix)
   const pageTexts = readPageTexts(pageFacts.language).link
@@ -156,7 +165,7 @@ interface LinkFacts extends PageFacts {
   csrf: string
   organisation: Organisation
   user: { name: string; username: string }
-  /** Hidden form fields, such as the link's token. */
+  /** Hidden form fields, such as the token of the link. */
   hidden?: Record<string, string>
 }
 
@@ -165,7 +174,10 @@ interface NewPasswordFacts extends LinkFacts {
   fieldErrors?: WrongPassword | undefined
 }
 
-/** Returns the page with the form fields `password` and `repeat`. It contains the username for password managers. */
+/**
+ * Returns the page with the form fields `password` and `repeat`. It also contains the username, so that password
+ * managers save it.
+ */
 export function renderNewPasswordPage({
   action,
   csrf,
@@ -205,10 +217,10 @@ ${renderButton(invited ? pageTexts.invitationSubmit : pageTexts.resetSubmit)}`,
   })
 }
 
-/** The error of each field. */
+/** The error messages by field. */
 type WrongPassword = Partial<Record<'password' | 'repeat', string>>
 
-/** Returns the errors of a new password and its repetition; undefined if this check finds none. */
+/** Returns the errors of a new password and its repetition; undefined if the check finds none. */
 function checkNewPassword(password: string, repeat: string, texts: PageTexts): WrongPassword | undefined {
   const pageTexts = texts.newPassword
   const { least, most: maxLength } = passwordLength

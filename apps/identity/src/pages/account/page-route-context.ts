@@ -13,11 +13,11 @@ export interface PageRouteContext extends PublicAddress {
   db: Kysely<DB>
   csrf: CsrfGuard
   audited: AuditedPageWrite
-  /** `HOME_URL`, where users sign in; empty if it is not set. */
+  /** The setting `HOME_URL`, the address where users sign in; empty if it is not set. */
   home: string
 }
 
-/** Returns the facts of a page without the organisation in its address. */
+/** Returns the page options of a request, with the organisation from the cookie. */
 export const readPageFacts = (request: Request, prefix: string): PageFacts & { language: string } => ({
   prefix,
   language: chooseLanguage(request),

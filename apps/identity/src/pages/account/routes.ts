@@ -20,7 +20,7 @@ import { createForgotPasswordRoutes } from './forgot-password.ts'
 import { createInvitationRoutes, createPasswordRoutes } from './one-time-links.ts'
 import { readPageFacts, type PageRouteContext } from './page-route-context.ts'
 
-/** Serves `/account/…`, the pages that links in mails open. */
+/** Returns the routes of `/account/…`, the pages that links in mails open. */
 export function createPageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Config; logger: Logger }): Router {
   const pages: PageRouteContext = {
     db,
@@ -50,14 +50,14 @@ export function createPageRoutes({ db, config, logger }: { db: Kysely<DB>; confi
 }
 
 /**
- * Handles the sign-out form of `renderTokenPage`. The form contains the refresh token, which no other site knows, so it needs
- * no CSRF token.
+ * Handles the sign-out form of `renderTokenPage`. The form needs no CSRF token, because it contains the refresh token,
+ * which no other site knows.
  */
 function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router {
   const routes = Router()
   routes.post('/account/sign-out', readForm, async (request, response) => {
     const refreshToken = readFormField(request, 'refreshToken')
-    // Audit real tokens only: otherwise anyone could fill the audit log with invented ones.
+    // Audit requests with an existing token only; otherwise an attacker could fill the audit log with invented tokens.
     if (await isRefreshToken(db, refreshToken))
       await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
         write(async (trx) => {
@@ -74,7 +74,7 @@ function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router 
   return routes
 }
 
-/** The final pages of each flow. Their addresses contain no data and can be reloaded. */
+/** The last page of each flow. Their addresses contain no data, so users can reload them. */
 const finalPages: Record<string, (texts: PageTexts) => { title: string; text: string }> = {
   '/account/invitation-accepted': ({ newPassword: pageTexts }) => ({
     title: pageTexts.invitationDoneTitle,
@@ -97,13 +97,13 @@ function createFinalPageRoutes({ prefix, home }: PageRouteContext): Router {
     routes.get(path, (request, response) => {
       const pageFacts = readPageFacts(request, prefix)
       const texts = readPageTexts(pageFacts.language)
-      // After a request for a link, users have to open their mail, not to sign in.
+      // After requesting a link, users have to open their mail, so the page has no sign-in link.
       const next = path === '/account/forgot-password-sent' ? {} : renderSignInLink(home, texts)
       sendPage(response, 200, renderMessagePage({ ...pageFacts, ...textsOf(texts), status: 'success', ...next }))
     })
   return routes
 }
 
-/** Returns the link to `home`, where users sign in after an invitation or a new password, or a note if it is not set. */
+/** Returns the link to `home`, the address where users sign in, or a note if it is not set. */
 const renderSignInLink = (home: string, { next }: PageTexts) =>
   home ? { link: { href: home, label: next.signIn(new URL(home).host) } } : { note: next.ask }

@@ -10,13 +10,18 @@ interface FormField {
   hint?: HtmlValue
   error?: string | undefined
   inputmode?: 'text' | 'numeric'
-  /** The maximum number of characters. Never set it for passwords, because browsers truncate a longer one silently. */
+  /**
+   * The maximum number of characters. Never set it for passwords, because browsers silently truncate a longer password.
+   */
   maxlength?: number
   readonly?: boolean
   autofocus?: boolean
 }
 
-/** Returns a field: label, hint, error and input. Screen readers read them in that order. Every field that can be edited is required. */
+/**
+ * Returns a field: label, hint, error and input, in the order in which screen readers read them. Every field that can
+ * be edited is required.
+ */
 export function renderField({ name, label, type = 'text', hint, error, value, readonly, ...attributes }: FormField) {
   const describedBy = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ')
   const withoutCorrection = type === 'text' && html` autocapitalize="none" autocorrect="off" spellcheck="false"`
@@ -35,7 +40,7 @@ interface FormMarkup {
   main: HtmlValue
 }
 
-/** Returns a form without browser validation. The server shows all errors at once, in one language, until the next try. */
+/** Returns a form. Browser validation is off: the server reports all errors at once and in the page's language. */
 export const renderForm = ({
   method = 'post',
   action,
@@ -51,7 +56,7 @@ export const renderButton = (
 ) =>
   html`<button type="submit"${name && html` name="${name}"`}${value && html` value="${value}"`}${quiet && html` class="quiet"`}>${label}</button>`
 
-/** Returns the error summary at the top of the page, which has the focus, with a link to each field. */
+/** Returns the error summary at the top of the page, with a link to each wrong field. It has the focus. */
 export function renderSummary(
   texts: PageTexts,
   message: string | undefined,

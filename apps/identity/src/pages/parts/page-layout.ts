@@ -7,8 +7,8 @@ export interface Organisation {
 }
 
 /**
- * The options of every page. `language`: one of `languages`, by default English. `prefix`: the path of the public address,
- * without a slash at its end, by default empty.
+ * The options of every page. `language` is one of `languages`; default: English. `prefix` is the path of the public
+ * address without a trailing slash; default: empty.
  */
 export interface PageFacts {
   prefix?: string | undefined
@@ -17,19 +17,19 @@ export interface PageFacts {
 }
 
 interface PageFrame extends PageFacts {
-  /** The name of the page. It is in the title, and also the heading unless `heading` is set. */
+  /** The page title. It is also the heading unless `heading` is set. */
   title: string
   heading?: HtmlValue
   /** Whether the page shows a rejected form. */
   failed?: boolean
-  /** The sign above the heading. */
+  /** The symbol above the heading. */
   sign?: HtmlValue
   main: HtmlMarkup
 }
 
 /**
- * Returns a complete page with an organisation's name, or the product's if none is known. It has no scripts and loads
- * nothing from other servers.
+ * Returns a complete page. Its header has the organisation's name, or the product's if the organisation is unknown. The
+ * page has no scripts and loads nothing from other servers.
  */
 export function renderFrame({
   language,
@@ -71,7 +71,7 @@ ${main}
 
 const toneCount = 6
 
-/** Returns one or two letters, and a colour that is always the same for a name. */
+/** Returns one or two initials and a colour number. Both depend only on the name. */
 function createMonogram(text: string): { initials: string; tone: number } {
   const words = text.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’-]*/gu) ?? []
   const ends = words.length > 1 ? [words[0], words.at(-1)] : words

@@ -4,7 +4,7 @@ import { html, type HtmlValue } from '../html.ts'
 /** All texts of the pages. Each language is one file with this shape. */
 export const en = {
   language: 'en',
-  /** Begins the title of a page that shows a rejected form. */
+  /** The first word in the title of a page that shows a rejected form. */
   error: 'Error:',
   problem: 'There is a problem',
   username: 'Username',
@@ -53,7 +53,7 @@ export const en = {
     allow: 'Allow',
     deny: 'Deny',
   },
-  /** The sign-in of a program on another device. */
+  /** The pages of the device flow, with which a program on another device signs in. */
   device: {
     title: 'Sign in on another device',
     lead: 'Enter the code that the program or device shows.',
@@ -124,12 +124,12 @@ export const en = {
     resetDoneTitle: 'Your password has been changed',
     resetDone: 'You have been signed out on all devices. Sign in with the new password.',
   },
-  /** The links that a final page shows. */
+  /** The links on the last page of a flow. */
   next: {
     signIn: (host: string) => `Sign in at ${host}`,
     ask: 'Don’t know where to sign in? Ask the person who invited you, or your administrator.',
   },
-  /** The invitation page for a user with single sign-on, with the titles of `newPassword`. */
+  /** The invitation page for a user with single sign-on. Its titles are those of `newPassword`. */
   join: {
     lead: (user: HtmlValue, organisation: HtmlValue) => html`Hello ${user}. You have been invited to ${organisation}.`,
     sso: 'You sign in with your organisation’s account. You do not need a separate password here.',
@@ -181,7 +181,7 @@ export const en = {
     federated: 'Sign-in with your organisation’s account failed. Try again, or ask your administrator.',
     forDevelopers: 'For the person responsible for the application:',
   },
-  /** The permissions of each scope. They continue the lead sentence of the consent page. */
+  /** The permission that each scope grants. The texts continue the lead sentence of the consent page. */
   scopes: {
     openid: 'know who you are',
     profile: 'see your name and username',
@@ -242,8 +242,8 @@ export const en = {
     internalTitle: 'Something went wrong',
     internal: 'The error is on our side. Nothing was changed. Try again in a minute.',
     /**
-     * Pages about a failed sign-in at a provider, by problem code. If an application started the sign-in, the application
-     * gets the error instead.
+     * Pages about a failed sign-in at a provider, by problem code. If an application started the sign-in, it gets the
+     * error instead.
      */
     federated: {
       'sso-unknown': {

@@ -11,11 +11,11 @@ import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
 import { deriveProofs } from './pending-sign-in.ts'
 
-/** The identity of a person at their provider. */
+/** The identity of a person at their SSO provider. */
 export interface FederatedPerson {
   issuer: string
   subject: string
-  /** The value of the provider's mapping claim. It links the person to the user with the same ssoId. */
+  /** The value of the provider's mapping claim. It identifies the user with the same `ssoId`. */
   ssoId: string
   /** The authentication methods that the provider reports (RFC 8176). */
   amr: string[]
@@ -43,7 +43,10 @@ export async function createAuthorizationUrl(
   })
 }
 
-/** Exchanges a callback's code for the person's identity. `search`: the callback's query. Throws `ProviderProblem`. */
+/**
+ * Exchanges the authorization code of a callback for the person's identity. `search` is the query of the callback URL.
+ * Throws `ProviderProblem`.
+ */
 export async function exchangeCallback(
   provider: ProviderConfig,
   federation: Federation,
@@ -70,22 +73,28 @@ export async function exchangeCallback(
     }
   } catch (error) {
     const problem = toProviderProblem(error)
-    // The provider's endpoints may have changed since the metadata was read.
+    // The provider's endpoints may have changed since the metadata was cached, so the next attempt reads it again.
     if (problem?.fault !== 'SSO_DENIED') federation.forget(provider.issuer)
     throw problem ?? error
   }
 }
 
-/** Matches storable text without control characters and lone surrogates. */
+/** Matches text that the database can store: 1 to 255 characters without control characters and lone surrogates. */
 const storableText = /^[^\p{Cc}\p{Cs}]{1,255}$/u
 
 function parseSubject(subject: string): string {
   if (!storableText.test(subject))
-    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The claim sub must be a text of 1 to 255 characters.')
+    throw new ProviderProblem(
+      'SSO_TOKEN_INVALID',
+      'The claim sub must be a text of 1 to 255 characters. Correct it at the provider.',
+    )
   return subject
 }
 
-/** Reads the claim from the ID token, or from the user information, which must be about the same person. */
+/**
+ * Reads the mapping claim from the ID token or, if it is missing there, from the provider's userinfo endpoint. The user
+ * information must be about the same person.
+ */
 async function readMappingClaim(
   claims: IDToken,
   claim: string,
@@ -97,9 +106,15 @@ async function readMappingClaim(
   const source = needsUserInfo ? await fetchUserInfo(config, accessToken, claims.sub) : claims
   const value = Object.hasOwn(source, claim) ? source[claim] : undefined
   if (typeof value !== 'string' || !storableText.test(value))
-    throw new ProviderProblem('SSO_TOKEN_INVALID', `The claim ${claim} must be a text of 1 to 255 characters.`)
+    throw new ProviderProblem(
+      'SSO_TOKEN_INVALID',
+      `The claim ${claim} must be a text of 1 to 255 characters. Correct it at the provider, or choose another mapping claim.`,
+    )
   if (claim === 'email' && source.email_verified !== true)
-    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The provider has not verified the e-mail address of this user.')
+    throw new ProviderProblem(
+      'SSO_TOKEN_INVALID',
+      'The provider has not verified the e-mail address of this user. Verify it there.',
+    )
   return value
 }
 

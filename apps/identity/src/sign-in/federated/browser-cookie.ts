@@ -2,17 +2,18 @@ import { findCookie } from '../../cookies.ts'
 import { stateLifetimeSeconds } from './pending-sign-in.ts'
 
 /**
- * One cookie per pending sign-in, so that two tabs do not interfere. SameSite is Lax, because the callback comes from
- * another site. The __Host- prefix prevents sibling domains from setting the cookie.
+ * Cookies that bind pending sign-ins to a browser. Each pending sign-in has its own cookie, so that two tabs do not
+ * interfere. SameSite is Lax, because the callback comes from another site. The prefix __Host- prevents sibling domains
+ * from setting the cookie.
  */
 export interface BrowserCookies {
   set(browser: string, secret: string): string
   clear(browser: string): string
-  /** Returns undefined if the cookie is missing or malformed. */
+  /** Returns the secret; undefined if the cookie is missing or malformed. */
   read(header: string | undefined, browser: string): string | undefined
 }
 
-/** Returns the functions for cookies at `callback`, the address to which providers redirect browsers. */
+/** Returns the functions for cookies that are sent to `callback`, the address to which providers redirect browsers. */
 export function createBrowserCookies(callback: URL): BrowserCookies {
   const secure = callback.protocol === 'https:'
   const name = (browser: string) => `${secure ? '__Host-' : ''}sluice-sso-${browser.slice(0, 16)}`

@@ -5,13 +5,13 @@ import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
 
 /**
- * Tests a provider without a user: its metadata, addresses and keys, and its response to an invalid code. Returns errors
- * of the provider as a result instead of throwing them.
+ * Tests a provider without a user: its metadata, endpoints and keys, and its response to an invalid code. Reports
+ * errors of the provider in the result; does not throw them.
  */
 export async function testProvider(provider: ProviderConfig, federation: Federation): Promise<ResultEnvelope> {
   const data = { issuer: provider.issuer.href, redirectUri: provider.redirectUri }
   try {
-    // The test must not return a cached result.
+    // The test must use current metadata, not cached metadata.
     federation.forget(provider.issuer)
     const metadata = await federation.metadata(provider.issuer)
     await assertEndpoints(metadata, federation)
@@ -33,8 +33,8 @@ export async function testProvider(provider: ProviderConfig, federation: Federat
 }
 
 /**
- * Throws `ProviderProblem` if an endpoint in the metadata leads into the internal network. The provider writes the
- * metadata, so it is not trusted.
+ * Throws `ProviderProblem` if an endpoint in the metadata is an internal address. The provider writes the metadata, so
+ * it is not trusted.
  */
 async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federation): Promise<void> {
   for (const name of ['token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const) {
@@ -47,7 +47,7 @@ async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federatio
   }
 }
 
-/** Sends an invalid code. A provider that knows the client rejects the code; another provider rejects the client. */
+/** Sends an invalid authorization code. If the provider knows the client id and secret, it rejects only the code. */
 async function assertClientAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
   const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
   const parameters = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
@@ -97,7 +97,7 @@ const toTestResult = (warnings: string[], data: Record<string, unknown>): Result
     ? toResponse('WARNING', 'SSO_DOUBTFUL', `The provider answers correctly. ${warnings.join(' ')}`, data)
     : toResponse('OK', 'OK', 'The provider answers correctly and its keys are usable. Now sign in through it.', data)
 
-/** Wraps a test result, including a failed one, in a response. */
+/** Returns the response with a test result. A negative result is a 200 response too. */
 const toResponse = (
   status: ResultEnvelope['status'],
   errorCode: string,
@@ -120,7 +120,7 @@ function describeCause({ cause }: ProviderProblem): string | undefined {
   return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined
 }
 
-/** Returns why the keys of a provider are unusable; undefined if they are usable. */
+/** Returns the reason why the provider's keys are unusable; undefined if they are usable. */
 async function findKeysFault(metadata: ServerMetadata, { outgoing }: Federation): Promise<ProviderProblem | undefined> {
   try {
     const response = await outgoing.fetch(metadata.jwks_uri!, { headers: { accept: 'application/json' } })
@@ -128,9 +128,13 @@ async function findKeysFault(metadata: ServerMetadata, { outgoing }: Federation)
       return answerProblem(`The provider answered the request for its keys with status ${response.status}.`)
     const keys = parseKeys(await response.json())
     const usable = listAlgorithms(metadata).some((algorithm) => keys.some((key) => canVerifyIdToken(key, algorithm)))
-    return usable ? undefined : answerProblem('The provider publishes no key that can verify an ID token.')
+    return usable
+      ? undefined
+      : answerProblem('The provider publishes no key that can verify an ID token. Enable a signing key there.')
   } catch (error) {
-    return toProviderProblem(error) ?? answerProblem('The provider’s keys are not JSON.')
+    return (
+      toProviderProblem(error) ?? answerProblem('The provider’s keys are not JSON. Check the jwks_uri in its metadata.')
+    )
   }
 }
 

@@ -12,11 +12,11 @@ export interface FederatedUser {
   roles: Role[]
   name: string
   username: string
-  /** The name of the client. */
+  /** The name of the user's organisation. */
   organisation: string
 }
 
-/** The audit details of an invited user who became active by signing in. */
+/** The audit details of an invited user whom the first sign-in made active. */
 interface UserActivation {
   before: { client: string; username: string; status: UserStatus }
   after: { client: string; username: string; status: UserStatus }
@@ -28,10 +28,10 @@ interface FederatedUserRow extends FederatedUser {
 }
 
 /**
- * Finds the user of a federated identity by ssoId within the config's client, or returns the reason for a refusal. The first
- * sign-in stores issuer and subject; from then on user and identity belong together, even if the mapping claim changes. An
- * invited user becomes active. Refuses if the config changed during the provider request; a concurrent change waits for this
- * transaction and then ends the session.
+ * Finds the user of a federated identity by `ssoId` within the organisation of the config, or returns the reason for a
+ * refusal. The first sign-in stores issuer and subject, which from then on identify the user even if the mapping claim
+ * changes. An invited user becomes active. Refuses if the config changed during the provider request. A concurrent
+ * change of the config waits for this transaction and then ends the session.
  */
 export async function admitFederatedUser(
   trx: Transaction<DB>,
@@ -66,7 +66,10 @@ async function activateUser(
   return { before: { ...sameUser, status }, after: { ...sameUser, status: 'ACTIVE' } }
 }
 
-/** Stores the identity at the first sign-in. Returns false if user and identity do not belong together. */
+/**
+ * Stores the identity at the first sign-in. Returns false if the identity belongs to another user, or the user to
+ * another identity.
+ */
 async function linkIdentity(
   trx: Transaction<DB>,
   config: { id: number },
@@ -84,7 +87,10 @@ async function linkIdentity(
   return rows.length === 1
 }
 
-/** Each callback causes a request to a provider, so networks that never succeed are throttled. */
+/**
+ * The limit exists because each callback causes a request to a provider. It affects networks without a successful
+ * sign-in.
+ */
 const perNetwork: ThrottleLimit = {
   freeFailures: 100,
   firstWaitSeconds: 30,
@@ -92,7 +98,10 @@ const perNetwork: ThrottleLimit = {
   forgetAfterSeconds: 3600,
 }
 
-/** Counts a callback as a failure before the provider request. Returns the key for `uncountAttempt`. Throws 429. */
+/**
+ * Counts a callback as a failure before the provider request. Returns the key with which `uncountAttempt` removes the
+ * count after a success. Throws 429.
+ */
 export async function countCallback(db: Kysely<DB>, address: string): Promise<string> {
   const key = `sso:${toNetworkPrefix(address)}`
   const { rows } = await sql<{

@@ -4,17 +4,19 @@ import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { hashSecret } from '../../stored-secrets.ts'
 
-/** The maximum time in seconds between start and callback. */
+/** The maximum time in seconds between the start of a sign-in and its callback. */
 export const stateLifetimeSeconds = 600
 
-/** A pending sign-in, sealed in the OAuth state, so that starting one needs no database write. */
+/**
+ * A pending sign-in. It is sealed in the OAuth parameter `state`, so that starting a sign-in needs no database write.
+ */
 export interface PendingSignIn {
   /** The uid of the SSO provider config. */
   config: string
   issuer: string
   /** The hash of the browser's secret. Only the browser that started the sign-in can finish it. */
   browser: string
-  /** The interaction of the OpenID Provider that started the sign-in. */
+  /** The interaction of the OpenID Provider from which the sign-in started. */
   interaction?: string
   /** Seconds since 1970. */
   expires: number
@@ -23,7 +25,7 @@ export interface PendingSignIn {
 const statePurpose = 'sso.state'
 const encodeHash = (text: string): string => hashSecret(text).toString('base64url')
 
-/** Starts a sign-in. Returns the state for the provider and the secret for the browser. */
+/** Starts a sign-in. Returns the `state` parameter for the provider and the secret for the browser's cookie. */
 export function beginSignIn(ring: KeyRing, signInFacts: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>) {
   const secret = randomBytes(32).toString('base64url')
   const expires = Math.floor(Date.now() / 1000) + stateLifetimeSeconds
@@ -31,7 +33,7 @@ export function beginSignIn(ring: KeyRing, signInFacts: Pick<PendingSignIn, 'con
   return { pending, secret, state: ring.seal(JSON.stringify(pending), statePurpose) }
 }
 
-/** Opens a sealed state; undefined if it is forged or expired. */
+/** Returns the pending sign-in of a `state` parameter; undefined if it is forged or expired. */
 export function openState(ring: KeyRing, state: string): PendingSignIn | undefined {
   try {
     const pending = JSON.parse(ring.open(state, statePurpose)) as PendingSignIn
@@ -41,12 +43,12 @@ export function openState(ring: KeyRing, state: string): PendingSignIn | undefin
   }
 }
 
-/** Returns whether the secret belongs to the browser that started the sign-in. */
+/** Returns whether the secret is that of the browser that started the sign-in. */
 export const isSameBrowser = ({ browser }: PendingSignIn, secret: string): boolean => encodeHash(secret) === browser
 
 /**
- * Returns the values that bind the provider's code and token to this browser. Both derive from the browser's secret, so
- * stored or sent data is not enough to finish another user's sign-in.
+ * Returns the values that bind the provider's code and ID token to this browser. Both derive from the secret in the
+ * browser's cookie. So stored or transmitted data alone is not enough to finish another user's sign-in.
  */
 export const deriveProofs = (secret: string) => ({
   nonce: deriveFromSecret(secret, 'nonce'),
@@ -56,7 +58,7 @@ export const deriveProofs = (secret: string) => ({
 const deriveFromSecret = (secret: string, purpose: string): string =>
   createHmac('sha256', secret).update(purpose).digest('base64url')
 
-/** Marks a state as used. Returns true for exactly one of any number of concurrent callbacks. */
+/** Marks a `state` parameter as used. Returns true for only one of several concurrent callbacks. */
 export async function consumeState(db: Kysely<DB>, state: string, { expires }: PendingSignIn): Promise<boolean> {
   const { rows } = await sql`
     insert into sso_used_states (state_hash, expires_at)

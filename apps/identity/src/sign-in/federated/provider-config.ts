@@ -5,13 +5,13 @@ import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
 import { problems } from '@sluice/http-server'
 
-/** The SSO provider config of a client, with the secret unsealed. */
+/** The SSO provider config of an organisation, with the secret decrypted. */
 export interface ProviderConfig {
   id: number
-  /** Every change of the config sets a new version. */
+  /** Incremented by every change of the config. */
   version: number
   uid: string
-  /** The client's uid. */
+  /** The organisation's uid. */
   client: string
   issuer: URL
   clientId: string
@@ -35,8 +35,8 @@ interface ProviderConfigRow {
 type ProviderSettings = Pick<Config, 'IDENTITY_PUBLIC_URL' | 'SECRET_KEYS'>
 
 /**
- * Finds a config by client code (case-insensitive) or uid. Returns undefined if the client is unknown or disabled, or if
- * the config is incomplete.
+ * Finds a config by its uid or by the organisation's code (case-insensitive). Returns undefined if the organisation is
+ * unknown or disabled, or if the config is incomplete.
  */
 export async function findProviderConfig(
   db: Kysely<DB>,
@@ -82,8 +82,9 @@ const wellKnown = /\/\.well-known\/openid-configuration\/?$/
 const clientDomainProblem = (detail: string) => problems.refused('/clientDomain', detail)
 
 /**
- * Returns the issuer of a config: `https://<clientDomain>/` for a vendor, otherwise the whole address or its host. Users
- * also paste the address of the metadata, so the function ignores that ending. Throws 422 for any other text.
+ * Returns the issuer of a config. For a vendor it is `https://<clientDomain>/`; otherwise `clientDomain` is a whole
+ * address or a host. Removes the path of the metadata document, because users often paste that address. Throws 422 for
+ * any other text.
  */
 export function parseIssuer(provider: SsoProvider, clientDomain: string): URL {
   const isHost = !clientDomain.includes('/')

@@ -15,12 +15,12 @@ import {
 import type { GuardedFetch } from '@sluice/http-client'
 import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
 
-/** Access to SSO providers. */
+/** Access to SSO providers over the network. */
 export interface Federation {
   outgoing: GuardedFetch
-  /** Returns provider metadata, at most an hour old. Throws `ProviderProblem`. */
+  /** Returns provider metadata that is at most an hour old. Throws `ProviderProblem`. */
   metadata(issuer: URL): Promise<ServerMetadata>
-  /** Drops cached metadata after an endpoint failed. */
+  /** Removes the metadata from the cache. Call it after an endpoint failed. */
   forget(issuer: URL): void
 }
 
@@ -55,7 +55,7 @@ export function createFederation(outgoing: GuardedFetch): Federation {
   }
 }
 
-/** Limits of provider requests in milliseconds and bytes. Responses are small, and users wait for them. */
+/** Limits for provider requests in milliseconds and bytes. They are low, because users wait and responses are small. */
 export const outgoingLimits = { timeLimitMs: 5_000, maxBytes: 65_536 }
 
 /** The accepted asymmetric signature algorithms of ID tokens. */
@@ -69,9 +69,9 @@ async function discoverMetadata(issuer: URL, outgoing: GuardedFetch): Promise<Se
   const configuration = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
     throw toDiscoveryProblem(error, issuer)
   })
-  // The library's object also has methods; the copy has only the metadata.
+  // Copy the metadata, because the library's object also has methods.
   const { ...metadata } = configuration.serverMetadata()
-  // The library makes exceptions for vendors with one shared issuer; Sluice makes none.
+  // The library accepts other issuers for some vendors that share one issuer; Sluice does not.
   if (new URL(metadata.issuer).href !== issuer.href) throw createIssuerMismatch(metadata.issuer, issuer)
   assertMetadataUsable(metadata)
   return metadata
@@ -112,7 +112,7 @@ function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri
     )
 }
 
-/** Returns the accepted algorithms that the provider supports; RS256 by default. */
+/** Returns the signature algorithms that both Sluice and the provider support; RS256 if the provider lists none. */
 export const listAlgorithms = ({ id_token_signing_alg_values_supported: supported }: ServerMetadata): string[] =>
   Array.isArray(supported) ? supported.filter((name) => acceptedAlgorithms.includes(name)) : ['RS256']
 
@@ -120,11 +120,14 @@ export interface ClientRegistration {
   metadata: ServerMetadata
   clientId: string
   clientSecret: string | undefined
-  /** The redirect URI of this config. */
+  /** The redirect URI that is registered at the provider. */
   redirectUri: string
 }
 
-/** Returns the client configuration for one exchange. It fetches the provider's keys again, so that a key rotation applies at once. */
+/**
+ * Returns the library's configuration for one code exchange. It has no cached keys, so that a key rotation of the
+ * provider applies at once.
+ */
 export function createClientConfig({ metadata, ...client }: ClientRegistration, outgoing: GuardedFetch): Configuration {
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: listAlgorithms(metadata) },
@@ -135,7 +138,7 @@ export function createClientConfig({ metadata, ...client }: ClientRegistration, 
   for (const extension of listHttpExtensions(new URL(metadata.issuer))) extension(config)
   enableNonRepudiationChecks(config)
   config[customFetch] = (url, options) => {
-    // The library expects a redirect URI without a query, but Sluice's redirect URI names the config in its query.
+    // The library sends the redirect URI without its query, but Sluice's redirect URI names the config in its query.
     if (options.body instanceof URLSearchParams && options.body.has('redirect_uri'))
       options.body.set('redirect_uri', client.redirectUri)
     return outgoing.fetch(url, options as RequestInit)
@@ -143,12 +146,12 @@ export function createClientConfig({ metadata, ...client }: ClientRegistration, 
   return config
 }
 
-/** Allows plain http only for an http issuer. The guard decides which hosts may use http. */
+/** Allows plain http only for an issuer with http. `outgoing` decides which hosts may use http. */
 const listHttpExtensions = ({ protocol }: URL) => (protocol === 'http:' ? [allowInsecureRequests] : [])
 
 /**
- * Sends the secret in the body if the provider supports that. RFC 6749 requires an encoded secret in the header, and
- * providers that do not decode it reject every secret with a dash.
+ * Sends the secret in the body if the provider supports that. The alternative is a header with an encoded secret (RFC
+ * 6749), and providers that do not decode it reject every secret with a dash.
  */
 function chooseClientAuth(
   { token_endpoint_auth_methods_supported: methods }: ServerMetadata,

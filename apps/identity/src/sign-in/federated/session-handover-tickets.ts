@@ -9,7 +9,7 @@ import { hashSecret } from '../../stored-secrets.ts'
 /** The lifetime of a ticket in seconds. */
 const handoverTicketSeconds = 60
 
-/** Issues a one-time ticket that hands a session over to the interaction page. */
+/** Issues a one-time ticket with which the interaction page takes over a session. */
 export async function issueHandover(
   trx: Kysely<DB>,
   { session, interaction }: { session: { id: number }; interaction: string },
@@ -35,9 +35,9 @@ interface HandoverRow {
 }
 
 /**
- * Uses up a ticket and returns its user and session. Returns undefined if the ticket is unknown, used, older than a minute
- * or for another page (`interaction`), or if the session has ended. An expired ticket, or one for another page, may be
- * stolen, so the session ends.
+ * Uses up a ticket and returns its user and session. Returns undefined if the ticket is unknown, used, older than a
+ * minute or for another interaction, or if the session has ended. An expired ticket, or one for another interaction,
+ * may be stolen, so its session ends.
  */
 export function takeHandover(
   db: Kysely<DB>,

@@ -2,16 +2,19 @@ import { availableParallelism } from 'node:os'
 import { hash, verify } from '@node-rs/argon2'
 import { limitConcurrency } from '@sluice/http-server'
 
-/** argon2id (2) with OWASP's minimum: 19 MiB, two passes, a parallelism of one. It took 17 ms on the measured machine. */
+/**
+ * argon2id (`algorithm: 2`) with OWASP's minimum: 19 MiB, two passes, parallelism 1. One hash took 17 ms on the
+ * measured machine.
+ */
 const argon2Parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** A hash that no password matches. The verification takes as long as for a real hash. */
+/** A hash that no password matches. Verifying it takes as long as verifying a real hash. */
 const decoyHash = `$argon2id$v=19$m=${argon2Parameters.memoryCost},t=${argon2Parameters.timeCost},p=${argon2Parameters.parallelism}$c2x1aWNlLWRlY295LXNhbHQ$${'A'.repeat(43)}`
 
 /**
- * Limits hashing in the thread pool, which has four threads. Each hash takes 19 MiB and a core for about 15 ms. The
- * limit is the number of cores plus one, at most four, so that no core is idle while the main thread builds a response.
- * More hashes would only compete. The queue holds about one second of a core's work. Throws 503 if the queue is full.
+ * Limits concurrent hashing, which runs in a thread pool of four threads. Each hash takes 19 MiB and about 15 ms of a
+ * core. The limit is the number of cores plus one, at most four, so that no core is idle while the main thread builds a
+ * response; more hashes would only compete. The queue holds about one second of work. Throws 503 if the queue is full.
  */
 export const hashingConcurrency = limitConcurrency({
   maxRunning: Math.min(4, availableParallelism() + 1),
@@ -22,7 +25,10 @@ export const hashingConcurrency = limitConcurrency({
 export const hashPassword = (password: string): Promise<string> =>
   hashingConcurrency(() => hash(password, argon2Parameters))
 
-/** Verifies a password. Takes the same time without a stored hash, so that the time does not reveal whether a user exists. */
+/**
+ * Verifies a password. Without a stored hash it verifies a decoy, so that the duration does not reveal whether a user
+ * exists.
+ */
 export function verifyPassword(password: string, stored: string | null | undefined): Promise<boolean> {
   return hashingConcurrency(async () => {
     const matches = await verify(stored ?? decoyHash, password)

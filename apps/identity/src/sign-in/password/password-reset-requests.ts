@@ -24,13 +24,13 @@ const resetRequestLimit: ThrottleLimit = {
   forgetAfterSeconds: 3600,
 }
 
-/** The maximum number of users per client and per request. */
+/** The maximum number of users per organisation, and in total, for which one password-reset request creates mails. */
 const maxUsersPerClient = 10
 const maxUsersPerRequest = 50
 
 /**
- * Counts a password-reset request for the typed name and for the network, before any look-up. Sign-ins have a separate
- * count, so a password-reset request for a user does not block their sign-in. Throws 429.
+ * Counts a password-reset request for the typed username and for the network before any lookup. Sign-ins are counted
+ * separately, so password-reset requests cannot block a user's sign-in. Throws 429.
  */
 export async function admitPasswordReset(db: Kysely<DB>, typed: string, address: string): Promise<void> {
   const account = `forgotten:${createHash('sha256').update(toSkeleton(typed)).digest('base64url')}`
@@ -44,7 +44,7 @@ export async function admitPasswordReset(db: Kysely<DB>, typed: string, address:
   assertNoWait(rows)
 }
 
-/** Queues a request, even if the typed name is unknown. */
+/** Queues a password-reset request, also for an unknown username. */
 export async function queuePasswordReset(
   trx: Kysely<DB>,
   typed: string,
@@ -71,7 +71,10 @@ interface PasswordResetAccount {
   address_is_new: boolean
 }
 
-/** Handles the oldest request: mails a link to every matching user who may get one. Returns false without a request. */
+/**
+ * Handles the oldest password-reset request: mails a link to every matching user who may get one. Returns false if none
+ * is pending.
+ */
 export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const { rows } = await sql<PasswordResetRequest>`
@@ -87,8 +90,9 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
 }
 
 /**
- * Finds and locks the users with this username or e-mail address. The named user comes first, then users who can get a link,
- * in turn over the clients, so that many users of one client with the same address do not hide those of others.
+ * Finds and locks the users with this username or e-mail address. The user with this username comes first, then users
+ * who may get a link. The order alternates between organisations. Otherwise many users of one organisation with the
+ * same address could use up the limit for the others.
  */
 async function lockAccounts(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
   const named = sql<boolean>`u.username_skeleton = ${toSkeleton(typed)}`
@@ -128,11 +132,11 @@ function findRefusal({ status, sso_auth, disabled, address_is_new }: PasswordRes
   if (sso_auth) return 'signs in elsewhere'
   if (status !== 'ACTIVE') return `status ${status}`
   if (disabled) return 'client disabled'
-  // An attacker with access to an open session could have set the new address.
+  // The user set this address only recently. An attacker with access to an open session could have done that.
   return address_is_new ? 'address is new' : undefined
 }
 
-/** Removes requests that were not answered within an hour. */
+/** Deletes password-reset requests that are more than an hour old. */
 export async function removeOldPasswordResets(trx: Kysely<DB>): Promise<void> {
   await sql`delete from forgotten_passwords where created_at < now() - interval '1 hour'`.execute(trx)
 }

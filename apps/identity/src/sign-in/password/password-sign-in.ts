@@ -29,13 +29,13 @@ export interface SignInContext {
   config: SessionLifetimes & MailConfig
   request: {
     address: string
-    /** Any text; the first 500 characters are kept. */
+    /** Only the first 500 characters are stored. */
     userAgent: string
     audit(object: string | null, details?: object, actor?: AuditActor): void
   }
-  /** Restricts the sign-in to users of this client. Others are refused as if the password were wrong. */
+  /** The uid of the only organisation that may sign in. Other users get the same error as for a wrong password. */
   expectedClient?: string | undefined
-  /** Runs in the transaction that opens the session. */
+  /** Called in the transaction that opens the session. */
   onSessionOpened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
 }
 
@@ -47,7 +47,10 @@ export interface SignedIn {
   amr: string[]
 }
 
-/** The password is correct and the user also needs a code. `signInWithCode` takes the ticket and the code. */
+/**
+ * The result for a user with a second factor: the password is correct and a code is required. The caller passes the
+ * ticket and the code to `signInWithCode`.
+ */
 export interface SecondFactorRequired {
   kind: 'second-factor'
   ticket: string
@@ -55,8 +58,8 @@ export interface SecondFactorRequired {
 }
 
 /**
- * Signs in with a password. Throws the same 401 for every reason, after the same work; only the audit log has the reason.
- * Throws 429 after too many attempts, and 503 if too many passwords wait for their check.
+ * Signs in with a password. Every refusal is the same 401 and takes the same time, so that it reveals nothing; the
+ * audit log has the reason. Throws 429 after too many attempts, and 503 if too many passwords wait to be checked.
  */
 export async function signIn(
   { username, password }: LoginBody,
@@ -67,7 +70,7 @@ export async function signIn(
   const isCorrect = await verifyPasswordOrUndoAttempt(password, account, db, attempt)
   const refusal = findRefusal(account, isCorrect, expectedClient)
   const admitted = refusal === undefined ? account : undefined
-  // Outside the transaction, so that other attempts of this network do not wait for it.
+  // Runs outside the transaction, so that other attempts of this network do not wait for its commit.
   if (admitted) await forgiveAttempt(db, attempt)
 
   const result = await write(async (trx) => {
@@ -81,17 +84,18 @@ export async function signIn(
   return result
 }
 
-/** RFC 8176 has no name for a recovery code. */
+/** The authentication methods of a completed sign-in. RFC 8176 has no name for a recovery code. */
 const amrOf: Record<SecondFactorMethod, string[]> = { TOTP: ['pwd', 'otp', 'mfa'], RECOVERY_CODE: ['pwd', 'mfa'] }
 
 /**
- * Completes a sign-in for which `signIn` returned a ticket. Throws 401 for a wrong code or an unknown or expired ticket; the
- * audit log has the reason. Throws 429 after too many attempts. A ticket allows several attempts until it expires.
+ * Completes a sign-in for which `signIn` returned a ticket. Throws 401 for a wrong code and for an unknown or expired
+ * ticket; the audit log has the reason. Throws 429 after too many attempts. A ticket allows several attempts until it
+ * expires.
  */
 export async function signInWithCode({ ticket, code }: LoginCodeBody, context: SignInContext): Promise<SignedIn> {
   const { db, write, request } = context
   const owner = await findTicketOwner(db, ticket)
-  // Unknown tickets are neither counted nor audited, because anyone can send any number of them.
+  // Unknown tickets are neither counted nor audited, because an attacker can send any number of invented tickets.
   if (!owner) throw codeProblem()
   const attempt = await auditThrottled(() => admitCode(db, owner.uid, request.address), owner, context)
 
@@ -107,7 +111,7 @@ export async function signInWithCode({ ticket, code }: LoginCodeBody, context: S
   return result
 }
 
-/** The account of the username when the attempt was counted. `lockUser` reads the user again. */
+/** The user of a username at the time when the attempt was counted. `lockUser` reads the current state. */
 interface PasswordAccount {
   id: number
   uid: string
@@ -118,7 +122,10 @@ interface PasswordAccount {
   client_disabled: boolean
 }
 
-/** Counts the attempt and finds the account in one statement, whether or not the username exists. Throws 429. */
+/**
+ * Counts the attempt and finds the user in one statement, which takes the same time for an unknown username. Throws
+ * 429.
+ */
 async function admitAttemptAndFindAccount(username: string, context: SignInContext) {
   const skeleton = toSkeleton(username)
   const { rows } = await sql<AttemptCount & (PasswordAccount | Record<keyof PasswordAccount, null>)>`
@@ -135,8 +142,8 @@ async function admitAttemptAndFindAccount(username: string, context: SignInConte
 }
 
 /**
- * Returns whether the password is correct. If the check itself fails, for example because of overload, takes back the
- * counted attempt, because the password was not checked.
+ * Returns whether the password is correct. If it could not be checked, for example because of overload, removes the
+ * counted attempt.
  */
 async function verifyPasswordOrUndoAttempt(
   password: string,
@@ -182,8 +189,9 @@ interface LockedUser {
 }
 
 /**
- * Locks the user until the transaction ends and reads them again. Returns undefined if password, status or client changed
- * during the sign-in. `passwordHash`: the verified hash; undefined if no password was verified in this request.
+ * Locks the user until the transaction ends, and reads the current row. Returns undefined if the password, status or
+ * organisation changed during the sign-in. `passwordHash` is the hash that was verified; undefined if this request
+ * verified no password.
  */
 async function lockUser(
   trx: Transaction<DB>,
@@ -200,7 +208,9 @@ async function lockUser(
   return rows[0]
 }
 
-/** Completes the sign-in of a user without a second factor. Other users get a ticket, with which they send a code. */
+/**
+ * Opens a session for a user without a second factor. Other users get a ticket, which they send together with a code.
+ */
 async function openSessionOrRequireCode(
   trx: Transaction<DB>,
   user: LockedUser,
@@ -211,7 +221,7 @@ async function openSessionOrRequireCode(
   return { kind: 'second-factor', ticket, methods: await listCodeMethods(trx, user.id) }
 }
 
-/** Consumes the one-time code, then the sign-in ticket. After a wrong code, the ticket stays valid for another try. */
+/** Uses up the code, then the ticket. After a wrong code the ticket stays valid. */
 async function checkCode(
   trx: Transaction<DB>,
   id: number,
@@ -252,6 +262,8 @@ const loginProblem = (detail: string) =>
   new Problem(401, 'sign-in-failed', 'Sign-in failed.', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
 
 const codeProblem = () =>
-  loginProblem('The code is incorrect or was already used, or more than five minutes have passed since the password.')
+  loginProblem(
+    'The code is incorrect or was already used, or more than five minutes have passed since the password. Enter a new code, or sign in again.',
+  )
 
 export const isNotSignedIn = (error: unknown): boolean => error instanceof Problem && error.code === 'sign-in-failed'

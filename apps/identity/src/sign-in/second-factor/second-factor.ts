@@ -25,12 +25,15 @@ export async function readSecondFactor(db: Kysely<DB>, user: number) {
   return { since: factor?.confirmed_at ?? undefined, recoveryCodesLeft: left }
 }
 
-/** Returns the code methods that a user may sign in with. */
+/** Returns the kinds of code with which a user can sign in. */
 export async function listCodeMethods(db: Kysely<DB>, user: number): Promise<SecondFactorMethod[]> {
   return (await countRecoveryCodes(db, user)) > 0 ? ['TOTP', 'RECOVERY_CODE'] : ['TOTP']
 }
 
-/** Creates a seed and replaces an unconfirmed one. Undefined if a confirmed one exists. Requires the lock on the user. */
+/**
+ * Creates a TOTP seed, which replaces an unconfirmed one. Returns undefined if a confirmed seed exists. The caller must
+ * hold the lock on the user.
+ */
 export async function startEnrolment(trx: Transaction<DB>, user: number, keys: KeyRing): Promise<string | undefined> {
   const seed = generateSeed()
   const { rows } = await sql`
@@ -41,7 +44,10 @@ export async function startEnrolment(trx: Transaction<DB>, user: number, keys: K
   return rows.length > 0 ? seed : undefined
 }
 
-/** Activates the seed if the code matches it, and returns recovery codes. Requires the lock on the user. */
+/**
+ * Activates the TOTP seed if the code matches it. Returns new recovery codes. The caller must hold the lock on the
+ * user.
+ */
 export async function confirmEnrolment(
   trx: Transaction<DB>,
   user: number,
@@ -56,7 +62,7 @@ export async function confirmEnrolment(
   return replaceRecoveryCodes(trx, user)
 }
 
-/** Uses up an authenticator code or a recovery code. Returns undefined if the code is wrong or already used. */
+/** Uses up a TOTP code or a recovery code. Returns undefined if the code is wrong or was used before. */
 export async function useCode(
   trx: Transaction<DB>,
   user: number,
@@ -69,7 +75,10 @@ export async function useCode(
   return (await useRecoveryCode(trx, user, code)) ? 'RECOVERY_CODE' : undefined
 }
 
-/** Uses up a time step. The conditional update accepts each step once, and no step before the newest used one. */
+/**
+ * Uses up the time step of a TOTP code. The condition of the update accepts each step only once, and only steps after
+ * the last used one.
+ */
 async function useStep(
   trx: Transaction<DB>,
   user: number,
@@ -86,7 +95,7 @@ async function useStep(
   return rows.length > 0
 }
 
-/** Removes a user's second factor and all its data. Returns false if the user had none. */
+/** Deletes a user's second factor and all its data. Returns false if the user had none. */
 export async function removeSecondFactor(trx: Transaction<DB>, user: number): Promise<boolean> {
   const { rows } = await sql`
     update users set two_factor_auth = false where id = ${user} and two_factor_auth returning true`.execute(trx)
@@ -98,16 +107,16 @@ export async function removeSecondFactor(trx: Transaction<DB>, user: number): Pr
 
 const recoveryCodeCount = 10
 
-/** Crockford's base32, without letters that look like others. Each character has five bits. */
+/** Crockford's base32 alphabet, which omits letters that are easily confused. Each character encodes five bits. */
 const recoveryCodeAlphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Returns a code with 125 random bits, so a fast hash is enough. Format: `xxxxx-xxxxx-xxxxx-xxxxx-xxxxx`. */
+/** Returns a recovery code such as `xxxxx-xxxxx-xxxxx-xxxxx-xxxxx`. It has 125 random bits, so a fast hash is safe. */
 function generateRecoveryCode(): string {
   const letters = Array.from(randomBytes(25), (byte) => recoveryCodeAlphabet[byte % 32]).join('')
   return letters.replaceAll(/(.{5})(?=.)/g, '$1-')
 }
 
-/** Hashes a code, ignoring case and separators. */
+/** Hashes a recovery code, ignoring case and separators. */
 const hashRecoveryCode = (code: string): Buffer =>
   createHash('sha256')
     .update(
@@ -119,7 +128,7 @@ const hashRecoveryCode = (code: string): Buffer =>
     )
     .digest()
 
-/** Replaces the codes of a user. Stores only hashes. */
+/** Replaces the recovery codes of a user and returns the new ones. Stores only their hashes. */
 export async function replaceRecoveryCodes(trx: Kysely<DB>, user: number): Promise<string[]> {
   const codes = Array.from({ length: recoveryCodeCount }, generateRecoveryCode)
   await sql`delete from recovery_codes where user_id = ${user}`.execute(trx)
@@ -129,7 +138,7 @@ export async function replaceRecoveryCodes(trx: Kysely<DB>, user: number): Promi
   return codes
 }
 
-/** Uses up a code. Exactly one of any number of concurrent uses returns true. */
+/** Uses up a recovery code. Returns true for only one of several concurrent uses. */
 async function useRecoveryCode(trx: Kysely<DB>, user: number, code: string): Promise<boolean> {
   const { rows } = await sql`
     update recovery_codes set used_at = now()

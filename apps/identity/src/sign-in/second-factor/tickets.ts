@@ -3,10 +3,10 @@ import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { hashSecret } from '../../stored-secrets.ts'
 
-/** The lifetime of a ticket in seconds, from the password to the code. */
+/** The lifetime of a ticket in seconds: the time between entering the password and the code. */
 const ticketLifetimeSeconds = 300
 
-/** Issues a ticket that proves the password until the code arrives. Only its hash is stored. */
+/** Issues a ticket, which proves in the second step that the password was correct. Stores only its hash. */
 export async function issueTicket(trx: Kysely<DB>, user: number): Promise<string> {
   const ticket = `slt_${randomBytes(32).toString('base64url')}`
   await sql`
@@ -23,7 +23,7 @@ export async function findTicketOwner(db: Kysely<DB>, ticket: string) {
   return rows[0]
 }
 
-/** Uses up a ticket. Exactly one of any number of concurrent uses returns true. */
+/** Uses up a ticket. Returns true for only one of several concurrent uses. */
 export async function useTicket(trx: Kysely<DB>, ticket: string): Promise<boolean> {
   const { rows } = await sql`
     delete from second_factor_tickets where ticket_hash = ${hashSecret(ticket)} and expires_at > now()

@@ -18,7 +18,7 @@ import { isUid } from '../../is-uid.ts'
 import { apiTokenIsUsable, decodeTokenHash } from '../tokens/api-tokens.ts'
 import { type Caller, isCallerUnchanged, problems } from '@sluice/http-server'
 
-/** The client for which a principal acts. */
+/** The organisation for which a principal acts. */
 interface PrincipalClientRow {
   client: string
   client_code: string
@@ -40,7 +40,7 @@ interface ApplicationPrincipalRow extends PrincipalClientRow {
   organisation: string
 }
 
-/** Finds an application that acts for itself, with the roles among its scopes and in its own client. */
+/** Finds an application that acts on its own behalf, in its own organisation and with the roles among its scopes. */
 async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApplicationPrincipalRow>`
     ${prepared('application-principal')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
@@ -71,7 +71,10 @@ interface ApiTokenPrincipalRow extends UserPrincipalRow {
   is_use_due: boolean
 }
 
-/** Finds the user of an API token. The token acts for the user's own client, with the token's roles that the user still holds. */
+/**
+ * Finds the user of an API token. It acts for the user's own organisation, with those of its roles that the user still
+ * holds.
+ */
 async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApiTokenPrincipalRow>`
     select ${principalColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,
@@ -87,7 +90,7 @@ async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): 
   return toUserPrincipal('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
 }
 
-/** Stores the last use of a token at most once a minute across all processes. */
+/** Stores the time of a token's use, at most once a minute across all processes, to limit writes. */
 async function recordTokenUse(db: Kysely<DB>, key: number): Promise<void> {
   await sql`
     update api_tokens set last_used_at = now()
@@ -95,8 +98,8 @@ async function recordTokenUse(db: Kysely<DB>, key: number): Promise<void> {
 }
 
 /**
- * Finds a user by one of their sessions. They act for the session's client. The console acts like a direct sign-in, while
- * its grant exists.
+ * Finds a user by one of their sessions. The user acts for the session's organisation. The console acts like a direct
+ * sign-in as long as its grant exists.
  */
 async function findSessionPrincipal(
   db: Kysely<DB>,
@@ -118,21 +121,24 @@ async function findSessionPrincipal(
   return rows[0] && toUserPrincipal('session', rows[0])
 }
 
-/** SQL condition: the session `s` has the grant (see `AccessTokenClaims`) for the application. It ends if the grant is deleted. */
+/**
+ * SQL condition: the session `s` has the grant for the application (see `AccessTokenClaims`). If the grant is deleted,
+ * the application's tokens become invalid.
+ */
 const isOpenGrant = (application: string, grant = '') => sql`exists (
   select from oidc_models m join sso_client_configs g on g.id = m.sso_client_config_id
   where m.model = 'Grant' and m.id_hash = ${Buffer.from(grant, 'base64url')} and m.session_id = s.id
     and g.sso_client_id = ${application})`
 
 interface ApplicationSessionRow extends UserPrincipalRow {
-  /** The scopes that the application has now and the user granted. */
+  /** The scopes that the application currently has and the user granted. */
   scopes: Role[]
 }
 
 /**
- * Finds a user who signed in to an application of their client or to the command line, if the application exists and the
- * user consents. The application always acts for the user's own client: only the session itself follows a switch of the
- * client.
+ * Finds a user who signed in to the command line or to an application of their organisation. The application must exist
+ * and have the user's consent. It always acts for the user's own organisation, even if the user switches the session to
+ * another one.
  */
 async function findApplicationSessionPrincipal(
   db: Kysely<DB>,
@@ -160,7 +166,7 @@ async function findApplicationSessionPrincipal(
 
 type PrincipalLookup = (db: Kysely<DB>, credential: Credential) => Promise<PrincipalState | undefined>
 
-/** The look-up of each credential kind. */
+/** Maps each kind of credential to the function that finds its principal. */
 const lookUpByKind: Record<Credential['kind'], PrincipalLookup> = {
   session: findSessionPrincipal,
   application: findApplicationPrincipal,
@@ -182,7 +188,10 @@ export interface UserPrincipalRow extends PrincipalClientRow {
   client_name: string
 }
 
-/** The columns of a user `u` of the client `own` who acts for the client `c`; the credential determines `open`. */
+/**
+ * The columns of a principal: the user `u` of the organisation `own`, who acts for the organisation `c`. Each query
+ * adds a column `open`, which depends on the credential.
+ */
 export const principalColumns = sql`
   u.uid as id, u.username, u.name, u.status, u.token_valid_after, u.roles,
   array(
@@ -216,8 +225,9 @@ const toPrincipalClient = (row: PrincipalClientRow, name: string): PrincipalStat
 })
 
 /**
- * Locks the caller's user or application until the transaction ends and reads the principal again. Throws 401 if the caller
- * was deactivated, demoted or signed out since the request arrived; concurrent changes of that kind wait.
+ * Locks the caller's user or application until the transaction ends, and reads the principal again. Throws 401 if the
+ * caller was deactivated, lost a role or was signed out since the request arrived. Concurrent changes of that kind wait
+ * for this transaction.
  */
 export async function assertPrincipalUnchanged(trx: Transaction<DB>, caller: Caller): Promise<void> {
   if (!caller.presented) return

@@ -6,8 +6,8 @@ import { endSession, isOpenSession } from './sessions.ts'
 import { hashSecret } from '../../stored-secrets.ts'
 
 /**
- * Seconds in which a second use of a refresh token counts as a retry after a lost response: the service refuses it, but the
- * session continues. A later second use counts as theft, and the session ends for both holders.
+ * For this many seconds, a second use of a refresh token counts as a retry after a lost response: the service refuses
+ * it, but the session continues. A later second use counts as theft: the session ends for both holders of the token.
  */
 const reuseGraceSeconds = 10
 
@@ -18,7 +18,7 @@ export interface RefreshedSession {
   client: string
 }
 
-/** The reason for a refused refresh token, and its user. */
+/** The reason why a refresh token was refused, and its user. */
 export interface RefreshRefusal {
   outcome: 'ended' | 'retried' | 'reused'
   session: string
@@ -27,7 +27,7 @@ export interface RefreshRefusal {
 
 export const generateRefreshToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
 
-/** Adds a refresh token to a session; creates the token if none is given. Stores only the hash. */
+/** Adds a refresh token to a session; default: a new token. Stores only its hash. */
 export async function addRefreshToken(
   db: Kysely<DB>,
   session: { id: number; expires_at: Date },
@@ -41,19 +41,20 @@ export async function addRefreshToken(
 }
 
 /**
- * Adds refresh tokens as part of a statement that opens sessions. `opened`: its rows of id and expires_at. `hash`: the
- * token's hash, or the column that contains it.
+ * Returns SQL that adds refresh tokens in the same statement that opens sessions. `opened` is the query of the new
+ * sessions, with the columns id and expires_at. `hash` is the token's hash or a column with it.
  */
 export const buildRefreshTokenInsert = (hash: Buffer | RawBuilder<unknown>, opened: RawBuilder<unknown>) => sql`
   insert into refresh_tokens (token_hash, session_id, expires_at)
   select ${hash}, id, expires_at from ${opened}`
 
 /**
- * Exchanges a refresh token for the next one of its session. The exchange and its audit row are one statement, because it is the
- * most frequent request. For the same reason the audit log has only the first use of a session in each hour; opening the session
- * counts as a use. Exactly one of any number of concurrent uses succeeds: the others wait for the row and find the token used.
- * If another transaction ends the session concurrently, either this statement does not find the session, or the session ends
- * with its new token. Returns undefined without effect; `refuseRefresh` finds the reason.
+ * Exchanges a refresh token for the next one of its session. This is the most frequent request, so the exchange and its
+ * audit row are one statement, and only the first exchange of a session in an hour is audited (opening the session
+ * counts as one). Only one of several concurrent uses of a token succeeds: the others wait for its row and then find it
+ * used. If another transaction ends the session concurrently, either this statement does not find the session, or the
+ * new token ends with the session. Returns undefined, without effect, if the token is refused; `refuseRefresh` finds
+ * the reason.
  */
 export async function exchangeRefreshToken(
   db: Kysely<DB>,
@@ -87,13 +88,18 @@ export async function exchangeRefreshToken(
   return { refreshToken, session, user, client }
 }
 
-/** Returns whether this service issued the token. Callers check it first, so that invented tokens write nothing. */
+/**
+ * Returns whether this service issued the refresh token. Callers check this first, so that invented tokens cause no
+ * writes.
+ */
 export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boolean> {
   const { rows } = await sql`select from refresh_tokens where token_hash = ${hashSecret(token)}`.execute(db)
   return rows.length > 0
 }
 
-/** Ends the session of a refresh token, even of an exchanged one. Returns undefined if no session has this token. */
+/**
+ * Ends the session of a refresh token, also if the token was exchanged before. Returns undefined if no session has it.
+ */
 export async function endSessionOfToken(
   trx: Kysely<DB>,
   token: string,
@@ -109,7 +115,10 @@ export async function endSessionOfToken(
   return { session, actor }
 }
 
-/** Returns why a token was not exchanged, and ends its session if it looks stolen. Undefined if the token was deleted. */
+/**
+ * Returns the reason why a refresh token was not exchanged, and ends its session if the token looks stolen. Returns
+ * undefined if the token was deleted.
+ */
 export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<RefreshRefusal | undefined> {
   const { rows } = await sql<{
     uid: string
@@ -131,8 +140,8 @@ export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<Ref
 }
 
 /**
- * Returns why a token is refused. `isPastGrace` is null for an unused token, which is refused because its session ended, its user
- * was deactivated or its client was disabled.
+ * Returns the reason why a refresh token is refused. `isPastGrace` is null for an unused token: its session ended, its
+ * user was deactivated or the organisation was disabled.
  */
 function classifyRefusal({
   hasEnded,

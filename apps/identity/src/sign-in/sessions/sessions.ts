@@ -28,7 +28,7 @@ export interface NewSession {
   amr: string[]
 }
 
-/** An open session as listed to users. */
+/** An open session as users see it in a list. */
 export interface FoundSession {
   uid: string
   created_at: Date
@@ -36,16 +36,16 @@ export interface FoundSession {
   expires_at: Date
   address: string
   user_agent: string
-  /** Names of the applications that the user signed in to with this session. */
+  /** The names of the applications to which the user signed in with this session. */
   applications: string[]
 }
 
 const isIdleSession = sql`s.last_used_at <= now() - make_interval(hours => s.idle_hours)`
 
-/** SQL condition: the session `s` is neither ended, expired nor idle. */
+/** SQL condition: the session `s` is not ended, not expired and not idle. */
 export const isOpenSession = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${isIdleSession})`
 
-/** Opens a session of a user, for the user's own client. */
+/** Opens a session for a user in the user's own organisation. */
 export async function startSession(trx: Kysely<DB>, { user, lifetimes, address, userAgent, amr }: NewSession) {
   const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
     ${prepared('open-session')}
@@ -59,7 +59,7 @@ export async function endSession(trx: Kysely<DB>, session: string, reason: EndRe
   await endWhere(trx, sql`uid = ${session}`, reason)
 }
 
-/** Returns the newest 1,000 open sessions of a user, last used first. */
+/** Returns the open sessions of a user, last used first, at most 1,000. */
 export async function listSessions(db: Kysely<DB>, user: number): Promise<FoundSession[]> {
   const { rows } = await sql<FoundSession>`
     select s.uid, s.created_at, s.last_used_at, s.expires_at, s.address, s.user_agent, array(
@@ -76,13 +76,16 @@ export async function endOwnSession(trx: Kysely<DB>, user: number, session: stri
   return (await endWhere(trx, sql`user_id = ${user} and uid = ${session} and ${isOpenSession}`, 'ENDED_BY_USER')) > 0
 }
 
-/** Ends all sessions of a user but one, and their pending second-factor tickets. Returns the number of ended sessions. */
+/**
+ * Ends all sessions of a user except `session`, and deletes pending second-factor tickets. Returns the number of ended
+ * sessions.
+ */
 export async function endOtherSessions(trx: Kysely<DB>, user: number, session: string): Promise<number> {
   await endTicketsOfUser(trx, user)
   return endWhere(trx, sql`user_id = ${user} and uid <> ${session}`, 'ENDED_BY_USER')
 }
 
-/** Ends all sessions and pending second-factor tickets of a user, and invalidates the tokens that were issued until now. */
+/** Ends all sessions of a user, deletes pending second-factor tickets, and invalidates all tokens issued until now. */
 export async function endSessionsOfUser(
   trx: Kysely<DB>,
   user: number,
@@ -93,15 +96,16 @@ export async function endSessionsOfUser(
   await endWhere(trx, sql`user_id = ${user}`, reason)
 }
 
-/** Ends the sessions of many users without reading the users. `users` is a list of ids or a subquery. */
+/** Ends the sessions of many users in one statement. `users` is a list of ids or a subquery. */
 export const endSessionsOfUsers = (trx: Kysely<DB>, users: RawBuilder<unknown>): Promise<number> =>
   endWhere(trx, sql`user_id in ${users}`, 'USER_CHANGED')
 
 /**
- * Ends all sessions for a disabled client, and all sessions, pending second-factor tickets and password-reset links of its users. The
- * service refuses them while the client is disabled; ending them prevents their return when it is enabled. The client's sessions end
- * in small batches, because there may be a million. One statement is enough for the others: tickets and links expire soon, and few
- * users have sessions for another client. Does not update the users, because that table has many indexes.
+ * Ends all sessions in a disabled organisation, and all sessions, pending second-factor tickets and password-reset
+ * links of its users. They are refused anyway while the organisation is disabled; ending them keeps them invalid after
+ * it is enabled again. The organisation's sessions end in batches, because there may be a million. One statement is
+ * enough for the rest: tickets and links expire soon, and few users have sessions in another organisation. Does not
+ * update the user rows, because that table has many indexes.
  */
 export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promise<void> {
   const disabled = sql`exists (select from clients where uid = ${client} and disabled)`
@@ -112,11 +116,11 @@ export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promi
   await endWhere(db, sql`client <> ${client} and user_id in ${users} and ${disabled}`, 'CLIENT_DISABLED')
 }
 
-/** Marks idle sessions as ended. They are refused before that; this only updates the table. */
+/** Marks idle sessions as ended. This only updates the table: idle sessions are refused even before. */
 export const endIdleSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
   endInBatches(db, sql`expires_at > now() and ${isIdleSession}`, 'IDLE', signal)
 
-/** Ends sessions in the order of their ids, so that it reads each session only once. */
+/** Ends sessions in batches by ascending id, so that no session is read twice. */
 function endInBatches(
   db: Kysely<DB>,
   condition: RawBuilder<unknown>,
@@ -149,13 +153,13 @@ interface UnusedSession {
   user: { uid: string; client: string }
 }
 
-/** The request columns of an audit row. */
+/** The properties of a request for its audit row. */
 export interface RequestAuditFacts {
   requestId: string
   address: string
 }
 
-/** Ends a session of a sign-in that did not complete, and audits the reason. */
+/** Ends the session of an incomplete sign-in, and audits the reason. */
 export async function endUnusedSession(
   trx: Transaction<DB>,
   { session, user }: UnusedSession,

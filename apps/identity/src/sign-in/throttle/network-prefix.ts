@@ -1,8 +1,8 @@
 import { isIP, isIPv4 } from 'node:net'
 
 /**
- * Returns the network of an address, the usual range of one customer of a provider: /24 of IPv4, /48 of IPv6. Any other
- * text counts as its own network.
+ * Returns the network prefix of an IP address: /24 for IPv4, /48 for IPv6, the usual range of one customer. Any other
+ * text is returned unchanged.
  */
 export function toNetworkPrefix(address: string): string {
   const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address

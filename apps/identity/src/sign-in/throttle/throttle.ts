@@ -7,12 +7,15 @@ import type { DB } from '../../database.ts'
 import { toNetworkPrefix } from './network-prefix.ts'
 import { toSkeleton } from '../username.ts'
 
-/** After `freeFailures`, each failure doubles the wait, up to `maxWaitSeconds`. No key is blocked forever. */
+/**
+ * A limit on failures per key. After `freeFailures`, each failure doubles the waiting time, up to `maxWaitSeconds`, so
+ * no key is blocked forever.
+ */
 export interface ThrottleLimit {
   freeFailures: number
   firstWaitSeconds: number
   maxWaitSeconds: number
-  /** A key without attempts for this time starts from zero. */
+  /** After this time without an attempt, the count of a key starts from zero. */
   forgetAfterSeconds: number
 }
 
@@ -23,7 +26,7 @@ const perAccount: ThrottleLimit = {
   forgetAfterSeconds: 3600,
 }
 
-/** The limit per network. It is high because whole offices sign in from one network. Only failures count. */
+/** The limit on failures per network. It is high, because all users of an office may share a network. */
 const perNetwork: ThrottleLimit = {
   freeFailures: 100,
   firstWaitSeconds: 30,
@@ -32,8 +35,8 @@ const perNetwork: ThrottleLimit = {
 }
 
 /**
- * The limit for codes. An attacker who guesses codes already has the password, so the waits are long: about 24 guesses a
- * day with a chance of three in a million each.
+ * The limit on wrong second-factor codes. An attacker who guesses codes already has the password, so the waiting times
+ * are long: about 24 guesses a day, each with a chance of three in a million.
  */
 const perSecondFactor: ThrottleLimit = {
   freeFailures: 5,
@@ -42,7 +45,7 @@ const perSecondFactor: ThrottleLimit = {
   forgetAfterSeconds: 86_400,
 }
 
-/** The problem 429 with the throttle key. */
+/** A 429 problem with the key of the throttled account or network. */
 export class ThrottledProblem extends Problem {
   readonly key: string
 
@@ -62,12 +65,12 @@ export interface ThrottleKeys {
 }
 
 /**
- * Counts an attempt as a failure before it runs, so that concurrent attempts cannot exceed the limits. `forgiveAttempt` takes the
- * count back. Throws 429 if the account or the network has to wait. An attempt that the network limit rejects is not counted.
- * An attempt that the account limit rejects still counts for its network.
+ * Counts an attempt as a failure before it runs, so that concurrent attempts cannot exceed the limits. `forgiveAttempt`
+ * removes the count after a success. Throws 429 if the account or the network has to wait. An attempt that the network
+ * limit rejects is not counted. An attempt that the account limit rejects still counts for its network.
  *
- * A network in which the user has a session is the user's own network. The account has a separate count for attempts from it, with
- * the key `account:…@network`, so that attackers in other networks cannot make the user wait.
+ * A network in which the user has a session is the user's own network. Attempts from there have a separate count for
+ * the account, with the key `account:…@network`, so that attackers in other networks cannot make the user wait.
  */
 export async function admitAttempt(db: Kysely<DB>, username: string, address: string): Promise<ThrottleKeys> {
   const { rows } = await sql<AttemptCount>`
@@ -80,14 +83,15 @@ export async function admitAttempt(db: Kysely<DB>, username: string, address: st
 export interface AttemptCount {
   network_key: string
   network_wait: number
-  /** Null while the network is throttled, because such an attempt does not count against the account. */
+  /** Null while the network has to wait, because such an attempt does not count for the account. */
   account_key: string | null
   account_wait: number | null
 }
 
 /**
- * Returns the SQL of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row of `AttemptCount`. `skeleton`
- * is the result of `toSkeleton`. The key contains its hash, so that the table does not store usernames.
+ * Returns the SQL of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row with the columns
+ * of `AttemptCount`. `skeleton` is the result of `toSkeleton`. The key contains only its hash, so that the table stores
+ * no usernames.
  */
 export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
   const network = toNetworkPrefix(address)
@@ -109,7 +113,7 @@ export function countAttemptSql(skeleton: string, address: string): RawBuilder<u
     )`
 }
 
-/** Throws 429 if the attempt has to wait. Otherwise returns its throttle keys. */
+/** Returns the throttle keys of an admitted attempt. Throws 429 if it has to wait. */
 export function assertAdmitted({ network_key, network_wait, account_key, account_wait }: AttemptCount): ThrottleKeys {
   const network = { key: network_key, seconds: network_wait }
   if (account_key === null) {
@@ -121,8 +125,8 @@ export function assertAdmitted({ network_key, network_wait, account_key, account
 }
 
 /**
- * Counts an attempt with a second-factor code like `admitAttempt`. Codes and passwords have separate counts, so neither uses up
- * the attempts of the other. The network limit does not apply, because the password already passed it.
+ * Counts an attempt with a second-factor code like `admitAttempt`. Codes and passwords are counted separately, so
+ * neither uses up the attempts of the other. The network limit does not apply, because the password already passed it.
  */
 export async function admitCode(db: Kysely<DB>, user: string, address: string): Promise<Pick<ThrottleKeys, 'account'>> {
   const key = `second-factor:${user}`
@@ -140,7 +144,7 @@ export async function admitCode(db: Kysely<DB>, user: string, address: string): 
   return { account: rows[0]!.key }
 }
 
-/** Throws 429 with the longest wait if a key has to wait. */
+/** Throws 429 with the longest waiting time if one of the keys has to wait. */
 export function assertNoWait(rows: readonly { key: string; seconds: number }[]): void {
   const [longest] = rows.toSorted((a, b) => b.seconds - a.seconds)
   const waitSeconds = Math.ceil(longest!.seconds)
@@ -148,15 +152,16 @@ export function assertNoWait(rows: readonly { key: string; seconds: number }[]):
 }
 
 /**
- * Seconds in which an upsert keeps `last_at`. Each change of `last_at` writes to its index, and all attempts of a network
- * update one row. An unchanged `last_at` keeps the new row version in the same page, where PostgreSQL prunes old versions.
+ * For this many seconds, an upsert leaves `last_at` unchanged. All attempts of a network update one row. While the
+ * indexed column `last_at` is unchanged, PostgreSQL can store the new row version in the same page without index writes
+ * (HOT update).
  */
 const lastAtResolutionSeconds = 60
 
 /**
- * Returns an upsert that counts a failure for each key that does not have to wait. It returns a row for each key, with the `seconds`
- * that the attempt has to wait (0: no wait). The lock of the row makes this safe for concurrent attempts. `keys` is a query of the
- * throttle keys, each once.
+ * Returns an upsert that counts a failure for each key that does not have to wait. It returns a row for each key, with
+ * the `seconds` to wait (0: none). Row locks make it safe for concurrent attempts. `keys` is a query of distinct
+ * throttle keys.
  */
 export function countFailureSql(
   keys: RawBuilder<unknown>,
@@ -179,7 +184,7 @@ export function countFailureSql(
   returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
 }
 
-/** Deletes the account's count of failures, and subtracts this attempt from the network's count. */
+/** Removes a successful attempt: deletes the account's failures, and subtracts one from the network's failures. */
 export async function forgiveAttempt(
   db: Kysely<DB>,
   { account, network }: Pick<ThrottleKeys, 'account'> & Partial<ThrottleKeys>,
@@ -196,18 +201,19 @@ export async function forgiveAttempt(
     where key = ${network}`.execute(db)
 }
 
-/** Subtracts a successful attempt from the count of its network. */
+/** Subtracts a successful attempt from the failures of its network. */
 export async function uncountAttempt(db: Kysely<DB>, key: string): Promise<void> {
   await sql`update sign_in_attempts set failures = greatest(failures - 1, 0) where key = ${key}`.execute(db)
 }
 
 /**
- * Takes back an attempt if the password could not be checked, because of an overload for example. Locks the network before
- * the account, as `countAttemptSql` does, so that the two cannot deadlock ('network:' sorts after 'account:').
+ * Removes a counted attempt if the password could not be checked, for example because of overload. Locks the network's
+ * row before the account's row, in the order of `countAttemptSql`, which prevents deadlocks ('network:' sorts after
+ * 'account:').
  */
 export async function undoAttempt(db: Kysely<DB>, { account, network }: ThrottleKeys): Promise<void> {
   const keys = [account, network]
-  // PostgreSQL skips a SELECT in WITH that no other part reads. The count reads it, so the rows are locked first.
+  // PostgreSQL skips a SELECT in WITH that nothing reads. The update counts its rows, so the rows are locked first.
   await sql`
     with locked as (select key from sign_in_attempts where key = any(${keys}) order by key desc for update)
     update sign_in_attempts set failures = greatest(failures - 1, 0), blocked_until = '-infinity'
@@ -221,8 +227,9 @@ interface ThrottleAuditContext {
 }
 
 /**
- * Writes an audit row when an attempt is throttled, at most once a minute per throttle key. The audit log thus shows repeated
- * guessing, and an attacker cannot fill the table. `admit` counts the attempt; `account` is the user that the attempt is for.
+ * Runs `admit`, which counts an attempt. If it throws 429, writes an audit row, at most one per minute and throttle
+ * key: the audit log thus shows repeated guessing, and an attacker cannot fill it. `account` is the user that the
+ * attempt is for.
  */
 export async function auditThrottled<T>(
   admit: () => T | Promise<T>,
@@ -242,8 +249,8 @@ export async function auditThrottled<T>(
 }
 
 /**
- * Returns true for exactly one of any number of concurrent calls per minute. The row is in the table of the counted attempts,
- * and maintenance removes it with them.
+ * Returns true for only one of several calls per minute and key. The row is in the table of attempts, where maintenance
+ * deletes it.
  */
 async function isFirstThisMinute(db: Kysely<DB>, key: string): Promise<boolean> {
   const { rows } = await sql`

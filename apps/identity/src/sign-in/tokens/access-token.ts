@@ -6,8 +6,8 @@ import type { SigningKeys } from './signing-keys.ts'
 /**
  * Returns a signed access token (RFC 9068). It contains no roles, because every service reads the user's current roles.
  *
- * Signs synchronously in 50 µs instead of in the thread pool. The thread pool checks passwords, and the handover to it
- * takes about as long as the signature.
+ * Signs synchronously, which takes 50 µs. The thread pool is busy with passwords, and handing the work over to it takes
+ * about as long as the signature itself.
  */
 export async function signAccessToken(
   keys: SigningKeys,
@@ -32,7 +32,7 @@ export async function signAccessToken(
   return `${signed}.${signature.toString('base64url')}`
 }
 
-/** The registered claims that RFC 9068 requires; times in seconds since 1970. */
+/** The claims that RFC 9068 requires. Times are in seconds since 1970. */
 interface RegisteredClaims {
   iss: string
   aud: string

@@ -4,10 +4,10 @@ import type { Role } from '@sluice/contracts'
 import { apiTokenHash, apiTokenPrefix } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 
-/** The maximum number of stored tokens per user, expired ones included. */
+/** The maximum number of tokens per user, including expired tokens. */
 export const mostApiTokens = 100
 
-/** SQL condition for tokens to remove: they expired more than 30 days ago. */
+/** SQL condition for tokens to delete: they expired more than 30 days ago. */
 export const expiredApiTokens = `expires_at < now() - interval '30 days'`
 
 export interface ApiTokenRow {
@@ -18,42 +18,48 @@ export interface ApiTokenRow {
   expires_at: Date
   last_used_at: Date | null
   usable: boolean
-  /** All roles of the user, which limit the token's `roles`. */
+  /** The roles of the user, which limit the `roles` of the token. */
   held_roles: Role[]
-  /** The feature switches of the user's client, which disable roles. */
+  /** The feature switches of the user's organisation, which can disable roles. */
   manager_enabled: boolean
   routes_enabled: boolean
   pipelines_enabled: boolean
 }
 
-/** Binds a token to the password it was created with; changing the password invalidates it. Null without a password. */
+/**
+ * A hash that binds a token to the password at its creation, so that changing the password invalidates the token. Null
+ * if the user has no password.
+ */
 const passwordMark = sql`sha256(convert_to(u.password_hash, 'UTF8'))`
 
-/** SQL condition: the token `t` of the user `u` is not expired and the password is unchanged. */
+/**
+ * SQL condition: the token `t` of the user `u` is not expired, and the user's password has not changed since its
+ * creation.
+ */
 export const apiTokenIsUsable = sql`(t.expires_at > now() and t.password_mark is not distinct from ${passwordMark})`
 
 const tokenColumns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable,
   u.roles as held_roles, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
 
-/** Returns a checksum of 36 bits, by which a mistyped token or similar text is detected without a query. */
+/** Returns a 36-bit checksum, which detects a mistyped token without a query. */
 const computeChecksum = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 6)
 
-/** Returns a new token: prefix, 256 random bits, checksum. */
+/** Returns a new API token: a prefix, 256 random bits and a checksum. */
 function generateApiToken(): string {
   const text = `${apiTokenPrefix}${randomBytes(32).toString('base64url')}`
   return `${text}${computeChecksum(text)}`
 }
 
-/** Returns whether the text has the form and checksum of an API token. For secret scanners; does not check validity. */
+/** Returns whether the text has the form and the checksum of an API token. Does not check whether the token exists. */
 export function isApiToken(text: string): boolean {
   const [, body = '', checksum] = /^(sluice_[\w-]{43})([\w-]{6})$/.exec(text) ?? []
   return checksum === computeChecksum(body)
 }
 
-/** Converts a credential's id, the hash in base64url, to the stored bytes. */
+/** Converts the id of a credential, a hash in base64url, to the stored bytes. */
 export const decodeTokenHash = (id: string): Buffer => Buffer.from(id, 'base64url')
 
-/** Lists the tokens of a user, newest first. */
+/** Returns the API tokens of a user, newest first, at most 1,000. */
 export async function listApiTokens(db: Kysely<DB>, user: number): Promise<ApiTokenRow[]> {
   const { rows } = await sql<ApiTokenRow>`
     select ${tokenColumns} from api_tokens t join users u on u.id = t.user_id join clients c on c.uid = u.client
@@ -61,7 +67,10 @@ export async function listApiTokens(db: Kysely<DB>, user: number): Promise<ApiTo
   return rows
 }
 
-/** Creates a token; requires the lock on the user. Only the hash is stored. Returns undefined if the user has too many. */
+/**
+ * Creates an API token and stores its hash. Returns undefined if the user has too many. The caller must hold the lock
+ * on the user.
+ */
 export async function addApiToken(
   trx: Transaction<DB>,
   user: number,
@@ -79,7 +88,7 @@ export async function addApiToken(
   return rows[0] && { row: rows[0], token }
 }
 
-/** Returns false if the user has no such token. */
+/** Deletes an API token. Returns false if the user has no such token. */
 export async function removeApiToken(trx: Transaction<DB>, user: number, uid: string): Promise<boolean> {
   const { rows } = await sql`
     delete from api_tokens where user_id = ${user} and uid = ${uid} returning true`.execute(trx)

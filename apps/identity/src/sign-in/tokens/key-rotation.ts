@@ -6,9 +6,9 @@ import { addKey, changeKeysExclusively, listStoredKeys, type StoredKey } from '.
 
 export interface KeyRotation {
   ring: KeyRing
-  /** Days that a key signs. 0 disables automatic rotation. */
+  /** Days for which a key signs. 0 disables automatic rotation. */
   days: number
-  /** Days that a retired key stays published: the longest lifetime of a token. */
+  /** Days for which a retired key stays published, at least the longest lifetime of a token. */
   daysKept: number
 }
 
@@ -17,14 +17,19 @@ export const readKeyRotation = (
 ): KeyRotation => ({
   ring: config.SECRET_KEYS,
   days: config.KEY_ROTATION_DAYS,
-  // Applications send ID tokens again for the logout, until the session ends.
+  // Applications send ID tokens again at the logout, so ID tokens are needed as long as the session.
   daysKept: config.SESSION_DAYS + 1,
 })
 
-/** Minutes from publishing a key to signing with it, the maximum time that clients may cache the key set. */
+/**
+ * Minutes between publishing a key and signing with it: the maximum time for which other programs cache the key set.
+ */
 const prepublishMinutes = 60
 
-/** Publishes a next key, promotes it when the current one is old enough, and deletes keys that are no longer needed. */
+/**
+ * Publishes a next key, makes it the signing key when the current one is old enough, and deletes retired keys that are
+ * no longer needed.
+ */
 export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
   changeKeysExclusively(db, async (trx) => {
     await sql`
@@ -32,7 +37,7 @@ export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotat
       trx,
     )
     const { current, next } = await listKeys(trx)
-    // The first key is created on first use.
+    // The first key is created when it is first needed.
     if (!current) return
     if (!next) await addKey(trx, ring, 'NEXT')
     else if (days > 0 && isOlderThan(current, days * 24 * 60) && isOlderThan(next, prepublishMinutes))
@@ -41,10 +46,13 @@ export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotat
 
 export type RotationResult =
   | { outcome: 'rotated'; kid: string }
-  /** The next key was published too recently. */
+  /** The next key was published less than an hour ago and is not yet used. */
   | { outcome: 'published'; kid: string; signsFrom: Date }
 
-/** Promotes the next key to sign now. `immediately` skips the time that clients need to fetch it. */
+/**
+ * Makes the next key the signing key now. Without `immediately`, does so only if other programs have had time to fetch
+ * it.
+ */
 export const rotateKeys = (
   db: Kysely<DB>,
   ring: KeyRing,
@@ -62,7 +70,7 @@ export const rotateKeys = (
     return { outcome: 'rotated', kid: next.kid }
   })
 
-/** Deletes all retired keys, so that their tokens are rejected from now on. For leaked keys. Returns the number of keys. */
+/** Deletes all retired keys after a leak, so that their tokens are rejected. Returns the number of deleted keys. */
 export async function forgetPreviousKeys(db: Kysely<DB>): Promise<number> {
   const { rows } = await sql`delete from signing_keys where state = 'PREVIOUS' returning 1`.execute(db)
   return rows.length
@@ -74,7 +82,7 @@ async function listKeys(trx: Kysely<DB>) {
   return { current: inState('CURRENT'), next: inState('NEXT') }
 }
 
-/** Retires the current key, lets the next key sign, and publishes a new next key. */
+/** Makes the next key the signing key, retires the current one, and publishes a new next key. */
 async function promoteKey(trx: Kysely<DB>, ring: KeyRing): Promise<void> {
   await sql`update signing_keys set state = 'PREVIOUS', state_since = now() where state = 'CURRENT'`.execute(trx)
   await sql`update signing_keys set state = 'CURRENT', state_since = now() where state = 'NEXT'`.execute(trx)

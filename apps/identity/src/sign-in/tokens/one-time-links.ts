@@ -7,13 +7,13 @@ import { hashSecret } from '../../stored-secrets.ts'
 
 export type LinkPurpose = 'INVITATION' | 'PASSWORD_RESET'
 
-/** The lifetime and the page of each purpose. */
+/** The lifetime and the page of each kind of link. */
 const linkKinds: Record<LinkPurpose, { hours: number; page: string }> = {
   INVITATION: { hours: 7 * 24, page: '/account/invitation' },
   PASSWORD_RESET: { hours: 1, page: '/account/password' },
 }
 
-/** The user and the expiry of a link. */
+/** A link's user and expiry. */
 export interface FoundLink {
   user: {
     id: number
@@ -36,8 +36,9 @@ export interface NewLink {
 }
 
 /**
- * Creates a link for a user and replaces the earlier link of the same purpose. The token has 256 random bits, and only its
- * hash is stored. The link uses the configured address, not the host of a request.
+ * Creates a link for a user, which replaces the earlier link of the same purpose. The token has 256 random bits, and
+ * only its hash is stored. The link uses the configured public address, not the host of the request, which an attacker
+ * can choose.
  */
 export async function addLink(
   trx: Kysely<DB>,
@@ -57,8 +58,8 @@ export async function addLink(
 }
 
 /**
- * Finds a link without using it. Returns undefined if the link does not exist, is used, replaced or expired, if the user's
- * address, status or sign-in method changed, or if the client is disabled.
+ * Finds a link without using it up. Returns undefined if the link is unknown, used, replaced or expired, if the user's
+ * address, status or sign-in method changed, or if the organisation is disabled.
  */
 export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<FoundLink | undefined> {
   const { rows } = await sql<FoundLink['user'] & { expires: Date }>`
@@ -71,7 +72,10 @@ export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpo
   return { user, expires }
 }
 
-/** An invitation requires an invited user. A change that ends the user's sessions also invalidates a password reset. */
+/**
+ * SQL condition: the link `l` can be used. An invitation requires a user who is still invited. A password reset is
+ * invalid after a change that ends the user's sessions.
+ */
 const isUsableLink = sql`
   l.expires_at > now() and l.email = u.email and not c.disabled and case l.purpose
     when 'INVITATION' then u.status = 'INVITATION'
@@ -79,11 +83,11 @@ const isUsableLink = sql`
   end`
 
 /**
- * Uses up a link and locks its user. Exactly one of any number of concurrent uses succeeds, because the link is found by
- * its deletion. Returns undefined like `findLink`.
+ * Uses up a link by deleting it, and locks its user. Only one of several concurrent uses succeeds. Returns undefined in
+ * the cases of `findLink`.
  */
 export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<number | undefined> {
-  // Lock users before their dependent rows, in the order of all transactions.
+  // Lock users before rows that depend on them, in the same order as all transactions, which prevents deadlocks.
   await sql`
     select from users where id = (select user_id from links where token_hash = ${hashSecret(token)}) for no key update`.execute(
     trx,

@@ -15,13 +15,15 @@ import { type KeyRing, transaction } from '@sluice/database'
 import type { DB } from '../../database.ts'
 
 export interface SigningKeys {
-  /** The key that new tokens are signed with. */
+  /** Returns the key that signs new tokens. */
   current(): Promise<{ kid: string; key: KeyObject }>
-  /** The public keys that may verify existing tokens, and the next public key. */
+  /** Returns the public keys that verify existing tokens, and the next public key. */
   published(): Promise<JSONWebKeySet>
-  /** The same keys with their private parts, the signing key first. Returns the same array until the keys change. */
+  /**
+   * Returns these keys with their private parts, the signing key first. Returns the same array until the keys change.
+   */
   privateKeys(): Promise<JWK[]>
-  /** Finds the key of a token that this deployment issued. */
+  /** Finds the key that verifies a token of this deployment. */
   verification: JWTVerifyGetKey
 }
 
@@ -31,15 +33,15 @@ interface LoadedKeys {
   set: JSONWebKeySet
   privateKeys: JWK[]
   find: JWTVerifyGetKey
-  /** The time of the read, as `performance.now()`. */
+  /** The time at which the keys were read, from `performance.now()`. */
   loadedAt: number
 }
 
-/** Milliseconds until cached keys are refreshed, to detect a rotation by another process. */
+/** Milliseconds after which cached keys are read again in the background, to detect a rotation by another process. */
 const refreshAfterMs = 60_000
-/** Milliseconds until cached keys expire, because an idle process may have missed a withdrawal. */
+/** Milliseconds after which cached keys expire, because an idle process may have missed that a key was deleted. */
 const maxAgeMs = 600_000
-/** The minimum milliseconds between two reads for unknown key ids. */
+/** The minimum number of milliseconds between two reads that unknown key ids cause. */
 const minReloadIntervalMs = 5_000
 
 /** Returns the keys of this deployment from the database. The first process that needs a key creates it. */
@@ -61,7 +63,7 @@ export function createSigningKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   }
   const getKeys = async (): Promise<LoadedKeys> => {
     if (!loaded) return load()
-    // Use the cached keys during the refresh, so that a short database outage ends no session.
+    // Use the cached keys while they are read again, so that a short database outage ends no session.
     const age = performance.now() - loaded.loadedAt
     if (age > maxAgeMs) return load()
     if (age > refreshAfterMs) void load().catch(() => {})
@@ -79,7 +81,8 @@ export function createSigningKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
       try {
         return await cached.find(header, token)
       } catch (error) {
-        // Another process may have rotated the keys. Tokens with invented key ids must not cause a read each time.
+        // Another process may have rotated the keys, so read them again, but not for each token with an invented key
+        // id.
         const isUnknownKey = error instanceof errors.JWKSNoMatchingKey
         const mayReload = performance.now() - cached.loadedAt >= minReloadIntervalMs
         if (!isUnknownKey || !mayReload) throw error
@@ -89,11 +92,11 @@ export function createSigningKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   }
 }
 
-/** Reads the keys, the signing key first, and creates the first key if no key exists. Reuses parsed keys that are unchanged. */
+/** Reads the keys, signing key first. Creates the first key if none exists. Does not parse unchanged keys again. */
 async function refreshKeys(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | undefined): Promise<LoadedKeys> {
   const rows = await listStoredKeys(db)
   const current = rows.find(({ state }) => state === 'CURRENT') ?? (await findOrCreateCurrentKey(db, ring))
-  // The rows lack a key that this or another process created just now.
+  // `rows` lacks a key that was created just now, by this or another process.
   const allRows = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
   const inOrder = [current, ...allRows.filter(({ kid }) => kid !== current.kid)]
   if (before && haveSameKeys(before.privateKeys, inOrder)) return { ...before, loadedAt: performance.now() }
@@ -113,15 +116,15 @@ async function toPrivateJwk(ring: KeyRing, row: StoredKey): Promise<JWK> {
 }
 
 /**
- * A NEXT key is published and does not sign yet. A CURRENT key signs. A PREVIOUS key stays published while its tokens may
- * be in use. At most one key is NEXT, and at most one is CURRENT.
+ * A NEXT key is published but does not sign yet. A CURRENT key signs. A PREVIOUS key stays published while its tokens
+ * may be in use. There is at most one NEXT key and one CURRENT key.
  */
 type KeyState = 'NEXT' | 'CURRENT' | 'PREVIOUS'
 
 export interface StoredKey {
   kid: string
   public_jwk: JWK
-  /** PKCS #8, sealed. */
+  /** Encrypted PKCS #8. */
   private_key: string
   state: KeyState
   state_since: Date
@@ -140,14 +143,14 @@ export async function listStoredKeys(db: Kysely<DB>): Promise<StoredKey[]> {
   return rows
 }
 
-/** Runs a change of the keys, one at a time across all processes. */
+/** Runs a change of the keys. Only one such change runs at a time across all processes. */
 export const changeKeysExclusively = <T>(db: Kysely<DB>, change: (trx: Kysely<DB>) => Promise<T>): Promise<T> =>
   transaction(db, async (trx) => {
     await sql`select pg_advisory_xact_lock(${signingKeysLockId})`.execute(trx)
     return change(trx)
   })
 
-/** Returns the current key, or creates it. If two processes start at once, the second one finds the key of the first. */
+/** Returns the current key, or creates one. If two processes start at once, the second finds the key of the first. */
 const findOrCreateCurrentKey = (db: Kysely<DB>, ring: KeyRing): Promise<StoredKey> =>
   changeKeysExclusively(db, async (trx) => {
     const current = (await listStoredKeys(trx)).find(({ state }) => state === 'CURRENT')

@@ -4,10 +4,10 @@ import { sql } from 'kysely'
 import { definePipelineOperation } from '../operation-context.ts'
 import { lookUpUsernames } from '../record-fields.ts'
 
-/** The search of the audit log. */
+/** The search of the audit log, as a tabular report. */
 export const auditLog = createAuditReport({
   operations: pipelineOperations,
-  // An export of a table without an object shows the name of the table.
+  // If a table belongs to no object, its export is listed under the name of the table.
   objectName: sql<string | null>`coalesce(
     r.details #>> '{after,name}', r.details #>> '{before,name}', r.details ->> 'key',
     (r.details ->> 'schema') || '.' || (r.details ->> 'name'))`,
@@ -16,11 +16,11 @@ export const auditLog = createAuditReport({
 
 export const auditOperations = {
   list: definePipelineOperation(pipelineOperations.audit.list, async ({ query, db, caller, identity }) => {
-    // The log is useful without the name and code of the organisation.
+    // If the identity service is unavailable, show the log without the name and code of the organisation.
     const client = await identity.client(caller.client).catch(() => undefined)
     return auditLog.report(query, {
       db,
-      // A super admin, too, reads the log of the organisation for which they act.
+      // Super admins too see only the log of the organisation for which they act.
       visible: [sql`r.client = ${caller.client}`],
       subtitle: client?.name ?? '',
       readClientCodes: async () => new Map(client ? [[client.id, client.code]] : []),

@@ -15,24 +15,27 @@ interface NamedRow {
 
 type NamedWriter<Row, Body> = Pick<RecordWriter<PipelineContext, Row, Body>, 'check' | 'columns' | 'writeParts'>
 
-/** A kind of object with unique names in each organisation, and what it takes to save objects by these names. */
+/** A kind of object with names that are unique in an organisation, and the functions that save objects by name. */
 export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
   records: Records<Row, any, RequestContext>
   writing: NamedWriter<Row, Body>
-  /** Returns `writing` with cached look-ups, for many objects in one transaction. */
+  /** Returns `writing` with cached lookups, for saving many objects in one transaction. */
   cached?(trx: Transaction<DB>, input: RequestContext): NamedWriter<Row, Body>
-  /** Completes the sent bodies, with stored objects if needed. Calls `collect` for each; it keeps the violations. */
+  /**
+   * Completes request bodies, for example with fields of stored objects. Runs the check of each object in `collect`,
+   * which records its violations.
+   */
   complete?(sentObjects: readonly Sent[], input: RequestContext, collect: CollectViolations): Promise<Body[]>
-  /** The last step of a save, for example to queue a run. Returns further fields for the response. */
+  /** Completes a save, for example queues a run. Returns additional fields for the response. */
   present?(saved: SavedRow<Row>): object
 }
 
-/** Runs `callback` for the object at `index` and keeps the violations that it throws. */
+/** Runs `callback` for the object at `index` and records the violations that it throws. */
 type CollectViolations = (index: number, callback: () => Promise<void>) => Promise<unknown>
 
 /**
- * Returns the operation that saves several objects in one transaction, or none. It checks each object like a request for a single
- * one, and lists the violations of all objects as far as possible.
+ * Returns the operation that saves several objects in one transaction: all or none. Checks each object like a request
+ * for a single one, and reports the violations of all objects where possible.
  */
 export function saveManyOperation<Row extends NamedRow, Body, Sent extends { name: string }>(
   signature: OperationSignature<any, undefined>,
@@ -71,7 +74,10 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
   })
 }
 
-/** Saves a list of objects by name, or none, and returns the rows in their order. Throws the first problem, with the index in its pointers. */
+/**
+ * Saves a list of objects by name in one transaction. Returns the rows in the order of the list. Throws the first
+ * problem, with the object's index in its pointers.
+ */
 export async function saveList<Row extends NamedRow, Body extends { name: string }>(
   kind: NamedKind<Row, Body>,
   { body: bodies, ...input }: OperationInput<PipelineContext, string, undefined, Body[]>,
@@ -87,18 +93,18 @@ export async function saveList<Row extends NamedRow, Body extends { name: string
 }
 
 export interface SaveOptions {
-  /** Returns the JSON pointer of an object. */
+  /** Returns the JSON pointer of the object at this index in the request. */
   pointerOf(index: number): string
   violations: ViolationList
-  /** Returns the former name of an object that the save renames. */
+  /** Returns the former name of an object that this request renames. */
   formerName?(index: number): string | undefined
-  /** Ends the work between two objects, with the signal's reason. */
+  /** Aborts between two objects, with the signal's reason. */
   signal?: AbortSignal
 }
 
 /**
- * Creates or replaces objects by name in the caller's transaction, and returns them in their order. Throws the violations of all
- * objects.
+ * Creates or replaces objects by name in the caller's transaction. Returns the rows in the order of the objects. Throws
+ * the violations of all objects.
  */
 export async function saveByName<Row extends NamedRow, Body extends { name: string }>(
   trx: Transaction<DB>,
@@ -114,8 +120,8 @@ export async function saveByName<Row extends NamedRow, Body extends { name: stri
 }
 
 /**
- * Saves each existing object with few statements, and inserts all new ones together. Returns undefined and changes nothing if an
- * object is invalid or depends on a change of another one; then `saveOneByOne` must save them.
+ * Saves all objects with few statements: updates existing ones, and inserts all new ones at once. Returns undefined and
+ * changes nothing if an object is invalid or depends on the change of another one; then use `saveOneByOne`.
  */
 async function saveTogether<Row extends NamedRow, Body extends { name: string }>(
   trx: Transaction<DB>,
@@ -133,7 +139,7 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
     const uids = bodies.map((_body, index) => uidOf(index))
     const storedUids = uids.filter((uid) => uid !== undefined)
     const locked = await records.lockAll(trx, caller, storedUids)
-    // The caller may not write the objects that were not locked. `saveOneByOne` reports them.
+    // The caller may not write some of the stored objects. `saveOneByOne` reports which ones.
     if (locked.size < storedUids.length) throw new CannotSaveTogether()
     const writing = kind.cached?.(trx, input) ?? kind.writing
     const newItems: { index: number; columns: object }[] = []
@@ -163,7 +169,9 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
 
 class CannotSaveTogether extends Error {}
 
-/** Saves the objects one after the other, so that each finds the changes of the earlier ones. Throws the violations of all. */
+/**
+ * Saves the objects one after another, so that each save sees the previous ones. Throws the violations of all objects.
+ */
 async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>(
   trx: Transaction<DB>,
   kind: NamedKind<Row, Body>,
@@ -188,7 +196,7 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
   return saved
 }
 
-/** Returns a function that returns the uid of the stored object that an object replaces; undefined for a new object. */
+/** Returns a function that returns the uid of the stored object that a body replaces; undefined for a new object. */
 async function findUidsByName<Row extends NamedRow>(
   trx: Transaction<DB>,
   { records }: NamedKind<Row, any>,
@@ -201,7 +209,7 @@ async function findUidsByName<Row extends NamedRow>(
   return (index) => uids.get(bodies[index]!.name) ?? uids.get(formerName?.(index) ?? '')
 }
 
-/** Returns the uids of the objects of a client that have one of these names. */
+/** Returns the uids of an organisation's objects with these names, by name. */
 export async function readUidsByName(
   trx: Transaction<DB>,
   table: string,
@@ -215,7 +223,7 @@ export async function readUidsByName(
   return new Map(rows.map(({ uid, name }) => [name, uid]))
 }
 
-/** Locks the stored object with the name of a body. */
+/** Locks the stored object that a body replaces. */
 async function lockNamed<Row extends NamedRow>(
   trx: Transaction<DB>,
   { records }: NamedKind<Row, any>,
@@ -223,14 +231,14 @@ async function lockNamed<Row extends NamedRow>(
   { caller }: RequestContext,
 ): Promise<Row> {
   return records.lock(trx, caller, uid, undefined).catch((error: unknown) => {
-    // The name may belong to an object that the caller may not see.
+    // The name may belong to an object that the caller may not see. The message does not reveal which one.
     if (error instanceof Problem && error.status === 404)
       throw problems.conflict('/name', `Another ${records.kind.noun} has this name. Choose another name.`)
     throw error
   })
 }
 
-/** Yields the index of each object with the name of an earlier one. */
+/** Yields the index of each object that has the same name as an earlier one. */
 export function* findRepeatedNames(bodies: readonly { name: string }[]): Generator<[index: number, name: string]> {
   const names = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {

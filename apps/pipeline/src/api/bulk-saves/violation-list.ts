@@ -5,19 +5,22 @@ import { translateDatabaseError } from '../../problems/translate-errors.ts'
 /** The maximum number of violations in a response. */
 const maxViolations = 100
 
-/** Receives the violations of several objects. */
+/** Collects the violations of several objects. */
 export interface ViolationList {
   readonly isFull: boolean
   add(pointer: string, detail: string): void
   /**
-   * Adds the violations that `callback` throws, with `basePointer` before their pointers. Returns whether there were none. Rethrows other
-   * errors.
+   * Runs `callback` and adds the violations that it throws, with `basePointer` prepended to their pointers. Returns
+   * whether there were none. Rethrows other errors.
    */
   collect(basePointer: string, callback: () => Promise<void>): Promise<boolean>
   throwIfAny(): void
 }
 
-/** Returns a list that collects the violations of several objects, changed by `describe`, and throws them as one problem. */
+/**
+ * Returns a list that collects violations of several objects and throws them as one problem. `describe` can change each
+ * violation.
+ */
 export function createViolationList(
   describe: (violation: FieldViolation) => FieldViolation = (one) => one,
 ): ViolationList {
@@ -53,13 +56,13 @@ export function createViolationList(
   }
 }
 
-/** Returns the problem of an error that a caller can correct; undefined for any other error. */
+/** Returns the problem for an error that the caller can correct; undefined for any other error. */
 export function toViolations(error: unknown): Problem | undefined {
   const problem = error instanceof Problem ? error : translateDatabaseError(error)
   return problem && problem.status < 500 ? problem : undefined
 }
 
-/** A list that throws the first violation with its own status. */
+/** A violation list that throws the first violation at once, with its own status. */
 export const firstViolation: ViolationList = {
   isFull: false,
 
@@ -87,7 +90,7 @@ export const firstViolation: ViolationList = {
   throwIfAny() {},
 }
 
-/** Returns the violations of a problem, with `basePointer` before their pointers. */
+/** Returns the violations of a problem, with `basePointer` prepended to their pointers. */
 const violationsAt = (basePointer: string, { errors, message }: Problem): FieldViolation[] =>
   (errors ?? [{ pointer: '/', detail: message }]).map(({ pointer, detail }) => ({
     pointer: pointer === '/' ? basePointer : `${basePointer}${pointer}`,

@@ -13,7 +13,7 @@ import { readColumnStatistics, withoutValues } from '../../table-profiles/stored
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { presentTable, tableLabelsOf, withDescriptions } from '../table-responses.ts'
 
-/** Characters of all descriptions of one table, so that a page of tables stays small. */
+/** The maximum number of characters in all descriptions of one table, so that a page of the table list stays small. */
 const maxTotalLength = 100_000
 
 type DescribeRequest = OperationInput<
@@ -23,7 +23,10 @@ type DescribeRequest = OperationInput<
   TableDescriptionsBody
 >
 
-/** Sets descriptions of a table and its columns. Absent ones stay; an empty text removes one. */
+/**
+ * Sets descriptions of a table and its columns. Omitted descriptions stay unchanged; an empty string removes a
+ * description.
+ */
 export async function describeTable(input: DescribeRequest): Promise<Table> {
   const { body, caller, params, request, warehouses, write } = input
   const { schema, owner } = await readEditableTable(input, params)
@@ -46,7 +49,7 @@ export async function describeTable(input: DescribeRequest): Promise<Table> {
         `The descriptions of this table would have ${total} characters together, and at most ${maxTotalLength} are allowed. Shorten them.`,
       )
     await storeDescriptions(trx, { schemaId: schema.id, name: relation.name, texts, by: caller.uid })
-    /** Returns the descriptions that the request changes, as they were before or after it. */
+    /** Selects from `descriptions`, which are those before or after the change, the ones that the request changes. */
     const toAudit = (descriptions: ReadonlyMap<string, string>) => {
       const columns = [...texts.keys()].filter((name) => name !== ofTable)
       return {
@@ -61,7 +64,7 @@ export async function describeTable(input: DescribeRequest): Promise<Table> {
     readColumnStatistics(input.db, caller.client, [table]),
   ])
   const labels = withDescriptions(owner && tableLabelsOf(owner), descriptionsOf(relation))
-  // The right to describe a table is not the right to read its rows.
+  // Omit statistics that contain values, because a caller who may describe a table may not be allowed to read its rows.
   return presentTable(table, { ...labels, columnStatistics: withoutValues(statisticsOf(table)) })
 }
 
@@ -83,8 +86,8 @@ interface DescribedOwner {
 }
 
 /**
- * Returns the schema of a table, and the pipeline or view that owns the table, if there is one. Throws 404 if the caller may not see
- * the table in the catalogue, and 403 if the caller may change neither the owner nor the schema.
+ * Returns the schema of a table, and the pipeline or view that created the table, if there is one. Throws 404 if the
+ * caller may not see the table, and 403 if the caller may change neither the pipeline or view nor the schema.
  */
 async function readEditableTable(
   { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
@@ -100,7 +103,7 @@ async function readEditableTable(
     : { rows: [] }
   const [schema] = schemas.rows
   if (!schema) throw problems.notFound('schema')
-  // PostgreSQL rejects texts with a NUL.
+  // PostgreSQL rejects text that contains a NUL character.
   if (name.includes('\0')) throw problems.notFound('table')
   const { rows: owners } = await sql<DescribedOwner>`
     select r.uid, r.table_name as relation, r.name, r.description, ${callerHas('ROLE_SEE_DATA_PIPELINE')} and ${readable} as readable,
@@ -110,19 +113,21 @@ async function readEditableTable(
     select r.uid, r.view_name, r.name, r.description, ${callerHas('ROLE_SEE_VIEW')} and ${readable},
       ${callerHas('ROLE_MANAGE_VIEW')} and ${writable}
     from views r where r.schema_id = ${schema.id} and r.view_name = ${name}`.execute(db)
-  // The owner with the longest name owns the table: `a__b` owns `a__b__c`, not `a`.
+  // Several names can match; the longest is the owner's. `a__b__c` belongs to `a__b` if that exists, otherwise to `a`.
   const [owner] = owners.toSorted((one, other) => other.relation.length - one.relation.length)
   const seesAll = hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
   const isVisible = seesAll || (schema.readable && owner?.readable)
   if (owner?.writable || (isVisible && schema.writable)) return { schema, owner }
-  // A caller without access to the schema gets the same response as for a schema that does not exist.
+  // Callers without access to the schema get the same response as for a schema that does not exist.
   if (!isVisible) throw problems.notFound(schema.readable ? 'table' : 'schema')
   throw problems.forbidden(
-    'You may read this table, but change neither its data pipeline or view nor its schema. Ask their owners for access to edit.',
+    'You may read this table, but not edit its schema or the data pipeline or view that fills it. Ask the owner of one of them for access to edit it.',
   )
 }
 
-/** Returns the names of main tables to which a table can belong: `a__b__c` belongs to the pipeline of `a__b` or `a`. */
+/**
+ * Returns the table names of pipelines to which a table can belong. For `a__b__c` these are `a__b__c`, `a__b` and `a`.
+ */
 function possibleOwners(name: string): string[] {
   const names = [name]
   for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1))
@@ -130,7 +135,10 @@ function possibleOwners(name: string): string[] {
   return names
 }
 
-/** Returns the texts of a body by column. Throws 422 for a column that the table does not have, and for a repeated one. */
+/**
+ * Returns the descriptions of a request body by column. Throws 422 for a column that the table lacks, and for a
+ * repeated column.
+ */
 function parseDescriptions(
   { description, columns = [] }: TableDescriptionsBody,
   columnNames: readonly string[],

@@ -34,7 +34,7 @@ type TablePath = '/schemas/:uid/tables/:name'
 type ReadTableRequest = OperationInput<PipelineContext, TablePath, undefined, undefined>
 type ReadTableRowsRequest = OperationInput<PipelineContext, '/schemas/:uid/tables/:name/data', DataQuery, undefined>
 
-/** Lists tables and views by schema, then by name. */
+/** Lists tables and views, sorted by schema and name. */
 async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[]>> {
   const { query, params, request, warehouses, caller, db } = input
   const { page = 1, pageSize = 50, query: text = '' } = query
@@ -48,7 +48,10 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
   return new JsonResponse(tables, pageHeaders({ page, pageSize, total: matching.length }, request.url))
 }
 
-/** Reads the labels of tables, with descriptions and statistics. Values of rows are left out if the caller may not read the rows. */
+/**
+ * Reads the names, descriptions and statistics of tables. Omits statistics that contain values if the caller may not
+ * read the rows.
+ */
 async function readLabels(
   db: PipelineContext['db'],
   client: string,
@@ -69,7 +72,7 @@ async function readLabels(
 
 type NamesRequest = OperationInput<PipelineContext, '/catalogue/names', CatalogueNamesQuery, undefined>
 
-/** Finds schemas, tables and columns for the completion of a name. */
+/** Finds the names of schemas, tables and columns that complete a prefix, for SQL editors. */
 async function findNames(input: NamesRequest): Promise<CatalogueNames> {
   const { query, caller, warehouses } = input
   const { prefix = '', limit = 50 } = query
@@ -88,7 +91,7 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
   )
   const tablesOfColumn = tablesOf(visible, qualifiers)
   const warehouse = await warehouses.find(caller.client)
-  // A prefix without a letter would match the columns of all tables.
+  // An empty prefix would otherwise list the columns of all tables.
   const restrictsColumns = schema !== undefined || partialName !== ''
   const columns =
     warehouse && tablesOfColumn.length > 0 && restrictsColumns
@@ -104,7 +107,10 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
   }
 }
 
-/** Splits `schema.table.na` at its dots. Names may be in double quotes, of which the last may be missing. */
+/**
+ * Splits `schema.table.col` at its dots. Parts may be in double quotes; the closing quote of the last part may be
+ * missing.
+ */
 function splitName(text: string): { qualifiers: string[]; partialName: string } {
   const nameParts = ['']
   let isQuoted = false
@@ -116,7 +122,10 @@ function splitName(text: string): { qualifiers: string[]; partialName: string } 
   return { qualifiers: nameParts.slice(0, -1), partialName: nameParts.at(-1)! }
 }
 
-/** Returns the tables that a qualified column name can belong to: of any schema, or of one. Without a qualifier, all tables. */
+/**
+ * Returns the tables to which a qualified column name can refer. The qualifier is a table, or a schema and a table.
+ * Returns all tables for a name that has no qualifier.
+ */
 function tablesOf(visible: readonly VisibleTable[], qualifiers: readonly string[]): readonly VisibleTable[] {
   const [first, second] = qualifiers
   if (first === undefined) return visible
@@ -135,7 +144,7 @@ async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {
   return presentTable(table, labels)
 }
 
-/** Returns a table that the caller may see. Throws 404 otherwise. */
+/** Returns a table that the caller may see. Throws 404 for any other table. */
 async function requireCatalogueTable(
   input: Pick<
     OperationInput<PipelineContext, TablePath, unknown, undefined>,
@@ -166,7 +175,7 @@ async function readCatalogueProfile(
   return readTableProfile(input.db, input.caller.client, table)
 }
 
-/** Reads the lineage of a table or view. It reads the pipeline or view that creates it. */
+/** Reads the lineage of a table or view: the lineage of the pipeline or view that created it. */
 async function readTableLineage(
   input: OperationInput<PipelineContext, '/schemas/:uid/tables/:name/lineage', undefined, undefined>,
 ): Promise<Lineage> {

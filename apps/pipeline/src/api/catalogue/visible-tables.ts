@@ -8,7 +8,7 @@ import type { TableLabels } from '../table-responses.ts'
 
 type CatalogueContext = Pick<RequestContext, 'db' | 'caller' | 'warehouses'>
 
-/** The schema and name of a table or view, its labels, and whether the caller may read its rows. */
+/** A table or view: its schema and name, its labels, and whether the caller may read its rows. */
 export type VisibleTable = TablePlace & TableLabels & { mayReadRows: boolean }
 
 interface CatalogueSchema {
@@ -19,8 +19,8 @@ interface CatalogueSchema {
 const maySeeAllData = ({ caller }: CatalogueContext) => hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
 
 /**
- * Lists the schemas that the caller may read, or only the one with the given uid. Throws 404 if the caller may not read
- * the schema with this uid.
+ * Lists the schemas that the caller may read, or only the schema with the given uid. Throws 404 if the caller may not
+ * read the latter.
  */
 export async function listCatalogueSchemas(context: CatalogueContext, uid?: string): Promise<CatalogueSchema[]> {
   const { db, caller } = context
@@ -34,9 +34,9 @@ export async function listCatalogueSchemas(context: CatalogueContext, uid?: stri
 }
 
 /**
- * Lists the tables and views that the caller may see, sorted by schema and name. These are the tables of data
- * pipelines, and the views, that the caller may read. ROLE_VIEW_DATA_ALL_DATA_PIPELINE adds the tables of all
- * pipelines, and tables that neither a pipeline nor a view created.
+ * Lists the tables and views that the caller may see, sorted by schema and name: the tables of pipelines, and the
+ * views, that the caller may read. With ROLE_VIEW_DATA_ALL_DATA_PIPELINE, also the tables of all other pipelines, and
+ * tables that neither a pipeline nor a view created.
  */
 export async function listVisibleTables(
   context: CatalogueContext,
@@ -56,7 +56,7 @@ export async function listVisibleTables(
     const owner = owners.get(key) ?? findMainTableOwner(relation, owners)
     const isShown = owner ? owner.shown : seesAll
     if (toDrop.has(key) || !isShown) return []
-    // The rows of a further table need the permission to read all loaded data.
+    // The rows of other tables require the permission to read all loaded data.
     const mayReadRows = seesAll || owners.has(key)
     return [{ ...relation, displayName: owner?.name, description: owner?.description ?? undefined, mayReadRows }]
   })
@@ -64,7 +64,10 @@ export async function listVisibleTables(
 
 const tableKey = ({ schema, name }: TablePlace) => JSON.stringify([schema, name])
 
-/** Finds the pipeline of an additional table, which is named like the pipeline's main table with `__` and a suffix. */
+/**
+ * Finds the pipeline of an additional table. The name of such a table is that of the pipeline's main table, `__` and a
+ * suffix.
+ */
 function findMainTableOwner({ schema, name }: TablePlace, owners: ReadonlyMap<string, TableOwner>) {
   for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1)) {
     const owner = owners.get(tableKey({ schema, name: name.slice(0, separator) }))
@@ -102,7 +105,7 @@ async function findTableOwners(
   return new Map(rows.map((row) => [tableKey({ schema: names.get(row.schema_id)!, name: row.relation }), row]))
 }
 
-/** Lists the tables of deleted pipelines and views that the warehouse has not dropped yet. */
+/** Lists the tables of deleted pipelines and views that still exist in the warehouse and will be dropped. */
 async function listTablesToDrop({ db, caller }: CatalogueContext): Promise<Set<string>> {
   const rows = await db
     .selectFrom('warehouse_drops')

@@ -32,18 +32,18 @@ import { assertNoViewCycles } from './view-cycles.ts'
 
 type ChangeRequest = OperationInput<PipelineContext, string, { plan?: string } | undefined, Configuration>
 
-/** Returns what applying the configuration would change. It does the same as `applyConfiguration` and undoes it. */
+/** Returns what applying the configuration would change: applies it in a transaction and rolls back. */
 export const planConfiguration = (input: ChangeRequest): Promise<ConfigurationChanges> =>
   changeConfiguration(input, { apply: false })
 
-/** Saves all objects of the configuration, or none. */
+/** Saves all objects of the configuration, or none if one cannot be saved. */
 export const applyConfiguration = (input: ChangeRequest): Promise<ConfigurationChanges> =>
   changeConfiguration(input, { apply: true })
 
-/** Milliseconds for a plan or apply, including its wait for another one of the organisation. */
+/** Timeout of a plan or apply in milliseconds, including the wait for another one of the same organisation. */
 const changeTimeoutMs = 300_000
 
-/** Plans or applies a configuration. Ends the transaction when the client disconnects and when it takes too long. */
+/** Plans or applies a configuration. Rolls back when the caller disconnects or after `changeTimeoutMs`. */
 function changeConfiguration(input: ChangeRequest, { apply }: { apply: boolean }): Promise<ConfigurationChanges> {
   assertRoles(input.body, input)
   const onTimeout = (): never => {
@@ -58,7 +58,10 @@ function changeConfiguration(input: ChangeRequest, { apply }: { apply: boolean }
   )
 }
 
-/** Saves the configuration in a transaction. A plan then undoes the saves, and counts the secrets that it compared. */
+/**
+ * Saves the configuration in a transaction. For a plan, it then rolls back to a savepoint, and counts the comparisons
+ * with stored secrets.
+ */
 async function runChange(
   input: ChangeRequest,
   { apply, signal }: { apply: boolean; signal: AbortSignal },
@@ -69,7 +72,7 @@ async function runChange(
   const comparisons: SecretComparison[] = []
   try {
     return await input.write(async (trx) => {
-      // A transaction that deadlocked is repeated.
+      // The transaction runs again after a deadlock, so discard the comparisons of the previous attempt.
       comparisons.length = 0
       await waitForOtherChanges(trx, caller.client)
       await sql`savepoint configuration`.execute(trx)
@@ -94,7 +97,7 @@ async function runChange(
   }
 }
 
-/** Counts and audits the comparisons of a failed request, because its error could depend on them, too. */
+/** Counts and audits the secret comparisons of a failed request, because its error message may depend on them. */
 const recordFailed = (comparisons: readonly SecretComparison[], input: ChangeRequest): Promise<void> =>
   input.write(async (trx) => {
     const isCounted = (await countComparisons(trx, comparisons, input)) === 0
@@ -105,14 +108,19 @@ function assertRoles(configuration: Configuration, { caller }: ChangeRequest): v
   for (const kind of configurationKinds) {
     const role = configurationRole(kind, 'MANAGE')
     if ((configuration[kind] ?? []).length > 0 && !hasRole(caller.roles, role))
-      throw problems.forbidden(`This needs ${role}, because the configuration has ${kind}.`)
+      throw problems.forbidden(
+        `Saving ${kind} requires ${role}. Ask an administrator for this role, or remove ${kind} from the configuration.`,
+      )
   }
 }
 
-/** Milliseconds that a request waits for another plan or apply of the organisation. */
+/** Milliseconds for which a request waits for another plan or apply of the organisation. */
 const lockTimeoutMs = 60_000
 
-/** Waits until no other transaction plans or applies a configuration of the client, so that two do not create the same objects. */
+/**
+ * Waits until no other transaction plans or applies a configuration of the organisation. Otherwise both could create
+ * the same object.
+ */
 async function waitForOtherChanges(trx: Transaction<DB>, client: string): Promise<void> {
   const { rows } = await sql<{ timeout: string }>`
     select current_setting('lock_timeout') as timeout, set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`.execute(
@@ -127,7 +135,10 @@ const outdatedPlan = () =>
     detail: 'The changes differ from those of the plan, so nothing was saved. Plan the configuration again.',
   })
 
-/** Saves the configuration kind by kind in the caller's transaction. Throws the violations of the first kind that has some. */
+/**
+ * Saves the configuration kind by kind in the caller's transaction. Throws the violations of the first kind that has
+ * any.
+ */
 async function saveConfiguration(
   trx: Transaction<DB>,
   configuration: Configuration,
@@ -155,14 +166,15 @@ interface KindToSave {
   objects: ConfiguredObject[]
   names: NamesOfKinds
   principals: KnownPrincipals
-  /** Receives each comparison of a given value with a stored secret. */
+  /** Collects the comparisons of values in the document with stored secrets. */
   comparisons: SecretComparison[]
   signal: AbortSignal
 }
 
 /**
- * Saves the objects of a kind. Objects that the save leaves as they were are not written: they keep their versions, and no run follows.
- * To find them, this function saves all objects, compares, and if needed undoes that and saves only the others.
+ * Saves the objects of one kind. An object that the configuration does not change is not written, so it keeps its
+ * version and no run starts. To find these objects, this function saves all objects and compares them. If some are
+ * unchanged, it rolls back and saves only the others.
  */
 async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: RequestContext): Promise<ObjectChange[]> {
   const { kind, objects, names } = kindToSave
@@ -188,7 +200,7 @@ async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: Req
   return changes
 }
 
-/** Returns the stored objects that the objects of a configuration replace, and that the caller may see. */
+/** Returns the stored objects that the configuration replaces, if the caller may see them. */
 async function readStored(
   trx: Transaction<DB>,
   { kind, objects }: { kind: ConfigurationKind; objects: readonly ConfiguredObject[] },
@@ -210,7 +222,7 @@ async function readStored(
   )
 }
 
-/** Checks and saves the objects at these indexes. */
+/** Checks and saves the objects with these indexes. */
 async function saveObjects(
   trx: Transaction<DB>,
   { kind, objects, names, principals, signal }: KindToSave,
@@ -219,7 +231,7 @@ async function saveObjects(
 ): Promise<SavedRow<DescribedRow['row']>[]> {
   const { named, toBody } = configuredKinds[kind]
   const violations = createViolationList(names.describeViolation)
-  // The position of a body is that of its index in `indexes`; its pointer names its index in the document.
+  // A position counts within `indexes`; the pointer has the index in the document.
   const pointerOf = (position: number) => `/${kind}/${indexes[position]}`
   const bodies: { name: string }[] = []
   for (const [position, index] of indexes.entries()) {
@@ -249,7 +261,7 @@ interface SavedObject {
   after: DescribedRow
 }
 
-/** Compares a saved object with the stored one. Adds the secrets that it compares to `comparisons`. */
+/** Compares a saved object with the previously stored one. Adds the compared secrets to `comparisons`. */
 function compareSaved(
   { kind, principals, comparisons }: KindToSave,
   { object, saved, before, after }: SavedObject,
@@ -290,7 +302,10 @@ function compareSaved(
   }
 }
 
-/** Returns what the digest of a plan binds: the sealed text of the stored secrets, and the values that the document gives. */
+/**
+ * Returns the secrets that the plan's digest covers: the encrypted stored values, and the values in the document. If
+ * one changes between plan and apply, the digest differs.
+ */
 function bindSecrets(
   kind: ConfigurationKind,
   object: ConfiguredObject,

@@ -9,13 +9,16 @@ export interface FieldDifference {
 }
 
 export interface ObjectComparison {
-  /** The differences of a stored object. */
+  /** The differences from the stored object. Empty for a new object. */
   fields: FieldDifference[]
-  /** A new object. */
+  /** The new object; undefined if the object existed before. */
   created?: ConfiguredObject
 }
 
-/** Compares an object before and after a save. The list of redacted fields does not count: `compareSecrets` compares the secrets. */
+/**
+ * Compares an object before and after a save. Ignores the list of redacted fields, because `compareSecrets` compares
+ * the secrets.
+ */
 export function compareObjects(before: ConfiguredObject | undefined, after: ConfiguredObject): ObjectComparison {
   if (!before) return { fields: [], created: after }
   const { redacted: _stored, ...stored } = before
@@ -23,7 +26,7 @@ export function compareObjects(before: ConfiguredObject | undefined, after: Conf
   return { fields: [...findDifferences(stored, saved, '')] }
 }
 
-/** Yields the differences of two values. Objects are compared field by field, lists as a whole. */
+/** Yields the differences between two values. Compares objects field by field, and arrays as a whole. */
 function* findDifferences(before: unknown, after: unknown, pointer: string): Generator<FieldDifference> {
   if (isDeepStrictEqual(before, after)) return
   if (!isObject(before) || !isObject(after)) return yield { pointer, before, after }
@@ -38,7 +41,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 export type SecretState = ConfigurationChanges['changes'][number]['redacted'][number]
 
-/** Returns the state of each secret that the object of the configuration has or names, or that the save removes. */
+/** Returns the state of each secret that the document contains or lists as redacted, or that the save removes. */
 export function compareSecrets(
   object: ConfiguredObject,
   before: SecretsByPointer,
@@ -58,7 +61,7 @@ export function compareSecrets(
   })
 }
 
-/** Returns the value that an object of a configuration has for a secret; undefined if it has none. */
+/** Returns the value of a secret in an object of the document; undefined if the document omits it. */
 export const findValueAt = (object: ConfiguredObject, pointer: string): unknown =>
   pointer
     .slice(1)

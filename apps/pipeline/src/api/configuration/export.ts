@@ -20,12 +20,15 @@ import { offlineIdentity, readPrincipals, type KnownPrincipals } from './princip
 
 type ExportRequest = OperationInput<PipelineContext, '/configuration', ExportQuery, undefined>
 
-/** Exports the objects that the caller may see, as of one moment. */
+/** Exports the objects that the caller may see, all as of the same moment. */
 export function exportConfiguration(input: ExportRequest): Promise<Configuration> {
   const { caller, query, db } = input
   const kinds = configurationKinds.filter((kind) => query.kinds?.includes(kind) ?? maySee(kind))
   const hiddenKind = kinds.find((kind) => !maySee(kind))
-  if (hiddenKind) throw problems.forbidden(`This needs ${configurationRole(hiddenKind, 'SEE')}.`)
+  if (hiddenKind)
+    throw problems.forbidden(
+      `Exporting ${hiddenKind} requires ${configurationRole(hiddenKind, 'SEE')}. Ask an administrator for this role, or omit ${hiddenKind} from the parameter kinds.`,
+    )
   return requestSlots.configurations.run(caller.client, async () => {
     const rowsByKind = await db
       .transaction()
@@ -48,7 +51,7 @@ export function exportConfiguration(input: ExportRequest): Promise<Configuration
   }
 }
 
-/** A stored row, and the resource that the API returns for it. */
+/** A stored row, and the representation that the API returns for it. */
 export interface DescribedRow {
   row: { uid: string; name: string }
   resource: PresentedResource
@@ -72,10 +75,13 @@ async function readVisible(kind: ConfigurationKind, context: RequestContext): Pr
   return describeRows(kind, rows, context)
 }
 
-/** Rows that are presented with one query for each kind of reference. */
+/** The number of rows that are presented at once, with one query for each kind of reference. */
 const presentBatchSize = 1_000
 
-/** Presents rows of a kind. The identity service of `context` must be offline in a transaction. */
+/**
+ * Presents rows of a kind. Within a transaction, `context.identity` must be offline (`offlineIdentity`), so that the
+ * transaction does not wait for another service.
+ */
 export async function describeRows(
   kind: ConfigurationKind,
   rows: readonly DescribedRow['row'][],
@@ -91,11 +97,14 @@ export async function describeRows(
   return described
 }
 
-/** Fields that a configuration leaves out if they are empty, because absent ones mean the same. */
+/** Fields that an export omits if they are empty, because omitting them means the same. */
 const optionalFields = ['translations', 'tags', 'labels', 'status', 'importOptions', 'transformation'] as const
 const emptyValues = new Set(['[]', '{}', '{"sqlStatements":[]}'])
 
-/** Returns an object as a configuration contains it: the fields of its request body, with names instead of ids. */
+/**
+ * Returns an object in the form of the configuration document: the fields of its request body, with names instead of
+ * ids.
+ */
 export function toConfigured(
   kind: ConfigurationKind,
   { row, resource }: DescribedRow,
@@ -120,13 +129,16 @@ interface FieldSchema {
   const?: unknown
 }
 
-/** Returns the part of a value that the schema describes. An object without described fields, such as a payload, stays whole. */
+/**
+ * Returns the fields of a value that the schema describes. If the schema describes no fields, as for a free-form
+ * payload, returns the whole value.
+ */
 function pickFields(schema: FieldSchema, value: unknown): unknown {
   if (Array.isArray(value)) return schema.items ? value.map((item) => pickFields(schema.items!, item)) : value
   if (typeof value !== 'object' || value === null) return value
   const object = value as Record<string, unknown>
   const branches = schema.oneOf ?? schema.anyOf ?? [schema]
-  // The field `type` selects one schema of a union. An `anyOf` is one schema, or null.
+  // In a `oneOf`, the field `type` selects the schema. An `anyOf` has one schema with fields, and null.
   const branch = schema.oneOf
     ? branches.find(({ properties }) => properties!['type']!.const === object['type'])
     : branches.find(({ properties }) => properties !== undefined)

@@ -16,19 +16,22 @@ import { variableKind } from '../variables/write.ts'
 import { viewKind } from '../views/write.ts'
 import { workflowKind } from '../workflows/write.ts'
 
-/** Returns the id of the object that a reference names. `pointer` is where the object to save has the name. */
+/** Returns the id of the object that a reference names. `pointer` is the JSON pointer of the reference. */
 export type FindId = (kind: ConfigurationKind, name: string, pointer: string) => string
 
-/** Unsealed secrets by their JSON pointers, each with the address that it was entered for if that has variables. */
+/**
+ * Decrypted secrets by JSON pointer. If the address of a source has variables, each secret is combined with the address
+ * for which it was entered.
+ */
 export type SecretsByPointer = Readonly<Record<string, string>>
 
-/** What the configuration needs to know about a kind of object. */
+/** The functions with which a configuration reads and saves a kind of object. */
 export interface ConfiguredKind {
   named: NamedKind<any, any>
-  /** Returns the request body of an object, without its access. */
+  /** Returns the request body of an object in the document, without its access rights. */
   toBody(object: any, findId: FindId): object
   readSecrets(row: any, ring: KeyRing): SecretsByPointer
-  /** The column with the sealed secrets. */
+  /** The column with the encrypted secrets. */
   sealedColumn?: string
 }
 
@@ -139,7 +142,9 @@ interface ConfiguredJob {
   object: { name: string }
 }
 
-/** Returns the secrets of a row. Returns none if their key is missing, because a run cannot use them either. */
+/**
+ * Returns the secrets of a row. Returns none if their encryption key is missing, because a run cannot use them either.
+ */
 export function readSecretsOf(kind: ConfigurationKind, row: object, ring: KeyRing): SecretsByPointer {
   try {
     return configuredKinds[kind].readSecrets(row, ring)

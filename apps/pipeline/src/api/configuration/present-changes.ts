@@ -4,20 +4,20 @@ import type { SavedRow } from '@sluice/records'
 import type { ObjectComparison, SecretState } from './compare.ts'
 import type { DescribedRow } from './export.ts'
 
-/** An object of the configuration with what saving it changes. */
+/** An object of the configuration, and the changes that saving it makes. */
 export interface ObjectChange extends ObjectComparison {
   kind: ConfigurationKind
   name: string
   was: string | undefined
   result: 'CREATED' | 'UPDATED' | 'UNCHANGED'
   secrets: SecretState[]
-  /** The secrets that the digest of the plan covers: the sealed stored ones, and the new values. */
+  /** The secrets that the plan's digest covers: encrypted stored values, and new values. */
   boundSecrets: unknown[]
   pending: boolean
   saved: SavedRow<DescribedRow['row']>
 }
 
-/** Returns the response of a plan or apply. */
+/** Returns the response to a plan or apply request. */
 export function presentChanges(
   changes: readonly ObjectChange[],
   { applied, ring }: { applied: boolean; ring: KeyRing },
@@ -77,8 +77,9 @@ function describeChanges({ created, updated, unchanged, pending, missing }: Chan
 const formatCount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /**
- * Returns a digest of the changes that does not depend on the ids of new objects. It covers the new secret values and the sealed stored
- * secrets, so saving a secret again changes it. It is a keyed MAC, so that a secret cannot be found by trying values.
+ * Returns a digest of the changes. An apply request sends it back, so that it saves only what the plan showed. It does
+ * not depend on the ids of new objects. It covers new secret values and encrypted stored secrets, so saving a secret
+ * again changes it. It is a keyed MAC, so that trying values cannot reveal a secret.
  */
 const computePlanDigest = (changes: readonly ObjectChange[], ring: KeyRing): string =>
   ring.mac(
@@ -97,7 +98,7 @@ const computePlanDigest = (changes: readonly ObjectChange[], ring: KeyRing): str
     'configuration.plan',
   )
 
-/** Characters of a value in a response. */
+/** The maximum length of a value in a response, in characters. */
 const maxValueLength = 1_000
 
 function toShortJson(value: unknown): string {

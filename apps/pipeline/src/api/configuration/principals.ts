@@ -8,10 +8,10 @@ import { configuredKinds } from './kinds.ts'
 type ConfiguredAccess = NonNullable<ConfiguredObject['access']>
 type StoredGrants = Pick<ObjectAccess, 'userAccess' | 'userGroupAccess'>
 
-/** The users and user groups with whom objects are shared, by id and by name. */
+/** The users and user groups with which objects are shared, by id and by name. */
 export type KnownPrincipals = Awaited<ReturnType<typeof readPrincipals>>
 
-/** Looks up the users and user groups that a configuration names, and those that stored objects are shared with. */
+/** Looks up the users and user groups that a configuration names, and those with which stored objects are shared. */
 export async function readPrincipals(
   { configuration = {}, resources = [] }: { configuration?: Configuration; resources?: { access?: StoredGrants }[] },
   { identity, caller }: Pick<RequestContext, 'identity' | 'caller'>,
@@ -37,10 +37,13 @@ export async function readPrincipals(
   const idsByCode = new Map(named.userGroups.map(({ id, code }) => [code, id]))
 
   return {
-    /** Answers from these users and groups, so that a transaction does not wait for the identity service. */
+    /**
+     * A lookup client that knows only these users and groups, so that a transaction does not wait for the identity
+     * service.
+     */
     identity: offlineIdentity(identity, { users: usersById, userGroups: groupsById }),
 
-    /** Returns the access of an object as a configuration contains it. Leaves out deleted users and groups. */
+    /** Converts the access of an object to the form in the document, with names. Omits deleted users and groups. */
     nameAccess({ publicAccess, userAccess, userGroupAccess }: ObjectAccess): ConfiguredAccess {
       const userGrants = userAccess.flatMap(({ id, access }) => {
         const user = usersById.get(id)
@@ -57,8 +60,10 @@ export async function readPrincipals(
       }
     },
 
-    /** Returns the access of a request body. Calls `refuse` for each user and group that the organisation does not have, and for a
-     * name of both a user and an application. */
+    /**
+     * Converts the access in the document to a request body, with ids. Calls `refuse` for each user and group that the
+     * organisation lacks, and for a name that both a user and an application have.
+     */
     resolveAccess(
       { publicAccess, userAccess, userGroupAccess }: ConfiguredAccess,
       refuse: (pointer: string, detail: string) => void,
@@ -100,7 +105,7 @@ const byText =
   (one: T, other: T): number =>
     textOf(one) < textOf(other) ? -1 : 1
 
-/** Returns look-ups that know only these users and groups, and send no request. */
+/** Returns a lookup client that knows only these users and groups, and sends no request. */
 export function offlineIdentity(
   identity: IdentityLookups,
   known: {
@@ -116,7 +121,10 @@ export function offlineIdentity(
   }
 }
 
-/** Reads with whom stored objects are shared: those with the names of the objects of the configuration. */
+/**
+ * Returns the access of the stored objects that the configuration replaces: the users and groups with which they are
+ * shared.
+ */
 export async function readStoredAccess(
   configuration: Configuration,
   { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
@@ -136,5 +144,5 @@ export async function readStoredAccess(
   return storedAccess
 }
 
-/** Variables belong to all users of the organisation. */
+/** Returns whether a kind has access rights. Variables have none, because all users of the organisation share them. */
 const isShared = (kind: ConfigurationKind): boolean => kind !== 'variables'

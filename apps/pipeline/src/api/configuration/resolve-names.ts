@@ -12,21 +12,27 @@ import { findRepeatedNames, readUidsByName } from '../bulk-saves/save-by-name.ts
 import { createViolationList, type ViolationList } from '../bulk-saves/violation-list.ts'
 import { configuredKinds, type FindId } from './kinds.ts'
 
-/** Replaces the id of an object that was deleted after the names were checked. No object has it, so saving reports the missing object. */
+/**
+ * Stands for the id of an object that was deleted after the names were checked. No object has this id, so the save
+ * reports the missing object.
+ */
 const nilUid = '00000000-0000-0000-0000-000000000000'
 
 export type NamesOfKinds = Awaited<ReturnType<typeof resolveNames>>
 
-/** Returns the stored object that each of these objects replaces, as in an export. Leaves out objects that the caller may not see. */
+/**
+ * Returns the stored object that each given object replaces, in the form of an export. Omits objects that the caller
+ * may not see.
+ */
 export type ReadStoredObjects = (
   kind: ConfigurationKind,
   objects: readonly ConfiguredObject[],
 ) => Promise<ReadonlyMap<ConfiguredObject, ConfiguredObject>>
 
 /**
- * Checks the names in a configuration, and returns look-ups of the ids that they stand for. A reference names an object of the
- * configuration or a stored one that the caller may see, or stays as it is stored. A hidden object does not exist for other references.
- * Throws the violations of all objects.
+ * Checks the names in a configuration, and returns functions that look up ids by name. A reference must name an object
+ * of the configuration or a stored object that the caller may see. An unchanged reference to another stored object is
+ * allowed too. Throws the violations of all objects.
  */
 export async function resolveNames(
   trx: Transaction<DB>,
@@ -69,7 +75,7 @@ export async function resolveNames(
   return {
     findId,
 
-    /** Reads the ids of the objects that these objects refer to, as stored now. Call it before these objects are saved. */
+    /** Reads the current ids of the objects to which these objects refer. Call it before you save these objects. */
     async prepare(trx: Transaction<DB>, kind: ConfigurationKind, objects: readonly ConfiguredObject[]): Promise<void> {
       const references = collectReferences({ [kind]: objects })
       for (const [target, referencesToKind] of Map.groupBy(references, (reference) => reference.kind)) {
@@ -80,7 +86,7 @@ export async function resolveNames(
       }
     },
 
-    /** Returns a violation in terms of the configuration: with names instead of the ids of referenced objects. */
+    /** Rewrites a violation for the document: replaces ids of referenced objects by their names. */
     describeViolation({ pointer, detail }: FieldViolation): FieldViolation {
       let detailWithNames = detail
       for (const [uid, name] of namesByUid)
@@ -109,7 +115,10 @@ async function readVisibleNames(
   return visible
 }
 
-/** Returns the references that the stored objects do not have. A caller may keep a reference to an object that the caller may not see. */
+/**
+ * Returns the references that the stored objects do not already have. Callers may keep, but not add, a reference to an
+ * object that they may not see.
+ */
 async function withoutStored(
   references: readonly NamedReference[],
   readStoredObjects: ReadStoredObjects,
@@ -128,7 +137,7 @@ async function withoutStored(
   return missing
 }
 
-/** Returns the names of objects, and the new names of renamed ones by their former names. */
+/** Returns the names of the objects, and a map from the former to the new name of each renamed object. */
 const indexNames = (objects: readonly ConfiguredObject[]) => ({
   names: new Set(objects.map(({ name }) => name)),
   renamed: new Map(objects.flatMap(({ name, was }) => (was === undefined ? [] : [[was, name] as const]))),
@@ -136,7 +145,10 @@ const indexNames = (objects: readonly ConfiguredObject[]) => ({
 
 const tableOf = (kind: ConfigurationKind) => configuredKinds[kind].named.records.kind.table
 
-/** Adds a violation for each repeated name, and for each former name (`was`) that does not name one stored object. */
+/**
+ * Adds a violation for each repeated name, and for each former name (`was`) that does not match exactly one stored
+ * object.
+ */
 function checkNames(
   kind: ConfigurationKind,
   objects: readonly ConfiguredObject[],
@@ -151,13 +163,13 @@ function checkNames(
   for (const [index, { name, was }] of objects.entries()) {
     if (was === undefined) continue
     const refuse = (detail: string) => violations.add(`/${kind}/${index}/was`, detail)
-    if (was === name) refuse(`The former name equals the name. Leave out was.`)
+    if (was === name) refuse(`The former name (was) equals the name. Omit was.`)
     else if (names.has(was))
       refuse(`Another ${noun} of the configuration has the name "${was}". Rename the objects in two steps.`)
     else if (formerNames.has(was))
-      refuse(`Another ${noun} of the configuration has the former name "${was}", too. Correct one.`)
+      refuse(`Another ${noun} of the configuration also has the former name "${was}". Correct one of the two.`)
     else if (stored.has(was) && stored.has(name))
-      refuse(`Both "${was}" and "${name}" exist. Leave out was, or delete one of the two.`)
+      refuse(`Both "${was}" and "${name}" exist. Omit was, or delete one of the two objects.`)
     formerNames.add(was)
   }
 }
@@ -166,7 +178,7 @@ const describeMissing = (kind: ConfigurationKind, name: string): string =>
   `No ${configuredKinds[kind].named.records.kind.noun} that you may see has the name "${name}". Add it to the configuration, or correct the name.`
 
 interface NamedReference {
-  /** The object that has the reference. */
+  /** The object that contains the reference. */
   owner: ConfiguredObject
   ownerKind: ConfigurationKind
   kind: ConfigurationKind
@@ -178,7 +190,8 @@ function collectReferences(
   configuration: Partial<Record<ConfigurationKind, readonly ConfiguredObject[]>>,
 ): NamedReference[] {
   const references: NamedReference[] = []
-  // `toBody` calls this function for each reference, so that references need no second description of the kinds.
+  // Find the references by calling `toBody`, which calls this function for each one. Thus no second description of the
+  // fields is needed.
   for (const kind of configurationKinds)
     for (const [index, object] of (configuration[kind] ?? []).entries())
       configuredKinds[kind].toBody(object, (target, name, pointer) => {

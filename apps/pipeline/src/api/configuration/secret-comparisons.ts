@@ -5,30 +5,33 @@ import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { RequestContext } from '../operation-context.ts'
 
-/** A value of a configuration that was compared with a stored secret. */
+/** The comparison of a value in the document with a stored secret. */
 export interface SecretComparison {
   kind: ConfigurationKind
   name: string
   pointer: string
   state: 'SAME' | 'CHANGED'
-  /** Identifies the object, the stored and the given value, without revealing them. */
+  /** A keyed hash of the object, the stored value and the given value. It identifies them without revealing them. */
   digest: string
 }
 
-/** Returns the digest of a comparison. The same object, stored and given value have the same digest. */
+/** Returns the digest of a comparison. It is the same for the same object, stored value and given value. */
 export const digestComparison = (
   { uid, pointer, stored, given }: { uid: string; pointer: string; stored: string; given: string },
   ring: KeyRing,
 ): string => ring.mac(JSON.stringify([uid, pointer, stored, given]), 'configuration.comparison')
 
-/** Values that may differ from stored secrets within an hour, before more values are refused. */
+/**
+ * The maximum number of given values that differ from stored secrets within an hour. More are refused, because a caller
+ * could guess secrets by comparing.
+ */
 const maxDifferent = { user: 20, client: 60 }
 
 /**
- * Counts the comparisons for the caller and the organisation. Returns the seconds to wait, without counting, if too many values differed
- * within the last hour and one of these is new; otherwise 0. Whether the new value is right makes no difference, because a refusal would
- * reveal it. A document that is planned below the limit may have any number of values, so that all secrets of an organisation can be
- * replaced in one document; each secret is compared once.
+ * Counts the comparisons for the caller and the organisation. Returns 0, or the seconds to wait, without counting, if
+ * the limit of `maxDifferent` was reached within the last hour and one of these values is new. A correct value is
+ * refused too, because otherwise the refusal would reveal it. Below the limit, one document may have any number of
+ * values, so that all secrets of an organisation can be replaced at once.
  */
 export async function countComparisons(
   trx: Transaction<DB>,
@@ -37,7 +40,7 @@ export async function countComparisons(
 ): Promise<number> {
   if (comparisons.length === 0) return 0
   const { client, uid: user } = caller
-  // Deletes rows of all organisations. Another transaction may be deleting some of them.
+  // Deletes old rows of all organisations. Skips rows that another transaction is deleting.
   await sql`
     delete from secret_comparisons where ctid in (
       select ctid from secret_comparisons where compared_at <= now() - interval '1 hour' for update skip locked)`.execute(
@@ -69,7 +72,10 @@ export async function countComparisons(
   return 0
 }
 
-/** Returns the details of the audit row: never a value, and no state if the caller was refused the states. */
+/**
+ * Returns the comparisons for the audit log, without values. Omits the states (same or changed) if the caller did not
+ * get them.
+ */
 export const describeComparisons = (comparisons: readonly SecretComparison[], withStates: boolean): object =>
   comparisons.length === 0
     ? {}

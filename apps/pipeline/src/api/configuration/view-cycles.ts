@@ -20,8 +20,9 @@ interface ViewNode {
 }
 
 /**
- * Throws 422 if saved views read each other in a cycle, because the warehouse could create none of them. The queries of these views
- * are searched for the names of views; for other views, the warehouse has said what they read.
+ * Throws 422 if saved views read each other in a cycle, because the warehouse could create none of them. Finds the
+ * dependencies of views in the document by searching their queries for view names. For other views, uses the
+ * dependencies that the warehouse reported.
  */
 export async function assertNoViewCycles(
   trx: Transaction<DB>,
@@ -46,7 +47,8 @@ export async function assertNoViewCycles(
   const violations = createViolationList()
   const indexes = new Map(objects.map(({ name }, index) => [name, index]))
   for (const component of findComponents(reads)) {
-    // The message is about a view of the document, the oldest one, so that it is the same for the same document.
+    // Report the oldest view of the cycle that is in the document, so that the same document always gets the same
+    // message.
     const start = [...component].toSorted((one, other) => one.id - other.id).find(({ name }) => indexes.has(name))
     const cycle = start && findCycle(start, component, reads)
     if (cycle) violations.add(`/views/${indexes.get(start.name)}/query`, describeCycle(cycle))
@@ -65,22 +67,25 @@ async function readViews(trx: Transaction<DB>, caller: Caller, names: readonly s
   return rows
 }
 
-/** Calls and operators in which FROM precedes a value and not a table. */
+/** Matches functions and operators in which FROM is followed by a value instead of a table. */
 const fromWithoutTable = /\b(extract|trim|substring|overlay)\s*\([^()]*\)|\bdistinct\s+from\b/g
 
-/** Comparisons of names in the queries of a document with views. Queries after that are left out: their runs report errors. */
+/**
+ * The maximum number of name comparisons for the queries of a document. Further queries are not searched; their runs
+ * report errors.
+ */
 const maxComparisons = 20_000_000
 
 /**
- * Returns a function that returns the views which a view reads, perhaps repeatedly. It returns none for a query that it leaves out
- * or cannot parse.
+ * Returns a function that returns the views which a view reads, possibly with duplicates. Returns none for a query that
+ * is skipped or cannot be parsed.
  */
 function readViewFinder(views: readonly TablePlace[]): (node: ViewNode) => TablePlace[] {
   const byName = Map.groupBy(views, ({ name }) => name)
   let comparisons = 0
   return ({ query, schema, sources }) => {
     if (query === null) return sources
-    // Names in the warehouse have no capital letters.
+    // The names of views and tables in the warehouse are in lower case.
     const text = query.toLowerCase().replaceAll(fromWithoutTable, ' ')
     const words = tokensOf(text).map((token) => token.text)
     const relations = [...new Set(words)].flatMap((word) => byName.get(word) ?? [])
@@ -98,8 +103,9 @@ function readViewFinder(views: readonly TablePlace[]): (node: ViewNode) => Table
 type ReadViews = ReadonlyMap<ViewNode, ViewNode[]>
 
 /**
- * Returns the strongly connected components: views of which each reads each other one, perhaps through others. A view that is not in
- * a cycle is a component of its own. Tarjan's algorithm visits each view and each reference once.
+ * Returns the strongly connected components of the views: in a component, each view reads every other one, directly or
+ * through others. A view outside any cycle is a component of its own. Tarjan's algorithm visits each view and each
+ * reference once.
  */
 function findComponents(reads: ReadViews): Set<ViewNode>[] {
   const components: Set<ViewNode>[] = []
@@ -135,7 +141,7 @@ function findComponents(reads: ReadViews): Set<ViewNode>[] {
   return components
 }
 
-/** Returns the views of a cycle through this view, which is the first; undefined without a cycle. */
+/** Returns the views of a cycle that starts at `start`; undefined if no cycle contains it. */
 function findCycle(start: ViewNode, component: ReadonlySet<ViewNode>, reads: ReadViews): ViewNode[] | undefined {
   const seen = new Set<ViewNode>()
   const path: { node: ViewNode; next: number }[] = [{ node: start, next: 0 }]
@@ -153,7 +159,7 @@ function findCycle(start: ViewNode, component: ReadonlySet<ViewNode>, reads: Rea
   return undefined
 }
 
-/** Views that the message about a cycle names. */
+/** The maximum number of views that the message about a cycle names. */
 const maxNamedViews = 5
 
 function describeCycle(cycle: readonly Pick<ViewNode, 'name' | 'isVisible'>[]): string {

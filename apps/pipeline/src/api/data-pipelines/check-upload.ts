@@ -14,7 +14,10 @@ import { readSchemaName } from './loaded-table.ts'
 import { readFirstRows } from './preview.ts'
 import type { DataPipelineRow } from './records.ts'
 
-/** Codes of problems of the file itself. All other problems may come from the settings, which can be changed after the upload. */
+/**
+ * Codes of problems with the file itself. Other problems may be caused by settings, which the user can change after the
+ * upload.
+ */
 const unreadableCodes: ReadonlySet<string> = new Set([
   'NOT_SUPPORTED',
   'OLD_EXCEL',
@@ -40,11 +43,11 @@ interface ReceivedUpload {
   sha256: string
 }
 
-/** The result of the check in the response to an upload. Empty if the file passes. */
+/** The part of an upload's response that reports the check of the file. Empty if the file passes. */
 export interface UploadCheck {
-  /** How the file differs from the last load, what a run would do about it, or why it would fail. */
+  /** How the file differs from the last load, and what a run would do about that, or why a run would fail. */
   mismatch?: string
-  /** Why the file was stored without a check. */
+  /** The reason why the file was stored without a check. */
   checkSkipped?: string
 }
 
@@ -54,7 +57,10 @@ type FirstRowsResult =
   | { failure: { code: string; message: string } }
   | { checkSkipped: string }
 
-/** Compares a received file with the last load of its pipeline. Throws a 422 for a file that no setting makes readable. */
+/**
+ * Compares an uploaded file with the last load of its pipeline. Throws 422 for a file that cannot be read with any
+ * settings.
+ */
 export async function checkUpload(
   input: CheckContext,
   pipeline: DataPipelineRow,
@@ -77,7 +83,7 @@ export async function checkUpload(
     return { mismatch: describeLoadedUpload(file.name) }
   if ('failure' in outcome) {
     const { code, message } = outcome.failure
-    // For an empty list, a run uses the columns of the last load with the same settings.
+    // If a file has no header and no rows, a run uses the columns of the last load, if that had the same settings.
     const hasColumns = code === 'EMPTY_SOURCE' && remembered?.columns.some(({ vanished }) => !vanished)
     return { mismatch: hasColumns ? describeEmptying(pipeline) : describeFailure(message) }
   }
@@ -93,7 +99,7 @@ export async function checkUpload(
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
 }
 
-/** Returns sentences about the next run. If the run would fail, they describe only its failure. */
+/** Returns sentences about the next run. If the run would fail, they describe only the failure. */
 function compareWithLastLoad(
   { feed, rules }: LastLoad,
   preview: SourcePreview,
@@ -103,7 +109,7 @@ function compareWithLastLoad(
   const { columns, rows, rejected, complete, sparse = false, typesKnown = false } = preview
   const schemaChanges = pipeline.schema_changes as SchemaChanges
   const hasNoRows = complete && rows.length === 0 && rejected.length === 0
-  // If only a part of the file was read and no row was in it, the rest can have rows: their number is unknown, not 0.
+  // If the check read only a part of the file and found no row, the rest may have rows: their number is unknown, not 0.
   const knownRows: { rows?: number } = hasNoRows || rows.length > 0 ? { rows: rows.length } : {}
   const transformation = pipeline.transformation as DataPipeline['transformation']
   const { isRefused, sentence } = compareColumns(
@@ -128,8 +134,8 @@ const listFailures = ({ tooManyRejected, likelyRejected }: SourcePreview): strin
 ]
 
 /**
- * Returns what a run does with a file without records. FAIL rejects a load with fewer than a tenth of the table's rows,
- * if the table has 100 or more.
+ * Returns what a run would do with a file without records. With schemaChanges FAIL, a run fails if the load has less
+ * than a tenth of the table's rows and the table has at least 100.
  */
 function describeEmptying({ schema_changes, write_mode }: DataPipelineRow): string {
   if ((write_mode as WriteMode) !== 'REPLACE') return 'The file has no records, so a run would change no rows.'
@@ -209,7 +215,10 @@ function describeSkip(error: unknown): string {
 const isBusy = (error: unknown): boolean =>
   error instanceof SemaphoreBusy || (error instanceof Problem && (error.status === 429 || error.code === 'busy'))
 
-/** Logs an unexpected error: one that is not and cannot be translated to a problem, and is not a busy semaphore. */
+/**
+ * Logs an unexpected error: not a problem, not a database error that can be translated to one, and not a busy
+ * semaphore.
+ */
 function logUnexpected({ logger }: CheckContext, error: unknown): void {
   if (!isBusy(error) && !(error instanceof Problem) && !translateDatabaseError(error))
     logger.error({ err: error }, 'an upload could not be checked')

@@ -9,12 +9,15 @@ import { type DataPipelineRow, dataPipelines } from './records.ts'
 
 type FollowLogsRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/logs/stream', LogStreamQuery, undefined>
 
-/** Milliseconds between two queries for new lines. */
+/** Milliseconds between two queries for new log lines. */
 const pollIntervalMs = 1_000
 
 const logStreamLimit = limitStreams({ total: 500, perClient: 50 })
 
-/** Streams the log and the progress of the run. After a reconnect, missed lines come first. */
+/**
+ * Streams the log and the progress of a run as server-sent events. After a reconnect, starts with the lines that the
+ * caller missed.
+ */
 export async function followLogs(input: FollowLogsRequest): Promise<EventStream> {
   const { db, caller, params, query, request } = input
   const pipeline = await dataPipelines.read(db, caller, params.uid)
@@ -42,7 +45,7 @@ async function* streamEvents(
   let accessCheckedAt = Date.now()
   let lastSentRun = ''
   while (!signal.aborted && Date.now() < until) {
-    // The run is read before its log lines, so that all lines are there if the run has finished.
+    // Read the run before its log lines: if it has ended, these are then all its lines.
     const run = await findRun(db, followed)
     let lines: LogLine[]
     do {
@@ -80,7 +83,7 @@ async function mayStillRead(input: FollowLogsRequest): Promise<boolean> {
   }
 }
 
-/** Parses the key of the last line that the client received; undefined for an invalid key. */
+/** Parses the header Last-Event-ID, the id of the last line that the caller received; undefined if it is invalid. */
 function parseLastEventId(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' && /^\d{1,15}$/.test(header) ? Number(header) : undefined
 }

@@ -14,20 +14,23 @@ export async function readLoadedTable(input: LoadedTableRequest<undefined>): Pro
   return presentTable(table, await describedLabels(input.db, pipeline, table))
 }
 
-/** Reads the profile of the loaded rows. */
+/** Reads the profile (statistics) of the rows that the pipeline loaded. */
 export async function readLoadedProfile(input: LoadedTableRequest<undefined>): Promise<TableProfile> {
   const { pipeline, table } = await requireLoadedTable(input)
   return readTableProfile(input.db, pipeline.client, table)
 }
 
-/** Reads a page of the loaded rows, in the order in which they were loaded, or all of them as a file. */
+/** Reads a page of the loaded rows in load order, or exports all rows as a file. */
 export const readLoadedRows = (input: LoadedTableRequest<DataQuery>): Promise<QueryResult | FileDownload> =>
   answerRows(pipelineOperations.dataPipelines.data.id, input, async () => {
     const { pipeline, table, warehouse } = await requireLoadedTable(input)
     return { table, warehouse, labels: await describedLabels(input.db, pipeline, table), object: pipeline.uid }
   })
 
-/** Reads the staging table: rows of the current run, or of a failed run for diagnosis. */
+/**
+ * Reads the staging table, which has the rows of a run before they are published: those of the current run, or those of
+ * a failed run for diagnosis.
+ */
 export async function readStagingTable(input: LoadedTableRequest<undefined>): Promise<Table> {
   const { db, caller, params } = input
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
@@ -36,7 +39,7 @@ export async function readStagingTable(input: LoadedTableRequest<undefined>): Pr
   return presentTable(staging, tableLabelsOf(pipeline))
 }
 
-/** Returns the loaded table of a pipeline that the caller may read. Throws 404 before the first load. */
+/** Returns the loaded table of a pipeline that the caller may read. Throws 404 if the pipeline has no table yet. */
 async function requireLoadedTable({ db, caller, params, warehouses }: LoadedTableRequest<unknown>) {
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
   const loadedTable = await findLoadedTable({ db, warehouses }, pipeline)
@@ -44,7 +47,7 @@ async function requireLoadedTable({ db, caller, params, warehouses }: LoadedTabl
   return { pipeline, ...loadedTable }
 }
 
-/** Finds the loaded table of a pipeline. Returns undefined before the first load. */
+/** Finds the loaded table of a pipeline. Returns undefined if it has no table yet. */
 export async function findLoadedTable(
   { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
   pipeline: DataPipelineRow,
@@ -55,7 +58,7 @@ export async function findLoadedTable(
   return warehouse && table && { warehouse, table }
 }
 
-/** Finds the newest staging table of a pipeline. Returns undefined if the warehouse has none. */
+/** Finds the newest staging table of a pipeline. Returns undefined if it has none. */
 export async function findStagingTableOf(
   { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
   pipeline: DataPipelineRow,

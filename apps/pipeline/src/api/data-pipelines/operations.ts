@@ -52,7 +52,10 @@ type ResetCursorRequest = OperationInput<
   CursorResetBody
 >
 
-/** Stores a cursor reset for the next run. A run that is already running neither uses nor clears it. */
+/**
+ * Stores the position at which the next incremental run starts. A run that is already running does not use the stored
+ * position.
+ */
 async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   const { caller, params, body, request, sources, write } = input
   const { from } = body
@@ -89,8 +92,8 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
 }
 
 /**
- * Throws 422 for a run that contradicts the write mode, for a pipeline without its upload, for a source without increments, and for a dry
- * run that the warehouse does not support.
+ * Throws 422 if the pipeline cannot run as requested: the request contradicts the write mode, a file was not uploaded,
+ * the source does not support incremental loads, or the warehouse does not support dry runs.
  */
 async function assertRunnable(
   trx: Transaction<DB>,
@@ -103,7 +106,7 @@ async function assertRunnable(
   if (body.mode === 'INCREMENTAL' && (await sources.getCursorKind(row.type, row.settings)) === 'NONE')
     throw problems.refused(
       '/mode',
-      'This pipeline has no increments: each of its runs reads everything. Leave out mode.',
+      'The source of this pipeline does not support incremental runs: each run reads everything. Omit mode.',
     )
   if (body.dryRun) assertUndoSupported((await readTargetSchema(trx, row)).provider)
 }
@@ -132,12 +135,12 @@ async function listTablePublications(
   )
 }
 
-/** The response leaves out the table if the warehouse takes longer. */
+/** Timeout in milliseconds for reading the table from the warehouse. After it, the response omits the table. */
 const tableTimeoutMs = 2_000
 
 /**
- * Reads a pipeline with its loaded table and the name of its staging table. Lists leave both out, because they would need a warehouse
- * query for each pipeline.
+ * Reads a pipeline with its loaded table and the name of its staging table. Lists omit both, because they would need a
+ * warehouse query for each pipeline.
  */
 async function readPipeline(
   input: OperationInput<PipelineContext, '/data-pipelines/:uid', undefined, undefined>,
@@ -160,7 +163,7 @@ async function readPipeline(
   )
 }
 
-/** Returns an object without `table` if the pipeline has no loaded table. */
+/** Returns the loaded table, or an empty object if the pipeline has none. */
 async function readLoadedTableOf(input: RequestContext, row: DataPipelineRow): Promise<{ table?: Table }> {
   const loadedTable = await findLoadedTable(input, row)
   if (!loadedTable) return {}
@@ -194,7 +197,7 @@ const pipelineResource = { operation: definePipelineOperation, records: dataPipe
 const { dataPipelines: signatures } = pipelineOperations
 
 export const dataPipelineOperations = {
-  // Must precede `/data-pipelines/:uid`, which would match these paths, too.
+  // Must precede `/data-pipelines/:uid`, which would match these paths too.
   saveMany: saveManyOperation(signatures.saveMany, dataPipelineKind),
   preview: definePipelineOperation(signatures.preview, previewSource),
   previewFile: definePipelineOperation(signatures.previewFile, previewFile),

@@ -17,8 +17,9 @@ import { createRedactor } from '../../quality-checks/redact-variables.ts'
 import { throwIfSourceProblem, translateDatabaseError } from '../../problems/translate-errors.ts'
 
 /**
- * Returns the columns of a source: its settings in plain text, its secrets sealed with the address that they are given for, and when
- * each secret was sent. `variables` is called only for a source with secrets and with variables in its address.
+ * Returns the columns of a source: its settings in plain text, its secrets encrypted together with the address for
+ * which they were entered, and the time at which each secret was sent. Calls `variables` only if the source has secrets
+ * and its address has variables.
  */
 export async function sourceColumns(
   body: DataPipelineBody,
@@ -49,15 +50,16 @@ export async function sourceColumns(
 }
 
 interface AddressChange {
-  /** The pointer to the field with the address, for a body that is not a pipeline's. */
+  /** The JSON pointer of the address field, if the body is not that of a pipeline. */
   pointer?: string | undefined
-  /** The new address that will be stored with the secrets. */
+  /** The address that will be stored with the secrets, if it changes. */
   newAddress?: SecretAddress | undefined
 }
 
 /**
- * Returns the given secrets, and the stored ones for those that are absent. Throws 422 for absent ones if the address changes. `givenFor` is
- * the address of the stored secrets, if it has variables.
+ * Returns the sent secrets, and the stored ones for those that were omitted. Throws 422 for omitted secrets if the
+ * address changes, because they would be sent to another server. `givenFor` is the address for which the stored secrets
+ * were entered, if it has variables.
  */
 export function mergeSourceSecrets(
   definition: AnyDefinition,
@@ -79,18 +81,22 @@ export function mergeSourceSecrets(
   return { secrets, givenFor: firstAbsent === undefined ? undefined : givenFor }
 }
 
-/** Whether the address, before its variables are replaced, differs from the one that the secrets were given for. */
+/**
+ * Returns whether the address, with its variables not replaced, differs from the one for which the secrets were
+ * entered.
+ */
 const changesAddress = ({ secretAudience }: AnyDefinition, before: object, after: object): boolean =>
   secretAudience !== undefined && JSON.stringify(secretAudience.of(before)) !== JSON.stringify(secretAudience.of(after))
 
-/** A source to read, and the address that its stored secrets may be sent to. */
+/** A source to read, and the address to which its stored secrets may be sent. */
 export type RequestedSource = ReadRequest & SentSecrets
 
 type SourceRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
 /**
- * Returns the source of a body. If the body has the id of a pipeline that the caller may change, the source also uses the pipeline's file,
- * and its stored secrets if the address is the one that they were given for.
+ * Returns the source in a request body. If the body has the id of a pipeline that the caller may change, the source
+ * uses the pipeline's file and stored secrets. The secrets are used only if the address is the one for which they were
+ * entered.
  */
 export async function readRequestedSource({ db, caller, body, keyRing }: SourceRequest): Promise<RequestedSource> {
   const definition = getDefinition(body.type)
@@ -130,9 +136,10 @@ type CellHider = ReturnType<typeof createRedactor>
 type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 
 /**
- * Runs `callback` with the values of variables in the settings and secrets of a source. Texts of a source may repeat the values: `hide`
- * removes secured values from a sentence, and thrown errors are already redacted. Throws `VariableProblem` instead of running `callback` if
- * stored secrets would be sent to another address than they were given for.
+ * Runs `callback` with the variables in the settings and secrets of a source replaced by their values. The source may
+ * repeat these values in messages: `hide` removes secured values from a sentence, and thrown errors are already
+ * redacted. Throws `VariableProblem` without running `callback` if stored secrets would be sent to an address other
+ * than the one for which they were entered.
  */
 export async function withVariables<T>(
   { db, keyRing, caller }: VariableContext,
@@ -146,8 +153,8 @@ export async function withVariables<T>(
   try {
     return await callback(filledReading, (sentence) => variables.hideIn(sentence), createRedactor(variables.secured))
   } catch (error) {
-    // The new error has no cause, because drivers repeat the values of variables in it. Its code stays, because the
-    // check of an upload reads the code.
+    // The new error has no cause, because the errors of drivers can contain the values of variables. It keeps its code,
+    // which the check of an upload reads.
     throwIfSourceProblem(error, (text) => variables.hideIn(text))
     const problem = translateDatabaseError(error)
     if (!problem) throw error

@@ -19,7 +19,7 @@ type PreviewRequest = OperationInput<PipelineContext, '/data-pipelines/preview',
 
 const previewTimeoutMs = 30_000
 
-/** Previews the first rows of a source that may not be saved yet. */
+/** Previews the first rows of a source, even if it is not saved yet. */
 export async function previewSource(input: PreviewRequest): Promise<SourcePreview> {
   const { body } = input
   const definition = getDefinition(body.type)
@@ -27,7 +27,7 @@ export async function previewSource(input: PreviewRequest): Promise<SourcePrevie
   if (definition.upload && body.id === undefined)
     throw problems.refused(
       '/id',
-      'Set the id of the pipeline whose file to preview, or send the file to /api/v1/data-pipelines/preview-file.',
+      'Set id to the pipeline with the file to preview, or send the file to /api/v1/data-pipelines/preview-file.',
     )
   const mergeKey = body.writeMode === 'MERGE' ? body.mergeKey : undefined
   return presentPreview(input, await readRequestedSource(input), {
@@ -39,7 +39,7 @@ export async function previewSource(input: PreviewRequest): Promise<SourcePrevie
 
 type PreviewContext = Pick<PreviewRequest, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
 
-/** Reads and presents the first rows. Aborts when the caller disconnects. Throws `SourceProblem`. */
+/** Reads the first rows and converts them to a response. Aborts when the caller disconnects. Throws `SourceProblem`. */
 async function presentPreview(
   input: PreviewContext,
   reading: RequestedSource,
@@ -70,8 +70,8 @@ async function presentPreview(
 }
 
 /**
- * Returns the first rows as the source gives them, and `hide`, which removes the values of variables from texts. Throws a 422 after
- * `timeoutMs`.
+ * Returns the first rows as the source delivers them, and `hide`, which removes the values of variables from text.
+ * Throws 422 after `timeoutMs`.
  */
 export function readFirstRows(
   input: PreviewContext,
@@ -110,7 +110,7 @@ const throwPreviewTimeout = (timeoutMs: number): never => {
 
 type PreviewFileRequest = OperationInput<PipelineContext, '/data-pipelines/preview-file', FilePreviewQuery, undefined>
 
-/** The maximum bytes of a file that a preview reads, and the time limit to receive them. */
+/** The maximum number of bytes of a file that a preview reads, and the timeout in milliseconds for receiving them. */
 const maxPreviewBytes = 4 * 1024 * 1024
 const receiveTimeoutMs = 30_000
 
@@ -145,7 +145,7 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
   }
 }
 
-/** Reads the first bytes of a body. The response ends the request, so the rest is not read. */
+/** Reads the first bytes of a request body. The connection closes after the response, so the rest is not read. */
 async function readFirstBytes(stream: Readable): Promise<{ bytes: Buffer; cut: boolean }> {
   const chunks: Buffer[] = []
   let size = 0
@@ -164,13 +164,13 @@ async function readFirstBytes(stream: Readable): Promise<{ bytes: Buffer; cut: b
   return { bytes: Buffer.concat(chunks), cut: false }
 }
 
-/** Removes the last line, which may be cut. Returns bytes without a line break unchanged. */
+/** Removes the last line, because it may be incomplete. Returns bytes without a line break unchanged. */
 function dropIncompleteLine(bytes: Buffer): Buffer {
   const end = bytes.lastIndexOf('\n')
   return end > 0 ? bytes.subarray(0, end + 1) : bytes
 }
 
-/** Returns the problem of a large file that is not text: it cannot be previewed from its first bytes. */
+/** Returns the problem for a large file that is not text: its first bytes are not enough for a preview. */
 const tooLarge = (cause: unknown) =>
   new Problem(422, 'preview-needs-whole-file', 'The start of this file is not enough.', {
     detail: `A preview of this type of file needs the whole file, and this file is larger than ${maxPreviewBytes / 1024 / 1024} MB. Upload it to a pipeline, and preview the pipeline.`,

@@ -8,7 +8,10 @@ interface GatedRow {
   quality_group_id: number | null
 }
 
-/** Returns the column of the pipeline's check group. The caller must be allowed to read a new group, but can always keep the current one. */
+/**
+ * Returns the column with the pipeline's quality gate: a group of checks that a load must pass. The caller must be
+ * allowed to read a new group, but can always keep the current one.
+ */
 export async function qualityGroupColumn(
   trx: Transaction<DB>,
   group: { id: string } | null | undefined,
@@ -32,7 +35,10 @@ export async function qualityGroupColumn(
   return { quality_group_id: groupRow.id }
 }
 
-/** Returns the check groups of these pipelines by primary key. All readers of a pipeline may see the name of its group. */
+/**
+ * Returns the quality gates (check groups) of these pipelines by primary key. Everyone who may read a pipeline may see
+ * the name of its group.
+ */
 export async function qualityGroupsOf(
   db: Kysely<DB>,
   rows: readonly GatedRow[],

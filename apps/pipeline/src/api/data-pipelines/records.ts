@@ -99,12 +99,15 @@ async function presentDataPipelines(
       ...(row.quality_group_id !== null && { dataQualityCheckGroup: qualityGroups.get(row.quality_group_id) }),
       status,
     }
-    // `type` determines the variant of the union.
+    // The field `type` selects the variant of the union type.
     return pipeline as WithoutMay<DataPipeline>
   })
 }
 
-/** Returns the fields of the source, with the status of its secrets in the object that has them in a body. */
+/**
+ * Returns the source fields of the response. The status of the secrets is in the same object as the secrets in a
+ * request.
+ */
 function sourceFields(row: DataPipelineRow, keyRing: KeyRing): object {
   const { getResponseFields, secretFields } = getDefinition(row.type)
   const fields: Record<string, unknown> = { ...getResponseFields(row.settings) }
@@ -150,10 +153,13 @@ async function readStatuses(rows: DataPipelineRow[], { db }: RequestContext) {
   }
 }
 
-/** The maximum number of tables in a response. */
+/** The maximum number of tables in the status of a pipeline. */
 const maxTables = 1_000
 
-/** Presents the tables that a run loaded. Leaves out tables that the pipeline no longer loads into. */
+/**
+ * Presents the tables that a run loaded. Omits tables that the pipeline no longer loads, for example after a change of
+ * its schema.
+ */
 function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
   const { table_name: tableName, name: title } = row
   const legacyTables = [{ schema, name: tableName, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
@@ -173,7 +179,7 @@ function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: stri
     }))
 }
 
-/** Must equal the expression of the search index, or PostgreSQL does not use the index. */
+/** Must be identical to the expression of the search index; otherwise PostgreSQL does not use the index. */
 const searchText = sql<string>`lower((r.name || e'\n' || r.table_name || e'\n' || coalesce(r.description, '')) collate pg_c_utf8)`
 
 const pipelineRecordKind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
@@ -201,7 +207,10 @@ const pipelineRecordKind: RecordKind<DataPipelineRow, DataPipeline, RequestConte
 
 export const dataPipelines = createRecordRepository(pipelineRecordKind)
 
-/** The pipelines with loaded data that the caller may read: the shared ones, or all with ROLE_VIEW_DATA_ALL_DATA_PIPELINE. */
+/**
+ * The pipelines with loaded data that the caller may read: those shared with the caller, or all with
+ * ROLE_VIEW_DATA_ALL_DATA_PIPELINE.
+ */
 export const loadedPipelines = createRecordRepository<DataPipelineRow, DataPipeline, RequestContext>({
   ...pipelineRecordKind,
   scope: loadedDataScope,

@@ -16,18 +16,18 @@ interface TargetSchema {
   provider_schema: string
 }
 
-/** Look-ups of the objects that the columns of a pipeline depend on. */
+/** Functions that look up the objects to which the columns of a pipeline refer. */
 export interface PipelineLookups {
   schema(id: number): Promise<TargetSchema | undefined>
   /** Locks and returns the schema; undefined if the caller may not write to it. */
   lockWritableSchema(uid: string): Promise<TargetSchema | undefined>
   hasView(schema: number, name: string): Promise<boolean>
   readDefaultAccess(): Promise<'NONE' | 'READ'>
-  /** The variables of the caller's client, unsealed. */
+  /** The variables of the caller's organisation, decrypted. */
   variables(ring: KeyRing): Promise<Variables>
 }
 
-/** Returns look-ups without a cache. */
+/** Returns lookup functions without a cache. */
 export function createLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
   return {
     schema: (id) =>
@@ -47,7 +47,7 @@ export function createLookups(trx: Transaction<DB>, caller: Caller): PipelineLoo
 }
 
 /**
- * Returns look-ups that cache their results, for many pipelines in one transaction. The cached rows cannot change,
+ * Returns lookup functions with a cache, for saving many pipelines in one transaction. The cached rows cannot change,
  * because the transaction holds locks on them.
  */
 export function createCachedLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
@@ -76,8 +76,8 @@ function memoize<Key, Answer>(read: (key: Key) => Promise<Answer>): (key: Key) =
 }
 
 /**
- * Adds the type to a body without one: the type of the pipeline that it replaces, or the only type that its fields match. Throws a problem
- * if the fields match no type or several.
+ * Adds the type to a request body that omits it: the type of the pipeline that it replaces, or the only type that fits
+ * its fields. Throws a problem if no type or several types fit.
  */
 export async function resolveType(
   sentBody: SentDataPipelineBody,
@@ -89,7 +89,10 @@ export async function resolveType(
   return checked.value
 }
 
-/** Adds missing types to bodies, from the stored pipelines of the same names. `collect` keeps the violations of each body. */
+/**
+ * Adds the types to request bodies that omit them, using the stored pipelines of the same names. Runs the check of each
+ * body in `collect`, which records its violations.
+ */
 export async function resolveTypes(
   sentBody: readonly SentDataPipelineBody[],
   { db, caller }: RequestContext,

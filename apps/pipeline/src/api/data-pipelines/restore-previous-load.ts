@@ -15,17 +15,18 @@ import { undoRefusal, type WarehouseKind } from '@sluice/warehouses/warehouse-ki
 type RestoreRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 
 /**
- * Queues a run that publishes the previous load again. A disabled pipeline can be restored too: disabling it first
- * keeps scheduled loads from replacing the restored rows.
+ * Queues a run that restores the previous load: it swaps the previous version of the table back in. A disabled pipeline
+ * can be restored too, because users disable it first so that no scheduled load replaces the restored rows.
  */
 export async function restorePrevious(input: RestoreRequest): Promise<ResultEnvelope> {
   const { db, caller, params, request, queue, warehouses, write } = input
-  // The warehouse is read before the transaction, because a transaction must not wait for a warehouse. The run repeats this check.
+  // Query the warehouse before the transaction, because a transaction must not wait for a warehouse. The run checks
+  // this again.
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
   const { schema, provider } = await readTargetSchema(db, row)
   assertUndoSupported(provider)
   const warehouse = await warehouses.find(row.client)
-  // A deleted pipeline may have left a table that is still to be dropped. Its rows are not restored.
+  // The table may be the remainder of a deleted pipeline that is still to be dropped. Its rows must not be restored.
   const isDropPending = await isTableDropPending(db, { client: row.client, schema, table: row.table_name })
   const previous = isDropPending ? undefined : await warehouse?.loader.findPrevious(schema, row.table_name)
   if (!previous)
@@ -50,7 +51,7 @@ export async function restorePrevious(input: RestoreRequest): Promise<ResultEnve
   return acceptedRun('restore-queued', `The restore of the rows that were published at ${since} is queued.`, run.uid)
 }
 
-/** Reads the name of the target schema of a pipeline, and the kind of its warehouse. */
+/** Returns the name of a pipeline's target schema, and the kind of its warehouse. */
 export async function readTargetSchema(
   db: Kysely<DB>,
   { schema_id }: DataPipelineRow,
@@ -63,7 +64,9 @@ export async function readTargetSchema(
   return { schema: row.schema_name, provider: row.provider_schema as WarehouseKind }
 }
 
-/** Throws 422 `not-supported-here` if the warehouse of the schema has neither dry runs nor a previous publication. */
+/**
+ * Throws 422 `not-supported-here` if the kind of warehouse supports neither dry runs nor restoring the previous load.
+ */
 export function assertUndoSupported(provider: (typeof providerSchemas)[number]): void {
   const detail = undoRefusal(provider)
   if (detail !== undefined)

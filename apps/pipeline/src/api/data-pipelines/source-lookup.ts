@@ -23,11 +23,14 @@ type SavedLookupRequest = OperationInput<
   SourceLookupBody
 >
 
-/** The time limit of the source, and the maximum number of results. */
+/** The timeout for the source in milliseconds, and the maximum number of results. */
 const lookupTimeoutMs = 30_000
 const maxResults = 1_000
 
-/** Lists the choices that a source offers. The source may not be saved yet. */
+/**
+ * Lists the choices that a source offers for a setting, such as its forms or tables, even if the source is not saved
+ * yet.
+ */
 export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   const { type, kind } = input.params
   const definition = findDefinition(type)
@@ -42,7 +45,10 @@ export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   })
 }
 
-/** Lists the choices that the source of a pipeline offers. Absent values are taken from the stored source, so the caller must be allowed to change it. */
+/**
+ * Lists the choices that the source of a pipeline offers for a setting. Omitted fields are taken from the stored source
+ * with its secrets, so the caller must be allowed to change the pipeline.
+ */
 export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]> {
   const { db, caller, params, body, keyRing } = input
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
@@ -53,7 +59,7 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   assertLookup(definition, source, params.kind)
   const settings = definition.getSettings(source)
   const sentSecrets = definition.getSecrets?.(source) ?? {}
-  // Values of the body override stored ones.
+  // Values in the request body override stored ones.
   const definedValues = definedSecrets(sentSecrets)
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource } = body
   const nestedSource = jdbcSource ?? functionSource ?? spreadsheetSource ?? objectStoreSource ?? blobStoreSource
@@ -70,7 +76,7 @@ function assertLookup({ assertLookup, assertConnection }: AnyDefinition, source:
   else assertConnection?.(source as never)
 }
 
-/** Merges the body into the stored source; undefined for an empty body. */
+/** Merges the request body into the stored source. Returns undefined for an empty body. */
 function mergeIntoStored({ type, settings }: DataPipelineRow, body: SourceLookupBody): SourceBody | undefined {
   const { query: _query, within: _within, ...sentSource } = body
   if (Object.keys(sentSource).length === 0) return undefined
@@ -83,11 +89,11 @@ function mergeIntoStored({ type, settings }: DataPipelineRow, body: SourceLookup
   return { ...stored, ...source, ...Object.fromEntries(merged) } as SourceBody
 }
 
-/** The connections in which an absent field means the stored value. */
+/** The connection objects in which an omitted field keeps its stored value. */
 const mergedFields = ['apiSource', 'objectStoreSource', 'blobStoreSource'] as const
 type MergedField = (typeof mergedFields)[number]
 
-/** Returns a source body with the address and credentials only. */
+/** Returns a source body with only the address and the credentials. */
 function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource, restApi, ...rest } = body
   const { query: _query, within: _within, ...flat } = rest
@@ -102,7 +108,7 @@ function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
     if (!store) throw problems.refused(`/${field}`, 'Set the account, bucket or container, and the credentials.')
     return { type, [field]: store } as SourceBody
   }
-  // Look-ups accept the nested form of pipelines, and a flat form.
+  // Lookups accept the nested fields of a pipeline body, and the same fields without nesting.
   const sources = {
     apiSource: flat,
     functionSource: functionSource ?? flat,
@@ -112,7 +118,7 @@ function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
     ownFields.includes(field),
   )
   if (!sourceField) throw problems.notFound('look-up')
-  // All AWS functions have the same address, so stored keys may be used for another function.
+  // A function source has no address that the body must contain: all AWS functions share one.
   if (sources[sourceField].url === undefined && !functionSource)
     throw problems.refused('/url', 'Set the address of the system and the credentials.')
   const isRestApi = restApi !== undefined && ownFields.includes('restApi')

@@ -10,12 +10,15 @@ import { checkUpload } from './check-upload.ts'
 import { type DataPipelineRow, dataPipelines, presentFile } from './records.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 
-/** Streams the body to disk, checks its start, then makes it the pipeline's file. Runs read either the whole old file or the whole new one. */
+/**
+ * Writes the body to disk while it arrives, checks its start, then makes it the pipeline's file. A run reads either the
+ * whole old file or the whole new file.
+ */
 export async function uploadFile(
   input: OperationInput<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
 ): Promise<UploadedFile> {
   const { params, query, request, files } = input
-  // Check permissions before receiving the body; it may be gigabytes.
+  // Check permissions before the body arrives, because it may be gigabytes.
   const { defaultName } = await readUploadTarget(input, params.uid)
   assertFileHeaders(request.stream.headers, files.uploadLimit)
 
@@ -32,7 +35,10 @@ export async function uploadFile(
   }
 }
 
-/** Returns a pipeline that the caller may write, and the default name of its file. Throws 422 for a pipeline without files. */
+/**
+ * Returns a pipeline that the caller may change, and the default name of its file. Throws 422 if the pipeline does not
+ * load files.
+ */
 export async function readUploadTarget(
   { db, caller, request }: RequestContext,
   pipelineUid: string,
@@ -48,7 +54,7 @@ export async function readUploadTarget(
   return { pipeline, defaultName: upload.name }
 }
 
-/** A complete file in the uploads directory, which no row references yet. */
+/** A completely received file in the upload directory, to which no database row refers yet. */
 interface CompleteFile {
   uid: string
   name: string
@@ -57,8 +63,8 @@ interface CompleteFile {
 }
 
 /**
- * Checks a complete file and makes it the pipeline's file. Runs `onReplaced` in the same transaction. Throws 422 for a file that no
- * setting makes readable; the earlier file then stays.
+ * Checks a received file and makes it the pipeline's file. Calls `onReplaced` in the same transaction. Throws 422 for a
+ * file that cannot be read with any settings; the previous file then stays.
  */
 export async function replaceFile(
   input: RequestContext,
@@ -67,7 +73,7 @@ export async function replaceFile(
   onReplaced: (trx: Transaction<DB>, file: UploadedFile) => Promise<void> = async () => {},
 ): Promise<UploadedFile> {
   const { db, caller, request, files, write } = input
-  // The settings may have changed while the body was received.
+  // Read the pipeline again, because its settings may have changed while the body arrived.
   const current = await dataPipelines.readToWrite(db, caller, pipelineUid, request.ifMatch)
   const check = await checkUpload(input, current, { uid, name, sha256 })
   const { file, replaced } = await write(async (trx) => {

@@ -18,7 +18,7 @@ export const presentWriteMode = ({ write_mode, merge_key }: WriteColumns) => ({
   mergeKey: (merge_key as string[] | null) ?? undefined,
 })
 
-/** Throws 422 for settings that contradict the write mode. */
+/** Throws 422 if settings of the body contradict its write mode. */
 export function assertWriteMode(body: DataPipelineBody): void {
   const { writeMode = 'REPLACE', mergeKey, schemaChanges, continuouslyUpdated } = body
   if (mergeKey && writeMode !== 'MERGE')
@@ -51,7 +51,7 @@ export function assertWriteMode(body: DataPipelineBody): void {
     )
 }
 
-/** Throws 422 for a run that contradicts the write mode of its pipeline. */
+/** Throws 422 if the requested run contradicts the pipeline's write mode. */
 export function assertRunFitsWriteMode(
   { type, write_mode: writeMode }: Pick<Selectable<DataPipelines>, 'type' | 'write_mode'>,
   body: RunBody,

@@ -29,7 +29,7 @@ import { sourceColumns } from './pipeline-source.ts'
 import { assertWriteMode, writeModeColumns } from './write-mode.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 
-/** The uids of files of a deleted pipeline that are still on the disk. */
+/** The uids of a deleted pipeline's files that still have to be removed from the disk. */
 export interface LinkedFiles {
   files: string[]
 }
@@ -66,7 +66,7 @@ export const dataPipelineWriting: RecordWriter<
     return { files: await filesOfPipeline(trx, row.id) }
   },
 
-  /** Removes the uploaded files and drops the table. If one of the two fails, a worker repeats it later. */
+  /** Removes the uploaded files and drops the table. If one of the two fails, a worker tries it again later. */
   async afterDelete(row, input, { files }) {
     await removeUnneededFiles({ db: input.db, directory: input.files.directory }, files)
     await dropDeletedTables(input, row.client, { pipeline: row.uid })
@@ -85,7 +85,10 @@ export const dataPipelineKind: NamedKind<DataPipelineRow, DataPipelineBody, Sent
   present: ({ after }) => ({ type: after.type }),
 }
 
-/** Returns whether the dataset exists. Locks it, so that a deletion of the dataset waits for this transaction and then finds this pipeline. */
+/**
+ * Returns whether the dataset exists. Locks its row: a deletion of the dataset waits for this transaction and then
+ * finds the new pipeline.
+ */
 async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boolean> {
   const dataset = await trx
     .selectFrom('public_datasets')
@@ -96,7 +99,7 @@ async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boo
   return dataset !== undefined
 }
 
-/** Returns the columns of a pipeline. `lookups` looks up the objects to which the pipeline refers. */
+/** Returns the columns of a pipeline. `lookups` finds the objects to which the pipeline refers. */
 async function pipelineColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
@@ -133,7 +136,10 @@ async function pipelineColumns(
   }
 }
 
-/** Throws `VariableProblem` if a statement of the transformation uses a variable in a place that allows none. */
+/**
+ * Throws `VariableProblem` if a transformation statement uses a variable where SQL allows no value, for example inside
+ * quotes.
+ */
 async function assertStatementVariablePlaces(trx: Transaction<DB>, body: DataPipelineBody): Promise<void> {
   const statements = (body.transformation?.sqlStatements ?? []).filter(({ statement }) => statement.includes('${'))
   if (statements.length === 0) return
@@ -146,7 +152,10 @@ async function assertStatementVariablePlaces(trx: Transaction<DB>, body: DataPip
     assertVariablePlaces(statement, getWarehouseLanguage(schema?.provider_schema ?? 'NA'))
 }
 
-/** Returns the columns of the target table. The target is fixed after the first load, because queries and views name the table. */
+/**
+ * Returns the columns with the target table. The target cannot change after the first load, because queries and views
+ * use the table's name.
+ */
 async function targetColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
@@ -159,7 +168,7 @@ async function targetColumns(
   if (nameProblem) throw problems.refused('/dataWarehouseTarget/tableName', nameProblem)
 
   const currentSchema = current && (await lookups.schema(current.schema_id))
-  // The caller must be allowed to write to a new schema, but can always keep the current one.
+  // The caller must be allowed to write to a new schema, but may always keep the current one.
   const targetSchema =
     currentSchema?.uid === schema.id.toLowerCase() ? currentSchema : await lookups.lockWritableSchema(schema.id)
   if (!targetSchema)
@@ -181,13 +190,13 @@ async function targetColumns(
       `The target cannot be changed, because the pipeline has already loaded ${current.table_name}. Create another pipeline for another table.`,
     )
   }
-  // Tables and views share their names in the warehouse.
+  // A table and a view in the same schema cannot have the same name.
   if (await lookups.hasView(targetSchema.id, table))
     throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name. Choose another name.')
   return { schema_id: targetSchema.id, table_name: table }
 }
 
-/** Returns whether the table may exist: a run has loaded it, or is about to. */
+/** Returns whether the table may exist: a run has loaded it or is queued to load it. */
 async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolean> {
   const run = await trx
     .selectFrom('runs')

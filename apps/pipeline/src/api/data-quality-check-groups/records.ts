@@ -34,7 +34,10 @@ async function presentGroups(rows: GroupRow[], context: RequestContext): Promise
   }))
 }
 
-/** Returns the checks of each group in their order. Checks that the caller may not read have only their names. */
+/**
+ * Returns the checks of each group, in their order in the group. For checks that the caller may not read, only the
+ * names.
+ */
 async function checksOfGroups(
   groups: readonly { id: number }[],
   context: RequestContext,

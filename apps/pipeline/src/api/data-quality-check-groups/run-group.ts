@@ -20,7 +20,7 @@ const groupLimits = { rows: 100, bytes: 1024 * 1024, seconds: 30 }
 
 const groupTimeoutSeconds = 60
 
-/** Runs the checks of a group within the request. The history shows it like any other run. */
+/** Runs the checks of a group within the request. The run appears in the history like any other. */
 export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   const { db, caller, params, body, warehouses, keyRing, request, write, queue } = input
   const group = await groups.readToWrite(db, caller, params.uid, undefined)
@@ -50,7 +50,8 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
     {
       request,
       queue: requestSlots.checks.queueOf(group.client),
-      // 15 more seconds, because the last check may start just before the group's time limit and then count its rows.
+      // Add 15 seconds, because the last check may start just before the group's time limit and then count the
+      // violating rows.
       timeoutMs: (groupTimeoutSeconds + 15) * 1_000,
       onTimeout: () => {},
     },
@@ -84,7 +85,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   }
 }
 
-/** Queues a run of a group. The request can set values of variables for this run. */
+/** Queues a run of a group. The request can set values of variables for this run only. */
 export async function startGroup(input: RunGroupRequest): Promise<ResultEnvelope> {
   const { caller, params, body, request, queue, write, keyRing } = input
   const runVariables = (body.variables ?? []).map(({ name, value, secured }) => ({ name, value, secured }))

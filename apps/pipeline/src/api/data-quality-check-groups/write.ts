@@ -48,7 +48,10 @@ export const groupKind: NamedKind<GroupRow, DataQualityCheckGroupBody> = {
   writing: groupWriting,
 }
 
-/** Replaces the checks of a group, in this order. The caller must be allowed to read each new check; existing ones may stay. */
+/**
+ * Replaces the checks of a group. The list determines their order. The caller must be allowed to read each new check;
+ * checks that are already in the group may stay.
+ */
 async function writeChecks(
   trx: Transaction<DB>,
   caller: Caller,

@@ -17,10 +17,10 @@ import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 
 const checkLimits = { rows: 1_000, bytes: 4 * 1024 * 1024, seconds: 30 }
 
-/** Includes the wait for the warehouse and the count of all violations. */
+/** Timeout of a check in milliseconds, including the wait for the warehouse and the count of all violations. */
 const checkTimeoutMs = 60_000
 
-/** Runs a check within the request. */
+/** Runs a single check within the request. */
 async function runOneCheck(
   input: OperationInput<PipelineContext, '/data-quality-checks/:uid/run', undefined, RunInput>,
 ): Promise<CheckResult> {

@@ -6,7 +6,10 @@ import { findVariablesInSql } from '../../variables/insert-variables-into-sql.ts
 
 type GivenVariables = NonNullable<RunInput['variables']>
 
-/** Throws 422 for a value that no query and no stored variable has a name for, and for two values of one name. */
+/**
+ * Throws 422 if the request has a value for a variable that no query uses and that is not stored, or two values for the
+ * same variable.
+ */
 export async function assertKnownVariables(
   db: Kysely<DB>,
   client: string,
@@ -22,7 +25,8 @@ export async function assertKnownVariables(
     .where('name', 'in', names)
     .execute()
   const knownNames = new Set(stored.map(({ name }) => name))
-  // A variable inside quotes counts as used. The result of its check reports that it is misplaced.
+  // A variable inside quotes counts as known. The result of the check then reports that variables are not allowed
+  // there.
   for (const { query } of checks) for (const name of findVariablesInSql(query, 'postgres')) knownNames.add(name)
   const errors = names.flatMap((name, index): FieldViolation[] => {
     const isRepeated = names.indexOf(name) < index

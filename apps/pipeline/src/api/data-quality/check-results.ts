@@ -13,7 +13,7 @@ import { presentQueryResult } from '../table-responses.ts'
 import { listCheckResults } from '../../quality-checks/check-result-repository.ts'
 import type { RequestContext, PipelineContext } from '../operation-context.ts'
 
-/** Returns the checks that the caller may read. Responses leave out the rows of all others. */
+/** Returns the uids of the checks that the caller may read. Responses omit the violating rows of other checks. */
 export async function findReadableUids(db: Kysely<DB>, caller: Caller, uids: readonly string[]): Promise<Set<string>> {
   if (uids.length === 0 || !hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Set()
   const rows = await db
@@ -25,7 +25,7 @@ export async function findReadableUids(db: Kysely<DB>, caller: Caller, uids: rea
   return new Set(rows.map(({ uid }) => uid))
 }
 
-/** Presents the result of a check, with its rows if `readable`. */
+/** Presents the result of a check. Includes the violating rows only if `readable` is true. */
 export function presentOutcome(
   { check, status, message, findings, completedAt }: Omit<CheckOutcome, 'toAll'>,
   readable: boolean,
@@ -34,7 +34,7 @@ export function presentOutcome(
     dataQualityCheckId: check.uid,
     name: check.name,
     status,
-    // The message of a server may repeat values of rows.
+    // The error message of a warehouse may contain values of rows.
     message: status === 'ERROR' && !readable ? couldNotBeRun : message,
     completedAt: completedAt.toISOString(),
     violations: findings?.violations,
@@ -55,7 +55,10 @@ type QualityResultsRequest = Pick<
 > &
   RequestContext
 
-/** Reads the results of the checks of a run. The caller must be allowed to read the object that was run. */
+/**
+ * Returns a handler that reads the check results of a run. The caller must be allowed to read the pipeline or check
+ * group of the run.
+ */
 export const qualityResultsOf =
   <R extends RunnableRow>(records: Records<R, any, RequestContext>) =>
   async (input: QualityResultsRequest): Promise<JsonResponse<CheckResult[]>> => {

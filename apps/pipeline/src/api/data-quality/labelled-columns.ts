@@ -2,7 +2,7 @@ import type { CheckLabel } from '@sluice/contracts'
 import { accessOf, translatedProperty, type SharedColumns } from '@sluice/records'
 import { recordedFields } from '../record-fields.ts'
 
-/** The columns of shared objects, and the labels that checks and groups have in addition. */
+/** The columns of shared objects, and the labels of checks and groups. */
 export type LabelledColumns = SharedColumns & { labels: CheckLabel[] }
 
 interface LabelledRow extends LabelledColumns {
@@ -15,11 +15,11 @@ interface LabelledRow extends LabelledColumns {
   short_name: string
 }
 
-/** Returns the response fields that checks and groups have in common. */
+/** Returns the response fields that checks and check groups share. */
 export function labelledFields(row: LabelledRow, locales: readonly string[]) {
-  // Checks and groups have labels instead of tags.
+  // Checks and groups have labels instead of tags, so omit the tags.
   const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, locales)
-  // Older translations have the name of the column as their property.
+  // Older translations use the column name `short_name` as the property.
   const shortNameInOlderForm = translatedProperty(row, 'short_name', row.short_name, locales)
   return {
     ...recorded,
@@ -42,7 +42,7 @@ interface LabelledBody {
   description?: string | undefined
 }
 
-/** Returns the columns that checks and groups have in common, without the access columns. */
+/** Returns the columns that checks and check groups share, except the access columns. */
 export const labelledColumns = (body: LabelledBody) => ({
   name: body.name,
   translations: JSON.stringify(body.translations ?? []),

@@ -27,7 +27,9 @@ export const deletedClientOperations = {
   }),
 }
 
-/** Returns a deleted client. Throws 404 if the client still exists, never existed, or has no data left in this service. */
+/**
+ * Returns a deleted organisation. Throws 404 if it still exists, never existed, or has no data left in this service.
+ */
 async function readDeletedClient(uid: string, { db, identity }: Pick<PipelineContext, 'db' | 'identity'>) {
   const client = uid.toLowerCase()
   const hasData = isUid(uid) && (await listClientsWithData(db)).includes(client)

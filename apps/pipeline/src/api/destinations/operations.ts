@@ -18,7 +18,7 @@ const destinationResource = {
 const { destinations: signatures } = pipelineOperations
 
 export const destinationOperations = {
-  // Must precede `/destinations/:uid`, which would match this path, too.
+  // Must precede `/destinations/:uid`, which would match this path too.
   testTarget: definePipelineOperation(signatures.testTarget, testTarget),
   ...recordOperations(signatures, destinationResource),
   saveMany: saveManyOperation(signatures.saveMany, destinationKind),

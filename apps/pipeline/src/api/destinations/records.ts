@@ -61,7 +61,7 @@ async function presentDestinations(
   })
 }
 
-/** Returns the target with the status of its secret. */
+/** Returns the target system of a destination, with the status of its secret. */
 function targetFields(row: DestinationRow, keyRing: KeyRing): Pick<Destination, 'apiTarget' | 'apiTokenTarget'> {
   const { settings, secret_times } = row
   const statusOf = <Name extends string>(names: readonly Name[]) =>
@@ -71,7 +71,7 @@ function targetFields(row: DestinationRow, keyRing: KeyRing): Pick<Destination, 
     : { apiTokenTarget: { ...settings.apiTokenTarget, secretStatus: statusOf(targetSecrets.apiTokenTarget) } }
 }
 
-/** Returns the views of these destinations. A view that the caller may not see has only its name. */
+/** Returns the views that these destinations push. For views that the caller may not see, only the names. */
 async function viewsOf(rows: readonly DestinationRow[], context: RequestContext): Promise<Map<number, ReferencedView>> {
   const { db, caller } = context
   const viewRows = await db

@@ -61,7 +61,7 @@ export const destinationKind: NamedKind<DestinationRow, DestinationBody> = {
   writing: destinationWriting,
 }
 
-/** Returns the id of the view to push: the previous one, or one that the caller may read. */
+/** Returns the primary key of the view to push. It must be the current view, or one that the caller may read. */
 async function chooseView(
   trx: Transaction<DB>,
   body: DestinationBody,
@@ -76,7 +76,7 @@ async function chooseView(
     .where('r.client', '=', caller.client)
     .forKeyShare()
     .executeTakeFirst()
-  // A caller who may not read the view can keep it, as long as the target stays the same.
+  // A caller who may not read the current view can keep it, but not send it to another address.
   const keepsView = view?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
   const mayUseView = view && (keepsView || (view.shown && hasRole(caller.roles, 'ROLE_SEE_VIEW')))
   if (!mayUseView)
@@ -84,7 +84,10 @@ async function chooseView(
   return view.id
 }
 
-/** Returns the columns of a target: its address in plain text, its secrets sealed, and when each secret was sent. */
+/**
+ * Returns the columns of a target: its address in plain text, its encrypted secrets, and the time at which each secret
+ * was sent.
+ */
 function targetColumns(
   body: DestinationBody,
   uid: string,
@@ -111,7 +114,7 @@ function changesAddress(body: DestinationBody, { settings }: Pick<DestinationRow
   return !isSameTarget(urlOf(settings), urlOf(parseTargetBody(body).settings))
 }
 
-/** Returns the target of a body. Throws 422 for a body without a target or with two. */
+/** Returns the target in a request body. Throws 422 if the body has no target or two. */
 function parseTargetBody({ apiTarget, apiTokenTarget }: DestinationBody) {
   if (apiTarget && apiTokenTarget)
     throw problems.refused('/apiTokenTarget', 'Set either apiTarget or apiTokenTarget, but not both.')

@@ -5,13 +5,13 @@ import type { DB } from '../../database.ts'
 import { relationsInSql } from '../../lineage/relations-in-sql.ts'
 import { type ObjectKind, isShown, objectKinds } from './object-kinds.ts'
 
-/** An object, by everything by which others can refer to it. */
+/** An object, with the properties by which other objects can refer to it. */
 export interface ReadObject {
   client: string
-  /** The primary key. Absent for a table that Sluice did not create. */
+  /** The primary key. Undefined for a table that Sluice did not create. */
   id?: number
   kind: ObjectKind | 'SCHEMA' | 'TABLE'
-  /** The table or view in the warehouse. */
+  /** The table or view that the object creates in the warehouse. */
   relation?: TablePlace | undefined
 }
 
@@ -20,16 +20,16 @@ export interface ObjectReader {
   kind: ObjectKind
   id: string
   name: string
-  /** Whether the caller may see it. */
+  /** Whether the caller may see this object. */
   isShown: boolean
 }
 
-/** The maximum number of readers of an object that are found. */
+/** The maximum number of readers that are returned for an object. */
 export const maxReaders = 1_000
 
 /**
- * Finds the objects that read, run or contain an object, by kind and name. They prevent its deletion, and the lineage shows them. Checks and
- * transformations read a table if their SQL names it.
+ * Finds the objects that read, run or contain an object, sorted by kind and name. They prevent its deletion, and its
+ * lineage shows them. Checks and transformations count as readers of a table if their SQL contains its name.
  */
 export async function findReaders(db: Kysely<DB>, caller: Caller, object: ReadObject): Promise<ObjectReader[]> {
   const queries = referencesTo(object).map(
@@ -44,7 +44,7 @@ export async function findReaders(db: Kysely<DB>, caller: Caller, object: ReadOb
   return [...rows, ...bySql]
 }
 
-/** Returns the conditions of the objects that refer to an object by a stored reference. */
+/** Returns, for each kind, the SQL condition that finds objects with a stored reference to this object. */
 function referencesTo({ kind, id, relation }: ReadObject): { kind: ObjectKind; condition: RawBuilder<unknown> }[] {
   const viewsOfRelation = relation && {
     kind: 'VIEW' as const,
@@ -84,13 +84,18 @@ function referencesTo({ kind, id, relation }: ReadObject): { kind: ObjectKind; c
   }
 }
 
-/** A pipeline also loads tables that are named like its main table, with `__` and a suffix. */
+/**
+ * Returns the condition that a column names a table of the object. A pipeline also loads additional tables, with names
+ * that consist of its main table's name, `__` and a suffix.
+ */
 const isTableOf = (column: RawBuilder<unknown>, name: string, kind: ReadObject['kind']): RawBuilder<unknown> =>
   kind === 'DATA_PIPELINE'
     ? sql`(${column} = ${name} or starts_with(${column}, ${`${name}__`}))`
     : sql`${column} = ${name}`
 
-/** Finds the checks, and the transformations of other pipelines, with SQL that names the relation of an object. */
+/**
+ * Finds checks, and transformations of other pipelines, if their SQL contains the name of the object's table or view.
+ */
 export async function findReadersBySql(
   db: Kysely<DB>,
   caller: Caller,
@@ -123,7 +128,7 @@ export async function findReadersBySql(
 export const maxNamedReaders = 5
 
 interface NamedReader {
-  /** Plural. */
+  /** The plural of the object's noun, such as `views`. */
   nouns: string
   name: string
   isShown: boolean
@@ -136,8 +141,8 @@ export const toNamedReader = ({ kind, name, isShown }: ObjectReader): NamedReade
 })
 
 /**
- * Describes objects for a message: `the views "A", "B" and destinations that are not shared with you`. Objects that the caller may not see
- * are not named. Undefined without objects.
+ * Describes objects for a message: `the views "A", "B" and destinations that are not shared with you`. Does not name
+ * objects that the caller may not see. Returns undefined for an empty list.
  */
 export function describeReaders(readers: readonly NamedReader[]): string | undefined {
   const groupTexts = [...Map.groupBy(readers, ({ nouns }) => nouns)].map(([nouns, readersOfKind]) => {

@@ -4,7 +4,10 @@ import { visibleTo } from '@sluice/records'
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 
-/** A kind of objects that users share. All tables have the same columns for sharing, and the alias `r` in conditions. */
+/**
+ * A kind of object that users can share. All these tables have the same columns for sharing, and conditions use the
+ * alias `r` for them.
+ */
 export interface KindOfObject {
   table: string
   noun: string
@@ -43,19 +46,25 @@ export const objectKinds: Readonly<Record<ObjectKind, KindOfObject>> = {
   WORKFLOW: { table: 'workflows', noun: 'workflow', see: 'ROLE_SEE_WORKFLOW', manage: 'ROLE_MANAGE_WORKFLOW' },
 }
 
-/** Returns the condition for the objects of a kind that the caller may see: by their role, and by the sharing of the object. */
+/**
+ * Returns the condition for the objects of a kind that the caller may see. It depends on the caller's role and on the
+ * object's access rights.
+ */
 export const isShown = (caller: Caller, kind: ObjectKind): RawBuilder<SqlBool> =>
   sql`${hasRole(caller.roles, objectKinds[kind].see)}::boolean and coalesce(${visibleTo(caller, 'READ')}, false)`
 
 export interface RunnableFilter {
   kind?: readonly RunnableKind[] | undefined
-  /** The uid of a schema. Only data pipelines and views belong to one. */
+  /** The uid of a schema. Only data pipelines and views belong to a schema. */
   schema?: string | undefined
 }
 
 const kindsInSchemas: readonly RunnableKind[] = ['DATA_PIPELINE', 'VIEW']
 
-/** Returns the query of the ids of all objects with runs that the caller may see. */
+/**
+ * Returns a query of the primary keys of all runnable objects that the caller may see. Runnable objects, such as
+ * pipelines and views, have runs.
+ */
 export function visibleRunnables(
   caller: Caller,
   { kind = runnableKinds, schema }: RunnableFilter,

@@ -18,11 +18,11 @@ interface LineageRow {
 interface LineageResource<Row extends LineageRow> {
   kind: Exclude<ReadObject['kind'], 'TABLE'>
   records: Records<Row, any, RequestContext>
-  /** Lists the names of views that users created in the warehouse over this object. */
+  /** Lists the names of views that users created in the warehouse on top of this object. */
   listExternalReaders?(input: RequestContext, row: Row): Promise<string[]>
 }
 
-/** Returns the operation that lists what an object reads, and what reads it. */
+/** Returns the lineage operation of a kind: it lists what an object reads, and what reads the object. */
 export const lineageOperation = <Row extends LineageRow>(
   signatures: ReturnType<typeof lineageSignature<string>>,
   { kind, records, listExternalReaders }: LineageResource<Row>,
@@ -39,7 +39,7 @@ export const lineageOperation = <Row extends LineageRow>(
   }),
 })
 
-/** Returns the lineage of an object. `external`: names of views that Sluice did not create. */
+/** Returns the lineage of an object. `external` has the names of views that Sluice did not create. */
 export async function readLineage(
   { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
   object: ReadObject,
@@ -59,7 +59,7 @@ export async function readLineage(
   }
 }
 
-/** Returns the table or view in the warehouse that an object creates. */
+/** Returns the table or view that an object creates in the warehouse. */
 async function findRelation(db: Kysely<DB>, kind: ReadObject['kind'], id: number): Promise<TablePlace | undefined> {
   const tables: Partial<Record<ReadObject['kind'], RawBuilder<unknown>>> = {
     DATA_PIPELINE: sql`select n.schema_name as schema, o.table_name as name from data_pipelines o`,
@@ -72,7 +72,8 @@ async function findRelation(db: Kysely<DB>, kind: ReadObject['kind'], id: number
 }
 
 /**
- * Lists what an object reads, runs or contains. The readers of an object may see the names of these objects, as in the object itself.
+ * Lists what an object reads, runs or contains. Everyone who may read the object may see the names of these other
+ * objects, because the object itself shows them.
  */
 async function listReads(db: Kysely<DB>, { kind, id, client }: ReadObject): Promise<LineageObject[]> {
   const list = async (query: RawBuilder<LineageObject>) => (await query.execute(db)).rows
@@ -131,7 +132,7 @@ async function listReadsOfTransformation(db: Kysely<DB>, id: number, client: str
   const { sqlStatements = [] } = (row?.transformation ?? {}) as { sqlStatements?: { statement: string }[] }
   const relations = sqlStatements.flatMap(({ statement }) => relationsInSql(statement))
   const owners = await findOwners(db, client, relations)
-  // Other names can be temporary tables of the transformation.
+  // Ignore names without an owner, because they can be temporary tables of the transformation.
   return owners.filter((owner) => owner.kind !== 'TABLE' && owner.id !== row!.uid)
 }
 
@@ -144,8 +145,8 @@ interface RelationOwner {
 }
 
 /**
- * Returns the pipelines and views that create relations, with the relation of each. A relation that Sluice did not create is a TABLE. A name
- * without a schema has an owner in each schema that has such a relation.
+ * Returns the pipeline or view that creates each table or view. A table that Sluice did not create has the kind TABLE.
+ * An unqualified name matches in every schema that has such a table.
  */
 export async function findOwners(
   db: Kysely<DB>,
@@ -185,7 +186,10 @@ function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwne
   ]
 }
 
-/** Returns the name, and the names of main tables of which it can be an additional table: `cases__visits` and `cases`. */
+/**
+ * Returns the table names of pipelines to which a table can belong. For `cases__visits` these are `cases__visits` and
+ * `cases`.
+ */
 function possibleTables(name: string): string[] {
   const tables = [name]
   for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1))

@@ -16,10 +16,10 @@ import { findBuiltView } from '../views/operations.ts'
 import type { ViewRow } from '../views/records.ts'
 import { responseCache } from './response-cache.ts'
 
-/** Requests of one network per minute, and in one burst. */
+/** The rate limit of one network: requests per minute, and in one burst. */
 const perMinute = 300
 const burstSize = 100
-/** Maximum number of tracked networks. The least recently seen ones are removed first. */
+/** The maximum number of networks in memory. The ones seen longest ago are removed first. */
 const maxNetworks = 20_000
 
 interface TokenBucket {
@@ -28,19 +28,19 @@ interface TokenBucket {
 }
 
 /**
- * Token bucket per network: bursts of 100 requests, 300 requests per minute. Each process counts on its own. IPv6 addresses count by
- * their /64 network, because a subscriber usually has all of its addresses.
+ * Returns a rate limiter with a token bucket per network: bursts of 100 requests, 300 requests per minute. Each process
+ * counts separately. IPv6 addresses count by their /64 network, because a subscriber usually has all of its addresses.
  */
 export function networkRateLimit(now: () => number = Date.now) {
   const buckets = new Map<string, TokenBucket>()
 
-  /** Throws 429 with the seconds to wait. */
+  /** Counts a request. Throws 429 with the seconds to wait if the bucket is empty. */
   return (address: string): void => {
     const key = parseNetwork(address)
     const { left, at } = buckets.get(key) ?? { left: burstSize, at: now() }
     const refilled = ((now() - at) / 60_000) * perMinute
     const tokens = Math.min(burstSize, left + refilled)
-    // Deleting the key first moves it to the end of the map, so that the first key is the one not seen for the longest time.
+    // Deleting and adding the key moves it to the end of the map. The first key is thus the one seen longest ago.
     buckets.delete(key)
     buckets.set(key, { left: Math.max(0, tokens - 1), at: now() })
     if (buckets.size > maxNetworks) buckets.delete(buckets.keys().next().value!)
@@ -73,16 +73,20 @@ type WarehouseRelation = { warehouse: Warehouse; table: WarehouseTable }
 
 const assertWithinRate = networkRateLimit()
 const cachedMetadata = responseCache<PublicMetadata>({ lifetimeMs: 30_000, maxEntries: 50 })
-// A response can have megabytes, so it is only shared by concurrent requests. A proxy can cache it, as Cache-Control allows.
+// Responses can have megabytes, so only concurrent requests share one (`lifetimeMs: 0`). Proxies can cache them, as
+// Cache-Control allows.
 const cachedData = responseCache<PublicData>({ lifetimeMs: 0, maxEntries: 200 })
 
 /** Proxies and browsers may cache responses for 30 seconds, as long as this service caches metadata. */
 const publicCacheHeaders = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
 
-/** Returns the same problem for missing and for private objects, so that a response does not reveal which objects exist. */
+/** Returns the same problem for missing and private objects, so that it does not reveal whether an object exists. */
 const notPublic = () => problems.notFound('public object with this id')
 
-/** Returns the row if its metadata or data is public and its organisation is active. Throws 404 otherwise. */
+/**
+ * Returns the row of an object. Throws 404 unless its metadata or data, depending on `part`, is public and its
+ * organisation is active.
+ */
 async function readPublicRow(
   { db, params, request, identity }: PublicRequest<unknown>,
   table: PublicTable,
@@ -145,7 +149,7 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
   return new JsonResponse(answer, publicCacheHeaders)
 }
 
-/** Leaves out the owner, who may be a person. */
+/** Returns the public fields about the origin of the data. Omits the owner, because that may be a person. */
 const presentOrigin = ({ url, reference, source, terms_of_use }: DataPipelineRow) => ({
   url: url ?? undefined,
   reference: reference ?? undefined,
@@ -153,25 +157,28 @@ const presentOrigin = ({ url, reference, source, terms_of_use }: DataPipelineRow
   termsOfUse: terms_of_use ?? undefined,
 })
 
-/** Seconds for the query of a page, and slots that anonymous readers leave to signed-in users. */
+/** The timeout of a page query in seconds, and the slots that anonymous callers leave free for signed-in users. */
 const anonymousSeconds = 5
 const reservedSlots = 2
 
-/** Runs a query for an anonymous reader. Each organisation has one such query at a time. */
+/** Runs a query for an anonymous caller. Only one such query per organisation runs at a time. */
 function readAnonymously<T>(client: string, read: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const pages = requestSlots.pages.queueOf(`anonymous ${client}`, { leave: reservedSlots })
   return requestSlots.anonymousPages.run(client, () => pages(read, signal), { signal })
 }
 
-/** Seconds that the warehouse may take to read an anonymous export. */
+/** The timeout in seconds for the warehouse query of an anonymous export. */
 const anonymousExportSeconds = 300
 
-/** All anonymous exports of this process share two slots and the disk space of one organisation. */
+/**
+ * The key under which anonymous exports are counted: in each process they share two slots and the disk space of one
+ * organisation.
+ */
 const anonymousShare = 'anonymous'
 
 /**
- * Returns all rows as a file. The audit has no actor. The export does not use the warehouse, not even to look up the table, before it
- * has one of the slots; 20 requests may wait for one, and further ones are refused.
+ * Exports all rows as a file for an anonymous caller. The audit row has no actor. The export uses the warehouse only
+ * after it has a slot, even for finding the table. At most 20 requests wait for a slot; further ones are refused.
  */
 function exportAnonymously(
   input: PublicRequest<PublicDataQuery>,
@@ -180,7 +187,7 @@ function exportAnonymously(
   choice: ExportChoice,
 ): Promise<FileDownload> {
   const caller = { client: row.client, uid: '', username: '' }
-  // The table is looked up only when the export has its slot. The audit then gets the names that this adds to the details.
+  // The names are filled in when the export has its slot and finds the table. The audit row is written later.
   const auditDetails: Partial<TablePlace> = {}
   const open: ExportableRows['open'] = (format, signal) =>
     startWithin(anonymousSeconds, signal, async (signalWithTimeout) => {

@@ -4,29 +4,35 @@ import { problems } from '@sluice/http-server'
 interface CachedResponse<T> {
   answer: Promise<T>
   until: number
-  /** The connections that wait for the response. The fetch is aborted when all of them are closed. */
+  /** The connections that wait for the response. When all of them are closed, the fetch is aborted. */
   callers: Set<Socket>
   abandoned: AbortController
 }
 
 interface CacheLimits {
-  /** Milliseconds for which a response is cached. With 0, only requests that arrive during the fetch share it. */
+  /**
+   * Milliseconds for which a response is cached. With 0, only requests that arrive during a fetch share its response.
+   */
   lifetimeMs: number
-  /** The number of cached responses. They must be small, because anonymous users can request any number of them. */
+  /**
+   * The maximum number of cached responses. Responses must be small, because anonymous callers can request any number
+   * of different ones.
+   */
   maxEntries: number
 }
 
-/** The milliseconds in which requests share a fetch, however short the lifetime of its response is. */
+/** Milliseconds for which requests share a running fetch, even if the lifetime of its response is shorter. */
 const minSharedMs = 30_000
 /**
- * Caches responses by key. Requests that arrive during a fetch share its response. Does not cache failures. Callers check the access
- * rights first. With connections, the fetch is aborted once all of them are closed.
+ * Returns a cache of responses by key. Requests that arrive during a fetch share its response. Failures are not cached.
+ * The caller must check access rights first. If requests pass their connections, the fetch is aborted when all of them
+ * are closed.
  */
 export function responseCache<T>({ lifetimeMs, maxEntries }: CacheLimits, now: () => number = Date.now) {
   const cache = new Map<string, CachedResponse<T>>()
 
   return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
-    // The map is in the order of expiry, because all entries have the same lifetime.
+    // All entries have the same lifetime, so the map is in the order of expiry.
     for (const [cachedKey, { until }] of cache) {
       if (until > now()) break
       cache.delete(cachedKey)
@@ -55,7 +61,7 @@ export function responseCache<T>({ lifetimeMs, maxEntries }: CacheLimits, now: (
   }
 }
 
-/** Aborts the fetch when no connection waits for its response. */
+/** Aborts the fetch when the last connection that waits for it closes. */
 function watchCaller<T>({ answer, callers, abandoned }: CachedResponse<T>, caller: Socket): void {
   if (callers.has(caller)) return
   callers.add(caller)

@@ -7,7 +7,10 @@ import type { DB } from '../../database.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import type { RequestContext } from '../operation-context.ts'
 
-/** Inserts the pipeline that loads a public dataset: a CSV_UPLOAD of the catalogue client, which no user can see. Returns its key. */
+/**
+ * Inserts the pipeline that loads a public dataset, and returns its primary key. It has the type CSV_UPLOAD and belongs
+ * to the catalogue organisation, which has no users.
+ */
 export async function insertPipeline(
   trx: Transaction<DB>,
   { key, headerRow }: { key: string; headerRow: boolean },
@@ -53,7 +56,7 @@ async function ensureSchema(trx: Transaction<DB>): Promise<number> {
   return id
 }
 
-/** Sets whether the first row of the file is the header. */
+/** Sets whether the first row of the dataset's file is the header. */
 export async function setHeaderRow(trx: Transaction<DB>, pipeline: number, headerRow: boolean): Promise<void> {
   await trx
     .updateTable('data_pipelines')
@@ -62,7 +65,7 @@ export async function setHeaderRow(trx: Transaction<DB>, pipeline: number, heade
     .execute()
 }
 
-/** Replaces the file of the pipeline by a received one. Returns the uids of the replaced files. */
+/** Replaces the file of the pipeline by a newly received file. Returns the uids of the replaced files. */
 export async function replaceFile(
   trx: Transaction<DB>,
   pipeline: number,
@@ -82,7 +85,10 @@ export async function replaceFile(
   return old.map((oldFile) => oldFile.uid)
 }
 
-/** Queues a run that loads the file of the pipeline, and returns its uid. Throws 409 during another load. */
+/**
+ * Queues a run that loads the pipeline's file. Returns the uid of the run. Throws 409 if another load is queued or
+ * running.
+ */
 export async function startLoad(
   trx: Transaction<DB>,
   pipeline: number,
@@ -96,11 +102,11 @@ export async function startLoad(
     createdBy: caller.uid,
     rebuild,
   })
-  // The existing run reads the previous file.
+  // The queued or running load would use the previous file.
   if (existing) throw problems.conflict('/', 'The public dataset is being loaded. Wait for the end of the load.')
   return run.uid
 }
 
-/** Serializes the transactions that create, replace or delete the dataset of this key. */
+/** Takes a lock, so that only one transaction at a time creates, replaces or deletes the dataset with this key. */
 export const lockKey = (trx: Transaction<DB>, key: string) =>
   sql`select pg_advisory_xact_lock(hashtext(${`public dataset ${key}`}))`.execute(trx)

@@ -44,7 +44,7 @@ export const publicDatasetOperations = {
   ),
 }
 
-/** Throws 403 unless the caller may publish. */
+/** Throws 403 unless the caller may publish datasets. */
 async function assertMayPublish(context: Parameters<typeof mayPublish>[0]): Promise<void> {
   if (await mayPublish(context)) return
   throw problems.forbidden(

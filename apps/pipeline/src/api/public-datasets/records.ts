@@ -14,7 +14,7 @@ import { presentRejectedRow } from '../runs/rejected-rows-operation.ts'
 
 export type PublicDatasetRow = RefinedRow<Selectable<PublicDatasets>, { tags: string[] }>
 
-/** Presents datasets without their tables, because each would need a query of the warehouse. */
+/** Presents datasets. Omits their tables, because each would need a warehouse query. */
 async function presentPublicDatasets(
   rows: PublicDatasetRow[],
   { db, caller }: RequestContext,
@@ -45,8 +45,8 @@ function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatase
 }
 
 /**
- * Returns whether the organisation has the domain PUBLIC_DATASET_CATALOG, has published before, or the caller is a super admin. A role
- * is not enough, because publishing reaches every organisation.
+ * Returns whether the caller may publish datasets: a super admin, or a user of an organisation that has the domain
+ * PUBLIC_DATASET_CATALOG or has published before. A role is not enough, because a dataset reaches every organisation.
  */
 export async function mayPublish({
   db,
@@ -68,7 +68,7 @@ function falseIfUnavailable(error: unknown): boolean {
   throw error
 }
 
-/** All users can read all datasets. Only the organisation that published a dataset can change it. */
+/** Public datasets: all users can read all of them; only the organisation that published a dataset can change it. */
 const datasetRecordKind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
   noun: 'public dataset',
   table: 'public_datasets',
@@ -83,7 +83,7 @@ const datasetRecordKind: RecordKind<PublicDatasetRow, PublicDataset, RequestCont
   matches: (like) => sql`(r.key ilike ${like} or r.name ilike ${like} or r.description ilike ${like})`,
   scope: (caller, level) => (level === 'READ' ? sql`true` : sql`r.client = ${caller.client}`),
   signatures: pipelineOperations.publicDatasets,
-  // Datasets stay readable while the identity service is unavailable. They cannot be written then.
+  // While the identity service is unavailable, datasets can be read but not changed.
   mayWrite: (context) => mayPublish(context).catch(falseIfUnavailable),
   present: presentPublicDatasets,
 }
@@ -92,14 +92,14 @@ export const publicDatasets = createRecordRepository(datasetRecordKind)
 
 /** Returns the uid of the dataset with this key. Throws 404 if it does not exist. */
 export async function readDatasetUid(db: Kysely<DB>, key: string): Promise<string> {
-  // PostgreSQL rejects texts with a NUL.
+  // PostgreSQL rejects text that contains a NUL character.
   if (key.includes('\0')) throw problems.notFound('public dataset')
   const row = await db.selectFrom('public_datasets').select('uid').where('key', '=', key).executeTakeFirst()
   if (!row) throw problems.notFound('public dataset')
   return row.uid
 }
 
-/** Returns the response for a dataset, with its table, its rejected rows and its version. */
+/** Returns the response for one dataset, which unlike lists has its table and its rejected rows. */
 export async function answerDataset(
   row: PublicDatasetRow,
   context: RequestContext,
@@ -114,7 +114,7 @@ export async function answerDataset(
 
 const maxRejectedRows = 20
 
-/** Adds the first rejected rows of the last load if the caller may see their number. */
+/** Adds the first rejected rows of the last load, if the caller may see how many there are. */
 async function withRejectedRows(
   status: PublicDataset['status'],
   row: PublicDatasetRow,
@@ -125,7 +125,7 @@ async function withRejectedRows(
   return { ...status, rejectedRows: rejectedRows?.rows.map(presentRejectedRow) }
 }
 
-/** Finds the loaded table of a dataset; undefined before its first load. */
+/** Finds the loaded table of a dataset. Returns undefined before the first load. */
 export async function findDatasetTable({ warehouses }: Pick<PipelineContext, 'warehouses'>, { key }: { key: string }) {
   const warehouse = await warehouses.find(catalogueClient)
   const table = await warehouse?.catalog.findTable(catalogueSchema, key)

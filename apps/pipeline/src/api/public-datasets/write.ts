@@ -26,7 +26,10 @@ type CreateRequest = OperationInput<PipelineContext, '/public-datasets', PublicD
 
 const { form } = pipelineOperations.publicDatasets.create
 
-/** Reads the fields of the form, streams its file to disk and queues its load. If the load fails, the dataset is removed. */
+/**
+ * Creates a dataset from a form: reads the fields, writes the file to disk while it arrives, and queues a load. If the
+ * load fails, deletes the dataset.
+ */
 export async function createDataset(input: CreateRequest): Promise<JsonResponse<PublicDataset>> {
   const { db, caller, write, request, query } = input
   assertPlainEncoding(request.stream.headers)
@@ -35,7 +38,7 @@ export async function createDataset(input: CreateRequest): Promise<JsonResponse<
   let received: StoredUpload | undefined
   let created: { row: PublicDatasetRow; run: string }
   try {
-    // Check the key before receiving the file; it may be gigabytes.
+    // Check the key before the file arrives, because the file may be gigabytes.
     const existing = await db
       .selectFrom('public_datasets')
       .select('id')
@@ -83,7 +86,7 @@ async function insertDataset(
   })
 }
 
-/** Validates a tag by the rules of the contract, which does not check forms. */
+/** Validates a tag. The contract has the same rules but cannot check forms. */
 function parseTag(tag: string, index: number): string {
   if (index >= 50 || tag.length > 100 || /\p{Cc}/u.test(tag))
     throw problems.malformed([
@@ -92,7 +95,7 @@ function parseTag(tag: string, index: number): string {
   return tag
 }
 
-/** Waits for the load, and removes the dataset if it fails. The dataset cannot be in use yet. */
+/** Waits for the load, and deletes the dataset if the load fails. No pipeline can use the dataset yet. */
 async function loadOrRemove(
   input: CreateRequest,
   { row, run }: { row: PublicDatasetRow; run: string },
@@ -108,7 +111,7 @@ async function loadOrRemove(
 
 const keyTakenProblem = () => problems.conflict('/key', 'Another public dataset has this key. Choose another key.')
 
-/** Deletes an unused dataset with its pipeline and its rows. */
+/** Deletes a dataset that no pipeline uses, together with its pipeline and rows. */
 export async function deleteDataset(input: RequestContext, key: string): Promise<void> {
   const { caller, write, request } = input
   const { pipeline, linked } = await write(async (trx) => {
@@ -123,7 +126,10 @@ export async function deleteDataset(input: RequestContext, key: string): Promise
   await dataPipelineWriting.afterDelete(pipeline, input, linked)
 }
 
-/** Throws 409 if pipelines load the dataset. The message names up to five of the pipelines that the caller may see, and counts the rest. */
+/**
+ * Throws 409 if pipelines load the dataset. The message names up to five pipelines that the caller may see, and counts
+ * the others.
+ */
 async function assertDatasetUnused(trx: Transaction<DB>, key: string, caller: Caller): Promise<void> {
   const { rows } = await sql<{ name: string; shown: boolean }>`
     select r.name, coalesce(${visibleTo(caller, 'READ')}, false) as shown from data_pipelines r
@@ -157,7 +163,7 @@ async function removePipeline(
 
 type UpdateRequest = OperationInput<PipelineContext, '/public-datasets/:key', undefined, PublicDatasetBody>
 
-/** Updates the description. Loads the file again only if `headerRow` changes. */
+/** Updates the metadata of a dataset. Loads the file again only if `headerRow` changes. */
 export async function updateDataset(input: UpdateRequest): Promise<JsonResponse<PublicDataset>> {
   const { caller, params, body, write, request } = input
   if (body.key !== params.key)
@@ -193,12 +199,12 @@ type ReplaceRowsRequest = OperationInput<
   undefined
 >
 
-/** Streams a new file to disk and queues its load. The old rows stay until the load succeeds. */
+/** Writes a new file to disk while it arrives, and queues its load. The old rows stay until the load succeeds. */
 export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonResponse<PublicDataset>> {
   const { db, caller, params, query, request, files, write } = input
   const { key } = params
   const readDataset = async () => publicDatasets.readToWrite(db, caller, await readDatasetUid(db, key), request.ifMatch)
-  // Check permissions before receiving the body; it may be gigabytes.
+  // Check permissions before the body arrives, because it may be gigabytes.
   await readDataset()
   assertFileHeaders(request.stream.headers, files.uploadLimit)
 
@@ -207,7 +213,7 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonRespon
   const name = query.name ?? key
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
-    // The settings may have changed while the body was received.
+    // Read the dataset again, because its settings may have changed while the body arrived.
     const { header_row: headerRow } = await readDataset()
     const source = { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }
     await readUploadRows(input, source, { uid, name }, { rows: 1 })
@@ -233,8 +239,8 @@ const loadPollMs = 150
 const defaultWaitSeconds = 30
 
 /**
- * Waits until a run ends, for at most `seconds` and while the caller is connected. Returns also if the run is still running then. Throws
- * 422 if the run failed or was cancelled.
+ * Waits until a run has ended, at most `seconds`, and stops when the caller disconnects. Also returns if the run is
+ * still running after that time. Throws 422 if the run failed or was cancelled.
  */
 async function waitForLoad(
   { db, request }: Pick<RequestContext, 'db' | 'request'>,

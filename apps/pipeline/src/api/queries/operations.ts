@@ -33,17 +33,20 @@ const { queries: signatures } = pipelineOperations
 type QueryRequest = OperationInput<PipelineContext, '/queries', QueryFormat, QueryBody>
 type ExplainRequest = OperationInput<PipelineContext, '/queries/explain', undefined, ExplainBody>
 
-/** The time limits of a query in its slot, and in the warehouse, which is a little shorter: those of the preview of a view. */
+/**
+ * The time for which a query may hold its slot, in milliseconds, and the slightly shorter timeout of the warehouse in
+ * seconds. Previews of views have the same limits.
+ */
 const slotTimeoutMs = 31_000
 const querySeconds = 28
 
-/** The number of rows of a JSON response, if the request sets no limit. */
+/** The number of rows in a JSON response if the request sets no limit. */
 const defaultRows = 1_000
 
-/** Characters of the query in the audit. */
+/** The maximum length of a query in the audit log, in characters. */
 const auditedLength = 10_000
 
-/** Runs a query, and returns its first rows as JSON or all rows as a file. The audit records it even if it fails. */
+/** Runs a query. Returns its first rows as JSON or all rows as a file. The audit log records failed queries too. */
 async function runQuery(input: QueryRequest): Promise<SqlQueryResult | FileDownload> {
   const { body, query, request } = input
   const exportChoice = chooseExport(query, request.acceptedType)
@@ -107,8 +110,8 @@ const queryRows = (input: QueryRequest, prepared: PreparedQuery): Promise<SqlQue
   })
 
 /**
- * Returns the query as the user wrote it. A longer one is cut, with its length and SHA-256, so that the audit shows that a part is
- * missing, and which text it was.
+ * Returns the query as the user sent it, for the audit log. A longer query is cut; its full length and SHA-256 then
+ * show that a part is missing and identify the text.
  */
 const auditedQuery = ({ sql, schemas, variables }: QueryBody) => ({
   sql: sql.slice(0, auditedLength),
@@ -134,7 +137,7 @@ async function explainQuery(input: ExplainRequest): Promise<ExplainedQuery> {
   }
 }
 
-/** Maximum number of tables in a summary. */
+/** The maximum number of tables that a query's summary names. */
 const maxNamedTables = 5
 
 function summarize({ reads, estimatedRows }: Pick<QueryPlan, 'reads' | 'estimatedRows'>): string {
@@ -149,7 +152,7 @@ function summarize({ reads, estimatedRows }: Pick<QueryPlan, 'reads' | 'estimate
 
 type QueryInput = Pick<QueryRequest, 'request' | 'caller' | 'warehouses'>
 
-/** Runs `callback` in a slot of the organisation, and aborts it when the connection closes. */
+/** Runs `callback` in a query slot of the organisation. Aborts it when the connection closes. */
 const whileQuerying = <T>({ request, caller }: QueryInput, callback: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   whileConnected(
     {
@@ -166,31 +169,36 @@ const whileQuerying = <T>({ request, caller }: QueryInput, callback: (signal: Ab
     callback,
   )
 
-/** Returns the warehouse. Throws 422 if the query names a table without a schema that several schemas have. */
+/**
+ * Returns the warehouse of the organisation. Throws 422 if the query uses an unqualified table name that exists in
+ * several schemas, unless the request gives the order of the schemas.
+ */
 async function openWarehouse(
   { caller, warehouses }: QueryInput,
-  { query, hasOrder }: PreparedQuery,
+  { query, hasSchemaOrder }: PreparedQuery,
   signal: AbortSignal,
 ): Promise<Warehouse> {
   const warehouse = await warehouses.open(caller.client)
-  const sentence = hasOrder ? undefined : await refuseAmbiguousTables(warehouse)(query, signal)
+  const sentence = hasSchemaOrder ? undefined : await refuseAmbiguousTables(warehouse)(query, signal)
   if (sentence !== undefined) throw problems.refused('/sql', sentence)
   return warehouse
 }
 
-/** A query as the warehouse gets it, without limits. */
+/** A query in the form that the warehouse gets, before limits are added. */
 interface PreparedQuery {
   query: Pick<UserQuery, 'text' | 'schemas' | 'toOwnPosition'>
-  /** Whether the request names the schemas, so that their order decides between tables of one name. */
-  hasOrder: boolean
+  /** Whether the request lists schemas. Their order then decides which table an unqualified name means. */
+  hasSchemaOrder: boolean
 }
 
 type PrepareInput = Pick<RequestContext, 'db' | 'caller' | 'keyRing'> & { body: ExplainBody }
 
-/** The maximum length of a query with the values of its variables, in characters. */
+/** The maximum length in characters of a query in which variables are replaced by their values. */
 const maxLength = 1_000_000
 
-/** Looks up the schemas and inserts the values of variables. Throws 422 for an unknown schema or variable. */
+/**
+ * Finds the schemas of a query and inserts the values of its variables. Throws 422 for an unknown schema or variable.
+ */
 async function prepareQuery(input: PrepareInput): Promise<PreparedQuery> {
   const { body } = input
   if (body.sql.trim() === '') throw problems.refused('/sql', 'The query must not be blank.')
@@ -199,7 +207,7 @@ async function prepareQuery(input: PrepareInput): Promise<PreparedQuery> {
   const toOwnPosition: UserQuery['toOwnPosition'] = (position) => findOwnPosition(parts, position)
   const text = trimStatementEnd(parts.map(({ sent }) => sent).join(''))
   const query = { text, schemas: schemas.map(({ schema_name }) => schema_name), toOwnPosition }
-  return { query, hasOrder: body.schemas !== undefined }
+  return { query, hasSchemaOrder: body.schemas !== undefined }
 }
 
 interface QueriedSchema {
@@ -209,7 +217,10 @@ interface QueriedSchema {
   provider_schema: string
 }
 
-/** Returns the schemas that the request names, in its order; otherwise all schemas of the organisation by name. */
+/**
+ * Returns the schemas in the order of the request. If it lists none, returns all schemas of the organisation, sorted by
+ * name.
+ */
 async function findSchemas({ db, caller, body }: PrepareInput): Promise<QueriedSchema[]> {
   const all = await db
     .selectFrom('schemas')
@@ -231,7 +242,10 @@ async function findSchemas({ db, caller, body }: PrepareInput): Promise<QueriedS
 /** The advice for an unknown variable. */
 const unknownVariableAdvice = 'Create it, correct its name, or pass its value in `variables`.'
 
-/** Returns the parts of the query. Only variables of the request and variables that are not secured have a value. */
+/**
+ * Returns the parts of the query, with variables replaced by their values. Secured variables have a value only if the
+ * request sends one, because the result would reveal a stored value.
+ */
 async function insertVariables(input: PrepareInput, schemas: readonly QueriedSchema[]): Promise<ReplacedPart[]> {
   const { db, caller, keyRing, body } = input
   const languages = new Set(schemas.map(({ provider_schema }) => getWarehouseLanguage(provider_schema)))

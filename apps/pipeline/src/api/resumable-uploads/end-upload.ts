@@ -10,9 +10,9 @@ import type { UploadLease } from './upload-lease.ts'
 import { type UploadRow, markFinished, uploadBytesLost } from './upload-records.ts'
 
 /**
- * Replaces the file of the pipeline, as a plain upload does. Throws 401 if the caller has lost their rights since the request began, 410 if
- * bytes of the file are lost, and 422 for a file that no setting makes readable. After any other error, the client can send the last byte
- * again.
+ * Makes the complete upload the pipeline's file, like a plain upload. Throws 401 if the caller has lost their rights
+ * since the request began, 410 if bytes of the file are missing, and 422 for a file that cannot be read with any
+ * settings. After any other error, the caller can send the last byte again.
  */
 export async function finishUpload(
   input: RequestContext & { params: { uid: string } },
@@ -21,7 +21,7 @@ export async function finishUpload(
 ): Promise<void> {
   if (!(await hasKeptRights(input)))
     throw problems.unauthenticated('This sign-in has ended or has lost roles during the request: sign in again.')
-  // The requests of an upload may reach several processes, so no digest of the first bytes exists.
+  // The requests of one upload may reach several processes, so the digest can be computed only at the end.
   const { sha256, size } = await digestOf(getUploadPath(input.files.directory, uid)).catch((error: unknown) => {
     throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? uploadBytesLost() : error
   })
@@ -31,13 +31,13 @@ export async function finishUpload(
   )
 }
 
-/** Removes an unfinished upload and its bytes, if the request still has its lease. */
+/** Deletes an unfinished upload and its bytes, if this request still holds the upload's lease. */
 export async function discardUpload({ db, files }: RequestContext, uid: string, lease: UploadLease): Promise<void> {
   await db.deleteFrom('resumable_uploads').where('uid', '=', uid).where('lease', '=', lease.id).execute()
   await removeUnneededFiles({ db, directory: files.directory }, [uid])
 }
 
-/** Removes an upload and its bytes. If it is finished, the file is the pipeline's and stays. */
+/** Deletes an upload and its bytes. If the upload is finished, its file belongs to the pipeline and stays. */
 export async function removeUpload(
   { db, files, write, request, params }: RequestContext & { params: { uid: string } },
   { uid, name, length, received }: UploadRow,
@@ -49,7 +49,10 @@ export async function removeUpload(
   await removeUnneededFiles({ db, directory: files.directory }, [uid])
 }
 
-/** Returns the SHA-256 of a file in hexadecimal and its bytes, in constant memory. */
+/**
+ * Returns the SHA-256 (hexadecimal) and the size in bytes of a file. Reads the file in pieces, so that memory use is
+ * constant.
+ */
 async function digestOf(path: string): Promise<{ sha256: string; size: number }> {
   const hash = createHash('sha256')
   let size = 0

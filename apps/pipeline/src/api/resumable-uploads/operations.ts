@@ -27,7 +27,7 @@ async function createUpload(input: CreateRequest): Promise<JsonResponse<Resumabl
   const name = parseFileName(metadata) ?? defaultName
   const uid = randomUUID()
   let created: UploadRow | undefined
-  // @tus/server calls `create` first.
+  // The library @tus/server calls `create` before it writes bytes.
   const create = async () => {
     const upload = { uid, pipeline_id: pipeline.id, name, metadata: metadata ?? null, length }
     created = await insertUpload(input, upload, async (trx) => {
@@ -64,7 +64,10 @@ async function appendToUpload(input: UploadRequest): Promise<JsonResponse<undefi
   )
 }
 
-/** Answers HEAD by the rules of tus, which ends a request that still sends bytes, and GET without disturbing other requests. */
+/**
+ * Returns the state of an upload. HEAD follows the tus protocol and therefore ends another request that is still
+ * sending bytes; GET does not disturb other requests.
+ */
 async function readState(input: UploadRequest): Promise<JsonResponse<ResumableUpload>> {
   const { method, headers } = input.request.stream
   const { pipeline, row, ...storeAndLocker } = await openUpload(input)
@@ -75,7 +78,10 @@ async function readState(input: UploadRequest): Promise<JsonResponse<ResumableUp
   return new JsonResponse(presentUpload(row, input.caller.username), { ...stateHeaders(row), ...tusHeaders })
 }
 
-/** Deletes an upload of any user: it counts in the limit of the organisation also after its user has left. */
+/**
+ * Deletes an upload, possibly that of another user: it counts towards the limit of the organisation even after its user
+ * has left.
+ */
 async function deleteUpload(input: UploadRequest): Promise<JsonResponse<undefined>> {
   const { pipeline, row, ...storeAndLocker } = await openUpload(input, { ofAnyUser: true })
   assertTusVersion(input.request.stream.headers)
@@ -96,7 +102,10 @@ async function listPipelineUploads(input: CreateRequest): Promise<ResumableUploa
   return rows.map((row) => presentUpload(row, usernames(row.created_by)))
 }
 
-/** Returns an upload of the caller, or of any user, to a pipeline that the caller may still write, and how @tus/server reaches it. */
+/**
+ * Finds an upload of the caller, or of any user, to a pipeline that the caller may change. Returns it with the objects
+ * through which @tus/server accesses it.
+ */
 async function openUpload(input: UploadRequest, { ofAnyUser = false } = {}) {
   const { db, caller, params } = input
   const { pipeline } = await readUploadTarget(input, params.uid)
@@ -122,7 +131,7 @@ const storeOf = (
   discard: (row) => discardUpload(input, row.uid, lease),
 })
 
-/** No other request knows an upload before its creation has ended. */
+/** A lock that is always free, for creating an upload: no other request can know its id yet. */
 const freeLocker = { newLock: () => ({ lock: async () => {}, unlock: async () => {} }) }
 
 const uploadsPath = ({ uid }: DataPipelineRow): string => `/api/v1/data-pipelines/${uid}/uploads`

@@ -3,23 +3,32 @@ import { type DataStore, ERRORS, type Locker, Server } from '@tus/server'
 import { Problem, problems } from '@sluice/http-server'
 import { tusVersion } from './upload-headers.ts'
 
-/** Milliseconds for the bytes that have arrived, before a request is ended for another one that waits. */
+/**
+ * Before a request is ended in favour of another one, it has this many milliseconds to store bytes that have already
+ * arrived.
+ */
 const drainMs = 500
 
-/** Response headers of the library that are passed on. The others are about other origins, which the service handles itself. */
+/**
+ * The response headers of the library @tus/server that the service passes on. It omits the CORS headers, which the
+ * service sets itself.
+ */
 const passedHeaders = /^(tus-|upload-|location$|cache-control$|connection$)/
 
 interface TusRequest {
   method: 'POST' | 'HEAD' | 'PATCH' | 'DELETE'
-  /** The address of the uploads, and the uid of this one. */
+  /** The path of the pipeline's uploads, and the uid of this upload. */
   path: string
   uid: string
   headers: Record<string, string | undefined>
-  /** The body of PATCH. */
+  /** The body of a PATCH request. */
   body?: Readable
 }
 
-/** Handles one request by the rules of tus, and returns the response headers. Throws problems, and the errors of the store. */
+/**
+ * Handles one request of the tus protocol and returns the response headers. Throws problems, and the errors of the
+ * store.
+ */
 export async function handleTusRequest(
   { method, path, uid, headers, body }: TusRequest,
   { store, locker }: { store: DataStore; locker: Locker },
@@ -54,7 +63,8 @@ export async function handleTusRequest(
     if (!response.ok) throw toTusProblem({ status_code: response.status, body: await response.text() })
     return Object.fromEntries([...response.headers].filter(([name]) => passedHeaders.test(name)))
   } finally {
-    // A response can precede the end of the body. The connection is free when the rest has been read.
+    // The response may be sent before the whole body has arrived. Read and discard the rest, so that the connection can
+    // be reused.
     if (chunks)
       void chunks.return?.().then(
         () => body?.resume(),
@@ -63,7 +73,7 @@ export async function handleTusRequest(
   }
 }
 
-/** An error that the library throws for a request that breaks the protocol. */
+/** The error that the library throws for a request that violates the protocol. */
 interface TusError {
   status_code: number
   body: string

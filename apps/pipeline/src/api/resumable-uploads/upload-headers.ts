@@ -5,7 +5,10 @@ import { Metadata } from '@tus/server'
 
 export const tusVersion = '1.0.0'
 
-/** Returns the headers of a response to OPTIONS. They list no checksums, which @tus/server does not support. */
+/**
+ * Returns the response headers of OPTIONS, which describe what the service supports. Checksums are missing, because
+ * @tus/server does not support them.
+ */
 export const tusCapabilities = (uploadLimit: number): Record<string, string> => ({
   'Tus-Resumable': tusVersion,
   'Tus-Version': tusVersion,
@@ -13,7 +16,7 @@ export const tusCapabilities = (uploadLimit: number): Record<string, string> => 
   'Tus-Max-Size': String(uploadLimit),
 })
 
-/** Throws 412 for another version of the protocol, or none. */
+/** Throws 412 if the request has another version of the tus protocol or omits the version. */
 export function assertTusVersion(headers: IncomingHttpHeaders): void {
   if (headers['tus-resumable'] === tusVersion) return
   throw new Problem(412, 'tus-version', 'This version of tus is not supported.', {
@@ -22,7 +25,10 @@ export function assertTusVersion(headers: IncomingHttpHeaders): void {
   })
 }
 
-/** Returns the length in the headers of a creation. Throws 400, 413, 415 or 422, each before anything is stored. */
+/**
+ * Returns the length of the file from the headers of a creation request. Throws 400, 413, 415 or 422 before anything is
+ * stored.
+ */
 export function parseUploadLength(headers: IncomingHttpHeaders, uploadLimit: number): number {
   if (headers['upload-concat'] !== undefined)
     throw problems.refused(
@@ -42,7 +48,7 @@ export function parseUploadLength(headers: IncomingHttpHeaders, uploadLimit: num
   return length
 }
 
-/** Throws 400 or 415 for headers with which no bytes can be appended. */
+/** Throws 400 or 415 if the headers are not those of a request that appends bytes to an upload. */
 export function assertAppendable(headers: IncomingHttpHeaders): void {
   parseByteCount(headers, 'upload-offset', 'Upload-Offset')
   const type = headers['content-type']
@@ -66,13 +72,13 @@ function parseByteCount(
   ])
 }
 
-/** Characters of the header. Clients send some names and types. */
+/** The maximum length of the header in characters. Programs send names and types in it. */
 const maxHeaderLength = 4_000
 const maxNameLength = 255
 
 /**
- * Returns the file name in a header `Upload-Metadata`, under `filename` or `name`; undefined without one. Other keys are ignored. Throws 400
- * for a header that is malformed or too long, and for a name that cannot be stored.
+ * Returns the file name from the header `Upload-Metadata` (key `filename` or `name`); undefined if it has none. Ignores
+ * other keys. Throws 400 for a header that is malformed or too long, and for a name that cannot be stored.
  */
 export function parseFileName(header: string | undefined): string | undefined {
   if (header === undefined || header.trim() === '') return undefined

@@ -5,24 +5,31 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { uploadLocked, uploadMissing } from './upload-records.ts'
 
-/** Seconds after which a lease ends if its process no longer renews it, for example after a crash. */
+/** Seconds after which a lease expires if its process does not renew it, for example because it crashed. */
 const leaseSeconds = 15
 const renewalMs = 1_000
-/** A holder stops this long before its lease ends, because a write may be in progress. */
+/**
+ * The holder of a lease stops writing this many milliseconds before the lease expires, because a write that has started
+ * takes time.
+ */
 const marginMs = 5_000
-/** Milliseconds for which a request waits for the lease of another one, also of a process that has died. */
+/**
+ * Milliseconds for which a request waits for the lease of another one. Longer than the lease, so that it outlasts that
+ * of a crashed process.
+ */
 const waitMs = 20_000
 const pollMs = 150
 
 /**
- * The exclusive right of one request to an upload, in all processes that share the database. It is a row with a deadline and not an advisory
- * lock, because that would keep a connection for as long as the client sends.
+ * The exclusive right of one request to write to an upload, across all processes that share the database. It is a row
+ * with a deadline instead of an advisory lock, because a lock would occupy a database connection for as long as the
+ * caller sends bytes.
  */
 export class UploadLease implements Lock {
   readonly id = randomUUID()
   readonly #db: Kysely<DB>
   readonly #uid: string
-  /** Monotonic milliseconds until which no other request gets the lease. */
+  /** The time until which no other request gets the lease, in milliseconds of `performance.now()`. */
   #until = 0
   #timer: NodeJS.Timeout | undefined
   #renewal: Promise<void> | undefined
@@ -32,7 +39,10 @@ export class UploadLease implements Lock {
     this.#uid = uid
   }
 
-  /** Waits for the lease, and asks its holder to release it. Calls `release` when another request waits, or the lease is lost. */
+  /**
+   * Waits for the lease, and requests its current holder to release it. Later calls `release` when another request
+   * waits for the lease or the lease is lost.
+   */
   async lock(signal: AbortSignal, release: RequestRelease): Promise<void> {
     const deadline = performance.now() + waitMs
     for (;;) {
@@ -53,7 +63,7 @@ export class UploadLease implements Lock {
   async unlock(): Promise<void> {
     clearTimeout(this.#timer)
     this.#until = 0
-    // A renewal that is still running must not schedule another one.
+    // Wait for a renewal that is still running, because it would schedule another one.
     await this.#renewal
     clearTimeout(this.#timer)
     await this.#db
@@ -62,7 +72,7 @@ export class UploadLease implements Lock {
       .where('uid', '=', this.#uid)
       .where('lease', '=', this.id)
       .execute()
-      // A lease that cannot be deleted ends by itself.
+      // If the lease cannot be released, it expires by itself.
       .catch(() => {})
   }
 
@@ -95,7 +105,7 @@ export class UploadLease implements Lock {
       this.#until = isStillHeld ? start + leaseSeconds * 1000 : 0
       if (!isStillHeld || rows[0]!.release_requested) void release()
     } catch {
-      // The lease stays until its deadline.
+      // A renewal failed. The lease stays valid until its deadline.
       if (!this.isHeld()) void release()
     }
     if (this.#until > 0) this.#scheduleRenewal(release)

@@ -10,13 +10,13 @@ export type UploadRow = Selectable<ResumableUploads>
 
 const expiryMs = uploadExpiryHours * 3_600_000
 
-/** Unfinished uploads of one client. Each takes a row and a file, however small it is. */
+/** The maximum number of unfinished uploads of one organisation. Each takes a row and a file, even if it is empty. */
 const maxUnfinished = 1_000
 
 export const expiresAt = ({ touched_at }: Pick<UploadRow, 'touched_at'>): Date =>
   new Date(touched_at.getTime() + expiryMs)
 
-/** Returns the uploads of all users to a pipeline, the newest first. */
+/** Returns the uploads of all users to a pipeline, newest first. */
 export async function listUploads(db: Kysely<DB>, pipeline: number): Promise<UploadRow[]> {
   return db
     .selectFrom('resumable_uploads')
@@ -27,7 +27,10 @@ export async function listUploads(db: Kysely<DB>, pipeline: number): Promise<Upl
     .execute()
 }
 
-/** Returns an upload of this user to this pipeline, or of any user if `user` is undefined. Throws 404 for any other, and 410 for an expired one. */
+/**
+ * Returns an upload to this pipeline by this user, or by any user if `user` is undefined. Throws 404 if it does not
+ * exist, and 410 if it has expired.
+ */
 export async function readUpload(
   db: Kysely<DB>,
   { uid, pipeline, user }: { uid: string; pipeline: number; user: string | undefined },
@@ -61,15 +64,15 @@ export const presentUpload = (row: UploadRow, createdBy: string | undefined): Re
 type NewUpload = Pick<UploadRow, 'uid' | 'pipeline_id' | 'name' | 'metadata' | 'length'>
 
 /**
- * Inserts an upload and reserves its bytes. Throws 422 if the files of the client would exceed their limit, or if the client has too many
- * unfinished uploads.
+ * Inserts an upload and reserves quota for its bytes. Throws 422 if the organisation's files would exceed the quota, or
+ * if it has too many unfinished uploads.
  */
 export async function insertUpload(
   { db, caller, files, write }: RequestContext,
   upload: NewUpload,
   lockPipeline: (trx: Transaction<DB>) => Promise<unknown>,
 ): Promise<UploadRow> {
-  // Until the row counts, the reservation does. See `neededBytes`.
+  // The reservation counts until the row is committed; from then on, the row counts. See `neededBytes`.
   const quota = new QuotaReservation(db, { uid: upload.uid, client: caller.client, limit: files.clientLimit })
   try {
     await quota.reserve(upload.length)
@@ -97,7 +100,10 @@ async function assertFewUnfinished(trx: Transaction<DB>, client: string): Promis
   )
 }
 
-/** Stores the number of durable bytes. Throws if the request has lost its lease, or the upload was deleted. */
+/**
+ * Stores the number of bytes that are durably on disk. Throws if the request has lost its lease or the upload was
+ * deleted.
+ */
 export async function saveReceived(db: Kysely<DB>, uid: string, lease: string, received: number): Promise<void> {
   const { numUpdatedRows } = await db
     .updateTable('resumable_uploads')
@@ -108,7 +114,10 @@ export async function saveReceived(db: Kysely<DB>, uid: string, lease: string, r
   if (numUpdatedRows === 0n) throw leaseLost()
 }
 
-/** Marks an upload as finished in the transaction that replaces the file. Throws if the request has lost its lease. */
+/**
+ * Marks an upload as finished, in the transaction that replaces the pipeline's file. Throws if the request has lost its
+ * lease.
+ */
 export async function markFinished(
   trx: Transaction<DB>,
   { uid, lease }: { uid: string; lease: string },

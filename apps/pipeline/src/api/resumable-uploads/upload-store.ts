@@ -11,7 +11,9 @@ import type { UploadLease } from './upload-lease.ts'
 import { uploadExpiryHours } from '../../runs/files-in-use.ts'
 import { type UploadRow, leaseLost, saveReceived, uploadBytesLost } from './upload-records.ts'
 
-/** Received bytes, and milliseconds, after which the position is stored while a request lasts. A crash loses what came later. */
+/**
+ * The position is stored after this many bytes or milliseconds. If the process crashes, later bytes must be sent again.
+ */
 const saveBytes = 64 * 1024 * 1024
 const saveMs = 5_000
 
@@ -19,20 +21,20 @@ interface UploadStoreOptions {
   db: Kysely<DB>
   directory: string
   lease: UploadLease
-  /** Returns the current row. Throws if the upload is gone. */
+  /** Returns the current row. Throws if the upload was deleted. */
   read(): Promise<UploadRow>
   create(): Promise<UploadRow>
-  /** Makes the complete and durable file that of the pipeline. */
+  /** Makes the upload the pipeline's file. The file must be complete and durably on disk. */
   finish(row: UploadRow): Promise<void>
   remove(): Promise<void>
-  /** Removes the upload and its bytes after an error that makes it useless. */
+  /** Deletes the upload and its bytes after an error that it cannot recover from. */
   discard(row: UploadRow): Promise<void>
 }
 
-/** Codes of problems after which an upload cannot be continued. */
+/** Codes of problems after which an upload cannot continue. */
 const discardingCodes: ReadonlySet<string> = new Set(['source-unreadable', 'upload-bytes-lost'])
 
-/** The one upload of a request, as a store of @tus/server. */
+/** The storage interface of @tus/server, for the single upload of a request. */
 export class UploadStore extends DataStore {
   readonly #options: UploadStoreOptions
 
@@ -47,7 +49,7 @@ export class UploadStore extends DataStore {
     return upload
   }
 
-  /** The library adds the time until the expiry to `creation_date`, so this is the time of the last byte. */
+  /** Sets `creation_date` to the time of the last received byte, because the library adds the expiry period to it. */
   override async getUpload(): Promise<Upload> {
     const { uid, length, received, touched_at } = await this.#options.read()
     return new Upload({ id: uid, size: length, offset: received, creation_date: touched_at.toISOString() })
@@ -61,7 +63,10 @@ export class UploadStore extends DataStore {
     return this.#options.remove()
   }
 
-  /** Appends the stream and returns the new offset. If it fails, the bytes that were written count, and the client continues after them. */
+  /**
+   * Appends the stream and returns the new offset. If this fails, the bytes written so far count, and the caller
+   * continues after them.
+   */
   override async write(stream: Readable, _id: string, offset: number): Promise<number> {
     const { read, finish, discard } = this.#options
     const row = await read()
@@ -88,21 +93,21 @@ export class UploadStore extends DataStore {
     let savedAt = performance.now()
     const savePosition = async () => {
       await file.datasync()
-      // The last byte counts when the upload is finished.
+      // The last byte counts only when the upload is finished, so that the caller can send it again after a failure.
       savedPosition = Math.min(position, length - 1)
       if (savedPosition > received || position > offset) await saveReceived(db, uid, lease.id, savedPosition)
       savedAt = performance.now()
     }
     try {
       for await (const chunk of stream as AsyncIterable<Buffer>) {
-        // A process that was suspended must not write where another request may write.
+        // Check the lease before each write, because another request may hold it after this process was suspended.
         if (!lease.isHeld()) throw leaseLost()
         await writeAll(file, chunk, position)
         position += chunk.length
         const isSaveDue = position - savedPosition >= saveBytes || performance.now() - savedAt >= saveMs
         if (isSaveDue) await savePosition()
       }
-      // The pipeline was deleted, or this process was suspended.
+      // The lease is lost if the pipeline was deleted or this process was suspended.
       if (!lease.isHeld()) throw leaseLost()
     } finally {
       if (position > savedPosition && lease.isHeld()) await savePosition()
@@ -120,8 +125,8 @@ async function createPartialFile(directory: string, uid: string): Promise<FileHa
 }
 
 /**
- * Opens the file of an upload that has `received` bytes. Throws 410 if they are not there, for example after a restore of an older folder:
- * a write past the end of a file would fill the gap with zeros.
+ * Opens the file of an upload that has `received` bytes. Throws 410 if the file is shorter, for example after the
+ * directory was restored from a backup, because a write after its end would fill the gap with zeros.
  */
 async function openPartialFile(directory: string, uid: string, received: number): Promise<FileHandle> {
   const file = await open(getUploadPath(directory, uid), constants.O_RDWR).catch((error: unknown) => {
@@ -132,7 +137,7 @@ async function openPartialFile(directory: string, uid: string, received: number)
   throw uploadBytesLost()
 }
 
-/** Writes every byte, whereas `FileHandle.write` can write a part of them. */
+/** Writes all bytes. A single call of `FileHandle.write` may write only a part of them. */
 async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
   let written = 0
   while (written < bytes.length) {

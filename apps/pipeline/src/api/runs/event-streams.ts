@@ -1,23 +1,23 @@
 import { Problem, isCallerUnchanged } from '@sluice/http-server'
 import type { RequestContext } from '../operation-context.ts'
 
-/** Milliseconds between two checks of the rights of the caller of a stream. */
+/** Milliseconds between two checks whether the caller of a stream still has the required rights. */
 export const accessCheckIntervalMs = 5_000
-/** The lifetime of a stream in milliseconds. Its client then reconnects and is authenticated again. */
+/** The maximum duration of a stream in milliseconds. The caller then reconnects and is authenticated again. */
 export const maxStreamMs = 60 * 60_000
 
-/** The open streams of events of one kind. */
+/** Limits the open event streams of one kind. */
 export interface StreamLimit {
-  /** Takes a slot. Throws 503 if all slots are taken. */
+  /** Takes a slot for a stream of the organisation. Throws 503 if all slots are taken. */
   acquire(client: string): StreamSlot
 }
 
 export interface StreamSlot {
-  /** Yields the events of a stream, and releases the slot when the stream ends. */
+  /** Yields the events of a stream. Releases the slot when the stream ends. */
   releaseAfter<T>(stream: AsyncIterable<T>): AsyncGenerator<T, void, void>
 }
 
-/** Limits the open streams in total and of each client. */
+/** Limits the number of open streams, in total and per organisation. */
 export function limitStreams({ total, perClient }: { total: number; perClient: number }): StreamLimit {
   const openByClient = new Map<string, number>()
   let openStreams = 0
@@ -55,7 +55,7 @@ const tooManyStreams = () =>
     headers: { 'Retry-After': '5' },
   })
 
-/** Returns whether the caller of a stream still has their sign-in, their roles and their groups. */
+/** Returns whether the caller of a stream is still signed in, with the same roles and groups. */
 export async function hasKeptRights({
   caller,
   identity,

@@ -11,17 +11,23 @@ import { presentObjectRun } from './run-responses.ts'
 
 type FollowRunsRequest = OperationInput<PipelineContext, '/runs/stream', RunStreamQuery, undefined>
 
-/** Milliseconds between two checks for changes that were found. */
+/** Milliseconds between two checks whether the watcher has found changed runs. */
 const changeCheckIntervalMs = 250
-/** Milliseconds between two positions without a change, so that a position is never much older than the connection. */
+/**
+ * Milliseconds after which a stream without changes sends a position, so that callers that reconnect always have a
+ * recent one.
+ */
 const positionIntervalMs = 60_000
-/** The age in milliseconds of the oldest position from which a stream can be resumed. */
+/** The maximum age in milliseconds of a position from which a stream can resume. */
 const maxPositionAgeMs = 24 * 60 * 60_000
 const runsPerQuery = 500
 
 const runStreamLimit = limitStreams({ total: 500, perClient: 50 })
 
-/** Streams the queued and running runs, then each new and changed run. After a reconnect, the runs that ended during the interruption come first. */
+/**
+ * Streams the queued and running runs, then each new and changed run. After a reconnect, starts with the runs that
+ * ended during the interruption.
+ */
 export async function followRuns(input: FollowRunsRequest): Promise<EventStream> {
   const slot = runStreamLimit.acquire(input.caller.client)
   return new EventStream((signal) => slot.releaseAfter(streamRuns(input, signal)))
@@ -64,7 +70,10 @@ async function* streamRuns(input: FollowRunsRequest, signal: AbortSignal): Async
   }
 }
 
-/** The position is sent after the runs that it covers, so that a connection that breaks between them repeats runs rather than omits them. */
+/**
+ * Returns the event with a position. Send it after the runs that it covers: if the connection breaks in between, the
+ * caller gets some runs twice instead of missing them.
+ */
 const positionEvent = (position: Date): ServerSentEvent => ({
   id: String(position.getTime()),
   event: 'position',
@@ -86,7 +95,10 @@ async function* readEvents(
   }
 }
 
-/** Parses the position that the client received last. Undefined for none, and for text that is not a position of this stream. */
+/**
+ * Parses the last position that the caller received. Returns undefined if the header is missing or not a position of
+ * this stream.
+ */
 function parsePosition(header: string | string[] | undefined, now: Date): Date | 'too old' | undefined {
   if (typeof header !== 'string' || !/^\d{13}$/.test(header)) return undefined
   const position = new Date(Number(header))

@@ -13,32 +13,32 @@ import { lookUpUsernames } from '../record-fields.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { presentRun } from './run-responses.ts'
 
-/** The row of an object that can be run. */
+/** The row of a runnable object, such as a pipeline or view. */
 interface RunnableRow {
   id: number
   uid: string
   version: number
   client: string
-  /** Absent for objects that cannot be disabled. */
+  /** Undefined for objects that cannot be disabled. */
   disabled?: boolean
 }
 
 interface RunnableResource<Row extends RunnableRow> {
   kind: RunnableKind
   records: Records<Row, any, RequestContext>
-  /** Throws 422 for an object that is not ready to run. */
+  /** Throws 422 if the object cannot run as requested. */
   checkReady?(trx: Transaction<DB>, row: Row, body: RunBody, context: PipelineContext): Promise<void>
 }
 
 type RunRequest<Query, Body> = OperationInput<PipelineContext, '/:uid', Query, Body>
 
-/** The second sentence of the message about a cancelled run. */
+/** The second sentence of the message after a run was cancelled. */
 const afterCancelling: Partial<Record<RunnableKind, string>> = {
   WORKFLOW: 'Its running jobs are cancelled, too.',
   DESTINATION: 'Data that was already sent stays in the target.',
 }
 
-/** Returns the operations that start, cancel and list runs. */
+/** Returns the operations that start, cancel and list the runs of an object. */
 export function runOperations<Row extends RunnableRow>(
   signatures: ReturnType<typeof runSignatures<string>>,
   { kind, records, checkReady }: RunnableResource<Row>,
@@ -86,10 +86,11 @@ export function runOperations<Row extends RunnableRow>(
         request.audit(params.uid, { run: run?.uid })
         return run
       })
-      if (!cancelled) throw problems.refused('/', `No run of this ${noun} is queued or running.`)
+      if (!cancelled)
+        throw problems.refused('/', `No run of this ${noun} is queued or running. Refresh the list of runs.`)
       return acceptedRun(
         'cancelled',
-        `The run is cancelled. ${afterCancelling[kind] ?? 'It changes nothing; the old data stays.'}`,
+        `The run is cancelled. ${afterCancelling[kind] ?? 'This run changes nothing; the old data stays.'}`,
         cancelled.uid,
       )
     }),
@@ -110,7 +111,7 @@ export function runOperations<Row extends RunnableRow>(
 }
 
 function assertDryRunPossible(kind: RunnableKind): void {
-  if (kind !== 'DATA_PIPELINE') throw problems.refused('/dryRun', 'Only data pipelines have dry runs.')
+  if (kind !== 'DATA_PIPELINE') throw problems.refused('/dryRun', 'Only data pipelines have dry runs. Omit dryRun.')
 }
 
 const runDescriptions: Readonly<Record<RunAction, string>> = {
@@ -119,7 +120,7 @@ const runDescriptions: Readonly<Record<RunAction, string>> = {
   RESTORE: 'A restore of the previous table',
 }
 
-/** Throws 409 if the existing run has another action than the requested one. */
+/** Throws 409 if the run that is already queued or running has another action than the requested one. */
 export function assertSameAction({ run, existing }: CreatedRun, action: RunAction): void {
   const other = run.action as RunAction
   if (existing && other !== action)
@@ -128,16 +129,17 @@ export function assertSameAction({ run, existing }: CreatedRun, action: RunActio
 
 function assertRebuildPossible({ mode, rebuild }: RunBody, kind: RunnableKind): void {
   if (!rebuild) return
-  if (kind !== 'DATA_PIPELINE') throw problems.refused('/rebuild', 'Only the table of a data pipeline can be rebuilt.')
+  if (kind !== 'DATA_PIPELINE')
+    throw problems.refused('/rebuild', 'Only the table of a data pipeline can be rebuilt. Omit rebuild.')
   if (mode === 'INCREMENTAL')
     throw problems.refused('/rebuild', 'A rebuild needs all rows of the source. Leave out mode, or set it to FULL.')
 }
 
 function assertRepeatPossible({ repeatFile }: RunBody, kind: RunnableKind): void {
   if (repeatFile && kind !== 'DATA_PIPELINE')
-    throw problems.refused('/repeatFile', 'Only data pipelines have uploaded files.')
+    throw problems.refused('/repeatFile', 'Only data pipelines have uploaded files. Omit repeatFile.')
 }
 
-/** Returns the envelope for a run that already existed when it was requested. */
+/** Returns the envelope for a request to start a run while another run is queued or running. */
 export const alreadyRunning = (run: string): ResultEnvelope =>
   acceptedRun('already-running', 'A run is already queued or running. No other run was started.', run)

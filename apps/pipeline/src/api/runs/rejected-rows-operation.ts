@@ -24,7 +24,7 @@ type RejectedRowsRequest = OperationInput<
   undefined
 >
 
-/** The columns of rejected rows in a file. */
+/** The columns of an exported file of rejected rows. */
 const rejectedRowColumns: WarehouseColumn[] = [
   { name: 'line', label: 'line', dataType: 'BIGINT', primaryKey: false },
   ...(['column', 'reason', 'raw'] as const).map(

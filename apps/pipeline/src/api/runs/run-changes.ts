@@ -2,35 +2,36 @@ import type { Logger } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 
-/** Milliseconds between two queries. */
+/** Milliseconds between two queries for changed runs. */
 const queryIntervalMs = 1_000
-/** Milliseconds between two changes of a run's progress. Other changes are reported at once. */
+/** Milliseconds between two reports of a run's progress. Other changes of a run are reported immediately. */
 const progressIntervalMs = 5_000
 /**
- * Seconds before the last query in which ended runs are searched again. `finished_at` is the start of a transaction, so the end of a run
- * becomes visible later than that; transactions on runs are shorter than this.
+ * Each query also finds runs that ended up to this many seconds before the last query. `finished_at` is the start of
+ * the transaction that ends a run, so a run becomes visible later than its `finished_at`. These transactions take less
+ * than this time.
  */
 const overlapSeconds = 60
-/** The maximum number of changed runs that wait for a slow reader. */
+/** The maximum number of changed runs that wait for a slow subscriber. */
 const maxWaitingRuns = 10_000
 
-/** Collects the ids of runs that change. Disposing it ends the subscription. */
+/** A subscription that collects the ids of changed runs. Dispose of it to end the subscription. */
 export interface RunChanges extends Disposable {
-  /** The database's time of the last query. All changes before it were reported. */
+  /** The time of the last query by the clock of the database. All changes before it are reported. */
   readonly asOf: Date
-  /** Returns the runs that changed since the last call. Throws if too many changed. */
+  /** Returns the ids of the runs that changed since the last call. Throws if too many have changed. */
   take(): number[]
 }
 
 export interface RunWatcher {
-  /** Resolves when every later change of a client's runs is reported. */
+  /** Subscribes to the runs of an organisation. Resolves when every later change will be reported. */
   subscribe(client: string): Promise<RunChanges>
 }
 
 interface Subscription {
   client: string
   changed: Set<number>
-  /** Undefined before the first query. */
+  /** The time of the last query; undefined before the first one. */
   asOf: Date | undefined
   onFirstQuery(): void
 }
@@ -38,17 +39,17 @@ interface Subscription {
 interface KnownRun {
   status: string
   progress: string
-  /** Milliseconds. */
+  /** The time of the last report, in milliseconds. */
   reportedAt: number
 }
 
 /**
- * Finds new and changed runs with one query a second for all subscribers of this process, and with none without subscribers. The query
- * reads the queued and running runs and those that ended in the last minute.
+ * Finds new and changed runs. Runs one query per second for all subscribers of this process, and no query without
+ * subscribers. The query reads queued and running runs, and those that ended in the last minute.
  */
 export function watchRuns(db: Kysely<DB>, logger: Pick<Logger, 'warn'>): RunWatcher {
   const subscriptions = new Set<Subscription>()
-  /** The runs of each subscribed client in the last query. */
+  /** The runs of each subscribed organisation at the last query. */
   const knownRuns = new Map<string, ReadonlyMap<number, KnownRun>>()
   let lastQuery: Date | undefined
   let isRunning = false
@@ -109,7 +110,7 @@ function takeAll(changed: Set<number>): number[] {
 interface RecentRun {
   id: number
   client: string
-  /** Texts that differ if the run has changed. */
+  /** Strings that change whenever the run's status or progress changes. */
   status: string
   progress: string
 }
@@ -133,7 +134,10 @@ async function readRecentRuns(
   return { now: rows[0]!.now, runs: rows.filter((row) => row.id !== null) }
 }
 
-/** Returns the runs to compare with the next time, and the ids of new and changed ones. The first comparison of a client finds none. */
+/**
+ * Compares the runs with those of the last query. Returns the runs for the next comparison, and the ids of new and
+ * changed ones. The first comparison of an organisation finds no changes.
+ */
 function compareRuns(before: ReadonlyMap<number, KnownRun> | undefined, runs: readonly RecentRun[], now: number) {
   const current = new Map<number, KnownRun>()
   const changed: number[] = []
@@ -147,7 +151,7 @@ function compareRuns(before: ReadonlyMap<number, KnownRun> | undefined, runs: re
   return { current, changed }
 }
 
-/** Lists the ids of a client's queued and running runs, and of those that ended after `since`, oldest first. */
+/** Lists the ids of an organisation's queued and running runs, and of runs that ended after `since`, oldest first. */
 export async function listRecentRuns(db: Kysely<DB>, client: string, since: Date | undefined): Promise<number[]> {
   const ended = sql`union all
     select id from runs where client = ${client} and state not in ('QUEUED', 'RUNNING')

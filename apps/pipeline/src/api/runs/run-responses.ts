@@ -57,7 +57,9 @@ export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: s
   message: row.message,
 })
 
-/** Returns a run as the publication of its tables. The run must have published some. */
+/**
+ * Presents a run as a publication: the tables that it swapped in or changed. The run must have published at least one.
+ */
 export const presentPublication = (row: Selectable<Runs>, startedBy?: string): TablePublication => {
   const published = ((row.tables ?? []) as unknown as PublishedTableSize[]).flatMap(({ publication, ...table }) =>
     publication ? [{ ...table, publication }] : [],
@@ -141,7 +143,7 @@ export async function runStatusesOf(
   }
 }
 
-/** Formats a duration in ISO 8601 with milliseconds: `PT1.204S`. Undefined for an unfinished run. */
+/** Formats a duration in ISO 8601 with milliseconds, such as `PT1.204S`. Returns undefined for an unfinished run. */
 function formatDuration(start: Date | null, end: Date | null): string | undefined {
   if (!start || !end) return undefined
   return `PT${Math.max(0, end.getTime() - start.getTime()) / 1000}S`

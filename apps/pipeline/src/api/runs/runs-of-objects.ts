@@ -13,13 +13,13 @@ export type RunOfObject = Omit<Selectable<Runs>, 'planned_tables' | 'progress_ta
 
 export interface RunFilter {
   client: string
-  /** The query of the ids of the objects that the reader may see. */
+  /** The query of the primary keys of the objects that the caller may see. */
   objects: RawBuilder<unknown>
   status?: readonly RunState[] | undefined
   trigger?: readonly RunOrigin[] | undefined
 }
 
-/** The position after a run in the order of lists. */
+/** The position of a run in the order of lists, after which the next page starts. */
 export interface RunPosition {
   created: Date
   id: number
@@ -39,9 +39,9 @@ const isTriggeredBy = (trigger: RunFilter['trigger']) =>
   trigger === undefined ? sql`` : sql`and trigger = any(${[...trigger]}::text[])`
 
 /**
- * Lists runs of several objects, newest first, in one statement that has two ways to find them. If the reader may see at least a tenth of
- * the organisation's objects, it walks along the newest runs of the organisation and checks each. Otherwise most runs on that way
- * would be of other objects, so it takes the newest runs of each object.
+ * Lists runs of several objects, newest first. One statement contains two plans and chooses one of them. If the caller
+ * may see at least a tenth of the organisation's objects, it scans the organisation's newest runs and checks each.
+ * Otherwise most of these runs would belong to other objects, so it reads the newest runs of each visible object.
  */
 export async function listRunsOfObjects(
   db: Kysely<DB>,
@@ -51,7 +51,7 @@ export async function listRunsOfObjects(
   const position = sql`${isTriggeredBy(trigger)} ${since ? sql`and created_at >= ${since}` : sql``} ${
     after ? sql`and (created_at, id) < (${after.created}, ${after.id}::bigint)` : sql``
   }`
-  // One index range for each status, so that a rare status is found as fast as a frequent one.
+  // Use one index range per status, so that a rare status is found as fast as a frequent one.
   const ranges = status.map(
     (state) => sql`
       (select ${columns} from runs
@@ -81,7 +81,7 @@ export async function listRunsOfObjects(
   return rows
 }
 
-/** Reads those of the given runs that match the filter, oldest first. */
+/** Reads the given runs that match the filter, oldest first. */
 export async function readRunsOfObjects(
   db: Kysely<DB>,
   { client, objects, status = runStates, trigger }: RunFilter,

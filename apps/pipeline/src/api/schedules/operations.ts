@@ -23,13 +23,13 @@ const defaultWindowDays = 7
 const maxWindowDays = 366
 const defaultPageSize = 50
 
-/** Lists the planned runs of all schedules that the caller may see, by time. */
+/** Lists the planned runs of all schedules that the caller may see, earliest first. */
 async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedRun[]>> {
   const { db, caller, query, request } = input
   const { pageSize = defaultPageSize, after, from, to, ...filter } = query
   const listId = JSON.stringify(['/schedules', from, to, filter])
   const cursor = readCursor(listId, after, [/^\d{1,13}$/, /^\d{1,13}$/, /^[0-9a-f-]{36}$/])
-  // The first page fixes the end of the window, so that all pages end at the same time.
+  // The first page sets the end of the time window, and the cursor carries it, so that all pages have the same end.
   const end = cursor ? Number(cursor.keys[0]) : readWindowEnd(query)
   const objectPlans = await listPlannedRuns(db, {
     client: caller.client,
@@ -57,7 +57,7 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
   return new JsonResponse(plans.map(presentPlan), headers)
 }
 
-/** Returns the end of the window in milliseconds. Throws 422 for a window that ends before it starts, or that is too long. */
+/** Returns the end of the time window in milliseconds. Throws 422 if it ends before it starts or is too long. */
 function readWindowEnd({ from, to }: PlannedRunQuery): number {
   const start = from === undefined ? Date.now() : Date.parse(from)
   const end = to === undefined ? start + defaultWindowDays * dayMs : Date.parse(to)
@@ -80,10 +80,10 @@ const presentPlan = ({ object, zone, isLate, ...time }: ObjectPlan): PlannedRun 
   object: { kind: object.kind as RunnableKind, id: object.uid, name: object.name },
 })
 
-/** The number of runs in a preview. */
+/** The number of runs in the preview of a schedule. */
 const previewedRuns = 5
 
-/** Describes a schedule that may not be saved yet. */
+/** Describes a schedule, even if it is not saved yet. */
 async function previewSchedule({ body, caller, identity }: PreviewRequest): Promise<SchedulePreview> {
   const { id, after, ...rule } = body
   if (rule.runTrigger === undefined && rule.cronExpression === undefined && !rule.continuouslyUpdated)

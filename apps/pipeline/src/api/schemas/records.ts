@@ -48,7 +48,7 @@ async function presentSchemas(rows: SchemaRow[], context: RequestContext): Promi
   }))
 }
 
-/** Counts the rows of a table in each schema. Schemas without rows have no entry. */
+/** Counts the pipelines or views in each schema. Schemas without any have no entry. */
 async function countIn(
   db: RequestContext['db'],
   table: 'data_pipelines' | 'views',
@@ -76,7 +76,7 @@ async function presentUncounted(rows: SchemaRow[], { identity, request }: Reques
   }))
 }
 
-/** Returns the schemas of these rows. A schema that the caller may not see has only its names. */
+/** Returns the schemas of these rows. For schemas that the caller may not see, only the names. */
 export async function schemasOf(
   rows: readonly { schema_id: number }[],
   context: RequestContext,
@@ -100,7 +100,7 @@ export async function schemasOf(
   )
 }
 
-/** Locks and returns the schema; undefined if the caller may not write to it. */
+/** Locks and returns a schema. Returns undefined if the caller may not write to it. */
 export async function lockWritableSchema(
   trx: Transaction<DB>,
   caller: Caller,

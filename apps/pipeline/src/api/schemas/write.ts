@@ -15,7 +15,9 @@ import { accessColumnsWithDefault, assertSharingTargets } from '../object-access
 import { type SchemaRow, schemaRecords } from './records.ts'
 import { findRepeatedNames, type NamedKind, saveList } from '../bulk-saves/save-by-name.ts'
 
-/** Whether a change of the provider would abandon the schema's tables. A schema with provider NA has none. */
+/**
+ * Returns whether a change of the schema's warehouse would abandon its tables. A schema with provider NA has no tables.
+ */
 const abandonsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
 
 async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {
@@ -57,7 +59,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
         `The provider ${current.provider_schema} cannot be changed, because data pipelines, views or warehouse readers use this schema. Create another schema, and move the pipelines there.`,
       )
     const profileTables = body.profileTables ?? current?.profile_tables ?? true
-    // `current` is locked, so a load in progress stores no profile afterwards.
+    // The schema is locked, so a load that is running cannot store another profile after this deletion.
     if (current && !profileTables) await deleteProfilesOfSchema(trx, current.id)
     return {
       ...(current ? {} : { client: caller.client, schema_name: schemaName }),
@@ -83,10 +85,10 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
     return detached
   },
 
-  /** Drops the schema now if the warehouse allows it; otherwise a worker drops it later. */
+  /** Drops the schema in the warehouse now if possible; otherwise a worker drops it later. */
   async afterDelete(row, input, { ended, kept }) {
     await input.readers.drop(ended)
-    // A worker repeats a change that fails.
+    // If this fails, a worker tries it again.
     for (const { id } of kept) await input.readers.apply(id).catch(() => {})
     await dropDeletedTables(input, row.client, { schema: row.uid })
   },
@@ -96,7 +98,7 @@ export const schemaKind: NamedKind<SchemaRow, SchemaBody> = { records: schemaRec
 
 type SaveSchemasRequest = OperationInput<PipelineContext, '/schemas', undefined, SchemaBody[]>
 
-/** Creates or replaces all schemas by name in one transaction. */
+/** Creates or replaces several schemas by name in one transaction. */
 export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> {
   for (const [index, name] of findRepeatedNames(input.body))
     throw problems.refused(`/${index}/name`, `"${name}" is in the list twice. Remove one of them.`)

@@ -43,7 +43,7 @@ export const settingOperations = {
         throw problems.refused('/key', `This URL sets ${key}. Send ${body.key} to its own URL.`)
       const value = settingValue[key](body.value)
       const row = await write(async (trx) => {
-        // A setting with its default value has no row to lock.
+        // Use an advisory lock, because a setting with its default value has no row to lock.
         await sql`select pg_advisory_xact_lock(hashtext(${`settings:${caller.client}`}))`.execute(trx)
         const before = await findSetting(trx, caller.client, key)
         const { ifMatch } = request
@@ -114,7 +114,10 @@ const allowOnly =
     return value
   }
 
-/** Validates each setting and returns its stored form. Throws 422 for an invalid value. */
+/**
+ * Maps each setting to the function that validates its value and returns its stored form. Throws 422 for an invalid
+ * value.
+ */
 const settingValue: Readonly<Record<SettingKey, (value: string) => string>> = {
   ALERT_EMAIL: parseAlertEmail,
   DEFAULT_ACCESS_LEVEL: allowOnly('PUBLIC', 'PRIVATE'),

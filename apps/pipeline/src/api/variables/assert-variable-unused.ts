@@ -16,26 +16,26 @@ import type { VariableRow } from './records.ts'
 
 type VariableReference = Pick<VariableRow, 'client' | 'name'>
 
-/** An object that uses a variable. Its name is shown only to callers who may read it. */
+/** An object that uses a variable. Messages contain its name only if the caller may read the object. */
 interface VariableUse {
   name: string
   shown: boolean
 }
 
-/** The first objects that use each variable, by the variable's name. */
+/** The first objects that use each variable, by the name of the variable. */
 type UsesByName = Map<string, VariableUse[]>
 
-/** All uses of the variables of a client. */
+/** All uses of an organisation's variables. */
 interface VariableUses {
   checks: UsesByName
   pipelines: UsesByName
   destinations: UsesByName
 }
 
-/** Pipelines per query. The search unseals their secrets. */
+/** Pipelines per query. The search for variables decrypts their secrets. */
 const definitionsPerBatch = 500
 
-/** The uses of a transaction, so that renaming many variables in it reads and unseals each object once. */
+/** Caches the uses during a transaction, so that renaming many variables reads and decrypts each object only once. */
 const usesByTransaction = new WeakMap<Transaction<DB>, Promise<VariableUses>>()
 
 interface UseContext {
@@ -44,9 +44,9 @@ interface UseContext {
 }
 
 /**
- * Throws 409 if the variable is used: in queries of checks, in settings, secrets and transformations of data pipelines, or in secrets of
- * destinations. The message names the first of these objects that the caller may read, and ends with `advice`. The uses are those of the
- * first call in the transaction.
+ * Throws 409 if the variable is used in queries of checks, in settings, secrets and transformations of data pipelines,
+ * or in secrets of destinations. The message names the first of these objects that the caller may read, and ends with
+ * `advice`. The uses are read at the first call in the transaction.
  */
 export async function assertVariableUnused(
   trx: Transaction<DB>,
@@ -74,7 +74,7 @@ const readVariableUses = async (trx: Transaction<DB>, client: string, context: U
   destinations: await findUsesInDestinations(trx, client, context),
 })
 
-/** Adds a use to the names that a text uses, up to the number that a message names. */
+/** Adds an object to the uses of each variable in `variables`, up to the number of objects that a message names. */
 function addUse(uses: UsesByName, { name, shown }: VariableUse, variables: Iterable<string>): void {
   for (const variable of variables) {
     const list = uses.get(variable) ?? []
@@ -100,7 +100,7 @@ async function findUsesInChecks(trx: Transaction<DB>, client: string, { caller }
 const shownTo = (caller: Caller, role: Parameters<typeof hasRole>[1]) =>
   sql<boolean>`${hasRole(caller.roles, role)} and coalesce(${visibleTo(caller, 'READ')}, false)`.as('shown')
 
-/** Returns the uses, oldest pipelines first. */
+/** Returns the uses of variables in pipelines, oldest pipelines first. */
 async function findUsesInPipelines(
   trx: Transaction<DB>,
   client: string,
@@ -154,7 +154,7 @@ function variablesOfPipeline(row: PipelineRow, keyRing: KeyRing): Set<string> {
   ])
 }
 
-/** Returns the uses, oldest destinations first. */
+/** Returns the uses of variables in destinations, oldest destinations first. */
 async function findUsesInDestinations(
   trx: Transaction<DB>,
   client: string,
@@ -172,7 +172,9 @@ async function findUsesInDestinations(
   return uses
 }
 
-/** Returns no secrets if their key is missing, because a run cannot use them either. */
+/**
+ * Decrypts secrets. Returns an empty object if their encryption key is missing, because a run cannot use them either.
+ */
 function openOrEmpty(open: () => object): object {
   try {
     return open()

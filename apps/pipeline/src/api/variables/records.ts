@@ -17,7 +17,7 @@ export type VariableRow = RefinedRow<
   Pick<SharedColumns, 'translations'> & { secret_times: SecretTimes | null }
 >
 
-/** A caller who may see variables sees all of the client. Secured values cannot be searched. */
+/** A caller who may see variables sees all variables of the organisation. Secured values cannot be searched. */
 export const variableRecords = createRecordRepository<VariableRow, Variable, RequestContext>({
   noun: 'variable',
   table: 'variables',

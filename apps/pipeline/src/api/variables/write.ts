@@ -17,7 +17,7 @@ export const variableWriting: RecordWriter<PipelineContext, VariableRow, Variabl
     if (current && current.name !== body.name)
       await assertVariableUnused(trx, current, {
         pointer: '/name',
-        advice: 'Create a variable with the new name, and use it there first.',
+        advice: 'Create a variable with the new name, and replace the old name there first.',
         keyRing,
         caller,
       })
@@ -25,17 +25,25 @@ export const variableWriting: RecordWriter<PipelineContext, VariableRow, Variabl
   },
 
   beforeDelete: (trx, row, { keyRing, caller }) =>
-    assertVariableUnused(trx, row, { pointer: '/', advice: 'Remove it there first.', keyRing, caller }),
+    assertVariableUnused(trx, row, {
+      pointer: '/',
+      advice: 'Remove the variable from these objects first.',
+      keyRing,
+      caller,
+    }),
 
   async afterDelete() {},
 }
 
 export const variableKind: NamedKind<VariableRow, VariableBody> = { records: variableRecords, writing: variableWriting }
 
-/** A variable of a configuration. A new one may lack its value, if an export of another installation has redacted the value. */
+/**
+ * A variable in a configuration document. A new variable may lack its value, because an export of another installation
+ * omits secured values.
+ */
 export type ConfiguredVariable = VariableBody & { mayLackValue?: boolean }
 
-/** Returns the columns of a variable. Throws a problem for a missing value. */
+/** Returns the columns of a variable. Throws a problem if the value is missing. */
 function variableColumns(
   body: ConfiguredVariable,
   current: VariableRow | undefined,
@@ -58,11 +66,17 @@ function variableColumns(
   }
 }
 
-/** A value that becomes secured keeps no time, because it was stored in plain text before. */
+/**
+ * Returns the times at which secured values were sent. A value that becomes secured has none, because it was stored in
+ * plain text before.
+ */
 const variableTimes = ({ value }: VariableBody, sealed: string | null, current: VariableRow | undefined): SecretTimes =>
   mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
 
-/** Returns the value that a variable keeps if its body has none. Throws a problem if the variable has no such value. */
+/**
+ * Returns the stored value, which a variable keeps if the body omits the value. Throws a problem if it has no suitable
+ * stored value.
+ */
 function readStoredValue(
   current: VariableRow | undefined,
   { secured, mayLackValue = false }: ConfiguredVariable,
@@ -77,7 +91,7 @@ function readStoredValue(
   return current.secured ? { sealed: current.sealed_value } : { value: current.value! }
 }
 
-/** Creates or replaces all variables by name in one transaction. The response keeps the order of the request. */
+/** Creates or replaces several variables by name in one transaction. Returns them in the order of the request. */
 export async function saveVariables(
   input: OperationInput<PipelineContext, '/variables', undefined, VariableBody[]>,
 ): Promise<Variable[]> {

@@ -21,7 +21,7 @@ async function readViewTable(input: ViewTableRequest<undefined>): Promise<Table>
   return presentTable(view, await describedLabels(input.db, row, view))
 }
 
-/** Reads a page of rows, in the order of the query, or all rows as a file. */
+/** Reads a page of rows in the order of the view's query, or exports all rows as a file. */
 const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult | FileDownload> =>
   answerRows(signatures.data.id, input, async () => {
     const { row, view, warehouse } = await readBuiltView(input)
@@ -39,7 +39,7 @@ async function readBuiltView({ db, caller, params, warehouses }: ViewTableReques
   return { row, ...builtView }
 }
 
-/** Finds a view in the warehouse; undefined if it is missing or another object has its name. */
+/** Finds a view in the warehouse. Returns undefined if it is missing or another object has its name. */
 export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>, row: ViewRow) {
   const { schema_name } = await db
     .selectFrom('schemas')
@@ -51,7 +51,7 @@ export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'd
   return warehouse && view?.managed?.id === row.uid ? { warehouse, view } : undefined
 }
 
-/** Lists views that users created in the warehouse over this view. */
+/** Lists the views that users created in the warehouse on top of this view. */
 async function listExternalReaders(
   { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
   row: ViewRow,
@@ -62,7 +62,7 @@ async function listExternalReaders(
 }
 
 export const viewOperations = {
-  // Must precede `/views/:uid`, which would match these paths, too.
+  // Must precede `/views/:uid`, which would match these paths too.
   saveMany: saveManyOperation(signatures.saveMany, viewKind),
   preview: definePipelineOperation(signatures.preview, previewView),
   list: definePipelineOperation(signatures.list, (input) =>

@@ -10,11 +10,17 @@ import { checkQuery } from './validate-view.ts'
 
 type ViewPreviewRequest = OperationInput<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
 
-/** The time limits of the preview in its slot, and of its query, which is a little shorter. */
+/**
+ * The time for which a preview may hold its slot, in milliseconds, and the slightly shorter timeout of its query in
+ * seconds.
+ */
 const previewTimeoutMs = 31_000
 const querySeconds = 28
 
-/** Previews the first rows of a query. The read-only role runs it, and names without a schema resolve as in the saved view. */
+/**
+ * Previews the first rows of a query. Runs it with the read-only role, and resolves unqualified names as in the saved
+ * view.
+ */
 export async function previewView(input: ViewPreviewRequest): Promise<QueryResult> {
   const { body, caller, request, warehouses } = input
   checkQuery(body.query)

@@ -59,13 +59,16 @@ async function presentViews(rows: ViewRow[], context: RequestContext): Promise<W
   })
 }
 
-/** Returns the response fields of a pending view. The status of a queued or running run stays, because the run may build the view. */
+/**
+ * Returns the response fields of a pending view, which the warehouse could not create yet. While a run is queued or
+ * running, keeps its status, because it may create the view.
+ */
 function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   if (pending === null) return {}
   const isActive = lastRunStatus === 'QUEUED' || lastRunStatus === 'RUNNING'
   return {
     ...(!isActive && { lastRunStatus: 'PENDING' as const }),
-    // Runs of a pending view end as WARNING without building it.
+    // Omit the last success, because runs of a pending view end as WARNING without creating it.
     lastRunSuccess: undefined,
     pendingReason: pending.slice(0, 10_000),
   }
@@ -80,7 +83,7 @@ export const viewRecords = createRecordRepository<ViewRow, View, RequestContext>
     ...lastRunProperties,
     lastRunStatus: {
       type: 'enum',
-      // As in `pendingStatus`.
+      // The same rule as in `pendingStatus`.
       column: sql`case when r.pending is null or ${lastRunStatus} in ('QUEUED', 'RUNNING') then ${lastRunStatus} else 'PENDING' end`,
       values: [...runStatuses, 'PENDING'],
       required: true,

@@ -11,10 +11,10 @@ import { accessColumnsWithDefault, assertSharingTargets } from '../object-access
 import type { ViewRow } from './records.ts'
 import { splitSql } from '../../variables/split-sql.ts'
 
-/** The columns of a view that define it in the warehouse, among others. */
+/** The columns that define a view in the warehouse. */
 export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }
 
-/** Returns the columns of a body, and the name of its schema in the warehouse. */
+/** Returns the columns for a request body, and the name of the schema in the warehouse. */
 export async function viewColumns(
   trx: Transaction<DB>,
   body: ViewBody,
@@ -48,8 +48,8 @@ export async function viewColumns(
 }
 
 /**
- * Returns the name of the view in the warehouse, and the field of the body that it comes from. Each of the two fields counts only if it
- * differs from the stored name, so that a client can read a view, change one of them and send it back.
+ * Returns the name of the view in the warehouse, and the body's field that contains it. A field counts only if it
+ * differs from the stored name, so that callers can read a view, change one of the two fields and send it back.
  */
 function chooseViewName(
   { name, dataWarehouseViewName, warehouseAViewName }: ViewBody,
@@ -68,7 +68,10 @@ function chooseViewName(
   return { name: dataWarehouseViewName ?? stored ?? toUniqueIdentifiers([name])[0]!, field }
 }
 
-/** Returns the warehouse schema that the body names. Throws 422 if the caller may not write to it, unless the view is already in this schema. */
+/**
+ * Returns the warehouse schema of the body. Throws 422 if the caller may not write to it, unless the view is already in
+ * it.
+ */
 async function readTargetSchema(
   trx: Transaction<DB>,
   { schema: { id } }: ViewBody,
@@ -85,7 +88,10 @@ async function readTargetSchema(
   return schemaRow
 }
 
-/** Throws if the row would violate a constraint. This is checked now, because the warehouse creates the view before the row is written. */
+/**
+ * Throws if the row would violate a unique constraint. Checks this early, because the warehouse creates the view before
+ * the row is written.
+ */
 async function assertNameFree(
   trx: Transaction<DB>,
   client: string,
@@ -98,7 +104,7 @@ async function assertNameFree(
     throw problems.conflict('/name', 'Another view has this name. Choose another name.')
 }
 
-/** Throws 409 if another view or a pipeline already uses this name in the schema. */
+/** Throws 409 if another view or a pipeline in the schema already has this name. */
 async function assertRelationNameFree(
   trx: Transaction<DB>,
   schema: number,
@@ -119,14 +125,17 @@ async function assertRelationNameFree(
     throw problems.conflict('/dataWarehouseViewName', 'A data pipeline loads this table. Choose another name.')
 }
 
-/** Validates a body without the database. */
+/** Validates the parts of a request body that need no database query. */
 export async function checkView(body: ViewBody, input: RequestContext): Promise<void> {
   checkQuery(body.query)
   assertSchedule(body)
   await assertSharingTargets(body.access, input)
 }
 
-/** Throws 422 for a query with variables. The warehouse would store their values, readable for every user. */
+/**
+ * Throws 422 for a query with variables, because the warehouse would store their values, and every user could read them
+ * there.
+ */
 export function checkQuery(query: string): void {
   if (query.trim() === '') throw problems.refused('/query', 'The query must not be blank.')
   for (const { kind, text: piece } of splitSql(query)) {

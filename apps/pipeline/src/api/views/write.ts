@@ -24,12 +24,13 @@ type DefiningColumns = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized'
 
 const saveTimeoutMs = 60_000
 
-/** The number of attempts to save a view that other requests change. */
+/** The number of attempts to save a view while other requests change it at the same time. */
 const maxAttempts = 3
 
 /**
- * Creates the view in the warehouse, then saves it. If either fails, both are undone. No transaction of the service's database waits for
- * the warehouse. If the process dies in between, the next view of that name takes over the one in the warehouse.
+ * Creates the view in the warehouse, then saves it. If either step fails, both are undone. No transaction of the
+ * service's database waits for the warehouse. If the process dies between the steps, the next view with that name takes
+ * over the one in the warehouse.
  */
 export async function createView(input: SaveContext): Promise<JsonResponse<View>> {
   const { body, caller, request, write, db } = input
@@ -63,7 +64,7 @@ export async function updateView(input: SaveContext & { params: { uid: string } 
   )
 }
 
-/** Returns undefined if another request changed the view. */
+/** Tries to update the view. Returns undefined if another request changed it at the same time. */
 async function updateOnce(input: SaveContext & { params: { uid: string } }): Promise<ViewRow | undefined> {
   const { db, body, caller, params, request } = input
   const before = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
@@ -81,7 +82,7 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
   })
 }
 
-/** Throws 409 if the view gets another name or schema and SQL names the old one. */
+/** Throws 409 if the view gets another name or schema while SQL of other objects uses the old one. */
 async function assertOldNameUnused(
   trx: Transaction<DB>,
   caller: Caller,
@@ -105,8 +106,8 @@ function isDefinitionUnchanged(
 }
 
 /**
- * Stores the changed view. `builtView` is the new view in the warehouse; undefined if only the stored row changes. Returns undefined,
- * without a change, if another request changed the view after `plannedFrom` was read.
+ * Stores the changed view. `builtView` is the new view in the warehouse; undefined if only the stored row changes.
+ * Returns undefined, and changes nothing, if another request has changed the view since `plannedFrom` was read.
  */
 function saveUpdate(
   input: SaveContext & { params: { uid: string } },
@@ -134,7 +135,7 @@ function saveUpdate(
 
 class ConcurrentChange extends Error {}
 
-/** Runs `callback` in a slot of the organisation while the caller is connected. */
+/** Runs `callback` in a slot of the organisation. Aborts it when the caller disconnects. */
 function runInSlot<T>({ request, caller }: SaveContext, callback: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const onTimeout = (): never => {
     throw problems.refused(
@@ -158,7 +159,7 @@ export async function findViewPlace(db: Kysely<DB>, { schema_id, view_name }: Vi
   return { schema: schema_name, name: view_name }
 }
 
-/** Throws 409 while a run builds the view, because the run uses the definition of its start. */
+/** Throws 409 while a run builds the view, because that run uses the definition from its start. */
 async function assertNotRunning(db: Kysely<DB>, { id }: ViewRow): Promise<void> {
   const running = await db
     .selectFrom('runs')
@@ -177,7 +178,7 @@ interface BuiltView extends MadeView {
   startedAt: Date
 }
 
-/** Creates the view in the warehouse within twenty seconds. */
+/** Creates the view in the warehouse. The timeout is 20 seconds. */
 async function buildView(
   input: SaveContext,
   view: DefiningColumns,
@@ -192,7 +193,10 @@ async function buildView(
   return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), startedAt }
 }
 
-/** Stores the state that the view has in the warehouse, and starts a run if the view is unfinished. Returns the row with this state. */
+/**
+ * Stores the state of the view in the warehouse, and queues a run if the view still has to be filled. Returns the
+ * updated row.
+ */
 async function recordBuiltView(
   trx: Transaction<DB>,
   { queue, caller }: SaveContext,
@@ -213,8 +217,8 @@ async function recordBuiltView(
 }
 
 /**
- * Runs `save`. Restores the stored view in the warehouse if `save` throws, or returns undefined because another request changed
- * the view.
+ * Runs `save`. If `save` throws, or returns undefined because another request changed the view, restores the stored
+ * view in the warehouse.
  */
 async function restoreOnFailure<T>(
   input: SaveContext,
@@ -236,7 +240,7 @@ async function restoreOnFailure<T>(
   }
 }
 
-/** Creates the stored view of this id or place in the warehouse again. Without a stored view, drops the new one. */
+/** Creates the stored view with this id or place in the warehouse again. If no view is stored, drops the new one. */
 async function restoreView(
   { db, warehouses }: SaveContext,
   { uid, client }: DefiningColumns,
@@ -262,8 +266,8 @@ async function restoreView(
 }
 
 /**
- * Saves views without waiting for the warehouse: a run creates or changes each view with a new definition. Such a view is pending
- * until then, or keeps its former definition in the warehouse.
+ * Saves views without waiting for the warehouse. A run later creates or changes each view that has a new definition.
+ * Until then, a new view is pending, and a changed view keeps its previous definition in the warehouse.
  */
 const deferredViewWriting: NamedKind<ViewRow, ViewBody>['writing'] = {
   check: checkView,
@@ -305,10 +309,10 @@ export const viewKind: NamedKind<ViewRow, ViewBody> = {
 
 type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, undefined>
 
-/** Deletes a view, and drops it in the warehouse now if possible; otherwise a worker drops it later. */
+/** Deletes a view. Drops it in the warehouse now if possible; otherwise a worker drops it later. */
 export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
-  // The warehouse is read before the transaction, because a transaction must not wait for a warehouse.
+  // Query the warehouse before the transaction, because a transaction must not wait for a warehouse.
   const currentRow = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
   const handmadeViews = await listHandmadeViews(input, currentRow, await findViewPlace(db, currentRow))
   const row = await write(async (trx) => {
@@ -325,7 +329,10 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
   return undefined
 }
 
-/** Lists views that users created in the warehouse over this view. Returns none while the warehouse is unavailable; the drop then fails. */
+/**
+ * Lists the views that users created in the warehouse on top of this view. Returns none while the warehouse is
+ * unavailable; the drop then fails if there are any.
+ */
 async function listHandmadeViews(
   { warehouses }: DeleteRequest,
   { client }: ViewRow,

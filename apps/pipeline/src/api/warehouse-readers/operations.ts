@@ -8,7 +8,7 @@ import { createReader, rotateReader, updateReader, warehouseReaderWriting } from
 const { warehouseReaders: signatures } = pipelineOperations
 
 export const warehouseReaderOperations = {
-  // Must precede `/warehouse-readers/:uid`, which would match this path, too.
+  // Must precede `/warehouse-readers/:uid`, which would match this path too.
   certificate: definePipelineOperation(signatures.certificate, async ({ readerCertificate: certificate }) => {
     if (certificate === undefined) throw problems.notFound('warehouse certificate: the operator has configured none')
     return { certificate }

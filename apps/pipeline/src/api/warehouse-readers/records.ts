@@ -8,7 +8,10 @@ import { schemasOf } from '../schemas/records.ts'
 
 export type WarehouseReaderRow = Omit<StoredReader, 'translations'> & Pick<SharedColumns, 'translations'>
 
-/** A caller who may see schemas sees all readers of the client. Networks cannot be searched, because they need a role of their own. */
+/**
+ * The repository of warehouse readers: database logins with which other programs read schemas. A caller who may see
+ * schemas sees all readers of the organisation. Networks cannot be searched, because seeing them requires another role.
+ */
 export const warehouseReaderRecords = createRecordRepository<WarehouseReaderRow, WarehouseReader, RequestContext>({
   noun: 'warehouse reader',
   table: 'warehouse_readers',
@@ -21,13 +24,13 @@ export const warehouseReaderRecords = createRecordRepository<WarehouseReaderRow,
   matches: (like) => sql`(r.name ilike ${like} or r.login ilike ${like})`,
   scope: ({ client }) => sql<SqlBool>`r.client = ${client}`,
   signatures: pipelineOperations.warehouseReaders,
-  // Everyone who manages schemas can end a login.
+  // Everyone who manages schemas may delete a login, which ends the access of the program.
   mayWrite: async ({ caller }, action) =>
     action === 'delete' || hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'),
   present: presentReaders,
 })
 
-/** Presents readers. A schema that the caller may not see has only its names. */
+/** Presents warehouse readers. For schemas that the caller may not see, only the names. */
 async function presentReaders(
   rows: WarehouseReaderRow[],
   context: RequestContext,
@@ -71,7 +74,10 @@ function statusOf({ pending, expires_at }: WarehouseReaderRow): WarehouseReader[
   return pending ? 'PENDING' : 'ACTIVE'
 }
 
-/** Returns the address and user of a reader. Returns only the user if the operator removed the warehouse from the settings. */
+/**
+ * Returns the server address and the login of a warehouse reader. Returns only the login if the operator has removed
+ * the warehouse from the settings.
+ */
 function connectionOf(
   { provider_schema, login: user }: WarehouseReaderRow,
   key: string,

@@ -47,7 +47,7 @@ export const warehouseReaderWriting: RecordWriter<PipelineContext, WarehouseRead
 
   async afterDelete(row, { readers, logger }) {
     await readers.drop([row])
-    // A worker repeats a change that fails.
+    // If this fails, a worker tries it again.
     await readers
       .applyNetworks()
       .catch((error: unknown) => logger.warn({ err: error }, 'the networks of readers could not be changed yet'))
@@ -67,7 +67,10 @@ interface ChosenSchema {
   schema_name: string
 }
 
-/** Returns the schemas in the order of the body, locked against deletion. Throws 422 for one that the caller may not see. */
+/**
+ * Returns the schemas of the body in its order, and locks them against deletion. Throws 422 for a schema that the
+ * caller may not see.
+ */
 async function chooseSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, caller: Caller): Promise<ChosenSchema[]> {
   const uids = body.schemas.map(({ id }) => id.toLowerCase())
   const repeatedIndex = uids.findIndex((uid, index) => uids.indexOf(uid) !== index)
@@ -94,7 +97,9 @@ async function chooseSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, ca
   })
 }
 
-/** Returns the warehouse of the schemas, which is the same for all of them and never changes. */
+/**
+ * Returns the kind of warehouse of these schemas. It must be the same for all of them, and a reader cannot change it.
+ */
 function kindOf(schemas: readonly ChosenSchema[], current: WarehouseReaderRow | undefined): WarehouseKind {
   const kind = (current?.provider_schema ?? schemas[0]!.provider_schema) as WarehouseKind
   const otherIndex = schemas.findIndex(({ provider_schema }) => provider_schema !== kind)
@@ -108,7 +113,10 @@ function kindOf(schemas: readonly ChosenSchema[], current: WarehouseReaderRow | 
   return kind
 }
 
-/** Returns the server on which the login of a reader exists. Throws 422 if this installation does not allow logins there. */
+/**
+ * Returns the server on which the login of a reader is created. Throws 422 if this installation does not allow logins
+ * there.
+ */
 function readerServerOf(readers: WarehouseReaders, kind: WarehouseKind) {
   try {
     return readers.place(kind)
@@ -117,7 +125,10 @@ function readerServerOf(readers: WarehouseReaders, kind: WarehouseKind) {
   }
 }
 
-/** Returns the stored networks if the body has none. Only holders of the role for firewall rules can change them. */
+/**
+ * Returns the networks from which the reader may connect; the stored ones if the body omits them. Only callers with the
+ * role for firewall rules may change them.
+ */
 function chooseNetworks(
   body: WarehouseReaderBody,
   current: WarehouseReaderRow | undefined,
@@ -127,7 +138,9 @@ function chooseNetworks(
   const { networks = stored } = body
   const isSame = networks.length === stored.length && networks.every((network) => stored.includes(network))
   if (!isSame && !hasRole(roles, 'ROLE_MANAGE_FIREWALL_RULE'))
-    throw problems.forbidden('Changing `networks` needs ROLE_MANAGE_FIREWALL_RULE. Leave the field out to keep them.')
+    throw problems.forbidden(
+      'Changing `networks` needs ROLE_MANAGE_FIREWALL_RULE. Omit the field to keep the stored networks.',
+    )
   return networks
 }
 
@@ -158,7 +171,10 @@ async function assertBelowLimit(trx: Transaction<DB>, client: string): Promise<v
 
 type ReaderRequest<Path extends string, Body = undefined> = OperationInput<PipelineContext, Path, undefined, Body>
 
-/** Creates the login after the row is committed. If that fails, the row is deleted again, because the caller never gets the password. */
+/**
+ * Creates a warehouse reader: commits the row, then creates the login. If creating the login fails, deletes the row,
+ * because the caller would never get the password.
+ */
 export async function createReader(
   input: ReaderRequest<'/warehouse-readers', WarehouseReaderBody>,
 ): Promise<JsonResponse<NewWarehouseReader>> {
@@ -186,7 +202,10 @@ export async function createReader(
   return new JsonResponse(answer, { ...headers, Location: `/api/v1/warehouse-readers/${row.uid}` })
 }
 
-/** Applies the change to the warehouse at once. If that fails, the change is stored, and a worker repeats it. */
+/**
+ * Updates a warehouse reader and applies the change to the warehouse immediately. If the warehouse fails, the change
+ * stays stored, and a worker applies it later.
+ */
 export async function updateReader(input: ReaderRequest<'/warehouse-readers/:uid', WarehouseReaderBody>) {
   const { body, caller, params, request, write, db } = input
   await warehouseReaderWriting.check(body, input)
@@ -203,7 +222,10 @@ export async function updateReader(input: ReaderRequest<'/warehouse-readers/:uid
   return warehouseReaderRecords.answer(await warehouseReaderRecords.read(db, caller, row.uid), input)
 }
 
-/** Gives the login a new password. The caller must be allowed to see all its schemas, because the password opens them. */
+/**
+ * Changes the password of a reader's login. The caller must be allowed to see all its schemas, because the password
+ * gives access to them.
+ */
 export async function rotateReader(
   input: ReaderRequest<'/warehouse-readers/:uid/rotate'>,
 ): Promise<JsonResponse<NewWarehouseReader>> {
@@ -230,10 +252,15 @@ async function assertSeesSchemas(trx: Transaction<DB>, { schema_ids }: Warehouse
     .where(visibleTo(caller, 'READ'))
     .execute()
   if (visible.length < schema_ids.length)
-    throw problems.forbidden('This reader reads schemas that are not shared with you. Ask their owner to rotate it.')
+    throw problems.forbidden(
+      'This warehouse reader gives access to schemas that are not shared with you. Ask the owner of these schemas to rotate its password.',
+    )
 }
 
-/** Each call holds two connections of the service's database while the warehouse changes the login. */
+/**
+ * Applies a reader to the warehouse, in a slot: each call holds two connections of the service's database while the
+ * warehouse changes the login.
+ */
 const applyReader = ({ readers }: PipelineContext, row: WarehouseReaderRow, password?: string): Promise<void> =>
   requestSlots.readers.run(row.client, async () => {
     await readers.applyNetworks()

@@ -8,7 +8,10 @@ import { type KindOfObject, objectKinds } from '../objects/object-kinds.ts'
 
 type JobKind = KindOfObject & { jobType?: JobType }
 
-/** The kinds of objects that a job can run. Workflows are listed too, for the message that refuses them. */
+/**
+ * The kinds of objects, and the type of the job that runs each. Workflows have no job type, because a workflow cannot
+ * run another one; they are listed for the error message.
+ */
 export const jobKinds: Readonly<Record<RunnableKind, JobKind>> = {
   DATA_PIPELINE: { ...objectKinds.DATA_PIPELINE, jobType: 'DATA_PIPELINE_LOAD' },
   VIEW: { ...objectKinds.VIEW, jobType: 'VIEW_REFRESH' },
@@ -22,18 +25,18 @@ export const jobKindOf = (jobType: JobType): JobKind =>
 
 export const jobTypeOf = (kind: string): JobType => jobKinds[kind as RunnableKind].jobType!
 
-/** The data of an object that the caller of its workflow may see. */
+/** The properties of a job's object, for callers who may see the object. */
 export interface VisibleObject {
   id: number
   translations: SharedColumns['translations']
   created_at: Date
-  /** The type of a data pipeline; other jobs have none. */
+  /** The type of a data pipeline; undefined for other kinds. */
   type?: string
-  /** Whether the caller could run it, too. */
+  /** Whether the caller may run the object too. */
   usable: boolean
 }
 
-/** Finds the objects that the caller may see, by primary key. The roles that this requires depend on the kind of the object. */
+/** Finds the objects that the caller may see, by primary key. The required role depends on the kind of the object. */
 export async function findVisibleObjects(
   db: Kysely<DB>,
   caller: Caller,

@@ -59,7 +59,7 @@ async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<
   return new Map([...grouped].map(([run, jobs]) => [run, jobs.map(presentJob)]))
 
   function presentJob(row: (typeof rows)[number]): WorkflowRunJob {
-    // The run waits for a slot: no worker has claimed it.
+    // The run still waits for a slot, because no worker has claimed it.
     const waits = row.state === 'RUNNING' && row.child_state === 'QUEUED'
     return {
       step: row.step,
@@ -80,7 +80,7 @@ const workflowResource = { operation: definePipelineOperation, records: workflow
 type WorkflowSignatures = ReturnType<typeof recordSignatures<string, Workflow, WorkflowBody>>
 
 export const workflowOperations = {
-  // The lists that follow replace these lists, because they return an object with a pager.
+  // The two lists below replace those of `recordOperations`, because they return an object with paging information.
   ...recordOperations(signatures as unknown as WorkflowSignatures, workflowResource),
   saveMany: saveManyOperation(signatures.saveMany, workflowKind),
   list: definePipelineOperation(signatures.list, async (input) => {
@@ -98,7 +98,7 @@ export const workflowOperations = {
   runs: definePipelineOperation(signatures.runs, listWorkflowRuns),
 }
 
-/** Presents a page of workflows as an object that repeats the totals of the headers. */
+/** Presents a page of workflows as an object, which repeats the totals from the headers. */
 function asSearchResult(
   { body, headers }: JsonResponse<Workflow[]>,
   { paging }: SearchRequest,

@@ -65,7 +65,7 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
   })
 }
 
-/** Shows only the names of objects that the caller may not see. */
+/** Presents a job. Shows only the name of an object that the caller may not see. */
 function presentJob({ uid, object }: StoredJob, visibleObject: VisibleObject | undefined): WorkflowJob {
   return {
     jobType: jobTypeOf(object.kind),

@@ -6,14 +6,14 @@ import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 import { findVisibleObjects, jobKindOf, jobKinds } from './job-kinds.ts'
 import type { StoredJob } from './stored-steps.ts'
 
-/** A job of a body, with its JSON pointer. */
+/** A job in a request body, with its JSON pointer. */
 interface NamedJob {
   pointer: string
-  /** Undefined if only the object determines the kind. */
+  /** Undefined if the job's object determines the type. */
   jobType: JobType | undefined
-  /** The uid or the primary key of the object that the job runs; undefined if the body names none. */
+  /** The uid or primary key of the object that the job runs; undefined if the body omits it. */
   object: string | number | undefined
-  /** The uid of an existing job of the workflow. */
+  /** The uid of the existing job that this one replaces. */
   uid: string | undefined
 }
 
@@ -22,7 +22,10 @@ export interface ResolvedJob {
   runnableId: number
 }
 
-/** Returns the jobs of a body by step. A job without `object` runs the object of the stored job with its id, or the object with its id. */
+/**
+ * Returns the jobs of a request body by step. If `object` is missing and `id` is that of a stored job, the job runs the
+ * same object as before. Otherwise `id` is that of the object to run.
+ */
 function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): NamedJob[][] {
   const jobsByUid = new Map(current.map((job) => [job.uid, job]))
   return (steps.steps ?? []).map(({ jobs = [] }, step) =>
@@ -39,13 +42,17 @@ function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): Name
   )
 }
 
-/** Returns the job's id if it is a uid, because it may name the object to run. Other ids, which clients make up, are ignored. */
+/**
+ * Returns the job's id if it is a UUID, because it may identify the object to run. Ignores other ids, which some
+ * callers invent.
+ */
 const uidOf = (id: string | undefined): string | undefined =>
   id && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id) ? id.toLowerCase() : undefined
 
 /**
- * Resolves the objects that the jobs of a body run. A workflow runs them without further checks, so the caller must be allowed to run
- * each new one; existing ones may stay. Throws 422 with all objects that are unknown, of another kind or not allowed.
+ * Finds the objects that the jobs of a body run. A workflow runs them without checking rights again, so the caller must
+ * be allowed to run each new object; objects that are already in the workflow may stay. Throws 422 that lists all
+ * objects that are missing, of another kind or not allowed.
  */
 export async function resolveJobs(
   trx: Transaction<DB>,
@@ -57,7 +64,7 @@ export async function resolveJobs(
   const keys = [...new Set(namedSteps.flat().flatMap(({ object }) => object ?? []))]
   const uids = keys.filter((key) => typeof key === 'string')
   const ids = keys.filter((key) => Number.isSafeInteger(key))
-  // Locks the objects until the rows are written, so that they are not deleted.
+  // Lock the objects, so that they cannot be deleted before the rows of the jobs are written.
   const { rows } = await sql<{ id: number; uid: string; kind: RunnableKind; name: string }>`
     select id, uid, kind, name from runnables where (uid = any(${uids}::uuid[]) or id = any(${ids}::bigint[])) and client = ${caller.client}
     order by id for key share`.execute(trx)
@@ -91,7 +98,7 @@ export async function resolveJobs(
   if (violations.length > 0) throw jobsRefused(violations)
   return resolved
 
-  /** Returns why a job cannot run its object; undefined if it can. */
+  /** Returns the reason why a job cannot run its object; undefined if it can. */
   function findViolation(
     { pointer, jobType, object: uid }: NamedJob,
     object: (typeof rows)[number] | undefined,
@@ -104,7 +111,10 @@ export async function resolveJobs(
       return { pointer: objectPointer, detail: `No ${noun} that you may run has the id ${uid}. Correct the id.` }
     const { kind, name } = object
     if (kind === 'WORKFLOW')
-      return { pointer: objectPointer, detail: `"${name}" is a workflow, which a workflow cannot run.` }
+      return {
+        pointer: objectPointer,
+        detail: `"${name}" is a workflow, which a workflow cannot run. Remove this job.`,
+      }
     if (jobType && jobKinds[kind].jobType !== jobType)
       return {
         pointer: `${pointer}/jobType`,

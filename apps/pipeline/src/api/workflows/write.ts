@@ -49,7 +49,7 @@ export const workflowWriting: RecordWriter<PipelineContext, WorkflowRow, Workflo
 
 export const workflowKind: NamedKind<WorkflowRow, WorkflowBody> = { records: workflowRecords, writing: workflowWriting }
 
-/** Replaces the steps of a workflow. A running run keeps its steps. */
+/** Replaces the steps of a workflow. A run that is running keeps the previous steps. */
 async function writeSteps(
   trx: Transaction<DB>,
   { id }: { id: number },
@@ -78,7 +78,7 @@ async function writeSteps(
   if (jobs.length > 0) await trx.insertInto('workflow_jobs').values(jobs).execute()
 }
 
-/** Throws 422 for a workflow without jobs in enabled steps. */
+/** Throws 422 if the enabled steps of a workflow have no jobs. */
 export async function assertHasJobs(trx: Transaction<DB>, { id }: WorkflowRow): Promise<void> {
   const { steps, jobs } = await readStoredSteps(trx, [id])
   const enabled = new Set(steps.filter(({ disabled }) => !disabled).map(({ step }) => step))

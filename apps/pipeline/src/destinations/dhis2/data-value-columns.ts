@@ -2,8 +2,8 @@ import type { WarehouseColumn } from '@sluice/warehouses/warehouse'
 import { DestinationProblem } from '../destination-problem.ts'
 
 /**
- * The fields of a data value, each with the column names that map to it. Names match in any case, with or without underscores
- * and spaces.
+ * The fields of a DHIS2 data value, each with the view columns that map to it. Names match in any case, with or without
+ * underscores and spaces.
  */
 const columnAliases = {
   dataElement: ['dataelement', 'dx'],
@@ -24,13 +24,16 @@ const requiredFields: readonly Field[] = ['dataElement', 'period', 'orgUnit', 'v
 
 /** The columns of a view, mapped to the fields of a data value. */
 export interface MappedColumns {
-  /** The position of each field in a row. */
+  /** The index of each field in a row. */
   indexByField: ReadonlyMap<Field, number>
   /** The names of the columns that map to no field. */
   unmappedColumns: string[]
 }
 
-/** Finds the column of each field. Throws `DestinationProblem` if a required field has no column, or a field has two columns. */
+/**
+ * Finds the column for each field. Throws `DestinationProblem` if a required field has no column or a field has two
+ * columns.
+ */
 export function mapFields(columns: readonly Pick<WarehouseColumn, 'name' | 'label'>[]): MappedColumns {
   const indexByField = new Map<Field, number>()
   const unmappedColumns: string[] = []
@@ -72,5 +75,7 @@ function joinFieldNames(fields: readonly Field[]): string {
   return spelled.length === 1 ? spelled[0]! : `${spelled.slice(0, -1).join(', ')} and ${spelled.at(-1)}`
 }
 
-/** Returns the snake_case name of a field, such as `data_element`, because SQL folds unquoted names to lower case. */
+/**
+ * Returns the snake_case name of a field, such as `data_element`, because SQL converts unquoted names to lower case.
+ */
 const toSnakeCase = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

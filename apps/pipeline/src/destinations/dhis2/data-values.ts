@@ -1,7 +1,7 @@
 import type { RowCell, QueryRows } from '@sluice/warehouses/warehouse'
 import type { Field, MappedColumns } from './data-value-columns.ts'
 
-/** A data value in the format of DHIS2: all fields except the two flags are text. */
+/** A data value in the format of DHIS2. All fields are text, except the two flags. */
 export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, string>> & {
   followUp?: boolean
   deleted?: boolean
@@ -10,7 +10,7 @@ export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, s
 /** A converted row of the view: a value to send, EMPTY if the row has no value, or the reason why it cannot be sent. */
 export type ConvertedRow = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
 
-/** Returns a function that converts rows with these columns to data values. */
+/** Returns a function that converts the rows of a view to data values. */
 export function createRowConverter(
   { indexByField }: MappedColumns,
   columns: QueryRows['columns'],
@@ -29,14 +29,14 @@ export function createRowConverter(
       if (field === 'followUp' || field === 'deleted') value[field] = cell === true || cell === 'true'
       else value[field] = format(toText(cell))
     }
-    // A row that deletes a value needs no value.
+    // A row that deletes a value may omit the value.
     if (value.value === undefined && !value.deleted) return 'EMPTY'
     const absent = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !value[field]?.trim())
     return absent ? { column: absent, reason: `The row has no ${absent}.`, value } : { value }
   }
 }
 
-/** Returns a function that formats the texts of a column for DHIS2: a day as a period, timestamps as ISO 8601. */
+/** Returns a function that formats the values of a column for DHIS2: a date as a period, and timestamps in ISO 8601. */
 function createFormatter(field: Field, dataType: QueryRows['columns'][number]['dataType']): (text: string) => string {
   if (dataType === 'DATE' && field === 'period') return (text) => text.replaceAll('-', '')
   if (dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ')
@@ -49,13 +49,13 @@ function toText(cell: Exclude<RowCell, null>): string {
   return typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
 }
 
-/** Formats a number without an exponent, because DHIS2 cannot read exponents. */
+/** Formats a number without an exponent, because DHIS2 cannot parse exponents. */
 function formatPlainNumber(value: number): string {
   const text = String(value)
   const [, sign = '', first = '', rest = '', exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
   if (exponent === undefined) return text
   const digits = first + rest
-  // The number of digits before the decimal point; negative for zeros after the point.
+  // The number of digits before the decimal point. Negative if there are zeros directly after the point.
   const pointPosition = 1 + Number(exponent)
   if (pointPosition <= 0) return `${sign}0.${'0'.repeat(-pointPosition)}${digits}`
   if (pointPosition >= digits.length) return `${sign}${digits.padEnd(pointPosition, '0')}`

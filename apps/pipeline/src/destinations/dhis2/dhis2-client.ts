@@ -7,17 +7,23 @@ import { findErrorMessage } from './import-summary.ts'
 
 type QueryParameters = Readonly<Record<string, string | undefined>>
 
-/** A client for one DHIS2 with one account. Every method throws `DestinationProblem`, or the signal's reason. */
+/** A client for one DHIS2 server and one account. Every method throws `DestinationProblem`, or the signal's reason. */
 export interface Dhis2Api {
-  /** Returns the parsed JSON of a path below /api. */
+  /** Sends a GET request to a path below /api, and returns the parsed JSON. */
   get(path: string, parameters: QueryParameters, signal: AbortSignal): Promise<unknown>
-  /** Sends JSON. Returns a response with status 409 too, because import summaries with conflicts have this status. */
+  /**
+   * Sends JSON and returns the parsed response. Accepts the status 409 too, because import summaries with conflicts
+   * have it.
+   */
   post(path: string, parameters: QueryParameters, body: string, signal: AbortSignal): Promise<unknown>
-  /** Redacts the target's secrets in a text of the server, which may repeat them. */
+  /** Removes the target's secrets from a text of the server, which may repeat them. */
   redact(text: string): string
 }
 
-/** Returns the host of an address. Throws `DestinationProblem` for an invalid address, which the value of a variable can cause. */
+/**
+ * Returns the host of an address. Throws `DestinationProblem` for an invalid address, which can result from the value
+ * of a variable.
+ */
 function parseHost(url: string): string {
   if (URL.canParse(baseUrl(url))) return new URL(baseUrl(url)).host
   throw new DestinationProblem(
@@ -102,11 +108,14 @@ interface Dhis2Response {
   headers: Headers
   text: string
   host: string
-  /** Redacts the target's secrets in a text of the server. */
+  /** Removes the target's secrets from a text of the server. */
   redact(text: string): string
 }
 
-/** Returns the JSON of a response with status 2xx or 409; see `post`. Throws `DestinationProblem` for all other responses. */
+/**
+ * Returns the JSON of a response with a 2xx status or 409 (see `post`). Throws `DestinationProblem` for all other
+ * responses.
+ */
 function parseResponse(answer: Dhis2Response): unknown {
   const { status, headers, text, host } = answer
   const json = parseJson(text)

@@ -8,26 +8,30 @@ export interface ImportSummary {
   ignored: number
   deleted: number
   conflicts: Conflict[]
-  /** Indexes, from 0, of the rejected values of the request; undefined if this version of DHIS2 does not return them. */
+  /**
+   * The indexes of the values in the request that DHIS2 rejected, from 0. Undefined for versions of DHIS2 that do not
+   * return them.
+   */
   rejected: number[] | undefined
   description: string | undefined
 }
 
 export interface Conflict {
   reason: string
-  /** The field that the conflict concerns, if DHIS2 names it. */
+  /** The field with the conflict, if DHIS2 names it. */
   property: string | undefined
-  /** The id or the value that the conflict concerns. */
+  /** The id or value that caused the conflict. */
   object: string | undefined
-  /** Indexes of values of the request, from 0; empty if this version of DHIS2 does not return them. */
+  /** The indexes of the affected values in the request, from 0. Empty for versions of DHIS2 that do not return them. */
   indexes: number[]
 }
 
 type JsonObject = Readonly<Record<string, unknown>>
 
 /**
- * Returns the import summary of a response, which is the response itself before DHIS2 2.38 and a part of it later. Returns undefined if the
- * response has no summary. Use the status of the summary and not the HTTP status, because DHIS2 also returns 409 when it stored values.
+ * Returns the import summary of a response. Before DHIS2 2.38, the summary is the whole response; later, a part of it.
+ * Returns undefined if the response has none. Use the status in the summary instead of the HTTP status, because DHIS2
+ * returns 409 even if it stored some values.
  */
 export function parseImportSummary(response: unknown): ImportSummary | undefined {
   const summary = asObject(asObject(response)?.['response']) ?? asObject(response)
@@ -46,13 +50,16 @@ export function parseImportSummary(response: unknown): ImportSummary | undefined
   }
 }
 
-/** Returns the status of a summary. DHIS2 also returns conflicts with the status SUCCESS. */
+/**
+ * Returns the status of an import summary. Conflicts make it a WARNING, because DHIS2 sometimes reports them with the
+ * status SUCCESS.
+ */
 function parseStatus(status: unknown, conflicts: readonly Conflict[]): ImportSummary['status'] {
   if (status === 'ERROR') return 'ERROR'
   return status === 'WARNING' || conflicts.length > 0 ? 'WARNING' : 'SUCCESS'
 }
 
-/** Returns the error message of a response without a summary. */
+/** Returns the error message in a response without an import summary; undefined if it has none. */
 export function findErrorMessage(answer: unknown): string | undefined {
   const message = asObject(answer)
   const response = asObject(message?.['response'])
@@ -86,20 +93,21 @@ const asIndexes = (values: unknown[]): number[] =>
   values.filter((value): value is number => Number.isSafeInteger(value) && Number(value) >= 0)
 
 interface RowRejections {
-  /** One entry for each reason of a row, up to the maximum. */
+  /** One entry for each reason why a row was rejected, up to `maxReasons`. */
   rows: RejectedRow[]
-  /** Number of rejected rows. */
+  /** The number of rejected rows. */
   rejected: number
 }
 
 const noReasonGiven = 'DHIS2 gives no reason.'
 
 /**
- * Maximum number of reasons of one request. A response can have thousands of conflicts, and before DHIS2 2.38 each can concern every row.
+ * The maximum number of reasons per request. A response can have thousands of conflicts, and before DHIS2 2.38 each can
+ * affect every row.
  */
 const maxReasons = 20_000
 
-/** Returns the values of a request that DHIS2 rejected, with the reasons. `redact` redacts secrets. */
+/** Returns the rows that DHIS2 rejected, with the reasons. `redact` removes secrets. */
 export function listRejects(
   summary: ImportSummary,
   items: readonly ValueItem[],
@@ -123,14 +131,14 @@ export function listRejects(
     const column = conflict.property && redact(conflict.property).slice(0, 100)
     const reason = redact(indexes.length === 0 ? describeConflict(conflict) : conflict.reason)
     for (const index of indexes) reject(index, reason, column)
-    // The reason of a conflict without rows is stored with the first row of the request.
+    // Report a conflict that names no row with the first row of the request.
     if (indexes.length === 0) addReason(0, reason, column)
   }
-  // Newer versions of DHIS2 list the rejected values, also those without a conflict.
+  // Newer versions of DHIS2 list all rejected values, including those without a conflict.
   const listedIndexes = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))
   for (const index of listedIndexes ?? []) if (!rejectedIndexes.has(index)) reject(index, noReasonGiven)
   if (listedIndexes) return { rows, rejected: listedIndexes.size }
-  // If no conflict names a value, the number of ignored values is the best estimate.
+  // If no conflict names a value, the number of ignored values is the best estimate of the number of rejected rows.
   const estimate = summary.conflicts.length > 0 ? Math.min(summary.ignored, items.length) : 0
   return { rows, rejected: rejectedIndexes.size || estimate }
 }
@@ -139,8 +147,8 @@ const describeConflict = ({ object, reason }: Conflict): string =>
   object !== undefined && !reason.includes(object) ? `${object}: ${reason}` : reason
 
 /**
- * Returns a function that finds the values of a conflict. Before 2.38, a conflict names an id or a value and concerns every
- * row that has it.
+ * Returns a function that finds the values that a conflict affects. Before DHIS2 2.38, a conflict names an id or a
+ * value and affects every row that contains it.
  */
 function createConflictFinder(items: readonly ValueItem[]): (conflict: Conflict) => readonly number[] {
   let indexesByText: Map<string, number[]> | undefined

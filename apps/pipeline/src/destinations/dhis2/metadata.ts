@@ -4,18 +4,21 @@ import type { Dhis2Api } from './dhis2-client.ts'
 import { createOptionsQuery, parseOptions, findObjectPath } from '@sluice/connectors/dhis2/dhis2-api'
 import type { ImportOptions } from '../push-target.ts'
 
-/** The server at an address, and the user that it authenticated. */
+/** The version of a DHIS2 server, and the user that it authenticated. */
 export interface Dhis2System {
-  /** Full version: `2.41.3`. */
+  /** The full version, such as `2.41.3`. */
   version: string
-  /** Release: 41; 0 if it is unknown. */
+  /** The release, such as 41; 0 if it is unknown. */
   release: number
   username: string
-  /** Undefined if the server does not return the authorities. */
+  /** The authorities (rights) of the user; undefined if the server does not return them. */
   authorities: ReadonlySet<string> | undefined
 }
 
-/** Reads the version and the user. Throws `DestinationProblem`, with OTHER_PROTOCOL if the server is not DHIS2. */
+/**
+ * Reads the version and the user of a DHIS2 server. Throws `DestinationProblem`, with the code OTHER_PROTOCOL if the
+ * server is not DHIS2.
+ */
 export async function readSystem(dhis2: Dhis2Api, signal: AbortSignal): Promise<Dhis2System> {
   const me = asFields(await dhis2.get('me', { fields: 'id,username,authorities' }, signal))
   const info = asFields(await dhis2.get('system/info', {}, signal))
@@ -46,7 +49,10 @@ export interface Choice {
   name: string
 }
 
-/** Returns the first `limit` options with `query` in their names, by name. Undefined for an unknown kind. */
+/**
+ * Returns the first `limit` choices with `query` in their names, sorted by name. Returns undefined for an unknown kind
+ * of choice.
+ */
 export async function searchOptions(
   dhis2: Dhis2Api,
   kind: string,
@@ -58,10 +64,13 @@ export async function searchOptions(
   return (parseOptions(await dhis2.get(plural, createOptionsQuery(query, limit), signal), plural) ?? []).slice(0, limit)
 }
 
-/** From this release of DHIS2 on, all values of a request must belong to one data set. */
+/** The first release of DHIS2 in which all values of a request must belong to one data set. */
 export const oneDataSetRelease = 43
 
-/** Returns the id of the data set of a data element, which is named as in the view. Undefined if no data set contains it. */
+/**
+ * Returns the id of the data set that contains a data element. `dataElement` is the identifier that the view uses.
+ * Returns undefined if no data set contains it.
+ */
 export type DataSetOf = (dataElement: string) => string | undefined
 
 interface DataElement {
@@ -76,7 +85,10 @@ interface DataSet {
   dataSetElements?: { dataElement?: DataElement }[]
 }
 
-/** Reads which data set contains each data element. If several do, the largest one is chosen, so that few requests are needed. */
+/**
+ * Reads which data set contains each data element. If several contain it, chooses the largest one, so that few requests
+ * are needed.
+ */
 export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, signal: AbortSignal): Promise<DataSetOf> {
   const scheme = options.dataElementIdScheme ?? options.idScheme ?? 'UID'
   const nameOfElement = createNameReader(scheme)
@@ -87,7 +99,7 @@ export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, sign
     signal,
   )) as { dataSets?: unknown }
   const dataSets = (Array.isArray(dataSetResponse.dataSets) ? dataSetResponse.dataSets : []) as DataSet[]
-  // Later data sets replace earlier ones in the map, so the largest one comes last.
+  // Later data sets replace earlier ones in the map, so sort the largest one last.
   const smallestFirst = dataSets.toSorted(
     (one, other) =>
       (one.dataSetElements?.length ?? 0) - (other.dataSetElements?.length ?? 0) ||
@@ -102,7 +114,7 @@ export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, sign
   return (dataElement) => dataSetByElement.get(dataElement)
 }
 
-/** Returns a function that reads the name of a data element by an id scheme of DHIS2. */
+/** Returns a function that reads the identifier of a data element in an id scheme of DHIS2. */
 function createNameReader(scheme: string): (dataElement: DataElement) => string | undefined {
   const [, attribute] = /^attribute:(\w+)$/i.exec(scheme) ?? []
   if (attribute)

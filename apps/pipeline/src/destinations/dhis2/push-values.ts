@@ -12,13 +12,13 @@ import { type DataSetOf, readDataSets, oneDataSetRelease, canImportValues, readS
 import { createRowConverter } from './data-values.ts'
 import { type DataSet, sendChunk } from './send-chunk.ts'
 
-/** DHIS2 is designed for requests of 10,000 values, and most proxies accept 4 MB. */
+/** The limits of the first request. DHIS2 is designed for requests of 10,000 values, and most proxies accept 4 MB. */
 const initialLimits: ChunkLimits = { values: 10_000, bytes: 4_000_000 }
 
 interface PushOptions {
   dhis2: Dhis2Api
   options: ImportOptions
-  /** The columns of the view, and its rows in pages. */
+  /** The columns of the view, and its rows as pages. */
   columns: QueryRows['columns']
   pages: AsyncIterable<QueryRows>
   report: PushReport
@@ -32,8 +32,8 @@ interface OutgoingValue extends ValueItem {
 }
 
 /**
- * Sends the rows of a view as data values. Safe to repeat. Keeps one page and one chunk in memory. Throws `DestinationProblem`, the
- * errors of the pages, or the signal's reason.
+ * Sends the rows of a view as data values. Safe to repeat. Needs memory for one page and one chunk. Throws
+ * `DestinationProblem`, an error of reading the pages, or the signal's reason.
  */
 export async function pushValues(pushing: PushOptions): Promise<PushResult> {
   const { dhis2, options, columns, pages, report, signal, policy = defaultRetryPolicy } = pushing
@@ -48,7 +48,7 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
       `The user "${system.username}" of DHIS2 lacks the authority to import data values. Grant F_DATAVALUE_ADD in DHIS2.`,
     )
   log('INFO', 'LOW', `DHIS2 ${system.version} answers, as user "${system.username}".`)
-  // If the view has a column for data sets, its values are used.
+  // If the view has a column for the data set, use its values.
   const mustGroup = system.release >= oneDataSetRelease && !mappedColumns.indexByField.has('dataSet')
   const dataSetOf = mustGroup ? await retryRequest(() => readDataSets(dhis2, options, signal), retryOptions) : undefined
   const { unmappedColumns } = mappedColumns
@@ -110,7 +110,7 @@ interface ValueReader {
   reportTotals(): void
 }
 
-/** Yields the values of the pages. Counts and reports the rows that have no value or cannot be sent. */
+/** Yields the values in the pages. Counts and reports rows that have no value or cannot be sent. */
 async function* readValues(
   pages: AsyncIterable<QueryRows>,
   { readRow, pushed, reject, reportTotals }: ValueReader,
@@ -130,7 +130,7 @@ async function* readValues(
   }
 }
 
-/** Returns a function that converts a row to a value with its data set, or to a rejected row. */
+/** Returns a function that converts a row to a value and its data set, or to a rejected row. */
 const createRowReader =
   (convert: ReturnType<typeof createRowConverter>, dataSetOf: DataSetOf | undefined) =>
   (row: QueryRows['rows'][number], line: number): OutgoingValue | 'EMPTY' | RejectedRow => {

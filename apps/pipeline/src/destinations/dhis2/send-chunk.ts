@@ -7,35 +7,38 @@ import type { ImportOptions } from '../push-target.ts'
 import type { Dhis2Api } from './dhis2-client.ts'
 import { type ImportSummary, parseImportSummary, findErrorMessage } from './import-summary.ts'
 
-/** The limit is not halved below this number of values, because a failure then has another cause than the size. */
+/**
+ * Requests are never made smaller than this number of values, because a failure then has another cause than the size.
+ */
 const minValues = 100
 
 interface SendOptions {
   dhis2: Dhis2Api
   options: ImportOptions
   policy: RetryPolicy
-  /** Halved for all further requests after a request was too large. */
+  /** The maximum size of a request. Halved for all further requests when a request was too large. */
   limits: ChunkLimits
   signal: AbortSignal
   log: PushReport['log']
-  /** Called for each request that was imported or rejected. */
+  /** Called for each request that DHIS2 imported or rejected. */
   onSent(items: readonly ValueItem[], summary: ImportSummary, bytes: number): void
 }
 
-/** The data set of all values in a request. Newer releases of DHIS2 require it. */
+/** The data set to which all values of a request belong. Newer releases of DHIS2 require it. */
 export interface DataSet {
   id: string
-  /** UID if this service chose the data set; undefined if a column of the view names it. */
+  /** UID if this service chose the data set; undefined if a column of the view contains it. */
   idScheme?: 'UID'
 }
 
 /**
- * Sends values in one or several requests. Halves the size of further requests if one is too large. This ends at `minValues`: then
- * `postValues` throws the problem of the request itself.
+ * Sends values in one or several requests. If a request is too large, halves the size of all further requests, but not
+ * below `minValues`: then `postValues` throws the error of the request.
  */
 export async function sendChunk(sending: SendOptions, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
   const { limits, policy, signal, log, onSent } = sending
-  // The chunk can have more values than one request may have, because the limit may have decreased since.
+  // The chunk may have more values than a request may have, because the limit may have decreased since the chunk was
+  // created.
   let position = 0
   while (position < items.length) {
     const chunk = items.slice(position, position + limits.values)
@@ -71,7 +74,7 @@ async function postValues(
     ...schemes,
     dataSetIdScheme: dataSet?.idScheme,
     dryRun: String(dryRun ?? false),
-    // DHIS2 then overwrites existing values, so the import is idempotent.
+    // Makes DHIS2 overwrite existing values, so repeating the import changes nothing.
     importStrategy: 'CREATE_AND_UPDATE',
   }
   let response: unknown
@@ -87,7 +90,7 @@ async function postValues(
   const { status, imported, updated, ignored, deleted, conflicts, rejected } = summary
   const hasNoCounts = imported + updated + ignored + deleted === 0 && !rejected?.length
   const concernsNoValue = conflicts.every(({ indexes }) => indexes.length === 0)
-  // DHIS2 rejected the request as a whole, not some of its values.
+  // DHIS2 rejected the whole request, not individual values.
   if (status === 'ERROR' && hasNoCounts && concernsNoValue) throw createRefusal(dhis2, response)
   return summary
 }

@@ -9,8 +9,8 @@ interface PublisherOptions {
 }
 
 /**
- * After the upgrade that made the domain `PUBLIC_DATASET_CATALOG` required for publishing, the identity service adds this
- * domain once to each client that had already published datasets.
+ * Grants the domain `PUBLIC_DATASET_CATALOG`, which publishing datasets now requires, to organisations that published
+ * datasets before that requirement. The identity service adds the domain once to each.
  */
 export function addDomainToDatasetPublishers({ db, identity }: PublisherOptions): MaintenanceJob {
   return {

@@ -14,7 +14,7 @@ import type { MaintenanceJob } from './maintenance.ts'
 interface NoSuccessOptions {
   db: Kysely<DB>
   identity: Pick<IdentityLookups, 'clients'>
-  /** Milliseconds between two checks. */
+  /** Milliseconds between two checks. Default: five minutes. */
   intervalMs?: number
 }
 
@@ -23,19 +23,19 @@ const batchSize = 200
 
 interface OverdueRunnable extends Selectable<Runnables> {
   hours: number
-  /** The end of the last successful run, or the last change of the schedule, whichever is later. */
+  /** The end of the last successful run or the last change of the schedule, whichever is later. */
   since: Date
   last_success: Date | null
-  /** The newest run, if it is not a success. Dry runs and restores load nothing, so they do not count. */
+  /** The newest run if it was not successful. Ignores dry runs and restores, because they load nothing. */
   last_run: string | null
   last_code: string | null
   last_message: string | null
 }
 
 /**
- * Writes one mail about each scheduled object that had no successful run for the hours in ALERT_EMAIL of its client, until the next
- * success. Excludes objects with no run due for an hour, objects with an unfinished run of the last hour, and pipelines that have already
- * loaded their uploaded file.
+ * Writes one email about each scheduled object that had no successful run for the number of hours in its organisation's
+ * setting ALERT_EMAIL. Writes the next one only after a success. Excludes objects for which no run has been due for an
+ * hour, objects with an unfinished run of the last hour, and pipelines that have already loaded their uploaded file.
  */
 export function alertNoSuccess({ db, identity, intervalMs: every = 300_000 }: NoSuccessOptions): MaintenanceJob {
   let checkedAt = -Infinity
@@ -105,7 +105,10 @@ const isNotReported = (runnable: unknown, since: unknown) => sql<boolean>`
   not exists (
     select from alerts a where a.runnable_id = ${runnable} and a.event = 'NO_SUCCESS' and a.created_at > ${since})`
 
-/** Returns 1 if this process wrote the mail. The lock on the object's row prevents a second mail of another process. */
+/**
+ * Writes the alert and returns 1; returns 0 if another process did. The lock on the object's row prevents a second
+ * email.
+ */
 async function writeAlert(db: Kysely<DB>, row: OverdueRunnable, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const { rows } = await sql`
@@ -114,7 +117,7 @@ async function writeAlert(db: Kysely<DB>, row: OverdueRunnable, now: Date): Prom
     )
     const recipients = [...new Set((await readAlertSetting(trx, row.client)).addresses.slice(0, maxRecipients))]
     if (rows.length === 0 || recipients.length === 0) return 0
-    // The next round finds a suppressed alert again.
+    // The limit of emails is reached. The next round finds the object again.
     const { reached, ...limit } = await checkMailLimit(trx, row.client)
     if (reached) return 0
     const content: AlertContent = {

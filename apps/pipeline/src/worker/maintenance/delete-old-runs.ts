@@ -4,16 +4,16 @@ import { successfulStates } from '../../runs/run-states.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import { addAuditPartitions, addMonthPartitions, dropMonthPartitions } from '@sluice/database'
 
-/** Runs per statement. Most of their log lines and rejected rows have already been deleted. */
+/** Runs per statement. Most of their log lines and rejected rows are already deleted. */
 const runsPerBatch = 20
-/** The time limit of a round, so that a large backlog does not overload the database. */
+/** The time budget of a round in milliseconds, so that a large backlog does not overload the database. */
 const roundBudgetMs = 10_000
 
 /**
- * Deletes runs that ended more than `days` days ago, with their logs and rejected rows. Keeps the newest run and the
- * newest successful run of each object without their logs and rejected rows, because the status of the object shows
- * them; dry runs do not count. Also keeps the newest successful load if a restore is newer: alerts measure the time
- * without a success from this load, and schedules compare its fingerprint with the uploaded file.
+ * Deletes runs that ended more than `days` days ago, with their logs and rejected rows. Of each object, keeps the
+ * newest run and the newest successful run, without logs and rejected rows, because the status of the object shows
+ * them; dry runs do not count. If a restore is newer, also keeps the newest successful load: alerts measure the time
+ * since this load, and schedules compare its fingerprint with the uploaded file.
  */
 export function deleteOldRuns({ db, days }: { db: Kysely<DB>; days: number }): MaintenanceJob {
   return {
@@ -65,7 +65,7 @@ function deleteDetails(table: 'run_logs' | 'rejected_rows') {
   }
 }
 
-/** Deletes alerts without a run. The others are deleted with their runs. */
+/** Deletes old alerts that belong to no run. Other alerts are deleted with their runs. */
 async function deleteAlerts(db: Kysely<DB>, days: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from alerts where id in (
@@ -76,14 +76,16 @@ async function deleteAlerts(db: Kysely<DB>, days: number): Promise<number> {
 
 interface PartitionOptions {
   db: Kysely<DB>
-  /** Days that log lines are kept. */
+  /** Days for which log lines are kept. */
   days: number
   now?: () => Date
 }
 
 const runLogsTable = { table: 'run_logs', column: 'created_at' }
 
-/** Creates the monthly partitions of the audit and of the runs' logs in advance, and drops expired partitions of logs. */
+/**
+ * Creates the monthly partitions of the audit log and of run logs in advance, and drops expired partitions of run logs.
+ */
 export function maintainPartitions({ db, days, now = () => new Date() }: PartitionOptions): MaintenanceJob {
   return {
     name: 'months',

@@ -23,8 +23,8 @@ const msPerHour = 3_600_000
 const msPerDay = 24 * msPerHour
 
 /**
- * Once an hour, erases the data of clients that were deleted 30 days ago. Keeps the data of clients that the identity service does not
- * report as deleted.
+ * Once an hour, erases the data of organisations that were deleted at least 30 days ago. Keeps the data of an
+ * organisation unless the identity service reports it as deleted.
  */
 export function eraseDeletedClients({
   identity,

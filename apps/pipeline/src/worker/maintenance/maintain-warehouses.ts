@@ -12,8 +12,8 @@ import { executeDueDrops } from '../../deleted-tables/pending-drops.ts'
 const dayMs = 86_400_000
 
 /**
- * Drops staging tables of killed workers, and expired ones of failed loads. Checks the warehouses of clients with runs that
- * ended within the last hour; in the first round and once a day, checks all warehouses.
+ * Drops the staging tables of killed workers, and expired ones of failed loads. Checks the warehouses of organisations
+ * with a run that ended within the last hour. In the first round and then once a day, checks all warehouses.
  */
 export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
   let sweptAll = 0
@@ -47,7 +47,10 @@ async function listBusyClients(db: Kysely<DB>): Promise<string[]> {
   return rows.map(({ client }) => client)
 }
 
-/** Calls `callback` with the warehouse of each client. Continues after errors, and throws the first one at the end. */
+/**
+ * Calls `callback` with the warehouse of each organisation. Continues after errors, and throws the first one at the
+ * end.
+ */
 async function forEachWarehouse(
   warehouses: ClientWarehouses,
   clients: readonly string[],
@@ -73,7 +76,7 @@ async function listClientsWithWarehouse(db: Kysely<DB>): Promise<string[]> {
 
 const maintenanceIntervalMs = 6 * 3_600_000
 
-/** Drops expired previous versions of tables in every warehouse. */
+/** Drops previous versions of tables that have expired, in every warehouse. */
 export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
   let expiredAt = 0
 
@@ -91,7 +94,7 @@ export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses:
   }
 }
 
-/** Drops the tables and schemas of deleted pipelines and schemas that could not be dropped at once. */
+/** Drops the tables and schemas of deleted pipelines, views and schemas that could not be dropped immediately. */
 export function dropDeleted({
   db,
   warehouses,
@@ -110,7 +113,10 @@ export function dropDeleted({
   }
 }
 
-/** Once a day, deletes the ledger entries older than `keepDays` days in every warehouse, unless a table still has the rows of the run. */
+/**
+ * Once a day, deletes rows older than `keepDays` days from the ledgers, the tables in each warehouse with a row for
+ * each publication. Keeps a row while a table still has the rows of that run.
+ */
 export function pruneLedgers({
   db,
   warehouses,

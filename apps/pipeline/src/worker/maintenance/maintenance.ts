@@ -3,10 +3,10 @@ import type { Logger } from '@sluice/process'
 import type { DB } from '../../database.ts'
 import type { WorkerMetrics } from '../metrics.ts'
 
-/** A job that maintenance runs regularly. Safe to repeat and to abort. */
+/** A job that maintenance runs regularly. It can be repeated and aborted safely. */
 export interface MaintenanceJob {
   name: string
-  /** Returns the number of removed or repaired items. */
+  /** Returns the number of deleted or repaired items. */
   run(signal: AbortSignal): Promise<number>
 }
 
@@ -19,21 +19,21 @@ interface MaintenanceOptions {
   jobs: readonly MaintenanceJob[]
   logger: Logger
   metrics: WorkerMetrics
-  /** Milliseconds between two rounds, with a jitter of 20 %. */
+  /** Milliseconds between two rounds, varied at random by 20 %. */
   intervalMs?: number
-  /** The key of the advisory lock that these jobs hold while they run. */
+  /** The key of the advisory lock that a process holds while it runs these jobs. */
   lockKey?: number
 }
 
-/** Milliseconds between two log lines about the same failing job, for jobs that run more often. */
+/** The minimum time in milliseconds between two log lines about the same failing job. */
 const logInterval = 60_000
 
-/** Keys of advisory locks that nothing else in this database uses. */
+/** Keys of advisory locks. Nothing else in this database uses these numbers. */
 const maintenanceLock = 7_314_502
 export const readersLock = 7_314_503
 export const readerSessionsLock = 7_314_504
 
-/** Runs the jobs once a minute, in one worker at a time. A failed job is retried in the next round. */
+/** Runs the jobs once a minute, in one worker at a time. A failed job runs again in the next round. */
 export function startMaintenance({
   db,
   jobs,
@@ -89,7 +89,10 @@ export function startMaintenance({
   }
 }
 
-/** Runs `callback` unless another process holds the lock. The lock ends with its connection, so a killed worker releases it. */
+/**
+ * Runs `callback` unless another process holds the lock. PostgreSQL releases the lock when the connection closes, also
+ * if the worker is killed.
+ */
 export async function withMaintenanceLock(
   db: Kysely<DB>,
   callback: () => Promise<void>,

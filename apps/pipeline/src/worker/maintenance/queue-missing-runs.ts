@@ -6,8 +6,8 @@ import type { MaintenanceJob } from './maintenance.ts'
 const runsPerPage = 500
 
 /**
- * Queues runs that are queued or running but have no job: the queue stopped retrying them, or was restored from an older backup. A
- * worker then claims them, or fails them after too many attempts.
+ * Adds jobs to the queue for queued and running runs that have none, because the queue stopped retrying or was restored
+ * from an older backup. A worker then claims these runs, or fails them after too many attempts.
  */
 export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueue }): MaintenanceJob {
   return {
@@ -21,7 +21,7 @@ export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueu
           .innerJoin('runnables as s', 's.id', 'r.runnable_id')
           .select(['r.id', 'r.uid', 'r.client'])
           .where('r.id', '>', last)
-          // No worker executes a workflow's run.
+          // Exclude workflow runs, because no worker executes them.
           .where('s.kind', '<>', 'WORKFLOW')
           .where(sql<boolean>`
             (r.state = 'QUEUED' and r.created_at < now() - interval '1 minute')

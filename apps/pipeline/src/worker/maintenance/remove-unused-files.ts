@@ -6,13 +6,13 @@ import { neededFiles, removeUnneededFiles, uploadExpiryHours } from '../../runs/
 import type { MaintenanceJob } from './maintenance.ts'
 import { getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 
-/** Minimum age in milliseconds. An upload of this age has its row, or has failed. */
+/** The minimum age in milliseconds. An upload of this age either has a row in the database or has failed. */
 const minAge = 3_600_000
 const uidPrefixPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
 
 /**
- * Removes uploaded files that were replaced, or whose upload failed, unless a queued or running run reads them. The files of the
- * last days' runs stay for clients with RETAIN_TEMP_FILES.
+ * Removes uploaded files that were replaced or that belong to a failed upload, unless a queued or running run reads
+ * them. For organisations with the setting RETAIN_TEMP_FILES, the files of the last seven days' runs stay.
  */
 export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirectory: string }): MaintenanceJob {
   const folder = getUploadsDirectory(filesDirectory)
@@ -36,7 +36,10 @@ export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirec
 
 const uidOf = (name: string) => name.slice(0, 36)
 
-/** Yields the names of old files of the service, a few hundred at a time; nothing if the folder does not exist. */
+/**
+ * Yields the names of old files of this service, a few hundred at a time. Yields nothing if the directory does not
+ * exist.
+ */
 async function* listOldFiles(folder: string): AsyncGenerator<string[]> {
   const entries = await opendir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
@@ -58,7 +61,7 @@ async function* listOldFiles(folder: string): AsyncGenerator<string[]> {
 /** Uploads per statement. */
 const batch = 500
 
-/** Removes resumable uploads that have expired, with their bytes. The files of finished ones stay while they are in use. */
+/** Deletes expired resumable uploads and their bytes. The file of a finished upload stays while it is in use. */
 export function removeExpiredUploads({
   db,
   filesDirectory,
