@@ -77,7 +77,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.ended = this.#exited.promise
     this.#worker.on('message', (message: Message | ProblemMessage) => {
       if (message.kind === reader.cancellation?.lastMessage || message.kind === 'problem') this.#isDone = true
-      if (this.#isDisposed) return void reader.discard?.(message)
+      if (this.#isDisposed) return reader.discard?.(message)
       this.#messages.push(message)
       this.#wake?.()
     })

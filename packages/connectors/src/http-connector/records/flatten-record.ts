@@ -195,8 +195,7 @@ export class RecordFlattener {
       if (value === null || value === undefined) continue
       const field = plan.fields.get(key) ?? this.#planField(key, plan)
       this.#addNameLength(field.path.length, field.path)
-      if (typeof value !== 'object') this.#putValue(row, field, value as RecordValue)
-      else if (isExactNumber(value)) this.#putRaw(row, field, JSON.stringify(value), OTHER_VALUE)
+      if (typeof value !== 'object' || isExactNumber(value)) this.#putValue(row, field, value as RecordValue)
       else this.#flattenValue(value, key, field, plan, position)
     }
   }
@@ -239,10 +238,10 @@ export class RecordFlattener {
         throw new BadRecord(`has rows in groups with an id longer than ${maxIdLength} characters`, path)
       this.#addNameLength(id.length, path)
       const row = this.#addRow(object)
-      this.#putLink(row, links.rowId, id)
-      this.#putLink(row, links.parentId, parent.id)
-      this.#putLink(row, links.rootId, rootId)
-      this.#putLink(row, links.index, index)
+      this.#putValue(row, links.rowId, id)
+      this.#putValue(row, links.parentId, parent.id)
+      this.#putValue(row, links.rootId, rootId)
+      this.#putValue(row, links.index, index)
       this.#flattenRow(value, object, { row, id, rootId })
     })
   }
@@ -263,15 +262,9 @@ export class RecordFlattener {
     if (typeof altitude === 'number') this.#putValue(row, point.altitude, altitude)
   }
 
-  /** Writes an id or an index into a link column. */
-  #putLink(row: FlattenedRow, field: FieldPlan, value: RecordValue): void {
-    if (typeof value === 'object') this.#putRaw(row, field, JSON.stringify(value), OTHER_VALUE)
-    else this.#putValue(row, field, value)
-  }
-
   #putValue(row: FlattenedRow, field: FieldPlan, value: RecordValue): void {
     if (typeof value === 'string') this.#putText(row, field, value)
-    else if (typeof value !== 'number') this.#putRaw(row, field, String(value), OTHER_VALUE)
+    else if (typeof value !== 'number') this.#putRaw(row, field, JSON.stringify(value), OTHER_VALUE)
     else if (Number.isFinite(value)) this.#putNumber(row, field, value)
   }
 

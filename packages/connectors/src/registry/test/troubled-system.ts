@@ -34,7 +34,7 @@ export const troubledSystem: HttpSystem<TroubledSettings> = {
 
 function fillMemory(): void {
   const lists: number[][] = []
-  for (;;) lists.push(new Array<number>(1_000_000).fill(0.5))
+  for (;;) lists.push(Array.from({ length: 1_000_000 }, () => 0.5))
 }
 
 /** Returns records with a group of ten rows. LARGE_PAGE takes minutes to write. */
