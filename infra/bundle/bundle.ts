@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { build } from 'esbuild'
 import { affectedApps } from '../local/affected-apps.ts'
 import { inPlace, leave, threadIn } from './esbuild-plugins.ts'
-import { pinoCaller } from './pino-caller.ts'
+import { pinoCaller } from './skip-pino-caller-lookup.ts'
 
 const apps = ['identity', 'pipeline'] as const
 

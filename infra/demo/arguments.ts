@@ -25,7 +25,7 @@ Loads a file (CSV, JSON or Excel), or a health data set made for the occasion, i
 IDENTITY_URL, PIPELINE_URL                      where the services are, when not started here by "npm start"
 SLUICE_ADMIN_USERNAME, SLUICE_ADMIN_PASSWORD    who signs in, when not the administrator that "npm start" made`
 
-const mostRows = 100_000_000
+const maxRows = 100_000_000
 
 /** Throws `Misuse` with a sentence. */
 export function readArguments(given: string[]): DemoArguments {
@@ -36,8 +36,8 @@ export function readArguments(given: string[]): DemoArguments {
   if (file !== undefined && values.rows !== undefined)
     throw new Misuse('--rows is for the data set that is made here: leave it out, or the file.')
   const rows = Number(values.rows ?? 200_000)
-  if (!Number.isInteger(rows) || rows < 1 || rows > mostRows)
-    throw new Misuse(`--rows must be a whole number from 1 to ${mostRows}, not "${values.rows}".`)
+  if (!Number.isInteger(rows) || rows < 1 || rows > maxRows)
+    throw new Misuse(`--rows must be a whole number from 1 to ${maxRows}, not "${values.rows}".`)
   const name = values.name?.trim()
   if (name !== undefined && (name === '' || name.length > 255))
     throw new Misuse('--name must have 1 to 255 characters.')

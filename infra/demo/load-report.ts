@@ -53,11 +53,11 @@ function firstRows({ data }: LoadedCsv, { colors, width }: Reporting): string[] 
   ]
 }
 
-const mostColumns = 40
+const maxColumns = 40
 
 function columnTypes({ data }: LoadedCsv, { colors, width }: Reporting): string[] {
   const { columns } = data!
-  const shown = columns.slice(0, mostColumns)
+  const shown = columns.slice(0, maxColumns)
   const { lines } = textTable(
     shown.map(({ name, dataType, label }) => [name, dataType, label === name ? '' : label]),
     { width: width - 2, right: [] },

@@ -72,7 +72,7 @@ export const jsonScanner = (): Promise<Artefact> =>
 
 /** Compiles the measures of table profiles. */
 export const measure = (): Promise<Artefact> =>
-  compile('packages/row-stream/assembly/row-measure.ts', 'packages/row-stream/generated/measure.wasm')
+  compile('packages/row-stream/assembly/table-profiler.ts', 'packages/row-stream/generated/measure.wasm')
 
 /** Compiles AssemblyScript. The same sources give the same bytes. */
 const compile = async (entry: string, file: string, memory: string[] = []): Promise<Artefact> => {

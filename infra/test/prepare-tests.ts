@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { bringUpToDate } from '../bundle/update-bundles.ts'
 import { root, state } from '../paths.ts'
-import { installMissingPackages } from './debian-packages.ts'
+import { installMissingPackages } from './install-test-packages.ts'
 import { installMissingPrograms } from './npm-programs.ts'
 
 /** The bundles that tests start as programs. */

@@ -1,7 +1,7 @@
 import { type Express, Router } from 'express'
 import { type Kysely, sql } from 'kysely'
 import { createAuthenticator, createApp, tokenVerifier } from '@sluice/http-server'
-import { guardedFetch } from '@sluice/http-client'
+import { ssrfSafeFetch } from '@sluice/http-client'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import { servedOperations } from './api/operations.ts'
@@ -39,7 +39,7 @@ export function buildApp({
   const { config, logger, metrics, tally } = dependencies
   const keys = createSigningKeys(db, config.SECRET_KEYS)
   const oidc = createOpenIdProvider({ db, config, keys, logger, tally })
-  const federation = createFederation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
+  const federation = createFederation(ssrfSafeFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
   const inTransaction = auditedWrites(db, { assertCallerUnchanged: assertPrincipalUnchanged, searches })
   const handlerDependencies = { config, keys, oidc, federation }
   return createApp({

@@ -67,12 +67,12 @@ describe('a failing maintenance job', () => {
 })
 
 it('maintenance runs in one process at a time, and stop waits for the running job', async () => {
-  let [running, mostRunning, ended] = [0, 0, 0]
+  let [running, maxRunning, ended] = [0, 0, 0]
   const slow: MaintenanceJob = {
     name: 'slow',
     async run() {
       running += 1
-      mostRunning = Math.max(mostRunning, running)
+      maxRunning = Math.max(maxRunning, running)
       await sleep(50)
       running -= 1
       ended += 1
@@ -82,7 +82,7 @@ it('maintenance runs in one process at a time, and stop waits for the running jo
   await eventually(() => ended > 5)
   await eventually(() => running === 1)
   await Promise.all([one.maintenance.stop(), other.maintenance.stop()])
-  expect([running, mostRunning]).toEqual([0, 1])
+  expect([running, maxRunning]).toEqual([0, 1])
   const before = ended
   await sleep(120)
   expect(ended).toBe(before)

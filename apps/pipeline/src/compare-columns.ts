@@ -1,5 +1,5 @@
 import type { SchemaChanges } from '@sluice/contracts'
-import { type FeedMemory, hadValues, type RememberedColumn } from '@sluice/warehouses/shape/remembered-feed'
+import { type FeedMemory, hadValues, type PreviousSourceColumn } from '@sluice/warehouses/shape/previous-source-columns'
 import {
   type FedColumn,
   isRefusal,
@@ -80,8 +80,8 @@ const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
  * Returns sentences that name the missing and the new columns. With a plan, also says what a run would do with them.
  */
 function describeDifferences(
-  before: readonly RememberedColumn[],
-  rememberedColumns: readonly RememberedColumn[],
+  before: readonly PreviousSourceColumn[],
+  rememberedColumns: readonly PreviousSourceColumn[],
   now: readonly FedColumn[],
   { plan, keepsRows = false }: { plan?: ShapePlan; keepsRows?: boolean } = {},
 ): string {
@@ -120,7 +120,7 @@ function describeDifferences(
  * Names the columns that would get another type. Omits columns that had no type yet, and changes of precision, because
  * the decimals of almost every file have more digits than before.
  */
-function describeTypeChanges(rememberedColumns: readonly RememberedColumn[], plan: ShapePlan): string {
+function describeTypeChanges(rememberedColumns: readonly PreviousSourceColumn[], plan: ShapePlan): string {
   const decided = new Map(
     rememberedColumns.filter(({ undecided }) => !undecided).map((column) => [column.name, column]),
   )
@@ -137,7 +137,7 @@ function describeTypeChanges(rememberedColumns: readonly RememberedColumn[], pla
 }
 
 /** Names the columns that are empty in the file and had values in the last load. */
-function describeEmptyColumns(before: readonly RememberedColumn[], now: readonly FedColumn[]): string {
+function describeEmptyColumns(before: readonly PreviousSourceColumn[], now: readonly FedColumn[]): string {
   const withValues = new Set(before.filter(hadValues).map(({ name }) => name))
   const empty = now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))
   return empty.length > 0

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { FeedMemory } from '@sluice/warehouses/shape/remembered-feed'
+import type { FeedMemory } from '@sluice/warehouses/shape/previous-source-columns'
 
 /**
  * Returns a digest of a source's type and settings, without secrets. It changes if another query, sheet or file option

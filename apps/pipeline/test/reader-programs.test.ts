@@ -10,7 +10,7 @@ import { provisionWarehouse } from '@sluice/warehouses/postgres/server/provision
 import { newReaderLogin, newReaderPassword } from '@sluice/warehouses/reader-server'
 import { type PublicServer, startPublicServer } from '@sluice/warehouses/testing/public-server'
 import { columns, loadAll } from '@sluice/warehouses/testing/row-fixtures'
-import { readerPlaces } from '../src/warehouse-readers/reader-places.ts'
+import { readerPlaces } from '../src/warehouse-readers/reader-addresses.ts'
 
 /** Why a program is not there; undefined if it is. Debian's own python3 has the packages of Debian. */
 const missing = (program: string, ...args: string[]): boolean => spawnSync(program, args).status !== 0

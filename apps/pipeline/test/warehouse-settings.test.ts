@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { warehouseTypes } from '@sluice/contracts/connector-types'
-import { readerPlaces } from '../src/warehouse-readers/reader-places.ts'
+import { readerPlaces } from '../src/warehouse-readers/reader-addresses.ts'
 import { readConfig } from '../src/config.ts'
 import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
 

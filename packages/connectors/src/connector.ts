@@ -1,7 +1,7 @@
 import type { WriteMode } from '@sluice/contracts'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import type { OutgoingAllowList, RetryPolicy } from '@sluice/http-client'
-import type { ReadReporter, RememberedFeed, RowStream } from '@sluice/row-stream'
+import type { ReadReporter, PreviousSourceColumns, RowStream } from '@sluice/row-stream'
 
 /** Passwords and tokens of a source, by the name of the secret field. */
 export type SourceSecrets = Readonly<Record<string, string>>
@@ -38,7 +38,7 @@ export interface ReadRequest {
   /** Set if a user reset the cursor. The source then reads everything, or the changes since `from`. */
   reset?: { from?: string | undefined } | undefined
   /** The column types and formats that the table's last load used. Absent if the load must detect them again. */
-  remembered?: RememberedFeed
+  remembered?: PreviousSourceColumns
   /**
    * For `listOptions`: a part of the option's name to search for. The caller filters the result too, because not every
    * source can search.

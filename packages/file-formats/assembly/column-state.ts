@@ -63,7 +63,7 @@ export const VALID_JSON: u8 = 4
 @inline export function spellingsTakenAt(state: usize): u8 { return load<u8>(state, 10) }
 @inline export function storedDigitsAt(state: usize): u8 { return load<u8>(state, 11) }
 @inline export function storedScaleAt(state: usize): u8 { return load<u8>(state, 12) }
-@inline export function mostCharactersAt(state: usize): u16 { return load<u16>(state, 14) }
+@inline export function maxCharactersAt(state: usize): u16 { return load<u16>(state, 14) }
 
 /** Widens the observed digit counts of a column by those of a number. */
 @inline export function widenDigits(state: usize, integerDigits: i32, scale: i32): void {

@@ -24,12 +24,12 @@ const ANY: i32 = 255
  * parse-number.ts, and the column's state records the numbers of digits. With `exponents`, the number may have an
  * exponent: this is for doubles in a table with a column that was numeric before.
  */
-export function writeNumeric(out: usize, from: usize, to: usize, most: i32, mostScale: i32, inferred: bool, exponents: bool, state: usize): i32 {
+export function writeNumeric(out: usize, from: usize, to: usize, most: i32, maxScale: i32, inferred: bool, exponents: bool, state: usize): i32 {
   if (to - from > LONGEST) return UNFIT
   const exponent = exponents ? exponentAt(from, to) : 0
-  if (exponent == 0) return writePlain(out, from, to, most, mostScale, inferred, state)
+  if (exponent == 0) return writePlain(out, from, to, most, maxScale, inferred, state)
   const end = expand(from, exponent, to)
-  return end == 0 ? UNFIT : writePlain(out, EXPANDED, end, most, mostScale, false, state)
+  return end == 0 ? UNFIT : writePlain(out, EXPANDED, end, most, maxScale, false, state)
 }
 
 /** Returns the position of the exponent's `e` or `E`, or 0. */
@@ -83,7 +83,7 @@ function expand(from: usize, exponent: usize, to: usize): usize {
  * Writes a number without an exponent as a PostgreSQL numeric, and records in the column's state how it is printed. Returns its bytes, or
  * UNFIT if it needs a wider or another type.
  */
-function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i32, inferred: bool, state: usize): i32 {
+function writePlain(out: usize, from: usize, to: usize, most: i32, maxScale: i32, inferred: bool, state: usize): i32 {
   const sign = load<u8>(from)
   let whole = sign == 45 || sign == 43 ? from + 1 : from
   let point = whole
@@ -99,7 +99,7 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
   if (inferred && !isInferableNumber(sign, whole, point, to)) return UNFIT
   const first = whole
   while (whole < point && load<u8>(whole) == 48) whole++
-  if ((most != ANY && <i32>(point - whole) > most) || (mostScale != ANY && <i32>(to - fraction) > mostScale)) return UNFIT
+  if ((most != ANY && <i32>(point - whole) > most) || (maxScale != ANY && <i32>(to - fraction) > maxScale)) return UNFIT
   if (inferred) widenDigits(state, <i32>(point - whole), <i32>(to - fraction))
   recordDecimal(state, sign, first, point, fraction, to)
 

@@ -1,7 +1,7 @@
 import {
   APART, AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_NOTHING, AS_REAL, AS_SMALLINT, AS_TEXT,
   AS_TIMESTAMP, AS_VARCHAR, DATE, PROVEN, TEXT, TIMESTAMPTZ,
-  checkAt, typeAt, digitsLimitAt, scaleLimitAt, spellingsTakenAt, mostCharactersAt, storedAt, storedDigitsAt, storedScaleAt,
+  checkAt, typeAt, digitsLimitAt, scaleLimitAt, spellingsTakenAt, maxCharactersAt, storedAt, storedDigitsAt, storedScaleAt,
 } from './column-state'
 import { writeBoolean } from './booleans'
 import { DOUBLED, endOf, LITERAL, marksOf, startOf } from './fields'
@@ -52,7 +52,7 @@ function writeTyped(out: usize, field: usize, state: usize): i32 {
     case AS_TEXT:
       return writeText(out, field, from, to)
     case AS_VARCHAR:
-      return withinCharacters(out, writeText(out, field, from, to), <i32>mostCharactersAt(state))
+      return withinCharacters(out, writeText(out, field, from, to), <i32>maxCharactersAt(state))
     case AS_JSON:
       return asJson(out, writeText(out + 1, field, from, to), state)
     case AS_REAL: {

@@ -1,6 +1,6 @@
 import { STATE_BYTES, STATES } from './memory-layout'
 
-/** Codes of a column's stored types. src/profile/stored-kinds.ts has the same list. */
+/** Codes of a column's stored types. src/profile/value-encodings.ts has the same list. */
 export const AS_TEXT: u8 = 0
 export const AS_BOOLEAN: u8 = 1
 export const AS_SMALLINT: u8 = 2

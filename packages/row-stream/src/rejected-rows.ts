@@ -1,5 +1,5 @@
 /** The maximum number of rejected rows that an attempt stores. Further ones are only counted. */
-export const mostKeptRejects = 10_000
+export const maxKeptRejects = 10_000
 
 /** At most 1 % of the rows may be rejected. With fewer than 100 rows, at least one row must fit. */
 const rejectTolerance = { share: 0.01, fromRows: 100 }

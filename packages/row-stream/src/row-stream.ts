@@ -156,7 +156,7 @@ export interface RowStream {
  * The part of the last load's record that a source uses. It has the same structure as the warehouse's type, so that
  * neither module imports the other.
  */
-export interface RememberedFeed {
+export interface PreviousSourceColumns {
   columns: readonly { name: string; label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
   /** The JSON that `RowContent.reading` returned at the last load. */
   reading?: unknown
@@ -191,7 +191,7 @@ export interface RejectedRow {
 export interface ReadReporter {
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   reject(row: RejectedRow): void
-  /** Counts further rejected rows, after `mostKeptRejects` rows were passed on. */
+  /** Counts further rejected rows, after `maxKeptRejects` rows were passed on. */
   rejectMore(count: number): void
   /** Called if an increment was requested but everything is read. `why` is the reason as a sentence for users. */
   readsEverything?(why: string): void
@@ -216,7 +216,7 @@ export interface DataSource<Config> {
 }
 
 /** Returns the columns of the last load, as columns without values. */
-export const columnsBefore = (remembered: RememberedFeed | undefined): Column[] =>
+export const columnsBefore = (remembered: PreviousSourceColumns | undefined): Column[] =>
   (remembered?.columns ?? [])
     .filter(({ vanished }) => !vanished)
     .map(({ name, label, dataType }) => ({ name, label, dataType, evidence: 'NOTHING' }))

@@ -3,7 +3,7 @@ import { partOfFeed, withKey } from './write-mode.ts'
 import {
   type Column,
   type RowContent,
-  RowMeasure,
+  TableProfiler,
   type RowsProfile,
   type RowStream,
   TypesWidened,
@@ -311,7 +311,7 @@ function profiledContent(content: RowContent, columns: readonly Column[]): Profi
   let profile: RowsProfile | undefined
   async function* rows(types: Parameters<RowContent['rows']>[0]) {
     profile = undefined
-    using measure = new RowMeasure(types)
+    using measure = new TableProfiler(types)
     for await (const chunk of content.rows(types)) {
       measure.add(chunk.bytes)
       yield chunk

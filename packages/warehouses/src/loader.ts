@@ -2,7 +2,7 @@ import type { WriteMode } from '@sluice/contracts'
 import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords, WrittenRows } from './load-target.ts'
 import type { RowContent } from '@sluice/row-stream'
 import type { UserQuery } from './query-runner.ts'
-import type { FeedMemory } from './shape/remembered-feed.ts'
+import type { FeedMemory } from './shape/previous-source-columns.ts'
 import type { TypeRules } from './shape/plan-shape.ts'
 
 /**

@@ -32,11 +32,11 @@ function findKeyColumns(columns: readonly Column[], mergeKey: readonly string[])
 export const findColumn = (columns: readonly Pick<Column, 'name' | 'label'>[], nameOrLabel: string) =>
   (columns.find(({ name }) => name === nameOrLabel) ?? columns.find(({ label }) => label === nameOrLabel))?.name
 
-const mostListedColumns = 20
+const maxListedColumns = 20
 
 export function describeMissingKey(columns: readonly Pick<Column, 'label'>[], key: string): string {
-  const labels = columns.slice(0, mostListedColumns).map(({ label }) => `"${label}"`)
-  const moreText = columns.length > mostListedColumns ? ` and ${columns.length - mostListedColumns} more` : ''
+  const labels = columns.slice(0, maxListedColumns).map(({ label }) => `"${label}"`)
+  const moreText = columns.length > maxListedColumns ? ` and ${columns.length - maxListedColumns} more` : ''
   return `The source has no column "${key}", which is in mergeKey; the old data stays. Correct the source or mergeKey. The columns of the source are ${labels.join(', ')}${moreText}.`
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
-import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
+import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
 import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 import { Browser } from './browser.ts'
 

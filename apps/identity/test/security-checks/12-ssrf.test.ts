@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { createServer as createTrap, type AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { guardedFetch, outgoingAllowed } from '@sluice/http-client'
+import { ssrfSafeFetch, outgoingAllowed } from '@sluice/http-client'
 import { createFederation, outgoingLimits } from '../../src/sign-in/federated/provider-metadata.ts'
 import { testProvider } from '../../src/sign-in/federated/check-provider.ts'
 import type { ProviderConfig } from '../../src/sign-in/federated/provider-config.ts'
@@ -119,7 +119,7 @@ describe('a provider that points to an internal address', () => {
     lookup: (host: string) => Promise<{ address: string; family: number }[]>,
   ) => {
     const allowed = outgoingAllowed().parse(`allowed.example.org:${allowedPort}`)
-    const outgoing = guardedFetch({ allowed, ...outgoingLimits, lookup })
+    const outgoing = ssrfSafeFetch({ allowed, ...outgoingLimits, lookup })
     try {
       return await testProvider(provider(host), createFederation(outgoing))
     } finally {
@@ -130,7 +130,7 @@ describe('a provider that points to an internal address', () => {
   it('through DNS rebinding is not contacted', async () => {
     const answers = [at('93.184.216.34'), at('127.0.0.1')]
     const lookup = async () => answers.shift() ?? at('127.0.0.1')
-    const outgoing = guardedFetch({ allowed: outgoingAllowed().parse(''), lookup })
+    const outgoing = ssrfSafeFetch({ allowed: outgoingAllowed().parse(''), lookup })
     const url = `https://rebinding.example.org:${insidePort}/`
     await outgoing.check(url)
     const result = await testProvider(provider(url), createFederation(outgoing))

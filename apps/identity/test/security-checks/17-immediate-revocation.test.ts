@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Role, TokenPair } from '@sluice/contracts'
 import { clientBody, goodPassword, userBody } from '../app-under-test.ts'
-import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
+import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
 import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 import { totpCode } from '../enrol-second-factor.ts'
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
+import { ssrfSafeFetch, type OutgoingAllowList } from '@sluice/http-client'
 import { type AlertContent, createRunsUrl } from './alert.ts'
 
 interface WebhookOptions {
@@ -23,7 +23,7 @@ export interface Webhook {
  * same id, and a signature covers id, time and body.
  */
 export function createWebhook({ url, secret, allowed, publicUrl, timeLimitMs = 15_000 }: WebhookOptions): Webhook {
-  const outgoing = guardedFetch({ allowed, timeLimitMs, maxBytes: 100_000 })
+  const outgoing = ssrfSafeFetch({ allowed, timeLimitMs, maxBytes: 100_000 })
 
   return {
     async call(uid, alert, signal) {

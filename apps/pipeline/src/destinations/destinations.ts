@@ -1,4 +1,4 @@
-import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
+import { ssrfSafeFetch, type OutgoingAllowList } from '@sluice/http-client'
 import { causeOf } from '@sluice/process'
 import type { QueryRows } from '@sluice/warehouses/warehouse'
 import { DestinationProblem } from './destination-problem.ts'
@@ -66,8 +66,8 @@ export function openDestinations({
   lookupTimeoutMs = 25_000,
   importTime = 300_000,
 }: DestinationOptions): Destinations {
-  const lookups = guardedFetch({ allowed, timeLimitMs: lookupTimeoutMs, maxBytes: maxLookupBytes })
-  const imports = guardedFetch({ allowed, timeLimitMs: importTime, maxBytes: maxImportBytes })
+  const lookups = ssrfSafeFetch({ allowed, timeLimitMs: lookupTimeoutMs, maxBytes: maxLookupBytes })
+  const imports = ssrfSafeFetch({ allowed, timeLimitMs: importTime, maxBytes: maxImportBytes })
 
   return {
     async test(target, signal) {

@@ -8,7 +8,7 @@ import { type Caller, FileDownload, Problem, problems, type RequestFacts } from 
 import type { Kysely } from 'kysely'
 import type { RowExport, RowTextFormat } from '@sluice/warehouses/warehouse'
 import type { DB } from '../database.ts'
-import { limitReading } from './limit-reading.ts'
+import { limitReading } from './limit-export-reads.ts'
 import type { RunningExports } from './running-exports.ts'
 
 /** The rows of an export. The caller's right to read them is already checked. */

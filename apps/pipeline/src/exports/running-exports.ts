@@ -1,7 +1,7 @@
 import { Problem } from '@sluice/http-server'
 import { Semaphore } from '@sluice/process'
 import { ExportSpool } from './export-spool.ts'
-import type { ExportReadLimits } from './limit-reading.ts'
+import type { ExportReadLimits } from './limit-export-reads.ts'
 
 export interface ExportLimits {
   /** The maximum disk space in bytes of all exports of this process. Each organisation may use half of it. */

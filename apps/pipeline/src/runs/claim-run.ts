@@ -29,7 +29,7 @@ export interface Claim {
  * The number of attempts after which a run fails. One more attempt only checks whether an earlier one published the
  * rows.
  */
-export const mostTries = 5
+export const maxTries = 5
 
 /** The limits of a claim: the concurrent runs of the client, and the condition in which the run must wait for other runs. */
 interface ClaimLimits {

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import { type RejectedRow, mostKeptRejects } from '@sluice/row-stream'
+import { type RejectedRow, maxKeptRejects } from '@sluice/row-stream'
 import { batchWriter } from './batch-writer.ts'
 import type { Claim } from './claim-run.ts'
 import { toStorableText } from './run-log.ts'
@@ -25,7 +25,7 @@ export interface RejectedRows extends AsyncDisposable {
 export async function openRejectedRows(
   db: Kysely<DB>,
   claim: Claim,
-  { most: maxRows = mostKeptRejects } = {},
+  { most: maxRows = maxKeptRejects } = {},
 ): Promise<RejectedRows> {
   if (claim.attempt > 1)
     await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '<', claim.attempt).execute()

@@ -1,6 +1,6 @@
 import { isUnavailable, type KeyRing } from '@sluice/database'
 import type { Logger, Redaction } from '@sluice/process'
-import { networkProblem } from '@sluice/warehouses/postgres/server/reader-networks'
+import { networkProblem } from '@sluice/warehouses/postgres/server/reader-role-networks'
 import { keyOfReader, type ReaderState } from '@sluice/warehouses/reader-server'
 import { type WarehouseKind, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
@@ -8,7 +8,7 @@ import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, WarehouseReaders as ReadersTable } from '../database.ts'
 import type { IdentityLookups } from '../identity/identity-lookups.ts'
 import { type ClientWarehouses, warehouseCredentials } from '../warehouses/client-warehouses.ts'
-import type { ReaderPlace } from './reader-places.ts'
+import type { ReaderPlace } from './reader-addresses.ts'
 
 export type StoredReader = Omit<Selectable<ReadersTable>, 'schema_ids' | 'networks'> & {
   schema_ids: number[]

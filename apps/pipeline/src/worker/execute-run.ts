@@ -7,7 +7,7 @@ import { LoadProblem } from '@sluice/warehouses/load-feeds'
 import type { Delivery } from '../queue/job-queue.ts'
 import {
   type Claim,
-  mostTries,
+  maxTries,
   claimLock,
   claimRun,
   isRunWaiting,
@@ -97,7 +97,7 @@ export async function executeRun(
   const context = { services, delivery, claim, log, heartbeat }
   const backgroundWork: Promise<void>[] = []
   try {
-    if (claim.tries > mostTries) throw tooManyAttempts()
+    if (claim.tries > maxTries) throw tooManyAttempts()
     const attempt: RunAttempt = {
       claim,
       log,
@@ -173,7 +173,7 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
 
   const mayWait = Date.now() - claim.requestedAt.getTime() < maxUnavailableMs
   const unfinished = failure.isServerUnavailable && !hasRead && mayWait
-  if (failure.retryable && (unfinished || claim.tries < mostTries)) {
+  if (failure.retryable && (unfinished || claim.tries < maxTries)) {
     const seconds = retryDelaySeconds(unfinished ? claim.attempt : claim.tries)
     log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next attempt in ${seconds} seconds)`)
     return { ending: await requeue(context, { code: failure.code, message, unfinished }, seconds), claim }
@@ -235,7 +235,7 @@ async function handleRun(services: RunContext, attempt: RunAttempt): Promise<Run
 function tooManyAttempts(): LoadProblem {
   return new LoadProblem(
     'TOO_MANY_ATTEMPTS',
-    `The run has failed, because the worker crashed in each of ${mostTries} attempts. The old data stays. Ask the operator to check the logs, the memory limit and restarts of the workers at the times in the log of this run. Then give the workers more memory or load less at once, and run again.`,
+    `The run has failed, because the worker crashed in each of ${maxTries} attempts. The old data stays. Ask the operator to check the logs, the memory limit and restarts of the workers at the times in the log of this run. Then give the workers more memory or load less at once, and run again.`,
   )
 }
 

@@ -134,11 +134,12 @@ export function describeLoad(
 /** Returns the message of a dry run. The run itself contains the changes of columns. */
 export function describeDryRun(allTables: readonly PlannedTable[], rejected: number): string {
   const tables = dataTablesOf(allTables)
-  const tableTexts = tables.slice(0, maxNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
+  const tableTexts = tables.slice(0, maxNamedTables).map(({ schema, table, rowsBefore, rowsAfter }) => {
     const before = rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
     return `${schema}.${table} would have ${formatRows(rowsAfter)}, ${before}`
   })
-  const moreText = tables.length > maxNamed ? ` And ${formatCount(tables.length - maxNamed, 'more table')}.` : ''
+  const moreText =
+    tables.length > maxNamedTables ? ` And ${formatCount(tables.length - maxNamedTables, 'more table')}.` : ''
   const none = 'Nothing is new in the source.'
   const would = tableTexts.length === 0 ? none : `${tableTexts.join('; ')}.${moreText}`
   const changes = allTables.reduce((sum, table) => sum + table.changes.length, 0)
@@ -157,12 +158,12 @@ export function describeRestore(allTables: readonly LoadedTable[], publishedAt?:
   return `Restored ${formatRows(rows)} in ${target}.${since} The rows that they replaced are kept and can be restored.`
 }
 
-const maxNamed = 5
+const maxNamedTables = 5
 
 /** Formats several tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
 function severalTables(tables: readonly LoadedTable[]): string {
-  const tableTexts = tables.slice(0, maxNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
-  const moreText = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''
+  const tableTexts = tables.slice(0, maxNamedTables).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
+  const moreText = tables.length > maxNamedTables ? ` and ${tables.length - maxNamedTables} more` : ''
   return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${moreText})`
 }
 

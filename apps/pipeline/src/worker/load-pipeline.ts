@@ -47,7 +47,7 @@ import {
   keepStagedRun,
   readReadingState,
   type StagedRun,
-} from './staged-run.ts'
+} from './staged-run-record.ts'
 import { createLoadSuccess, hasWarning, isDatasetRun, publishedTables, type StoredCursor } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 

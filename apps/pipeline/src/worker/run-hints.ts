@@ -1,6 +1,6 @@
 import { type ReaderAdvice, formatCount } from '@sluice/row-stream'
 
-const mostKept = 20
+const maxKept = 20
 
 /**
  * Logs and keeps the first 20 hints of a run, and counts the others, because a run can read 100,000 objects with hints
@@ -19,13 +19,13 @@ export class RunHints {
 
   add(sentence: string, advice: ReaderAdvice): void {
     if (this.kept.has(sentence)) return
-    if (this.kept.size === mostKept) {
+    if (this.kept.size === maxKept) {
       this.#omitted++
       return
     }
     this.kept.set(sentence, advice)
     // Ignore a repeated hint: a source that is read again returns the same hints.
-    if (this.#logged.has(sentence) || this.#logged.size === mostKept) return
+    if (this.#logged.has(sentence) || this.#logged.size === maxKept) return
     this.#logged.add(sentence)
     this.#log(sentence)
   }

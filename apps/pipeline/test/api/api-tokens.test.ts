@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
+import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
 import { serviceClient } from '@sluice/client'
 import { identityOperations, type Role } from '@sluice/contracts'
 import type { Person } from '../join-identity.ts'

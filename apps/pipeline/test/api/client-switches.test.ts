@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
+import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
 import { serviceClient } from '@sluice/client'
 import { identityOperations, pipelineOperations, type Role, type OperationSignature } from '@sluice/contracts'
 import { until } from '@sluice/testing/wait-until'

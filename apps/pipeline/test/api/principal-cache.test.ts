@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
+import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
 import { until } from '@sluice/testing/wait-until'
 import type { Person } from '../join-identity.ts'
 import { startService, type Service } from './app-under-test.ts'

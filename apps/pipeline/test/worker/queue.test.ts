@@ -154,13 +154,13 @@ describe('run queue', () => {
     const organisation = randomUUID()
     const backlog = Array.from({ length: 20 }, () => run(organisation))
     const delivered: string[] = []
-    let [running, mostRunning] = [0, 0]
+    let [running, maxRunning] = [0, 0]
     // Sent first: the takers fetch the first runs when they start, and only the end of a run can make them fetch again.
     await send(...backlog)
     await work(
       async (delivery) => {
         delivered.push(delivery.run)
-        mostRunning = Math.max(mostRunning, ++running)
+        maxRunning = Math.max(maxRunning, ++running)
         await sleep(5)
         running -= 1
       },
@@ -169,7 +169,7 @@ describe('run queue', () => {
     await until(() => delivered.length === backlog.length)
     expect(delivered.toSorted()).toEqual(backlog.map(({ uid }) => uid).toSorted())
     // Takers that fetch at the same time can exceed the limit. The claim of a run enforces it (`claimRun`).
-    expect(mostRunning).toBeLessThanOrEqual(concurrency)
+    expect(maxRunning).toBeLessThanOrEqual(concurrency)
   })
 
   it('delivers runs of other organisations while one has a backlog', async () => {

@@ -21,7 +21,7 @@ import {
   type IncrementSettings,
   type TablePositions,
 } from './increments/increment-settings.ts'
-import { nameFurtherTables, nameTableStreams } from './further-tables.ts'
+import { nameAdditionalTables, nameTableStreams } from './additional-tables.ts'
 
 type DatabaseSettings = Extract<SourceBody, { type: DatabaseType }>
 
@@ -155,7 +155,7 @@ function getDatabaseConfig(
 
 /** Returns the names under which the positions of the tables are stored. */
 const listPositionNames = (tables: readonly DatabaseTable[], ownTable = 'preview'): string[] =>
-  tables.length > 1 ? nameFurtherTables(ownTable, tables) : ['']
+  tables.length > 1 ? nameAdditionalTables(ownTable, tables) : ['']
 
 const findStart = (request: ReadRequest) =>
   findIncrementStart(request, listPositionNames((request.settings as DatabaseSettings).tables ?? [], request.table))

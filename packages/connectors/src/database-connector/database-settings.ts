@@ -3,7 +3,7 @@ import { databaseAccess, defaultPorts } from '@sluice/contracts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { type ConnectorDefinition, InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
 import type { DatabaseProduct, DatabaseType } from './database-product.ts'
-import { describeNameClash, findNameClash, nameFurtherTables } from './further-tables.ts'
+import { describeNameClash, findNameClash, nameAdditionalTables } from './additional-tables.ts'
 
 type DatabaseBody = SourceOf<DatabaseType>
 
@@ -64,7 +64,7 @@ function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQ
 function assertDistinctTables(tables: NonNullable<DatabaseBody['tables']>): void {
   // Names with variables are unknown here, so they count as distinct. A run checks them after it has replaced the
   // variables.
-  const names = nameFurtherTables('…', tables).map((name, index) =>
+  const names = nameAdditionalTables('…', tables).map((name, index) =>
     tables[index]!.name.includes('${') ? `${index}` : name,
   )
   const clash = findNameClash(names)

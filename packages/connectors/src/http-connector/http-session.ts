@@ -1,7 +1,7 @@
 import { closeSync, writeSync } from 'node:fs'
 import { FileBytes } from '@sluice/file-formats/spool/byte-source'
 import { diskProblem, openSpool } from '@sluice/file-formats/spool/spool-file'
-import { type GuardedFetch, OutgoingProblem, retry, type RetryPolicy, TransientError } from '@sluice/http-client'
+import { type SsrfSafeFetch, OutgoingProblem, retry, type RetryPolicy, TransientError } from '@sluice/http-client'
 import { secretRedactor } from '@sluice/process'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseJson } from './exact-json.ts'
@@ -122,9 +122,9 @@ export const formatBasicAuthorization = (username: string, password: string): st
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
 export interface HttpSessionOptions {
-  fetch: Pick<GuardedFetch, 'fetch'>
+  fetch: Pick<SsrfSafeFetch, 'fetch'>
   /** The fetch function for downloads, which allows larger bodies. */
-  downloads: Pick<GuardedFetch, 'fetch'>
+  downloads: Pick<SsrfSafeFetch, 'fetch'>
   system: string
   /** Values that are redacted in all messages. */
   secrets: readonly string[]
@@ -159,7 +159,7 @@ type ResponseReader<T> = (response: Response) => Promise<T>
 interface RequestMode {
   /** True if requests get the session headers and a signature. */
   isAuthenticated: boolean
-  fetch: Pick<GuardedFetch, 'fetch'>
+  fetch: Pick<SsrfSafeFetch, 'fetch'>
 }
 
 const maxRedirects = 5

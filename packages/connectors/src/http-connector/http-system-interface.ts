@@ -63,7 +63,7 @@ export interface RecordStream extends FlattenOptions {
   unreadWarning?: string | undefined
   /**
    * Yields all records, or those that changed since `cursor`, in pages, so that only one page is in memory. Do not call
-   * it twice at the same time. Throws `ReadFromStart` if the read cannot continue from `cursor`.
+   * it twice at the same time. Throws `CursorUnusable` if the read cannot continue from `cursor`.
    */
   readPages(cursor: unknown): AsyncIterable<RecordPage>
 }
@@ -85,8 +85,8 @@ export interface RecordPage {
  * Thrown if the system cannot continue from a cursor; the message contains the reason. Everything is then read and
  * replaces the existing rows.
  */
-export class ReadFromStart extends Error {
-  override readonly name = 'ReadFromStart'
+export class CursorUnusable extends Error {
+  override readonly name = 'CursorUnusable'
 }
 
 /** Returns the secret with this name. Throws `SourceProblem` if it is missing. */

@@ -4,7 +4,7 @@ import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { formatCount } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
 import { columnNames as createColumnNames, tableName as createTableName } from '../table-names.ts'
-import { type HttpSystem, ReadFromStart, type RecordStream, type SystemContext } from './http-system-interface.ts'
+import { type HttpSystem, CursorUnusable, type RecordStream, type SystemContext } from './http-system-interface.ts'
 import { createPagingCheck } from './paging.ts'
 import type { TablesReporter } from './read-reporter.ts'
 import { RecordTables } from './records/record-tables.ts'
@@ -111,7 +111,7 @@ async function spoolStreams(
       spooledStreams.push({ name, inferStrings, unreadWarning, tables: tables.spooledTables })
     }
   } catch (error) {
-    if (!(error instanceof ReadFromStart) || !cursors) throw error
+    if (!(error instanceof CursorUnusable) || !cursors) throw error
     await read.reporter.startOver()
     read.reporter.reportFullRead(error.message)
     return { ...(await spoolStreams(streams, undefined, undefined, read)), contents: 'RESTARTED' }

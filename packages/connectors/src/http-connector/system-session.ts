@@ -1,5 +1,5 @@
 import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
-import { backgroundRetry, guardedFetch, type OutgoingAllowList, type RetryPolicy } from '@sluice/http-client'
+import { backgroundRetry, ssrfSafeFetch, type OutgoingAllowList, type RetryPolicy } from '@sluice/http-client'
 import type { ReadRequest } from '../connector.ts'
 import { openHttpSession } from './http-session.ts'
 import type { HttpSystem, SystemContext } from './http-system-interface.ts'
@@ -32,8 +32,8 @@ export async function withSession<T>(
 ): Promise<T> {
   signal.throwIfAborted()
   const fetchOptions = { allowed, connectLimit: connectTimeoutMs, returnRedirects: true }
-  const fetch = guardedFetch({ ...fetchOptions, timeLimitMs: responseTimeoutMs, maxBytes: maxResponseBytes })
-  const downloads = guardedFetch({ ...fetchOptions, timeLimitMs: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
+  const fetch = ssrfSafeFetch({ ...fetchOptions, timeLimitMs: responseTimeoutMs, maxBytes: maxResponseBytes })
+  const downloads = ssrfSafeFetch({ ...fetchOptions, timeLimitMs: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
   const http = openHttpSession(system.connect(settings, secrets), {
     fetch,
     downloads,

@@ -1,10 +1,10 @@
 import { closeSync } from 'node:fs'
 import { csvSource } from '@sluice/file-formats/csv/csv-source'
-import { findRememberedDialect } from '@sluice/file-formats/csv/remembered-dialect'
-import type { ColumnOptions, RememberedDialect } from '@sluice/file-formats/delimited'
+import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
+import type { ColumnOptions, PreviousDialect } from '@sluice/file-formats/delimited'
 import type { NormalisedFile } from '@sluice/file-formats/format/converted-upload'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
-import { readRejects } from '@sluice/file-formats/spool/rejects'
+import { readRejects } from '@sluice/file-formats/spool/rejects-file'
 import { openSpool } from '@sluice/file-formats/spool/spool-file'
 import { normaliseInThread } from '@sluice/file-formats/upload/convert-upload-in-thread'
 import {
@@ -14,7 +14,7 @@ import {
   type Column,
   type ColumnFacts,
   formatCount,
-  type RememberedFeed,
+  type PreviousSourceColumns,
   type RowStream,
   SourceProblem,
   type StoredType,
@@ -32,7 +32,7 @@ export interface TableStreamOptions {
   directory: string
   reporter: TablesReporter
   signal: AbortSignal
-  remembered?: RememberedFeed | undefined
+  remembered?: PreviousSourceColumns | undefined
 }
 
 /**
@@ -83,7 +83,7 @@ function createColumnOptions(
 }
 
 /** Returns the types of the last load with the paths of their columns. */
-function findTableDialect(table: SpooledTable, feed: RememberedFeed | undefined): RememberedDialect | undefined {
+function findTableDialect(table: SpooledTable, feed: PreviousSourceColumns | undefined): PreviousDialect | undefined {
   if (!feed) return undefined
   const paths = [...table.valueKinds.keys()]
   const pathsByName = new Map(columnNames(paths).map((name, index) => [name, paths[index]!]))
@@ -91,7 +91,7 @@ function findTableDialect(table: SpooledTable, feed: RememberedFeed | undefined)
     const label = pathsByName.get(column.name)
     return label === undefined ? [] : [{ ...column, label }]
   })
-  return findRememberedDialect({ columns })
+  return findPreviousDialect({ columns })
 }
 
 type ColumnRenamer = (columns: readonly Column[]) => Column[]

@@ -10,7 +10,7 @@ export interface DownloadLimits {
   partBytes: number
   /** The number of parts of an object that are downloaded in parallel. */
   concurrency: number
-  mostBytes: number
+  maxObjectBytes: number
   /**
    * The maximum bytes of a folder's objects that are kept on disk. Further objects are downloaded each time they are
    * read.
@@ -21,7 +21,7 @@ export interface DownloadLimits {
 export const defaultDownloadLimits: DownloadLimits = {
   partBytes: 8 * 1024 * 1024,
   concurrency: 4,
-  mostBytes: 64 * 1024 ** 3,
+  maxObjectBytes: 64 * 1024 ** 3,
   spoolBytes: 4 * 1024 ** 3,
 }
 
@@ -71,7 +71,7 @@ export async function downloadObject(options: ObjectDownload, signal: AbortSigna
 export async function downloadStoredBytes(options: ObjectDownload, signal: AbortSignal): Promise<number> {
   const { object, limits, onProgress } = options
   const to = Math.min(object.size, options.firstBytes ?? object.size)
-  if (to > limits.mostBytes) throw createObjectTooLargeProblem(object, limits)
+  if (to > limits.maxObjectBytes) throw createObjectTooLargeProblem(object, limits)
   const failed = new AbortController()
   const downloadSignal = AbortSignal.any([signal, failed.signal])
   let bytesWritten = 0
@@ -161,7 +161,7 @@ async function downloadDecompressed(
 ): Promise<number> {
   // The compression ratio has the same limit as in uploads.
   const { ratio, ratioFrom } = defaultUploadLimits
-  const maxBytes = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
+  const maxBytes = Math.min(limits.maxObjectBytes, Math.max(ratioFrom, object.size * ratio))
   await truncateFile(fd, 0)
   let position = 0
   const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
@@ -208,8 +208,8 @@ const createConnectionLostProblem = (host: string, { key }: StoredObject) =>
     `The connection to ${host} broke before the end of "${key}". The old data stays; run again.`,
   )
 
-const createObjectTooLargeProblem = ({ key }: StoredObject, { mostBytes }: DownloadLimits) =>
+const createObjectTooLargeProblem = ({ key }: StoredObject, { maxObjectBytes }: DownloadLimits) =>
   new SourceProblem(
     'OBJECT_TOO_LARGE',
-    `"${key}" is larger than the ${Math.floor(mostBytes / 1024 ** 3)} GB that an object may have. Split it into several objects, and load their folder.`,
+    `"${key}" is larger than the ${Math.floor(maxObjectBytes / 1024 ** 3)} GB that an object may have. Split it into several objects, and load their folder.`,
   )

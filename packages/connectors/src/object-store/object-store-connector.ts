@@ -1,5 +1,5 @@
 import type { SourceBody } from '@sluice/contracts'
-import { findRememberedDialect } from '@sluice/file-formats/csv/remembered-dialect'
+import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
 import type { FileOptions } from '@sluice/file-formats/upload/read-upload'
 import { backgroundRetry, interactiveRetry, retry, type RetryPolicy } from '@sluice/http-client'
 import { columnsBefore } from '@sluice/row-stream'
@@ -115,7 +115,7 @@ function createObjectsRequest(request: ReadRequest): ObjectsRequest {
  */
 function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
-  const lastDialect = findRememberedDialect(remembered)
+  const lastDialect = findPreviousDialect(remembered)
   return { ...csvOptions, delimiter, ...(lastDialect && { remembered: lastDialect }) }
 }
 

@@ -1,9 +1,9 @@
 import { Readable, pipeline, type Transform } from 'node:stream'
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import {
-  type GuardedFetch,
+  type SsrfSafeFetch,
   type GuardedResponse,
-  guardedFetch,
+  ssrfSafeFetch,
   type OutgoingCode,
   OutgoingProblem,
   type OutgoingAllowList,
@@ -40,7 +40,7 @@ const exchangeTimeoutMs = 6 * 3_600_000
  * Creates a client that sends requests to allowed addresses only. A request fails after `idleTimeoutMs` without a received byte.
  */
 export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: number): StoreClient {
-  const http = guardedFetch({
+  const http = ssrfSafeFetch({
     allowed,
     timeLimitMs: exchangeTimeoutMs,
     connectLimit: Math.min(idleTimeoutMs, 10_000),
@@ -51,7 +51,7 @@ export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: num
 }
 
 async function sendRequest(
-  http: GuardedFetch,
+  http: SsrfSafeFetch,
   url: URL,
   headers: Headers,
   idleTimeoutMs: number,

@@ -1,5 +1,5 @@
 import type { CsvOptions } from '@sluice/contracts'
-import { findRememberedDialect } from '@sluice/file-formats/csv/remembered-dialect'
+import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
 import { columnsBefore, SourceProblem } from '@sluice/row-stream'
@@ -32,6 +32,6 @@ function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
 
 function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions } = settings as { csvOptions?: CsvOptions }
-  const lastDialect = findRememberedDialect(remembered)
+  const lastDialect = findPreviousDialect(remembered)
   return { ...csvOptions, ...(lastDialect && { remembered: lastDialect }) }
 }

@@ -1,5 +1,5 @@
 import { defaultDelimitedLimits, type DelimitedLimits } from '../delimited/limits.ts'
-import type { DelimitedOptions, RememberedDialect } from '../delimited/dialect/delimited-options.ts'
+import type { DelimitedOptions, PreviousDialect } from '../delimited/dialect/delimited-options.ts'
 import { isDayFirst } from '../delimited/dialect/column-type.ts'
 import type { InferredColumn } from '../delimited/delimited-reader.ts'
 import {
@@ -16,7 +16,7 @@ import {
   type TupleChunk,
   TypesWidened,
 } from '@sluice/row-stream'
-import type { CsvJob, CsvResult, OpenedFile } from './csv-job.ts'
+import type { CsvThreadJob, CsvResult, OpenedFile } from './csv-thread-job.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
 /** Options for reading a file. Absent options are detected, see packages/file-formats/src/delimited/OPTIONS.md. */
@@ -57,7 +57,7 @@ export async function* readCsv(
   limits: DelimitedLimits,
 ): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
-  const job: CsvJob = { file: path, fileName, options, limits, reportOddValues }
+  const job: CsvThreadJob = { file: path, fileName, options, limits, reportOddValues }
   await using thread: CsvThread = startReaderThread('csv', job, { reading: fileName }, signal)
   const first = await thread.receive()
   if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${fileName}`)
@@ -144,7 +144,7 @@ export function feedColumns(columns: readonly InferredColumn[], given: readonly 
 }
 
 /** Returns the decimal sign of earlier files. It applies if the new file contains no evidence of its own. */
-const findRememberedDecimal = (remembered: RememberedDialect | undefined) =>
+const findRememberedDecimal = (remembered: PreviousDialect | undefined) =>
   remembered?.decimal && { decimal: remembered.decimal }
 
 const describeContents = (columns: readonly Column[]): string =>

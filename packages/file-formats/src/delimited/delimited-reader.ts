@@ -14,10 +14,10 @@ import type { DelimitedLimits } from './limits.ts'
 import { startScanner, type WasmScanner } from './wasm-scanner.ts'
 import { findOddValues, type OddValue } from './odd-values.ts'
 import { type PassEnding, RecordPass, type TupleBatch } from './record-pass.ts'
-import { observeText } from './observe-text.ts'
+import { observeText } from './observe-column-types.ts'
 import { openRows } from './open-delimited-rows.ts'
 import { findPrintedForms } from './printed-forms/find-printed-forms.ts'
-import { setRowSuffix, type TextPart } from './alike-texts/text-part.ts'
+import { setRowSuffix, type TextPart } from './similar-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
 
 /** A column of the file with its type. The table may use another column name. */

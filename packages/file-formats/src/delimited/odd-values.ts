@@ -8,7 +8,7 @@ import type { DelimitedLimits } from './limits.ts'
 import { OBSERVE, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import type { RecordReader } from './record-reader.ts'
 import { openRows, type RowInput } from './open-delimited-rows.ts'
-import type { TextPart } from './alike-texts/text-part.ts'
+import type { TextPart } from './similar-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
 
 /** Why a column is TEXT although nearly all of its values have a narrower type. */

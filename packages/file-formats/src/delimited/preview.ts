@@ -62,7 +62,7 @@ const sampleRows = 5000
 const sampleBytes = 1024 * 1024
 /** The bytes in which a preview searches for odd values. */
 const oddValueBytes = 4 * 1024 * 1024
-const mostRejected = 100
+const maxRejected = 100
 
 /**
  * Reads the start of a file as a load would, within milliseconds for a file of any size. Infers types from this sample.
@@ -110,7 +110,7 @@ function readFirstRows(
   let rejectedRows = 0
   const reject = (row: RejectedRow) => {
     rejectedRows++
-    if (rejected.length < mostRejected) rejected.push(row)
+    if (rejected.length < maxRejected) rejected.push(row)
   }
   let rows = 0
   let bytes = 0

@@ -56,19 +56,19 @@ export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptio
   const unread = sheets.filter(({ hasRows, isRead }) => hasRows && !isRead)
   const read = sheets.find(({ isRead }) => isRead)
   if (unread.length === 0 || !read) return undefined
-  const sheetTexts = unread.slice(0, mostListed).map((sheet) => formatSheet(sheet, sheet.number))
-  const moreText = unread.length > mostListed ? ` and ${unread.length - mostListed} more` : ''
+  const sheetTexts = unread.slice(0, maxListed).map((sheet) => formatSheet(sheet, sheet.number))
+  const moreText = unread.length > maxListed ? ` and ${unread.length - maxListed} more` : ''
   return `Only the sheet ${formatSheet(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${sheetTexts.join(', ')}${moreText}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
 }
 
-const mostListed = 20
+const maxListed = 20
 /** The maximum characters of a sheet name in messages. Excel allows 31; other programs exceed that. */
 const longestName = 60
 
 function formatSheetList(listedSheets: readonly ListedSheet[], all: readonly ListedSheet[]): string {
-  const names = listedSheets.slice(0, mostListed).map((sheet) => formatSheet(sheet, all.indexOf(sheet) + 1))
-  return listedSheets.length > mostListed
-    ? `${names.join(', ')} and ${listedSheets.length - mostListed} more`
+  const names = listedSheets.slice(0, maxListed).map((sheet) => formatSheet(sheet, all.indexOf(sheet) + 1))
+  return listedSheets.length > maxListed
+    ? `${names.join(', ')} and ${listedSheets.length - maxListed} more`
     : names.join(', ')
 }
 

@@ -2,7 +2,7 @@ import { maxColumns } from '@sluice/row-stream'
 import { CellText, type SharedTexts } from './shared-texts.ts'
 import { type NumberMeaning, serialText } from './serial-dates.ts'
 import { BadXml, type XmlHandler, type XmlScanner } from './xml-scanner.ts'
-import type { RowOutput } from '../spool/rejects.ts'
+import type { RowOutput } from '../spool/rejects-file.ts'
 
 const ROW_LETTER = 114
 const STYLE_LETTER = 115

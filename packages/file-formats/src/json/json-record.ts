@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { ByteWindow } from './byte-window.ts'
 import type { JsonColumns } from './json-columns.ts'
 import { positionOf } from './json-scanner.ts'
-import type { RowOutput } from '../spool/rejects.ts'
+import type { RowOutput } from '../spool/rejects-file.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import { wasmJson } from './wasm-json.ts'
 

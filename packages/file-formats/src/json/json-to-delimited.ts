@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { type ByteSource, truncateAfter, catchTruncatedRead } from '../spool/byte-source.ts'
-import type { RowOutput } from '../spool/rejects.ts'
+import type { RowOutput } from '../spool/rejects-file.ts'
 import type { NormaliseJob } from '../format/converted-upload.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'

@@ -11,7 +11,7 @@ import {
 } from '@sluice/row-stream'
 import { type ParquetLimits, defaultLimits } from './limits.ts'
 import type { ParquetResult } from './encode-rows.ts'
-import type { HexColumn, InspectedFile, ParquetJob } from './parquet-job.ts'
+import type { HexColumn, InspectedFile, ParquetThreadJob } from './parquet-thread-job.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
 interface ParquetConfig {
@@ -74,7 +74,7 @@ function describeFile({ columns, rows, rowGroups, codecs, writer }: InspectedFil
 type ParquetThread = ReaderThread<ParquetResult, InspectedFile, HexColumn>
 
 /** Starts a thread that reads a file. A time limit stops files that were crafted to keep a decoder busy for years. */
-function startParquetThread(job: ParquetJob, signal: AbortSignal): ParquetThread {
+function startParquetThread(job: ParquetThreadJob, signal: AbortSignal): ParquetThread {
   const { fileName, limits } = job
   const milliseconds = limits.silence
   const stuck = `${fileName} cannot be read: the reader made no progress for ${milliseconds / 1000} seconds. Write the file again.`

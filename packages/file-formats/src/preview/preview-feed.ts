@@ -2,8 +2,8 @@ import { type RowStream, type Column, type RejectedRow, type ReadReporter, Types
 import { maxPreviewCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
-const mostRejected = 100
-const mostNotes = 100
+const maxRejected = 100
+const maxNotes = 100
 
 /**
  * Returns the first rows of a source's first row stream, read as in a load. Reads no further ahead than a load does.
@@ -18,12 +18,12 @@ export async function previewFeed(
   let rejected: RejectedRow[] = []
   const report: ReadReporter = {
     progress: () => {},
-    reject: (row) => void (rejected.length < mostRejected && rejected.push(row)),
+    reject: (row) => void (rejected.length < maxRejected && rejected.push(row)),
     rejectMore: () => {},
     async startOver() {
       rejected = []
     },
-    log: (_level, _importance, message) => void (notes.length < mostNotes && notes.push(message)),
+    log: (_level, _importance, message) => void (notes.length < maxNotes && notes.push(message)),
   }
   for await (const feed of read(report, signal)) {
     const first = await firstRows(feed, maxRows)

@@ -15,7 +15,7 @@ import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
 /** The bytes of rows that are read, which are more than the preview examines. */
 const firstBytes = 2 * 1024 * 1024
-const mostRejected = 100
+const maxRejected = 100
 
 /** Returns the first rows of an uploaded text file, workbook or archive, with the detected settings. */
 export async function previewUpload(
@@ -104,11 +104,11 @@ function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[])
  * number shown.
  */
 async function firstRejected(rejectedRows: readonly RejectedRow[], upload: OpenedUpload): Promise<RejectedRow[]> {
-  const first = rejectedRows.slice(0, mostRejected)
-  if (first.length === mostRejected) return first
+  const first = rejectedRows.slice(0, maxRejected)
+  if (first.length === maxRejected) return first
   for await (const rows of upload.rejects()) {
-    first.push(...rows.slice(0, mostRejected - first.length))
-    if (first.length === mostRejected) break
+    first.push(...rows.slice(0, maxRejected - first.length))
+    if (first.length === maxRejected) break
   }
   return first
 }

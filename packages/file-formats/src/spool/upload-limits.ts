@@ -1,4 +1,4 @@
-import { mostKeptRejects } from '@sluice/row-stream'
+import { maxKeptRejects } from '@sluice/row-stream'
 
 /** Limits for reading an upload. Tests use tiny limits. */
 export interface UploadLimits {
@@ -43,6 +43,6 @@ export const defaultUploadLimits: UploadLimits = {
   chunkBytes: 256 * 1024,
   textBytes: 24 * 1024 * 1024,
   texts: 8_000_000,
-  keptRejects: mostKeptRejects,
+  keptRejects: maxKeptRejects,
   heapMegabytes: 96,
 }

@@ -1,5 +1,5 @@
 import type { CsvOptions } from '@sluice/contracts'
-import type { RememberedDialect } from '../delimited/dialect/delimited-options.ts'
+import type { PreviousDialect } from '../delimited/dialect/delimited-options.ts'
 import { csvSource } from '../csv/csv-source.ts'
 import { type OpenedUpload, openUpload, type UploadToOpen } from './open-upload.ts'
 import {
@@ -16,7 +16,7 @@ import { parquetSource } from '../parquet/parquet-source.ts'
 import { isPacked } from '../format/detect-format.ts'
 
 /** The user's options for a file, and what earlier loads have determined. */
-export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtAll?: boolean }
+export type FileOptions = CsvOptions & { remembered?: PreviousDialect; lookAtAll?: boolean }
 
 /**
  * Reads an uploaded file in any supported format except Parquet: converts it to delimited text if necessary, then reads

@@ -1,7 +1,7 @@
 import type { StoredType } from '../row-stream.ts'
-import type { MeasureModule } from './measure-module.ts'
+import type { MeasureModule } from './profiler-module.ts'
 import type { ColumnSample } from './row-sample.ts'
-import { kindOf } from './stored-kinds.ts'
+import { kindOf } from './value-encodings.ts'
 import { doubleOf, keyText, numericText, unscaledNumeric, wholeCharacters } from './value-text.ts'
 
 /** A value as PostgreSQL prints it. A longer value is truncated to 64 bytes; `bytes` is then its full length. */

@@ -9,7 +9,7 @@ import {
   showBytes,
   type ShownValue,
 } from './column-values.ts'
-import { kindOf } from './stored-kinds.ts'
+import { kindOf } from './value-encodings.ts'
 import { doubleOf, histogramScale, keyText, numericText } from './value-text.ts'
 
 /** The measured state of a column, as in assembly/column-state.ts. */

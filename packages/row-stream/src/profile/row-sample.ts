@@ -1,4 +1,4 @@
-import type { MeasureModule } from './measure-module.ts'
+import type { MeasureModule } from './profiler-module.ts'
 
 /**
  * The values of one column in the sample of rows, without nulls: sort keys for values of fixed size, addresses for

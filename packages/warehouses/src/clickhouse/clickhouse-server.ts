@@ -1,7 +1,7 @@
 import { type ClientAccess, provisionClickHouse } from './clickhouse-settings.ts'
 import { checkSchemaName, checkTableName, quotePlace } from './names.ts'
 import { warehouseProblem } from './problems.ts'
-import { ignoreBusy, recoverPending } from './publication/recovery.ts'
+import { ignoreBusy, recoverPending } from './publishing/recovery.ts'
 
 /**
  * One organisation's databases on a ClickHouse server: one database per schema. All modules of the organisation's

@@ -67,14 +67,14 @@ const ledgerTableDefinition = `(
 
 /**
  * Returns the limits of a database user as SQL settings. `seconds` is the default time limit of a statement and
- * `mostSeconds` the longest that it can set. Every limit has a minimum of 1, because 0 would mean unlimited.
+ * `maxSeconds` the longest that it can set. Every limit has a minimum of 1, because 0 would mean unlimited.
  */
-export function limitsOf(seconds = 30, mostSeconds = maxStatementSeconds): string {
+export function limitsOf(seconds = 30, maxSeconds = maxStatementSeconds): string {
   const limit = (setting: string, value: number, maximum = value) => `${setting} = ${value} min 1 max ${maximum}`
   return [
     limit('max_memory_usage', queryMemory * 1024 ** 3),
     limit('max_memory_usage_for_user', userMemory * 1024 ** 3),
-    limit('max_execution_time', seconds, mostSeconds),
+    limit('max_execution_time', seconds, maxSeconds),
   ].join(', ')
 }
 

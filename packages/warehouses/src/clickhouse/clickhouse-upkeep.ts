@@ -2,10 +2,10 @@ import type { WarehouseMaintenance } from '../upkeep.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { executeStatement, rowsOf } from './protocol/http.ts'
-import { dropExpired, keepReplaced } from './publication/kept-tables.ts'
+import { dropExpired, keepReplaced } from './publishing/replaced-tables.ts'
 import { ledgerTable } from './ledger.ts'
 import { keptPrefix, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
-import { finishDecisionDeletions } from './publication/recovery.ts'
+import { finishDecisionDeletions } from './publishing/recovery.ts'
 import { markIn } from './table-shape.ts'
 
 export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickHouseServer): WarehouseMaintenance => ({

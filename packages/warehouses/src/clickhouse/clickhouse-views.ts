@@ -14,7 +14,7 @@ import { checkSchemaName, checkTableName, databaseOf, qualifyName, schemaPrefix,
 import { warehouseProblem, queryProblem } from './problems.ts'
 import { replaceView, viewNameTaken } from './views/replace-view.ts'
 import { prepareQuery } from './clickhouse-queries.ts'
-import { listViewReads } from './publication/staged-rows-preview.ts'
+import { listViewReads } from './publishing/staged-rows-preview.ts'
 import { type ClickHouseShape, describeTable, markIn, readShape, type ViewMark } from './table-shape.ts'
 
 /** The time limit in seconds for filling a view. */

@@ -1,4 +1,4 @@
-import type { FeedMemory } from '../shape/remembered-feed.ts'
+import type { FeedMemory } from '../shape/previous-source-columns.ts'
 import type {
   PreviousRows,
   ProfileReference,

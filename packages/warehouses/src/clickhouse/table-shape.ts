@@ -1,6 +1,6 @@
 import type { TablePlace, WarehouseColumn, WarehouseTable } from '../catalog.ts'
 import { parseProfileReference } from '../load-target.ts'
-import { historyOf } from '../shape/remembered-feed.ts'
+import { historyOf } from '../shape/previous-source-columns.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { type ServerAccess, rowsOf } from './protocol/http.ts'
 import { findLedgerEntry } from './ledger.ts'

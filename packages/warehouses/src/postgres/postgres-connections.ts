@@ -42,10 +42,10 @@ export interface PostgresPools {
   /** The maximum size of the organisation's database, in bytes. */
   databaseBytes?: number | undefined
   /**
-   * Drops kept tables of earlier publications until the database has at most `mostBytes` bytes. Returns the number of
+   * Drops kept tables of earlier publications until the database has at most `maxBytes` bytes. Returns the number of
    * publications that lost their kept tables.
    */
-  makeRoom(mostBytes?: number): Promise<number>
+  makeRoom(maxBytes?: number): Promise<number>
 }
 
 const connectTimeout = 5_000

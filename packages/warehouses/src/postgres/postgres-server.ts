@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { makeRoom, type RetentionPolicy } from './publication/kept-tables.ts'
+import { makeRoom, type RetentionPolicy } from './publishing/replaced-tables.ts'
 import { type PostgresPools, type WarehouseAccess, ledgerKey, loadPool, withClient } from './postgres-connections.ts'
 import { warehouseProblem } from './problems.ts'
 import { limitStatements } from './queries/statement-watch.ts'

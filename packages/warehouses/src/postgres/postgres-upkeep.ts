@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { WarehouseMaintenance } from '../upkeep.ts'
-import { dropExpired } from './publication/kept-tables.ts'
+import { dropExpired } from './publishing/replaced-tables.ts'
 import { assertLedgerCurrent, pruneLedger, selectLedgerVersion } from './server/ledger-schema.ts'
 import { withClient } from './postgres-connections.ts'
 import type { PostgresServer } from './postgres-server.ts'

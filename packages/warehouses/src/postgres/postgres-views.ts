@@ -20,7 +20,7 @@ import { runStoppable } from './queries/statement-watch.ts'
 import { viewProblems } from './views/view-problems.ts'
 
 export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewStore {
-  const limits = { mostBytes: viewBytes }
+  const limits = { maxBytes: viewBytes }
   return {
     define: (view, options, signal) => defineView(pools, view, { ...options, ...limits }, signal),
     async drop(schema, name) {
@@ -53,7 +53,7 @@ async function refreshView(
   pools: PostgresPools,
   { schema, name }: TablePlace,
   signal: AbortSignal,
-  { mostBytes }: { mostBytes: number },
+  { maxBytes }: { maxBytes: number },
 ): Promise<{ rows: number; bytes: number }> {
   checkSchemaName(schema)
   checkTableName(name)
@@ -74,7 +74,7 @@ async function refreshView(
       { seconds: refreshTimeoutSeconds, signal, subject: `The query of ${qualifiedName}` },
       () => client.query(`refresh materialized view ${concurrently}${qualifiedName}`),
     )
-    await assertViewSize(client, { schema, name }, { oid: view.oid, mostBytes })
+    await assertViewSize(client, { schema, name }, { oid: view.oid, maxBytes })
     const { rows } = await client.query<{ rows: number }>(`select count(*)::float8 as rows from ${qualifiedName}`)
     await client.query('commit')
     await client.query(`analyze ${qualifiedName}`).catch(() => {})

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { type LastEntry, selectLastEntry } from './publication/ledger.ts'
+import { type LastEntry, selectLastEntry } from './publishing/ledger.ts'
 import type { SqlType } from './types.ts'
 
 export interface ShapeColumn {

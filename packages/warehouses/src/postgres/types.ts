@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { StoredAs } from '../shape/remembered-feed.ts'
+import type { StoredAs } from '../shape/previous-source-columns.ts'
 import type { TypeRules } from '../shape/plan-shape.ts'
 import { type WarehouseTypes, widenTypes as widen } from '../shape/widen-types.ts'
 

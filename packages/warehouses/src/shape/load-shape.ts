@@ -1,5 +1,5 @@
 import { type ColumnFacts, type LoadTarget, type TableChange, WarehouseProblem } from '../warehouse.ts'
-import type { FeedMemory, RememberedColumn } from './remembered-feed.ts'
+import type { FeedMemory, PreviousSourceColumn } from './previous-source-columns.ts'
 import { rebuildAdvice } from '@sluice/row-stream'
 import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
 import { rowsFell } from './plan-table.ts'
@@ -58,7 +58,7 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
 export function memoryOf(
   { shape }: LoadTarget,
   last: FeedMemory | undefined,
-  columns: RememberedColumn[],
+  columns: PreviousSourceColumn[],
   reading: unknown,
 ): FeedMemory {
   const definition = shape?.definition ?? last?.definition
@@ -71,7 +71,7 @@ export function memoryOf(
 }
 
 /** Copies the creation time of columns that the last load recorded. */
-function withCreated(columns: readonly RememberedColumn[], last: FeedMemory | undefined): RememberedColumn[] {
+function withCreated(columns: readonly PreviousSourceColumn[], last: FeedMemory | undefined): PreviousSourceColumn[] {
   const before = new Map(last?.columns.map((column) => [column.name, column]))
   const now = new Date().toISOString()
   return columns.map((column) => {

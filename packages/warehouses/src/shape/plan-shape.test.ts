@@ -7,7 +7,7 @@ import { sqlType as postgresType, typeRules as postgres } from '../postgres/type
 import { redshiftTypes as redshift } from '../redshift/types.ts'
 import { tsqlTypes as sqlServer } from '../tsql/types.ts'
 import { type DataType, type Step, step, tell, type Told } from '../../test/shape-model.ts'
-import type { FeedMemory, StoredAs } from './remembered-feed.ts'
+import type { FeedMemory, StoredAs } from './previous-source-columns.ts'
 import { isRefusal, type NewFeed, planShape, type TypeRules } from './plan-shape.ts'
 import { planTable, type TableColumn } from './plan-table.ts'
 

@@ -3,12 +3,12 @@ import type { Column, StoredType, TableChange } from '../load-target.ts'
 import { type ReaderAdvice, type TypeEvidence, rebuildAdvice } from '@sluice/row-stream'
 import {
   type FeedMemory,
-  type RememberedColumn,
+  type PreviousSourceColumn,
   type StoredAs,
   hadValues,
   hasNoValueYet,
   printedFormAfterLoad,
-} from './remembered-feed.ts'
+} from './previous-source-columns.ts'
 
 /** The type rules of a warehouse: how each data type is stored, and which type stores the values of two types. */
 export interface TypeRules {
@@ -47,7 +47,7 @@ export interface ShapePolicy {
   rebuild?: boolean
 }
 
-export interface PlannedColumn extends RememberedColumn {
+export interface PlannedColumn extends PreviousSourceColumn {
   primaryKey: boolean
   /** True if the source has the column and the table excludes it. */
   ignored?: true
@@ -57,14 +57,14 @@ export interface ShapePlan {
   /** One entry per source column, in the source's order. */
   columns: PlannedColumn[]
   /** Columns of earlier loads that the source no longer has. The table keeps them, with NULL in new rows. */
-  keptColumns: RememberedColumn[]
+  keptColumns: PreviousSourceColumn[]
   /** Columns with a type that was undecided and that this load decides. */
   decided: string[]
   /** The reason why columns and types come from this load alone. Absent otherwise. */
   rebuildReason?: 'REBUILD' | 'POLICY' | 'DEFINITION'
   /** The changes between the last feed and this one. `planTable` returns the changes of the table. */
   changes: TableChange[]
-  memory: RememberedColumn[]
+  memory: PreviousSourceColumn[]
 }
 
 /** The reason for rejecting a load. The published rows stay. */
@@ -141,7 +141,7 @@ export function planShape(
  * Reports each column that had values in the last load and has none in this load. Only for loads that replace all rows.
  */
 function emptiedColumns(
-  rememberedByName: ReadonlyMap<string, RememberedColumn>,
+  rememberedByName: ReadonlyMap<string, PreviousSourceColumn>,
   { columns, rows = 0, merging = false }: NewFeed,
   rebuildReason: ShapePlan['rebuildReason'],
 ): TableChange[] {
@@ -153,7 +153,7 @@ function emptiedColumns(
 }
 
 /** Returns a column that the feed does not have. Its values stay if the load keeps rows. */
-function vanishedColumn(column: RememberedColumn, { merging = false }: NewFeed): RememberedColumn {
+function vanishedColumn(column: PreviousSourceColumn, { merging = false }: NewFeed): PreviousSourceColumn {
   if (merging) return { ...column, vanished: true }
   const { printedForm: _, ...rest } = column
   return { ...rest, ...(rest.undecided !== 'NOTHING' && { empty: true }), vanished: true }
@@ -161,7 +161,7 @@ function vanishedColumn(column: RememberedColumn, { merging = false }: NewFeed):
 
 /** Returns whether the column has no value in the table after this load. */
 function isEmpty(
-  before: RememberedColumn | undefined,
+  before: PreviousSourceColumn | undefined,
   { evidence }: FedColumn,
   { rows, merging = false }: NewFeed,
 ): boolean {
@@ -178,7 +178,7 @@ function toRememberedColumn({
   empty,
   dayFirst,
   printedForm,
-}: PlannedColumn): RememberedColumn {
+}: PlannedColumn): PreviousSourceColumn {
   return {
     name,
     label,
@@ -202,7 +202,7 @@ function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePoli
 /** Returns a column with its type and its printed form in the table after the load. */
 function planColumn(
   rules: TypeRules,
-  before: RememberedColumn | undefined,
+  before: PreviousSourceColumn | undefined,
   column: FedColumn,
   feed: NewFeed,
   rebuildReason: ShapePlan['rebuildReason'],
@@ -216,7 +216,7 @@ function planColumn(
 /** Returns a column with the type that fits the new feed and, unless the table is built afresh, the column of the last feed. */
 function planType(
   rules: TypeRules,
-  before: RememberedColumn | undefined,
+  before: PreviousSourceColumn | undefined,
   column: FedColumn,
   feed: NewFeed,
   rebuildReason: ShapePlan['rebuildReason'],
@@ -256,7 +256,7 @@ function planType(
  * appear as further column names after those of the last load. With at least one row of values, at least half of the
  * names are new. As a further sign, a new name with digits and without letters is probably a value.
  */
-function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed): ShapeRefusal | undefined {
+function refuseLostLineEnds(before: readonly PreviousSourceColumn[], feed: NewFeed): ShapeRefusal | undefined {
   const { columns, rows, sparse } = feed
   const fedBefore = before.filter(({ vanished }) => !vanished)
   if (fedBefore.length === 0 || rows !== 0 || sparse || isIncrement(feed)) return undefined
@@ -284,7 +284,7 @@ function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed):
 
 /** Rejects changes under the policy FAIL: added or removed columns, and changes of a decided type. */
 function refusedChange(
-  before: readonly RememberedColumn[],
+  before: readonly PreviousSourceColumn[],
   planned: readonly PlannedColumn[],
   feed: NewFeed,
   { schemaChanges }: ShapePolicy,
@@ -316,7 +316,7 @@ function refusedChange(
 }
 
 const firstOf = (changes: readonly string[]): string =>
-  `${changes.slice(0, mostNamed).join(', ')}${changes.length > mostNamed ? `, and ${changes.length - mostNamed} more` : ''}`
+  `${changes.slice(0, maxNamed).join(', ')}${changes.length > maxNamed ? `, and ${changes.length - maxNamed} more` : ''}`
 
 const newTypes = rebuildAdvice('To take the new columns and types')
 const retypedAdvice: ReaderAdvice = {
@@ -329,7 +329,7 @@ const retypedAdvice: ReaderAdvice = {
  * of data.
  */
 function refuseDifferentFeed(
-  before: readonly RememberedColumn[],
+  before: readonly PreviousSourceColumn[],
   planned: readonly PlannedColumn[],
   feed: NewFeed,
 ): ShapeRefusal | undefined {
@@ -363,7 +363,7 @@ function refuseDifferentFeed(
  * written.
  */
 function ambiguousDates(
-  rememberedByName: ReadonlyMap<string, RememberedColumn>,
+  rememberedByName: ReadonlyMap<string, PreviousSourceColumn>,
   { columns }: NewFeed,
 ): ShapeRefusal | undefined {
   const column = columns.find(({ name, evidence }) => {
@@ -384,7 +384,7 @@ function ambiguousDates(
 
 const storesText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.test(dataType)
 
-const mostNamed = 20
+const maxNamed = 20
 
 type NamedItem = readonly { name: string }[]
 
@@ -392,9 +392,9 @@ const describeColumnLists = (before: NamedItem, now: NamedItem): string =>
   `Columns of the last load: ${formatColumnNames(before)}. Columns of the source now: ${formatColumnNames(now)}.`
 
 function formatColumnNames(columns: NamedItem): string {
-  const listed = columns.slice(0, mostNamed).map(({ name }) => `"${name}"`)
-  return columns.length > mostNamed
-    ? `${listed.join(', ')} and ${columns.length - mostNamed} more`
+  const listed = columns.slice(0, maxNamed).map(({ name }) => `"${name}"`)
+  return columns.length > maxNamed
+    ? `${listed.join(', ')} and ${columns.length - maxNamed} more`
     : listed.join(', ') || 'none'
 }
 

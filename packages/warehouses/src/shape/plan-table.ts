@@ -1,5 +1,5 @@
 import type { TableChange } from '../load-target.ts'
-import type { RememberedColumn, StoredAs } from './remembered-feed.ts'
+import type { PreviousSourceColumn, StoredAs } from './previous-source-columns.ts'
 import type { ShapePlan, TypeRules } from './plan-shape.ts'
 
 export interface TableColumn extends StoredAs {
@@ -17,7 +17,7 @@ export interface TablePlan<Column extends TableColumn> {
   /** Staged columns that must be widened, so that the rows that stay in the table fit. */
   restaged: Column[]
   changes: TableChange[]
-  memory: RememberedColumn[]
+  memory: PreviousSourceColumn[]
 }
 
 /**

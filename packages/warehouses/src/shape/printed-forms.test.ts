@@ -4,7 +4,7 @@ import { drawCount } from '@sluice/testing/random-case-count'
 import { typeRules as clickHouse } from '../clickhouse/types.ts'
 import { typeRules as postgres } from '../postgres/types.ts'
 import { type FedColumn, isRefusal, planShape, type TypeRules } from './plan-shape.ts'
-import type { FeedMemory } from './remembered-feed.ts'
+import type { FeedMemory } from './previous-source-columns.ts'
 
 const warehouses: [string, TypeRules][] = [
   ['PostgreSQL', postgres],

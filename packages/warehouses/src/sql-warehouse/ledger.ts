@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { FeedMemory } from '../shape/remembered-feed.ts'
+import type { FeedMemory } from '../shape/previous-source-columns.ts'
 import type { ProfileReference, Publication, PublishedTable } from '../warehouse.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql-statement.ts'

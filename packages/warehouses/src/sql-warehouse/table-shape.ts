@@ -1,7 +1,7 @@
 import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
 import type { TablePlace } from '../catalog.ts'
 import { parseProfileReference } from '../load-target.ts'
-import { historyOf } from '../shape/remembered-feed.ts'
+import { historyOf } from '../shape/previous-source-columns.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../warehouse.ts'

@@ -5,7 +5,7 @@ import {
   addApiToken,
   type ApiTokenRow,
   listApiTokens,
-  mostApiTokens,
+  maxApiTokens,
   removeApiToken,
 } from '../../sign-in/tokens/api-tokens.ts'
 import { isUid } from '../../is-uid.ts'
@@ -46,7 +46,7 @@ export async function createApiToken(
     const { id } = await lockProvenUser(trx)
     const created = await addApiToken(trx, id, { ...body, expires })
     if (!created)
-      throw problems.refused('/', `You already have ${mostApiTokens} API tokens, the maximum. Delete one first.`)
+      throw problems.refused('/', `You already have ${maxApiTokens} API tokens, the maximum. Delete one first.`)
     const token = presentApiToken(created.row)
     request.audit(caller.uid, { apiToken: toTokenAudit(token) })
     return new JsonResponse({ ...token, token: created.token }, { Location: `/api/v1/users/me/api-tokens/${token.id}` })

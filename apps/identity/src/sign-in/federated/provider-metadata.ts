@@ -12,12 +12,12 @@ import {
   type CustomFetch,
   type ServerMetadata,
 } from 'openid-client'
-import type { GuardedFetch } from '@sluice/http-client'
+import type { SsrfSafeFetch } from '@sluice/http-client'
 import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
 
 /** Access to SSO providers over the network. */
 export interface Federation {
-  outgoing: GuardedFetch
+  outgoing: SsrfSafeFetch
   /** Returns provider metadata that is at most an hour old. Throws `ProviderProblem`. */
   metadata(issuer: URL): Promise<ServerMetadata>
   /** Removes the metadata from the cache. Call it after an endpoint failed. */
@@ -29,7 +29,7 @@ const cacheMs = { found: 3_600_000, failed: 5_000 }
 /** The maximum number of cached providers. The cache evicts the oldest first. */
 const maxCached = 1000
 
-export function createFederation(outgoing: GuardedFetch): Federation {
+export function createFederation(outgoing: SsrfSafeFetch): Federation {
   const cache = new Map<string, { until: number; cachedMetadata: Promise<ServerMetadata> }>()
 
   const discoverAndCache = (issuer: URL): Promise<ServerMetadata> => {
@@ -64,7 +64,7 @@ export const acceptedAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519'
 const clockToleranceSeconds = 10
 
 /** Fetches the metadata of a provider and checks its issuer. Throws `ProviderProblem`. */
-async function discoverMetadata(issuer: URL, outgoing: GuardedFetch): Promise<ServerMetadata> {
+async function discoverMetadata(issuer: URL, outgoing: SsrfSafeFetch): Promise<ServerMetadata> {
   const options = { [customFetch]: outgoing.fetch as CustomFetch, execute: listHttpExtensions(issuer) }
   const configuration = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
     throw toDiscoveryProblem(error, issuer)
@@ -128,7 +128,10 @@ export interface ClientRegistration {
  * Returns the library's configuration for one code exchange. It has no cached keys, so that a key rotation of the
  * provider applies at once.
  */
-export function createClientConfig({ metadata, ...client }: ClientRegistration, outgoing: GuardedFetch): Configuration {
+export function createClientConfig(
+  { metadata, ...client }: ClientRegistration,
+  outgoing: SsrfSafeFetch,
+): Configuration {
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: listAlgorithms(metadata) },
     client.clientId,

@@ -5,7 +5,7 @@ import { apiTokenHash, apiTokenPrefix } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 
 /** The maximum number of tokens per user, including expired tokens. */
-export const mostApiTokens = 100
+export const maxApiTokens = 100
 
 /** SQL condition for tokens to delete: they expired more than 30 days ago. */
 export const expiredApiTokens = `expires_at < now() - interval '30 days'`
@@ -81,7 +81,7 @@ export async function addApiToken(
     with t as (
       insert into api_tokens (user_id, name, roles, token_hash, password_mark, expires_at)
       select u.id, ${name}, ${[...roles]}, ${decodeTokenHash(apiTokenHash(token))}, ${passwordMark}, ${expires} from users u
-      where u.id = ${user} and (select count(*) from api_tokens where user_id = ${user}) < ${mostApiTokens}
+      where u.id = ${user} and (select count(*) from api_tokens where user_id = ${user}) < ${maxApiTokens}
       returning *
     )
     select ${tokenColumns} from t join users u on u.id = t.user_id join clients c on c.uid = u.client`.execute(trx)

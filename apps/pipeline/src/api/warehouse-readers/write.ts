@@ -2,7 +2,7 @@ import { type NewWarehouseReader, type WarehouseReaderBody, hasRole } from '@slu
 import { type Caller, JsonResponse, type OperationInput, problems } from '@sluice/http-server'
 import { type RecordWriter, redactSecrets, visibleTo } from '@sluice/records'
 import { newReaderLogin, newReaderPassword, readerLimits } from '@sluice/warehouses/reader-server'
-import { networkProblem } from '@sluice/warehouses/postgres/server/reader-networks'
+import { networkProblem } from '@sluice/warehouses/postgres/server/reader-role-networks'
 import { type WarehouseKind, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { type Transaction, sql } from 'kysely'

@@ -1,4 +1,4 @@
-import { type GuardedFetch, OutgoingProblem, parseRetryAfter } from '@sluice/http-client'
+import { type SsrfSafeFetch, OutgoingProblem, parseRetryAfter } from '@sluice/http-client'
 import { createAuthHeaders, missingCredentials } from '@sluice/connectors/dhis2/dhis2-api'
 import { secretRedactor } from '@sluice/process'
 import { DestinationProblem } from '../destination-problem.ts'
@@ -32,7 +32,7 @@ function parseHost(url: string): string {
   )
 }
 
-export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2Api {
+export function dhis2(http: Pick<SsrfSafeFetch, 'fetch'>, target: Target): Dhis2Api {
   const host = parseHost(target.url)
   const credentialHeaders = authorizationHeaders(target)
   const { username = '', password = '', authToken = '' } = target

@@ -65,12 +65,12 @@ export async function killAtRandom({ kills, seed, workers = 6, tell }: Wish): Pr
       await stack.warehouses.open(client)
       game.seats.set(client, { judge: await stack.inside(client), reader: await stack.inside(client) })
     }
-    const mostStarts = 20 + kills * 3
+    const maxStarts = 20 + kills * 3
     let starts = 0
     let alive = 0
     const slot = async () => {
       while (game.kills + alive < kills && game.wrong.length === 0) {
-        if (starts === mostStarts) {
+        if (starts === maxStarts) {
           const missed = JSON.stringify(game.missed)
           game.wrong.push(`${starts} workers were started and only ${game.kills} died as planned; missed: ${missed}`)
           break

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals
 import type { ReadRequest } from '../../connector.ts'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { databasesHere, type TestDatabase } from './databases-under-test.ts'
-import { testEveryRule } from '../../../test/every-rule.ts'
+import { testEveryRule } from '../../../test/test-every-rule.ts'
 import { never, openHarness, type ConnectorHarness } from '../../../test/connector-harness.ts'
 import type { unsupportedByDatabases } from '../../../test/unsupported-rules.ts'
 

@@ -156,7 +156,7 @@ function event(
 }
 
 const grid = ['dx', 'pe', 'ou'].map((name) => ({ name, valueType: 'TEXT' }))
-const mostRows = 4
+const maxRows = 4
 
 /** A grid of every combination, unless they are more than an answer may have. */
 function analytics(query: URLSearchParams): StandInResponse {
@@ -169,7 +169,7 @@ function analytics(query: URLSearchParams): StandInResponse {
     string[],
   ]
   const rows = data.flatMap((dx) => periods.flatMap((pe) => units.map((ou) => [dx, pe, ou, '3410.50'])))
-  if (rows.length > mostRows)
+  if (rows.length > maxRows)
     return {
       status: 409,
       body: { httpStatus: 'Conflict', message: `Query result set exceeds max limit`, errorCode: 'E7128' },

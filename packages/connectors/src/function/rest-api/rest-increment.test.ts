@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
-import { ReadFromStart } from '../../http-connector/http-system-interface.ts'
+import { CursorUnusable } from '../../http-connector/http-system-interface.ts'
 import { createChosenCursor, parseCursor, type RestCursor, startIncrement } from './rest-increment.ts'
 import type { RestApiSettings } from './rest-request.ts'
 
@@ -87,7 +87,7 @@ describe('the cursor of a REST API', () => {
     for (const values of [[], ['2026-01-30T09:59:59Z']])
       expect(() => readCursors(values, {}, cursor)).toThrow(
         expect.objectContaining({
-          constructor: ReadFromStart,
+          constructor: CursorUnusable,
           message: expect.stringContaining('no record with a "at" of 2026-01-30T10:00:00Z or later'),
         }),
       )

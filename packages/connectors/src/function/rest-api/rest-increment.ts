@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { ReadFromStart } from '../../http-connector/http-system-interface.ts'
+import { CursorUnusable } from '../../http-connector/http-system-interface.ts'
 import { overlapSeconds } from '../../http-connector/paging.ts'
 import { findAtPath } from './json-path.ts'
 import { formatParameter, type RestApiSettings, type RestParameters } from './rest-request.ts'
@@ -26,7 +26,7 @@ export interface RestIncrement {
   /**
    * Returns the next cursor, or undefined if the previous one stays valid. Call it after the last page. `startedAt` is
    * the start of the read by the source's clock. Throws `SourceProblem` if no record has a cursor value, and
-   * `ReadFromStart` if the record with the previous cursor no longer exists.
+   * `CursorUnusable` if the record with the previous cursor no longer exists.
    */
   finish(startedAt: number): RestCursor | undefined
   /** The number of records without a cursor value. */
@@ -65,7 +65,7 @@ export function startIncrement(
     if (withCursor === 0 && withoutCursor > 0) throw createMissingProblem(settings)
     const before = previous === undefined ? undefined : BigInt(previous.position)
     if (before !== undefined && !previous!.isChosen && (!latest || latest.position < before))
-      throw new ReadFromStart(
+      throw new CursorUnusable(
         `All records are read, because the API returned no record with a "${cursorField}" of ${formatCursor(cursorType, before, previous!.example)} or later, although an earlier load found one: records were deleted or restored.`,
       )
     if (!latest) return undefined

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { guardedFetch, outgoingAllowed } from '@sluice/http-client'
+import { ssrfSafeFetch, outgoingAllowed } from '@sluice/http-client'
 import { requestFittingPage } from '../paging.ts'
 import { openHttpSession } from '../http-session.ts'
 import { createBulkExport, readResourceLines } from '../../fhir/bulk-export.ts'
@@ -43,9 +43,9 @@ afterAll(() => {
 })
 
 /** Counts the bytes that are taken of bodies, unpacked. */
-function openSession(mostValues?: number) {
+function openSession(maxValues?: number) {
   const taken = { bytes: 0, cancelled: 0 }
-  const guarded = guardedFetch({ allowed: outgoingAllowed().parse('127.0.0.1'), maxBytes: 200_000_000 })
+  const guarded = ssrfSafeFetch({ allowed: outgoingAllowed().parse('127.0.0.1'), maxBytes: 200_000_000 })
   const fetch = async (url: string | URL, init?: RequestInit) => {
     const { body, status, headers } = await guarded.fetch(url, init)
     const reader = body!.getReader()
@@ -74,7 +74,7 @@ function openSession(mostValues?: number) {
       system: 'Example',
       secrets: [],
       retryPolicy: { attempts: 1, firstDelay: 0.01, maxDelay: 0.02 },
-      ...(mostValues !== undefined && { maxValues: mostValues }),
+      ...(maxValues !== undefined && { maxValues }),
       directory,
       signal: new AbortController().signal,
       onBytes: () => {},

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { guardedFetch, outgoingAllowed } from '@sluice/http-client'
+import { ssrfSafeFetch, outgoingAllowed } from '@sluice/http-client'
 import {
   type StandInResponse,
   type StandInRequest,
@@ -34,7 +34,7 @@ const waits: number[] = []
 const paths = () => server.requests.map(({ path }) => path)
 
 function openSession(connection: Partial<HttpConnection> = {}, { maxBytes = 10_000, allowed = '127.0.0.1' } = {}) {
-  const fetch = guardedFetch({ allowed: outgoingAllowed().parse(allowed), maxBytes, returnRedirects: true })
+  const fetch = ssrfSafeFetch({ allowed: outgoingAllowed().parse(allowed), maxBytes, returnRedirects: true })
   return openHttpSession(
     { url: `${server.url}/at/api/`, ignoredSegments: ['api'], headers: { 'x-token': token }, ...connection },
     {

@@ -5,7 +5,7 @@ import { type StandInResponse, type StandInRequest, startStandInServer } from '.
 const token = '0123456789abcdef0123456789abcdef01234567'
 const survey = 'aXjPqBvW4f7n5hLkTzR8sm'
 /** As of this server's version. */
-const mostAtOnce = 1_000
+const maxAtOnce = 1_000
 
 /** Answers as KoboToolbox's API v2 does, of one form that was deployed and one that was not. */
 async function start() {
@@ -33,7 +33,7 @@ async function start() {
   }
 
   function data(query: URLSearchParams): StandInResponse {
-    const limit = Math.min(Number(query.get('limit') ?? 100), mostAtOnce, people.pageSize)
+    const limit = Math.min(Number(query.get('limit') ?? 100), maxAtOnce, people.pageSize)
     const { _id: id, _submission_time: time } = JSON.parse(query.get('query') ?? '{}')
     const wanted = ({ createdAt }: Person) => time === undefined || formatTime(createdAt) >= time.$gte
     const found = people.page({ from: (id?.$gt ?? 0) + 1, limit: limit + 1, wanted })

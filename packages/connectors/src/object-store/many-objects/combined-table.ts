@@ -10,7 +10,7 @@ import {
   temporalTypes,
 } from '@sluice/row-stream'
 import type { PreviewCell } from '@sluice/file-formats/preview/source-preview'
-import type { RowSuffix } from '@sluice/file-formats/csv/alike-texts'
+import type { RowSuffix } from '@sluice/file-formats/csv/similar-texts'
 import { encodeField, type FieldSource } from './remap-columns.ts'
 import type { StoredObject } from '../object-store.ts'
 

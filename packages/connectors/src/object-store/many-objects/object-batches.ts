@@ -1,4 +1,4 @@
-import { type AlikeTextGroup, groupAlikeTexts, type TextSegment } from '@sluice/file-formats/csv/alike-texts'
+import { type SimilarTextGroup, groupSimilarTexts, type TextSegment } from '@sluice/file-formats/csv/similar-texts'
 import {
   type Column,
   type ColumnFacts,
@@ -82,8 +82,8 @@ export class ObjectBatches implements Disposable {
           continue
         }
         const texts = { file: spool.fd, segments, options: reading.options }
-        for (const group of await groupAlikeTexts(texts, () => report.progress({}), signal))
-          list.push(new AlikeObjects(group, findObjects(group, byKey)))
+        for (const group of await groupSimilarTexts(texts, () => report.progress({}), signal))
+          list.push(new SimilarObjects(group, findObjects(group, byKey)))
       }
       return new ObjectBatches(spool, list)
     } catch (error) {
@@ -128,18 +128,18 @@ function groupByFirstLine(
   return groups
 }
 
-function findObjects({ segments }: AlikeTextGroup, objects: ReadonlyMap<string, StoredObject>): StoredObject[] {
+function findObjects({ segments }: SimilarTextGroup, objects: ReadonlyMap<string, StoredObject>): StoredObject[] {
   return segments.map(({ name }) => objects.get(name)!)
 }
 
 /**
  * Delimited texts that are read as if they were one. The scanner adds the columns that identify the object of a row.
  */
-class AlikeObjects implements ObjectBatch {
+class SimilarObjects implements ObjectBatch {
   readonly objects: readonly StoredObject[]
-  readonly #group: AlikeTextGroup
+  readonly #group: SimilarTextGroup
 
-  constructor(group: AlikeTextGroup, objects: readonly StoredObject[]) {
+  constructor(group: SimilarTextGroup, objects: readonly StoredObject[]) {
     this.#group = group
     this.objects = objects
   }

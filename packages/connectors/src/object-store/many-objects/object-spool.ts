@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { closeSync, read } from 'node:fs'
 import { promisify } from 'node:util'
-import type { TextSegment } from '@sluice/file-formats/csv/alike-texts'
+import type { TextSegment } from '@sluice/file-formats/csv/similar-texts'
 import { detectFormat, detectionBytes } from '@sluice/file-formats/format/detect-format'
 import { openSpool, spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import type { ReadReporter } from '@sluice/row-stream'
@@ -123,8 +123,8 @@ export class ObjectSpool implements Disposable {
     }
     // A large object is downloaded in parallel parts, so it counts as several objects.
     const weights = fitting.map(({ size }) => Math.min(size, parallelBytes))
-    const mostAhead = { things: parallelObjects, weight: parallelBytes }
-    for await (const _ of prefetchInOrder({ weights, mostAhead, load }, signal));
+    const maxAhead = { things: parallelObjects, weight: parallelBytes }
+    for await (const _ of prefetchInOrder({ weights, maxAhead, load }, signal));
     await this.#writeBlock()
   }
 

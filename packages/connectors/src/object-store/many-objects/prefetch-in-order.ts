@@ -1,13 +1,13 @@
 interface PrefetchOptions<T extends Disposable> {
   weights: readonly number[]
   /** The limits for items that are prepared before the consumer requests them. */
-  mostAhead: { things: number; weight: number }
+  maxAhead: { things: number; weight: number }
   load(index: number, signal: AbortSignal): Promise<T>
 }
 
 /** Prepares items in advance and yields them in order. Disposes prepared items that the consumer does not take. */
 export async function* prefetchInOrder<T extends Disposable>(
-  { weights, mostAhead, load }: PrefetchOptions<T>,
+  { weights, maxAhead, load }: PrefetchOptions<T>,
   signal: AbortSignal,
 ): AsyncGenerator<T, void, void> {
   const abandoned = new AbortController()
@@ -36,6 +36,6 @@ export async function* prefetchInOrder<T extends Disposable>(
   }
 
   function fits(index: number): boolean {
-    return ahead.length < mostAhead.things && weight + weights[index]! <= mostAhead.weight
+    return ahead.length < maxAhead.things && weight + weights[index]! <= maxAhead.weight
   }
 }

@@ -123,13 +123,13 @@ export async function* readObjectsAsOneTable(
 }
 
 /** The maximum number of objects that the message about unread parts names. */
-const mostUnread = 3
+const maxUnread = 3
 
 function describeAllUnreadParts(unread: readonly string[]): string {
-  const more = unread.length - mostUnread
+  const more = unread.length - maxUnread
   const others =
     more > 0 ? [`${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} parts that were not read.`] : []
-  return [...unread.slice(0, mostUnread), ...others].join(' ')
+  return [...unread.slice(0, maxUnread), ...others].join(' ')
 }
 
 /**

@@ -4,7 +4,7 @@ import { describeUnless, itUnless } from '@sluice/testing/skip-tests'
 import { kindsOfStores, type TestStore } from './test-stores.ts'
 import { type Trouble, type TroubledProxy, troubledProxy } from './faulty-proxy.ts'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { testEveryRule } from '../../../test/every-rule.ts'
+import { testEveryRule } from '../../../test/test-every-rule.ts'
 import { never, openHarness, type ConnectorHarness } from '../../../test/connector-harness.ts'
 import { unsupportedByStores } from '../../../test/unsupported-rules.ts'
 

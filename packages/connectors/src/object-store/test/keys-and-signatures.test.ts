@@ -175,7 +175,7 @@ it('TupleLayout rearranges the columns of rows, and reuses released memory', () 
 
 describe('prefetchInOrder', () => {
   /** Reads items up to the index `last`. Returns the indexes made before each of them, and the indexes disposed of. */
-  async function prefetch(weights: number[], mostAhead: { things: number; weight: number }, last: number) {
+  async function prefetch(weights: number[], maxAhead: { things: number; weight: number }, last: number) {
     const made: number[] = []
     const disposed: number[] = []
     const make = async (index: number) => {
@@ -183,7 +183,7 @@ describe('prefetchInOrder', () => {
       return { index, [Symbol.dispose]: () => void disposed.push(index) }
     }
     const yielded: { index: number; made: number[] }[] = []
-    for await (const { index } of prefetchInOrder({ weights, mostAhead, load: make }, never)) {
+    for await (const { index } of prefetchInOrder({ weights, maxAhead, load: make }, never)) {
       yielded.push({ index, made: [...made] })
       if (index === last) break
     }

@@ -64,7 +64,7 @@ export async function openLoading({ spoolBytes = 64 * 1024 * 1024 } = {}): Promi
   const threads = keepReaderThreads()
   const retryPolicy = { attempts: 4, firstDelay: 0.005, maxDelay: 0.05 }
   // Small parts, so that small objects have many.
-  const limits = { partBytes: 64 * 1024, concurrency: 3, mostBytes: 64 * 1024 * 1024, spoolBytes }
+  const limits = { partBytes: 64 * 1024, concurrency: 3, maxObjectBytes: 64 * 1024 * 1024, spoolBytes }
   const kinds: Record<string, Connector> = objectStores({ filesDirectory, allowed: onlyHere, retryPolicy, limits })
   const loading: Loading = {
     scratch,

@@ -8,7 +8,7 @@ import { defaultDelimitedLimits } from '../../delimited/limits.ts'
 import { type ReadReporter, SourceProblem } from '@sluice/row-stream'
 import { csvSource } from '../csv-source.ts'
 import { startReaderThread } from '../../start-reader-thread.ts'
-import type { CsvJob } from '../csv-job.ts'
+import type { CsvThreadJob } from '../csv-thread-job.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 
 const folder = inputFolder()
@@ -112,7 +112,7 @@ describe('the CSV source', () => {
 
 describe('the reader thread', () => {
   it('waits while the allowed number of chunks is not released', async () => {
-    const job: CsvJob = {
+    const job: CsvThreadJob = {
       file: manyRows(1),
       fileName: 'input.csv',
       options: { headerRow: true },

@@ -222,7 +222,7 @@ const singleColumn = 0.4
 const wholeTimes = 0.9
 const severalFields = 0.4
 /** The maximum number of lines at the end that can be notes instead of rows. */
-const mostNotes = 5
+const maxNotes = 5
 /**
  * Score factors for a grammar with which the file does not start with its table. Files usually do, so it must score
  * much higher otherwise.
@@ -284,7 +284,7 @@ function labelledTables(records: readonly SampleRecord[]): { count: number; shar
 function withoutTitles(records: readonly SampleRecord[]): readonly SampleRecord[] {
   const first = records.findIndex(({ count }) => count !== 1)
   const last = records.findLastIndex(({ count }) => count !== 1)
-  return records.slice(first, Math.max(last + 1, records.length - mostNotes))
+  return records.slice(first, Math.max(last + 1, records.length - maxNotes))
 }
 
 /**

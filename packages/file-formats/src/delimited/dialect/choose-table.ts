@@ -54,7 +54,7 @@ export function chooseTable(
 
 const longestFirst = (one: TablePart, other: TablePart) => other.end - other.first - (one.end - one.first)
 
-const mostListed = 20
+const maxListed = 20
 
 /** Returns a sentence for users about the tables that are not read. */
 export function describeUnread(
@@ -67,8 +67,8 @@ export function describeUnread(
   const linesOf = (part: TablePart) =>
     isComplete || part !== all.at(-1) ? `lines ${part.firstLine} to ${part.lastLine}` : `line ${part.firstLine} on`
   const others = all.filter((part) => part !== chosen)
-  const listed = others.slice(0, mostListed).map((part) => `${linesOf(part)} (skipLines ${part.headerLine - 1})`)
-  const more = others.length > mostListed ? ` and ${others.length - mostListed} more` : ''
+  const listed = others.slice(0, maxListed).map((part) => `${linesOf(part)} (skipLines ${part.headerLine - 1})`)
+  const more = others.length > maxListed ? ` and ${others.length - maxListed} more` : ''
   const confirmed = `skipLines ${skipLines.value} and footerLines ${footerLines.value}`
   return `Only the table in ${linesOf(chosen)} of ${name} was read; ${others.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${listed.join(', ')}${more}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${confirmed} keep this one.`
 }

@@ -49,11 +49,11 @@ export interface DelimitedOptions {
   decimal?: 'POINT' | 'COMMA'
   columns?: readonly ColumnOptions[]
   /** The dialect of the last file that was loaded into this table. */
-  remembered?: RememberedDialect
+  remembered?: PreviousDialect
 }
 
 /** Properties that earlier files of a table have determined. They take precedence over detection in a new file. */
-export interface RememberedDialect {
+export interface PreviousDialect {
   /** The delimiter and quote to try first. If they find none of `labels`, others are detected. */
   delimiter?: string
   quote?: 'DOUBLE' | 'SINGLE' | 'NONE'

@@ -21,7 +21,7 @@ import {
   type DelimitedOptions,
   delimiterByte,
   optionsProblem,
-  type RememberedDialect,
+  type PreviousDialect,
 } from './delimited-options.ts'
 import { type DetectedTable, findTable } from './find-table.ts'
 import { areDecimals, type DecimalGuess, guessDecimal, suggestNulls } from './guess-decimal.ts'
@@ -136,7 +136,7 @@ const withGivenNames = (labels: readonly string[], columns: readonly (ColumnOpti
 
 const decimalSignBytes = { POINT: 46, COMMA: 44 } as const
 
-const dayFirstOf = (labels: readonly string[], { dayFirst }: RememberedDialect): (boolean | undefined)[] =>
+const dayFirstOf = (labels: readonly string[], { dayFirst }: PreviousDialect): (boolean | undefined)[] =>
   labels.map((label) => (Object.hasOwn(dayFirst, label) ? dayFirst[label] : undefined))
 
 /**

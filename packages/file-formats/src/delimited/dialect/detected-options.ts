@@ -139,7 +139,7 @@ export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter,
   const trailing = formatAmount(trailingDelimiters.value, 'delimiter')
   const suggested = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
   return [
-    table.isMended ? 'The quotes of the header are broken; its labels were read without them.' : '',
+    table.isRepaired ? 'The quotes of the header are broken; its labels were read without them.' : '',
     table.unnamed === 0
       ? ''
       : `The header has more labels than the rows have values. It is read without ${formatAmount(table.unnamed, 'empty label')}.`,

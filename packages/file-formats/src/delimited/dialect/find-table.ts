@@ -27,7 +27,7 @@ export interface DetectedTable {
   trailing: number
   width: number
   /** True if the header's quotes are broken, so its labels were read as if quotes had no meaning. */
-  isMended: boolean
+  isRepaired: boolean
   /** The number of empty labels that were left out, because the rows have no fields for them. */
   unnamed: number
   /** The texts of the header, if it occurs again between the rows, and the physical line of the first repetition. */
@@ -89,7 +89,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
     const trailing = Math.min(options.trailingDelimiters ?? emptyAtEnd(records.slice(start), wide), wide - 1)
     const width = wide - trailing
     const labels = Array.from({ length: width }, (_, index) => `column_${index + 1}`)
-    return { start, headerLines: 0, labels, trailing, width, isMended: false, unnamed: 0, confidence }
+    return { start, headerLines: 0, labels, trailing, width, isRepaired: false, unnamed: 0, confidence }
   }
   const headerLines = Math.min(
     options.headerLines ?? headerDepth(start, rows.length, headerAt, rowsFrom),
@@ -115,7 +115,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
     labels,
     trailing,
     width,
-    isMended: first.record.mended === true,
+    isRepaired: first.record.mended === true,
     unnamed,
     ...(repeatedHeader && { repeatedHeader }),
     confidence,

@@ -25,7 +25,7 @@ interface FooterShape {
   hasGaps: boolean
 }
 
-const mostLines = 30
+const maxLines = 30
 const shownText = 200
 
 const notePattern =
@@ -58,7 +58,7 @@ export function findFooter(
   let end = sample.tail.length
   let setOff = false
   let clear = false
-  while (end > 0 && lines.length < mostLines) {
+  while (end > 0 && lines.length < maxLines) {
     const from = startOfLine(sample.tail, end)
     if (sample.tailFrom + from < shape.rowsFrom) break
     const line = readLine(sample.tail, from, end, grammar)

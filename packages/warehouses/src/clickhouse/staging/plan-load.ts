@@ -1,4 +1,4 @@
-import { type FeedMemory, memoryOfTable } from '../../shape/remembered-feed.ts'
+import { type FeedMemory, memoryOfTable } from '../../shape/previous-source-columns.ts'
 import { type LoadedFeed, memoryOf, planLoad } from '../../shape/load-shape.ts'
 import type { PlannedColumn } from '../../shape/plan-shape.ts'
 import { planTable, type TablePlan } from '../../shape/plan-table.ts'

@@ -23,7 +23,7 @@ import {
   quotePlace,
 } from '../names.ts'
 import { findLedgerEntry } from '../ledger.ts'
-import { columnsToReplace } from '../../shape/remembered-feed.ts'
+import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import type { LoadedFeed } from '../../shape/load-shape.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
 import { errorCodes, isCode, warehouseProblem } from '../problems.ts'

@@ -13,8 +13,8 @@ export interface DatabaseLimit {
   replaced: number
   /** The number of bytes that must be free, because the load will write them without another check. */
   needed: number
-  /** Drops kept tables of earlier publications until the database has at most `mostBytes` bytes. */
-  makeRoom(mostBytes: number): Promise<number>
+  /** Drops kept tables of earlier publications until the database has at most `maxBytes` bytes. */
+  makeRoom(maxBytes: number): Promise<number>
 }
 
 /** The number of loaded bytes between two checks of the database size: the minimum and the maximum. */

@@ -12,7 +12,7 @@ import { promisify } from 'node:util'
  * The connection limit of role `load`: two connections for each of at most 64 concurrent loads, plus connections for
  * short statements of many processes.
  */
-const mostLoadConnections = 220
+const maxLoadConnections = 220
 
 /**
  * `key` is the organisation's short name in the warehouse, in lower case; it never changes. Passwords are printable
@@ -45,7 +45,7 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
     await ensureRole(
       admin,
       names.load,
-      `login connection limit ${mostLoadConnections} password '${await scramVerifier(client.loadPassword)}'`,
+      `login connection limit ${maxLoadConnections} password '${await scramVerifier(client.loadPassword)}'`,
     )
     await ensureRole(
       admin,

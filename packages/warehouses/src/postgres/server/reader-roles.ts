@@ -15,7 +15,7 @@ import { loadPool, withClient } from '../postgres-connections.ts'
 import { warehouseProblem } from '../problems.ts'
 import { adminClient, endAdmin } from './prepare-server.ts'
 import { applySettings, ensureRole, namesOf, scramVerifier, warehouseAccess } from './provision.ts'
-import { writeNetworks } from './reader-networks.ts'
+import { writeNetworks } from './reader-role-networks.ts'
 import { readerSessions } from './reader-sessions.ts'
 import { readerSettings } from './role-settings.ts'
 

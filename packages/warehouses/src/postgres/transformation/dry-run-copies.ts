@@ -67,7 +67,7 @@ export class RowCopies implements AsyncDisposable {
 const headerBytes = 19
 
 /** The maximum bytes of queued rows; above that, the connection is paused. */
-const mostBytes = 1024 ** 2
+const maxBytes = 1024 ** 2
 
 /**
  * Yields the rows of a table as the open transaction of `client` sees them. The format is binary COPY without header
@@ -119,7 +119,7 @@ class CopyRows implements Submittable {
     if (row.byteLength <= 2) return
     this.#held.push(Buffer.from(row))
     this.#heldBytes += row.byteLength
-    if (this.#heldBytes >= mostBytes) this.#connection!.stream.pause()
+    if (this.#heldBytes >= maxBytes) this.#connection!.stream.pause()
     this.#changed.resolve()
   }
 

@@ -212,11 +212,11 @@ export function transformationFailed(sentence: string, cause?: unknown): Warehou
   return new WarehouseProblem('TRANSFORMATION_FAILED', `${sentence} The old data stays.`, { cause })
 }
 
-const mostNamed = 5
+const maxNamed = 5
 
 /** Names the objects that a transformation created and did not drop, such as `table extra`. */
 function describeLeftovers(objects: readonly string[]): string {
-  const objectNames = objects.slice(0, mostNamed).join(', ')
-  const moreText = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''
+  const objectNames = objects.slice(0, maxNamed).join(', ')
+  const moreText = objects.length > maxNamed ? ` and ${objects.length - maxNamed} more` : ''
   return `The transformation created objects that cannot be published: ${objectNames}${moreText}. Create temporary tables instead, or drop these objects in the last statement; for permanent results, save a view.`
 }

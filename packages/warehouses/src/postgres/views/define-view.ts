@@ -29,7 +29,7 @@ const otherColumns = '42P16'
 export async function defineView(
   pools: PostgresPools,
   view: ViewDefinition,
-  { seconds, empty = false, mostBytes }: { seconds: number; empty?: boolean; mostBytes: number },
+  { seconds, empty = false, maxBytes }: { seconds: number; empty?: boolean; maxBytes: number },
   signal: AbortSignal,
 ): Promise<DefinedView> {
   checkSchemaName(view.schema)
@@ -44,7 +44,7 @@ export async function defineView(
     const runStatement = (statement: () => Promise<unknown>) =>
       runStoppable(pools.statements, client, limits, statement)
     if (!current || view.recreate || !isSame(current, view))
-      await replaceCurrentView(client, view, { current, empty, mostBytes, runStatement })
+      await replaceCurrentView(client, view, { current, empty, maxBytes, runStatement })
     else await moveView(client, current, view)
     await client.query(
       `comment on ${viewKeyword(view.materialized)} ${qualifiedName} is ${escapeLiteral(commentOf(markOf(view)))}`,
@@ -118,7 +118,7 @@ interface ViewReplacement {
   /** The relation to replace, if one exists. */
   current: (PostgresRelation & TablePlace) | undefined
   empty: boolean
-  mostBytes: number
+  maxBytes: number
   /** Runs the statement with the user's query, within the limits. */
   runStatement(statement: () => Promise<unknown>): Promise<unknown>
 }
@@ -127,7 +127,7 @@ interface ViewReplacement {
 async function replaceCurrentView(
   client: PoolClient,
   view: ViewDefinition,
-  { current, empty, mostBytes, runStatement }: ViewReplacement,
+  { current, empty, maxBytes, runStatement }: ViewReplacement,
 ): Promise<unknown> {
   const temporaryView = { schema: view.schema, name: temporaryName() }
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
@@ -145,7 +145,7 @@ async function replaceCurrentView(
   await client.query('set local search_path = pg_catalog')
   const { oid } = (await findRelation(client, temporaryView))!
   await assertReadsNothingHidden(client, oid)
-  if (view.materialized) await assertViewSize(client, view, { oid, mostBytes })
+  if (view.materialized) await assertViewSize(client, view, { oid, maxBytes })
 
   if (!current) return renameView(client, view, temporaryView)
   // The server cannot read a view that reads itself, and a load could not recreate the views that depend on it.

@@ -131,10 +131,10 @@ export async function listUnmanagedViews(client: ClientBase, { schema, name }: T
 export async function assertViewSize(
   client: ClientBase,
   { schema, name }: TablePlace,
-  { oid, mostBytes }: { oid: number; mostBytes: number },
+  { oid, maxBytes }: { oid: number; maxBytes: number },
 ): Promise<void> {
   const { rows } = await client.query<{ bytes: number }>('select pg_total_relation_size($1::oid)::float8 as bytes', [
     oid,
   ])
-  if (rows[0]!.bytes > mostBytes) throw viewProblems.tooLarge(qualifyName(schema, name), rows[0]!.bytes, mostBytes)
+  if (rows[0]!.bytes > maxBytes) throw viewProblems.tooLarge(qualifyName(schema, name), rows[0]!.bytes, maxBytes)
 }

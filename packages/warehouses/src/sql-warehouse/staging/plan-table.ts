@@ -1,4 +1,4 @@
-import { memoryOfTable, type FeedMemory } from '../../shape/remembered-feed.ts'
+import { memoryOfTable, type FeedMemory } from '../../shape/previous-source-columns.ts'
 import { type LoadedFeed, memoryOf, planLoad } from '../../shape/load-shape.ts'
 import type { PlannedColumn } from '../../shape/plan-shape.ts'
 import { planTable } from '../../shape/plan-table.ts'

@@ -25,7 +25,7 @@ import {
   type TableShape,
   quotePlace,
 } from '../table-shape.ts'
-import { columnsToReplace } from '../../shape/remembered-feed.ts'
+import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
 import { tableMark, stagingColumn, type StagingColumn } from './staging-columns.ts'
 

@@ -160,10 +160,10 @@ describe('paging', () => {
       /^The response has no number under "meta\.total"/,
       1,
     ],
-  ])('fails with one sentence for %s', async (_name, paging, respond, message, mostRequests) => {
+  ])('fails with one sentence for %s', async (_name, paging, respond, message, maxRequests) => {
     rest.respond = respond
     expect(await failure(paging)).toEqual({ code: 'OTHER_PROTOCOL', message: expect.stringMatching(message) })
-    expect(rest.paths().length).toBeLessThanOrEqual(mostRequests)
+    expect(rest.paths().length).toBeLessThanOrEqual(maxRequests)
   })
 
   it('follows links with a colon in the first part of their path', async () => {

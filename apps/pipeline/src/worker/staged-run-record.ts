@@ -1,0 +1,142 @@
+import { hash } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import type { ReaderAdvice } from '@sluice/row-stream'
+import type { DB } from '../database.ts'
+import type { StagedFeeds } from '@sluice/warehouses/load-feeds'
+import type { Claim } from '../runs/claim-run.ts'
+import { findStagedLoads, keepStagedLoads } from '../runs/staged-loads.ts'
+import { underWay } from '../runs/run-states.ts'
+import type { FeedMemory } from '@sluice/warehouses/shape/previous-source-columns'
+import type { Warehouse } from '@sluice/warehouses/warehouse'
+import { failureOf, firstError } from './run-failure.ts'
+import type { PipelineToLoad } from './read-pipeline.ts'
+import type { RunAttempt } from './run-handler.ts'
+
+/**
+ * Facts about a run's rows that the ledger in the warehouse lacks. Stored as JSON, so the names of the fields cannot
+ * change.
+ */
+export interface RunCounts {
+  rejected: number
+  /** The number of rows from the source, before the transformation. */
+  fed: number
+  /** Whether the rows are merged into the table. */
+  merged: boolean
+  /** The hints of the source about its data, as entries of a map. */
+  hints: [sentence: string, advice: ReaderAdvice][]
+  /** The reason why the source was read completely although an incremental load was requested. */
+  whole?: string
+  /** The reason why the source had no rows that are new to the table. */
+  nothingNew?: string
+}
+
+export interface StagedRun {
+  feeds: StagedFeeds
+  counts: RunCounts
+}
+
+/** The stored JSON. `loads` is in a format that the warehouse defines. */
+interface StoredRun {
+  loads: unknown
+  feeds: Omit<StagedFeeds, 'tables'>
+  counts: RunCounts
+}
+
+/** The state of the last load, and a digest of everything that determines which rows the source returns. */
+export interface ReadingState {
+  cursor: unknown
+  last: FeedMemory | undefined
+  digest: string
+}
+
+/** Increment this number with every change of `StoredRun` or of the data that warehouses store in it. */
+const formatVersion = 2
+
+/**
+ * Returns the reading state of this attempt. The pipeline must be read before its variables: if a value changes in between,
+ * the next attempt then has another digest.
+ */
+export async function readReadingState(
+  { mode, input }: Claim,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+): Promise<ReadingState> {
+  const { schema, table } = pipeline
+  const { cursor, feed } = await warehouse.loader.findLastLoad(schema, table)
+  const last = isRebuild(input) ? undefined : feed
+  const stateParts = [formatVersion, pipeline, mode, input, cursor, last]
+  return { cursor, last, digest: hash('sha256', JSON.stringify(stateParts)) }
+}
+
+export const isRebuild = (input: unknown): boolean => (input as { rebuild?: boolean }).rebuild === true
+
+/**
+ * Stores what a later attempt needs to publish the staged rows. Returns false if that fails; the attempt continues
+ * anyway.
+ */
+export async function keepStagedRun(
+  db: Kysely<DB>,
+  { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
+  warehouse: Warehouse,
+  digest: string,
+  { feeds, counts }: StagedRun,
+): Promise<boolean> {
+  const { tables, ...rest } = feeds
+  const loads = await warehouse.loader.describeStaged(tables, signal)
+  if (loads === undefined) return false
+  const state: StoredRun = { loads, feeds: rest, counts }
+  return keepStagedLoads(db, claim, { digest, state }).catch(() => false)
+}
+
+/**
+ * Takes over the rows that an earlier attempt staged, so that the source need not be read again. Returns undefined if
+ * no rows are staged or the source would now return other rows.
+ */
+export async function adoptStagedRun(
+  db: Kysely<DB>,
+  { claim, log, signal }: Pick<RunAttempt, 'claim' | 'log' | 'signal'>,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+): Promise<StagedRun | undefined> {
+  const stagedLoads = await findStagedLoads(db, claim)
+  if (!stagedLoads) return undefined
+  const { digest } = await readReadingState(claim, pipeline, warehouse)
+  if (digest !== stagedLoads.digest) {
+    log.write(
+      'INFO',
+      'LOW',
+      'The source is read again, because the pipeline, a variable or the table has changed since the last attempt.',
+    )
+    return undefined
+  }
+  const { loads, feeds, counts } = stagedLoads.state as StoredRun
+  const adopted = await warehouse.loader.adoptStaged(pipeline.schema, loads, claim.attempt, signal)
+  if (!adopted) return undefined
+  log.write(
+    'INFO',
+    'LOW',
+    `Attempt ${stagedLoads.attempt} staged all rows. They are published without reading the source again.`,
+  )
+  return { feeds: { ...feeds, tables: adopted }, counts }
+}
+
+/** Returns whether another attempt may publish the staged rows: the error allows a retry, and the run has not ended. */
+export async function isRetryPossible(
+  db: Kysely<DB>,
+  { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
+  error: unknown,
+): Promise<boolean> {
+  const { expected, retryable } = failureOf(signal.aborted ? signal.reason : firstError(error), claim.uid)
+  if (expected && !retryable) return false
+  try {
+    const run = await db
+      .selectFrom('runs')
+      .select('id')
+      .where('id', '=', claim.id)
+      .where('state', 'in', [...underWay])
+      .executeTakeFirst()
+    return run !== undefined
+  } catch {
+    return true
+  }
+}

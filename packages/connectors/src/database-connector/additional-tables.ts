@@ -1,0 +1,103 @@
+import {
+  type Column,
+  type ReadReporter,
+  RowEncoder,
+  type RowStream,
+  SourceProblem,
+  type StoredType,
+  TupleBuffer,
+} from '@sluice/row-stream'
+import type { ReadRequest } from '../connector.ts'
+import { tableName } from '../table-names.ts'
+import type { DatabaseTable } from './database-config.ts'
+import { formatStatementName } from './database-session.ts'
+import type { DatabaseRowStream } from './database-source.ts'
+import { createDatabaseState, listFilledTables, type StoredCursor } from './increments/increment-settings.ts'
+
+/**
+ * Returns each table's name in the warehouse: the name of the pipeline's own table, two underscores, and the table's
+ * name in the source database.
+ */
+export const nameAdditionalTables = (ownTable: string, tables: readonly DatabaseTable[]): string[] =>
+  tables.map(({ name }) => tableName(ownTable, [name]))
+
+/** Returns the index of the first name that equals an earlier one, or -1. */
+export const findNameClash = (names: readonly string[]): number =>
+  names.findIndex((name, index) => names.indexOf(name) < index)
+
+/** Returns a message for the user about two tables with the same name in the warehouse. */
+export function describeNameClash(tables: readonly DatabaseTable[], names: readonly string[], second: number): string {
+  const [one, other] = [tables[names.indexOf(names[second]!)]!, tables[second]!].map(formatTable)
+  if (one === other) return `The table ${one} is listed twice. Remove one of the two entries.`
+  return `The tables ${one} and ${other} would both fill ${names[second]}. Load one of them with another pipeline.`
+}
+
+const formatTable = (table: DatabaseTable): string => formatStatementName({ table: '', ...table })
+
+/**
+ * Yields the stream of each table under its name in the warehouse, then the pipeline's own table, which lists the
+ * tables. The cursors of all tables are stored with the own table.
+ */
+export async function* nameTableStreams(
+  streams: AsyncIterable<DatabaseRowStream>,
+  request: ReadRequest,
+  tables: readonly DatabaseTable[],
+  report: ReadReporter,
+): AsyncGenerator<RowStream, void, void> {
+  const names = nameAdditionalTables(request.table ?? 'preview', tables)
+  const clash = findNameClash(names)
+  if (clash >= 0) throw new SourceProblem('DUPLICATE_TABLE', describeNameClash(tables, names, clash))
+  logFormerTables(request, names, report)
+  const contents: TableContent[] = []
+  const positions: Record<string, StoredCursor> = {}
+  for await (const { cursor, rowsRead, ...stream } of streams) {
+    const index = contents.length
+    const name = names[index]!
+    yield { ...stream, table: name }
+    if (cursor) positions[name] = cursor()
+    contents.push({ name, content: formatTable(tables[index]!), rowsRead: rowsRead() })
+  }
+  yield createContentsStream(contents, () => createDatabaseState(request, names, positions))
+}
+
+/** Logs the tables of earlier runs that this run does not load. */
+function logFormerTables(request: ReadRequest, names: readonly string[], report: ReadReporter): void {
+  const former = listFilledTables(request).filter((name) => !names.includes(name))
+  if (former.length > 0)
+    report.log(
+      'INFO',
+      'MEDIUM',
+      `The settings no longer include the tables that fill ${former.join(', ')}. Their rows stay until the pipeline is deleted.`,
+    )
+}
+
+interface TableContent {
+  name: string
+  content: string
+  rowsRead: number
+}
+
+const contentsColumns: readonly Column[] = [
+  { name: 'table_name', label: 'table_name', dataType: 'TEXT', primaryKey: true },
+  { name: 'content', label: 'content', dataType: 'TEXT' },
+  { name: 'rows_read', label: 'rows_read', dataType: 'BIGINT' },
+]
+
+/**
+ * Returns the stream of the pipeline's own table. It has one row per loaded table, with the number of rows of this
+ * read.
+ */
+function createContentsStream(contents: readonly TableContent[], cursor: () => unknown): RowStream {
+  async function* rows(types: readonly StoredType[]) {
+    const buffer = new TupleBuffer({ chunkBytes: 64 * 1024 })
+    const encoder = new RowEncoder(
+      types.map((type, index) => ({ label: contentsColumns[index]!.label, ...type })),
+      buffer,
+    )
+    for (const { name, content, rowsRead } of contents) encoder.write([name, content, rowsRead])
+    yield { bytes: buffer.take() }
+  }
+  const content = { format: 'copy-binary' as const, rows }
+  // The list has one row for each table, also if the rows of the tables are appended.
+  return { table: '', columns: [...contentsColumns], content, replaces: 'table_name', listsTables: true, cursor }
+}

@@ -1,0 +1,116 @@
+import type { DelimitedLimits } from '../delimited/limits.ts'
+import type { DelimitedOptions, PreviousDialect } from '../delimited/dialect/delimited-options.ts'
+import {
+  DelimitedReader,
+  type EncodingOutcome,
+  type InferredColumn,
+  type ProgressListener,
+} from '../delimited/delimited-reader.ts'
+import { describeGuesses } from '../delimited/dialect/detected-options.ts'
+import { describeOddValue } from '../delimited/odd-values.ts'
+import type { DetectedOptions } from '../delimited/dialect/dialect.ts'
+import { detectText } from '../delimited/open-delimited-rows.ts'
+import { startScanner } from '../delimited/wasm-scanner.ts'
+import type { StoredType } from '@sluice/row-stream'
+import { TextFile } from '../delimited/text-file.ts'
+import type { ChunkPool, JobPort } from '../reader-thread-protocol.ts'
+
+export interface CsvThreadJob {
+  /** A path, or the descriptor of an open file of this process. */
+  file: string | number
+  fileName: string
+  options: DelimitedOptions
+  limits: DelimitedLimits
+  /** True to search for the odd values that made a column TEXT, after all rows are written. */
+  reportOddValues?: boolean
+}
+
+/** The detected settings of an opened file. */
+export interface OpenedFile {
+  columns: InferredColumn[]
+  /** The column names from the options. An entry is undefined if the options do not name that column. */
+  names: (string | undefined)[]
+  /** Texts for users: `guesses` is a part of a sentence, `notes` are sentences. */
+  guesses: string
+  notes: string[]
+  /** A sentence about other tables in the file. They are not read although no option excludes them. */
+  unread?: string
+  /** The dialect to use for the next file of the same table. */
+  reading: FileReading
+  size: number
+}
+
+/** The dialect with which a file was read, as options for the next one. */
+export type FileReading = Pick<PreviousDialect, 'delimiter' | 'quote' | 'escape' | 'headerRow' | 'decimal'>
+
+export interface CsvResult {
+  columns: readonly InferredColumn[]
+  printedForms: readonly (string | undefined)[]
+  /** Sentences about the values that made a column TEXT. */
+  oddValues: string[]
+}
+
+/** The scanner. The next file on this thread reuses its memory and compiled code. */
+export const scanner = startScanner()
+
+export async function readCsvFile(
+  { file: path, fileName, options, limits, reportOddValues = false }: CsvThreadJob,
+  port: JobPort,
+): Promise<CsvResult> {
+  using file = new TextFile(path, fileName)
+  const { dialect, guesses, decimalDecided, notes, unread } = detectText(file, options)
+  const reader = new DelimitedReader(file, dialect, limits, scanner)
+  const bytesTotal = file.size
+  let types = await port.open({
+    columns: reader.columns,
+    names: dialect.columns.map((column) => column?.name),
+    guesses: describeGuesses(guesses),
+    notes,
+    ...(unread !== undefined && { unread }),
+    reading: readingOf(guesses, decimalDecided),
+    size: bytesTotal,
+  } satisfies OpenedFile)
+  for (;;) {
+    const outcome = await sendRows(reader, types, port.startPass(limits), (bytesRead, rowsRead) =>
+      port.progress({ bytesRead, bytesTotal, rowsRead }),
+    )
+    if ('widened' in outcome) {
+      types = await port.widen(outcome.widened)
+      continue
+    }
+    port.progress({ bytesRead: bytesTotal, bytesTotal, rowsRead: outcome.rows }, true)
+    const oddValues = reportOddValues ? reader.findOddValues().map(describeOddValue) : []
+    return { columns: reader.columns, printedForms: reader.printedForms, oddValues }
+  }
+}
+
+export async function sendRows(
+  reader: DelimitedReader,
+  types: readonly StoredType[],
+  pool: ChunkPool,
+  onProgress: ProgressListener,
+): Promise<EncodingOutcome> {
+  const batches = reader.encode(types, onProgress)
+  for (;;) {
+    const { done, value } = batches.next()
+    if (done) return value
+    const { tuples, rejected } = value
+    if (tuples.length > 0) {
+      await pool.waitForRoom()
+      const memory = pool.open(tuples.length)
+      memory.set(tuples)
+      pool.close(memory, tuples.length, rejected)
+    } else if (rejected.length > 0) await pool.reject(rejected)
+  }
+}
+
+const readingOf = (
+  { delimiter, quote, escape, headerRow, decimal }: DetectedOptions,
+  isDecided: boolean,
+): FileReading => ({
+  delimiter: delimiter.value,
+  quote: quote.value,
+  escape: escape.value,
+  headerRow: headerRow.value,
+  ...(isDecided && { decimal: decimal.value }),
+})

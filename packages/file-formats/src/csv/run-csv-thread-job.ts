@@ -1,0 +1,87 @@
+import { type SimilarTexts, findSimilarTexts } from '../delimited/similar-texts/group-similar-texts.ts'
+import { DelimitedReader, type KnownColumns } from '../delimited/delimited-reader.ts'
+import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
+import { describeGuesses } from '../delimited/dialect/detected-options.ts'
+import type { DelimitedDialect } from '../delimited/dialect/dialect.ts'
+import { describeOddValue } from '../delimited/odd-values.ts'
+import type { TextPart, TextSegment } from '../delimited/similar-texts/text-part.ts'
+import type { DelimitedLimits } from '../delimited/limits.ts'
+import { TextFile } from '../delimited/text-file.ts'
+import type { JobPort } from '../reader-thread-protocol.ts'
+import { type CsvThreadJob, readCsvFile, scanner, sendRows } from './csv-thread-job.ts'
+
+/** Groups the texts in a file that can be read as one. */
+export interface SimilarTextsJob {
+  /** The descriptor of a file that this process has open. */
+  file: number
+  segments: TextSegment[]
+  options: DelimitedOptions
+  limits: DelimitedLimits
+}
+
+export interface SimilarTextsResult extends Pick<SimilarTexts, 'parts' | 'known' | 'alike' | 'notes' | 'unread'> {
+  dialect: DelimitedDialect
+  /** A description of how the texts are read, as a part of a sentence for users. */
+  guesses: string
+}
+
+/** Parameters for reading the rows of texts in a file that can be read as one. */
+export interface TextPartsJob {
+  file: number
+  fileName: string
+  dialect: DelimitedDialect
+  parts: TextPart[]
+  known: KnownColumns
+  limits: DelimitedLimits
+}
+
+export interface TextPartsResult {
+  /** If types were too narrow: columns that fit all rows. The rows sent before are then invalid. */
+  known: KnownColumns
+  isWidened: boolean
+  printedForms: readonly (string | undefined)[]
+  /** The number of encoded rows of each part. */
+  written: number[]
+  /** Sentences for users about the values that made a column TEXT. */
+  oddValues: string[]
+}
+
+/** Runs a job of the reader thread for delimited text. */
+export function runCsvJob(job: CsvThreadJob | SimilarTextsJob | TextPartsJob, port: JobPort): Promise<object> {
+  if ('segments' in job) return groupTexts(job, port)
+  return 'parts' in job ? readTextParts(job, port) : readCsvFile(job, port)
+}
+
+async function groupTexts(
+  { file: descriptor, segments, options, limits }: SimilarTextsJob,
+  port: JobPort,
+): Promise<SimilarTextsResult[]> {
+  using file = new TextFile(descriptor, segments[0]!.name)
+  const onText = () => port.progress({ bytesRead: 0 })
+  const groups = findSimilarTexts(file, segments, { options, limits, wasm: scanner }, onText)
+  return groups.map(({ detected, notes, ...group }) => ({
+    ...group,
+    dialect: detected.dialect,
+    guesses: describeGuesses(detected.guesses),
+    notes: [...detected.notes, ...notes],
+  }))
+}
+
+async function readTextParts(
+  { file: descriptor, fileName, dialect, parts, known, limits }: TextPartsJob,
+  port: JobPort,
+): Promise<TextPartsResult> {
+  using file = new TextFile(descriptor, fileName)
+  const reader = new DelimitedReader(file, dialect, limits, scanner, { parts, known })
+  const types = await port.open({})
+  const outcome = await sendRows(reader, types, port.startPass(limits), (bytesRead, rowsRead) =>
+    port.progress({ bytesRead, rowsRead }),
+  )
+  if ('widened' in outcome)
+    return { known: reader.known, isWidened: true, printedForms: [], written: [], oddValues: [] }
+  const bytesRead = parts.reduce((sum, { from, end }) => sum + end - from, 0)
+  port.progress({ bytesRead, rowsRead: outcome.rows }, true)
+  const oddValues = reader.findOddValues().map(describeOddValue)
+  const { columns, printedForms } = reader
+  return { known: { columns }, isWidened: false, printedForms, written: outcome.written, oddValues }
+}

@@ -1,0 +1,137 @@
+import {
+  type Column,
+  type ColumnFacts,
+  describeColumns,
+  formatCount,
+  type ReadReporter,
+  type StoredType,
+  type TupleChunk,
+  TypesWidened,
+} from '@sluice/row-stream'
+import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
+import { defaultDelimitedLimits } from '../delimited/limits.ts'
+import type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
+import { receiveRows, startReaderThread } from '../start-reader-thread.ts'
+import { feedColumns, oddValueAdvice } from './csv-source.ts'
+import type { SimilarTextsJob, SimilarTextsResult, TextPartsJob, TextPartsResult } from './run-csv-thread-job.ts'
+
+export type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
+
+/** A group of texts in one file, such as many small CSV objects, that are read as if they were one text. */
+export class SimilarTextGroup {
+  /** The columns. Their types fit all rows, unless the types were inferred from samples. */
+  columns: Column[]
+  readonly segments: readonly TextSegment[]
+  readonly #file: number
+  readonly #result: SimilarTextsResult
+  #known: SimilarTextsResult['known']
+
+  constructor(file: number, segments: readonly TextSegment[], result: SimilarTextsResult) {
+    this.segments = segments
+    this.#file = file
+    this.#result = result
+    this.#known = result.known
+    this.columns = this.#toColumns()
+  }
+
+  /** Describes the texts and how they are read, as a sentence without its full stop. */
+  describe(): string {
+    const { guesses } = this.#result
+    return `Read ${this.#name} as UTF-8, ${guesses}, ${formatCount(this.columns.length, 'column')}: ${describeColumns(this.columns)}`
+  }
+
+  /** Sentences for the log about the texts, such as skipped lines. */
+  get notes(): readonly string[] {
+    return this.#result.notes
+  }
+
+  /** Sentences about tables in the texts that are not read. */
+  get unread(): readonly string[] {
+    return this.#result.unread
+  }
+
+  /**
+   * Yields the rows of all texts, each with the suffix fields of its text. Returns the number of rows of each text, and
+   * statistics of the columns. Can be called again. Throws `TypesWidened` if the types were inferred from samples and
+   * do not fit; `columns` then has the wider types.
+   */
+  async *rows(
+    types: readonly StoredType[],
+    suffixes: readonly RowSuffix[],
+    report: ReadReporter,
+    signal: AbortSignal,
+  ): AsyncGenerator<TupleChunk, { written: number[]; facts: ColumnFacts[] }, void> {
+    const { dialect, parts } = this.#result
+    const job: TextPartsJob = {
+      file: this.#file,
+      fileName: this.#name,
+      dialect,
+      parts: parts.map((part, index) => ({ ...part, name: this.segments[index]!.name, suffix: suffixes[index]! })),
+      known: this.#known,
+      limits: defaultDelimitedLimits,
+    }
+    await using thread = startReaderThread<TextPartsResult, object>('csv', job, { reading: this.#name }, signal)
+    const first = await thread.receive()
+    if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${this.#name}`)
+    const outcome = yield* receiveRows(thread, types, report)
+    if ('widened' in outcome) throw new Error('The thread sent types instead of its result')
+    const { known, isWidened, printedForms, written, oddValues } = outcome.result
+    if (isWidened) {
+      this.#known = known
+      this.columns = this.#toColumns()
+      throw new TypesWidened(this.columns)
+    }
+    for (const sentence of oddValues) report.hint?.(sentence, oddValueAdvice)
+    const facts = known.columns.map(({ evidence }, index) => ({
+      column: this.columns[index]!.name,
+      ...(evidence && { evidence }),
+      ...(printedForms[index] !== undefined && { printedForm: printedForms[index] }),
+    }))
+    return { written, facts }
+  }
+
+  get #name(): string {
+    const others = this.segments.length - 1
+    const { name } = this.segments[0]!
+    return others === 0 ? name : `${name} and ${formatCount(others, 'similar text')}`
+  }
+
+  #toColumns(): Column[] {
+    const names = this.#result.dialect.columns.map((column) => column?.name)
+    return feedColumns(this.#known.columns, names)
+  }
+}
+
+/**
+ * Groups the delimited texts of a file. A group consists of texts with the same dialect (delimiter, quotes, header),
+ * which are read as one, and infers the types of its columns. `onProgress` is called while the texts are read. Throws
+ * SourceProblem or the signal's reason.
+ */
+export async function groupSimilarTexts(
+  { file, segments, options }: { file: number; segments: readonly TextSegment[]; options: DelimitedOptions },
+  onProgress: () => void,
+  signal: AbortSignal,
+): Promise<SimilarTextGroup[]> {
+  if (segments.length === 0) return []
+  const job: SimilarTextsJob = { file, segments: [...segments], options, limits: defaultDelimitedLimits }
+  const results = await groupInThread(job, onProgress, signal)
+  return results.map((result) => {
+    const segmentsOfGroup = result.alike.map((index) => segments[index]!)
+    return new SimilarTextGroup(file, segmentsOfGroup, result)
+  })
+}
+
+async function groupInThread(
+  job: SimilarTextsJob,
+  onProgress: () => void,
+  signal: AbortSignal,
+): Promise<SimilarTextsResult[]> {
+  await using thread = startReaderThread<SimilarTextsResult[]>('csv', job, { reading: job.segments[0]!.name }, signal)
+  for (;;) {
+    const message = await thread.receive()
+    onProgress()
+    if (message.kind !== 'done') continue
+    thread.release()
+    return message.result
+  }
+}

@@ -1,0 +1,369 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { WriteMode } from '@sluice/contracts'
+import { failpoint } from '@sluice/process'
+import {
+  assertCurrentAttempt,
+  keepsRows,
+  LeaseLost,
+  type PlannedTable,
+  type PlanOptions,
+  type Publication,
+  type PublishOptions,
+  WarehouseProblem,
+  busyProblem,
+} from '../../warehouse.ts'
+import { isUnchanged, type MergedRows, noMergedRows, profileToPublish } from '../../load-target.ts'
+import { assertReadyToPublish, recordsOf, wasKeyedBy } from '../../ready-to-publish.ts'
+import { columnsToReplace, fedColumns } from '../../shape/previous-source-columns.ts'
+import { fallOfRows } from '../../shape/load-shape.ts'
+import type { ClientAccess } from '../clickhouse-settings.ts'
+import { affectsViews } from '../views/dependent-views.ts'
+import { executeStatement } from '../protocol/http.ts'
+import { keepReplaced } from './replaced-tables.ts'
+import {
+  type ProposedTable,
+  type LedgerEntry,
+  findLedgerEntry,
+  isFenced,
+  listProposals,
+  writeProposal,
+  proposeFence,
+  findPublication,
+} from '../ledger.ts'
+import { assertTableOwned, type ClickHouseStagedTable, completeStaging, loadedOf } from '../staging/staged-table.ts'
+import { findDuplicateKey } from './find-duplicate-key.ts'
+import { countMerged, countMergedRows, writeMergedTable } from './merge.ts'
+import { databaseOf, quoteIdentifier } from '../names.ts'
+import { feedOf, planTableAfterLoad } from '../staging/plan-load.ts'
+import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
+import { warehouseProblem } from '../problems.ts'
+import {
+  concurrentlyChanged,
+  recordDecision,
+  applyDecision,
+  recoverPending,
+  listDecisions,
+  ignoreBusy,
+} from './recovery.ts'
+import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
+
+/**
+ * The number of tries to record a decision, and the milliseconds between them. Each try first completes the pending
+ * decision of another publication.
+ */
+const decisionRetries = { tries: 40, wait: 250 }
+
+/**
+ * Publishes a run, that is, swaps its loaded tables in; see `Loader.publish`. `recovery.ts` describes the commit
+ * protocol. Either all tables of the run are published or none. Each table switches atomically, but readers may see one
+ * table switch before another.
+ */
+export async function publishRun(
+  access: ClientAccess,
+  stagedTables: readonly ClickHouseStagedTable[],
+  isCurrentAttempt: () => Promise<boolean>,
+  signal: AbortSignal,
+  options: PublishOptions & { keepDays: number },
+): Promise<Publication> {
+  const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
+  const [first] = loads
+  if (!first) throw new Error('Nothing to publish.')
+  const { run, attempt } = first.target
+  const { mode } = options
+  try {
+    await recoverPending(access).catch(ignoreBusy)
+    const earlier = await findPublication(access, run)
+    if (earlier) return await runCleanup(access, loads, earlier, { keepDays: options.keepDays })
+    for (const load of loads) await completeStaging(access, load, keepsRows(mode))
+    await assertReadyToPublish(
+      loads,
+      {
+        mode,
+        gate: options.gate,
+        findDuplicateKey: (load) => findDuplicateKey(access, load.keys, load.stagingTable, signal),
+      },
+      signal,
+    )
+    const proposals: ProposedTable[] = []
+    const publication = randomUUID()
+    const comparisons: LoadComparison[] = []
+    for (const load of loads) comparisons.push(await compareLoad(access, load, loads, mode, signal))
+    // The tables stay if the run changes no row, so a restore still undoes the run before it.
+    const keepsTables = comparisons.every(({ isUnchanged }) => isUnchanged)
+    for (const comparison of comparisons)
+      proposals.push(await makeProposal(access, publication, comparison, { ...options, keepsTables }, signal))
+    await failpoint('before-swap')
+    signal.throwIfAborted()
+    await writeProposal(access, proposals)
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
+    for (const load of loads) load.decided = true
+    await waitForDecision(access, publication, () => concurrentlyChanged(first.target))
+    await applyDecision(access, publication).catch((error: unknown) => {
+      for (const load of loads) load.decided = !(error instanceof WarehouseProblem)
+      throw error
+    })
+    const published = await findPublication(access, run)
+    if (!published) throw concurrentlyChanged(first.target)
+    await failpoint('published')
+    return await runCleanup(access, loads, published, options)
+  } catch (error) {
+    throw warehouseProblem(error, first.qualifiedName)
+  }
+}
+
+/**
+ * See `Loader.fenceRun`. No lock covers the time between an attempt's fence check (whether the attempt still owns the
+ * run) and its decision to publish. Therefore the fence is a decision of the same protocol. A publication of these
+ * attempts is either decided before the fence, or abandoned when it is applied.
+ */
+export async function fenceRun(
+  access: ClientAccess,
+  fenced: { run: string; attempt: number },
+): Promise<Publication | undefined> {
+  await recoverPending(access).catch(ignoreBusy)
+  const earlier = await findPublication(access, fenced.run)
+  if (earlier) return earlier
+  // An attempt writes its proposal before its fence check. So an attempt without a proposal has not checked yet and
+  // will fail the check.
+  const proposals = await listProposals(access, fenced)
+  if (proposals.length === 0) return undefined
+  const publication = randomUUID()
+  await proposeFence(access, publication, fenced)
+  await waitForDecision(access, publication, publicationInProgress)
+  await applyDecision(access, publication)
+  const published = await findPublication(access, fenced.run)
+  if (published) return published
+  // A worker of an older version may have deleted the fence decision without recording it, or a second decision may
+  // exist for a moment.
+  const decisions = await listDecisions(access)
+  if (!(await isFenced(access, fenced)) || proposals.some((proposal) => decisions.includes(proposal)))
+    throw publicationInProgress()
+  return undefined
+}
+
+const publicationInProgress = () =>
+  busyProblem('Other runs keep publishing to this warehouse. The run is retried automatically.')
+
+/**
+ * Records this publication as the pending decision, after completing the pending decisions of others. Throws
+ * `timeoutProblem` if it does not succeed within `decisionRetries.tries` tries.
+ */
+export async function waitForDecision(
+  access: ClientAccess,
+  publication: string,
+  timeoutProblem: () => WarehouseProblem,
+): Promise<void> {
+  for (let tries = 0; tries < decisionRetries.tries; tries += 1) {
+    if (await recordDecision(access, publication)) return
+    // Another publication is the pending decision; complete it first.
+    await recoverPending(access).catch(ignoreBusy)
+    if (tries > 2) await sleep(decisionRetries.wait)
+  }
+  throw timeoutProblem()
+}
+
+/** Keeps the replaced tables for undo and drops the run's database. The swap has moved the replaced tables there. */
+async function runCleanup(
+  access: ClientAccess,
+  loads: readonly ClickHouseStagedTable[],
+  publication: Publication,
+  options: PublishOptions & { keepDays: number },
+): Promise<Publication> {
+  const databases = new Set(loads.map(({ database }) => database))
+  const cleanup = Promise.allSettled(
+    [...databases].map(async (database) => {
+      await keepReplaced(access, database, options.keepDays)
+      await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
+    }),
+  ).then(() => {})
+  if (options.onBackgroundWork) options.onBackgroundWork(cleanup)
+  else await cleanup
+  return publication
+}
+
+interface LoadComparison extends Awaited<ReturnType<typeof compareWithTable>> {
+  load: ClickHouseStagedTable
+  /** The load of the records that the rows are parts of. */
+  records: ClickHouseStagedTable | undefined
+  /** The rows that a merge changes; undefined if the load replaces the table. */
+  merged: MergedRows | undefined
+  /** Whether the merge leaves all rows and columns as they are. */
+  isUnchanged: boolean
+}
+
+/** Compares a load with its table. For a merge, counts the rows that it changes. */
+async function compareLoad(
+  access: ClientAccess,
+  load: ClickHouseStagedTable,
+  loads: readonly ClickHouseStagedTable[],
+  mode: WriteMode = 'REPLACE',
+  signal: AbortSignal,
+): Promise<LoadComparison> {
+  const records = recordsOf(loads, load.target)
+  const comparison = { ...(await compareWithTable(access, load, mode)), load, records }
+  const { live: currentShape, staging } = comparison
+  if (!keepsRows(mode)) return { ...comparison, merged: undefined, isUnchanged: false }
+  if (!currentShape)
+    return { ...comparison, merged: { ...noMergedRows, added: await load.count() }, isUnchanged: false }
+  const merged = await countMergedRows(access, load, records, { staging, currentShape }, signal)
+  const hasSameShape =
+    wasKeyedBy(currentShape.columns, load.keys) && describeShape(currentShape) === describeShape(staging)
+  const isPublishedLoad = currentShape.mark?.load !== undefined
+  return { ...comparison, merged, isUnchanged: isPublishedLoad && hasSameShape && isUnchanged(merged) }
+}
+
+const describeShape = ({ columns }: ClickHouseShape): string =>
+  JSON.stringify(columns.map(({ name, label, type }) => [name, label, type]).toSorted())
+
+/** Returns the change of one table that the publication proposes. A merge that changes rows first writes the table that is to be published. */
+async function makeProposal(
+  access: ClientAccess,
+  publication: string,
+  comparison: LoadComparison,
+  { mode = 'REPLACE', cursors = {}, keepsTables }: PublishOptions & { keepsTables: boolean },
+  signal: AbortSignal,
+): Promise<ProposedTable> {
+  const { load, live: currentShape, staging, feed, changes, earlierEntry } = comparison
+  const { run, attempt, schema, table } = load.target
+  const mergedTable = await findMergedTable(access, comparison, { mode, keepsTables }, signal)
+  const rows = await load.count()
+  const profile = profileToPublish(load, mergedTable && { rows, earlierProfile: earlierEntry?.profile })
+  const entry: LedgerEntry = {
+    rows,
+    bytes: load.written?.bytes ?? 0,
+    changes,
+    fedColumns: fedColumns(feed),
+    feed,
+    tableRows: mergedTable?.rows ?? rows,
+    staged: mergedTable?.uuid ?? staging.uuid,
+    ...(currentShape && { rowsBefore: earlierEntry?.tableRows ?? currentShape.rows }),
+    ...(comparison.merged && { merged: comparison.merged }),
+    ...(load.target.listsTables && { listsTables: true as const }),
+    ...(cursors[table] !== undefined && { cursor: cursors[table] }),
+    ...(profile && { profile }),
+  }
+  return {
+    publication,
+    run,
+    attempt,
+    schema,
+    table,
+    load: mergedTable?.load ?? load.mark.load,
+    base: currentShape?.uuid ?? '',
+    entry,
+  }
+}
+
+/** Returns the table with the rows of a merge: the published one if it stays, or else a new one. Undefined if the load replaces the table. */
+async function findMergedTable(
+  access: ClientAccess,
+  { load, records, live: currentShape, staging, earlierEntry }: LoadComparison,
+  { mode, keepsTables }: { mode: WriteMode; keepsTables: boolean },
+  signal: AbortSignal,
+): Promise<{ load: string; uuid: string; rows: number } | undefined> {
+  if (!keepsRows(mode) || !currentShape) return undefined
+  if (!keepsTables) return writeMergedTable(access, load, records, staging, currentShape, signal)
+  return {
+    load: currentShape.mark!.load!,
+    uuid: currentShape.uuid,
+    rows: earlierEntry?.tableRows ?? currentShape.rows,
+  }
+}
+
+/** Compares the published table with its staging table and returns the changes. Throws if the rows may not be published. */
+export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: WriteMode) {
+  const { run, attempt, schema, table } = load.target
+  const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  assertTableOwned(currentShape, load.qualifiedName)
+  const staging = await readShape(access.service, load.database, table)
+  if (!staging)
+    throw new LeaseLost(
+      `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
+    )
+  assertStagingKept(load, staging)
+  const lastEntry = await findLedgerEntry(access, currentShape?.mark?.load)
+  load.fedBefore = columnsToReplace(feedOf(currentShape, lastEntry), load.target.shape)
+  const loaded = { ...loadedOf(load), merging: keepsRows(mode) }
+  const { table: plan, feed } = planTableAfterLoad(currentShape, lastEntry, loaded, {
+    ...staging,
+    suppliedColumns: load.brought,
+  })
+  // `completeStaging` has already added missing columns. If columns are missing now, another run has changed the table
+  // in between.
+  if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
+  const rowsFell =
+    currentShape && mode === 'REPLACE' ? fallOfRows(load.target, lastEntry?.tableRows, await load.count()) : []
+  const changes = [...plan.changes, ...rowsFell]
+  if (affectsViews(changes)) {
+    const place = { schema, name: table }
+    await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
+  }
+  return { live: currentShape, staging, feed, changes, earlierEntry: lastEntry }
+}
+
+/**
+ * Throws if the staging table is not the transformed one. An organisation's SQL may write to all of its staging tables,
+ * and so can replace them.
+ */
+function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape): void {
+  if (staging.uuid === load.uuid && hasRows(staging) && staging.computed.length === 0) return
+  throw new WarehouseProblem(
+    'TRANSFORMATION_FAILED',
+    `The staging table of ${load.qualifiedName} was replaced by another table before the publication, so nothing was published. Find the transformation that writes to staging tables of other pipelines and correct it.`,
+  )
+}
+
+/** See `Loader.plan`. Does the same as `publishRun` up to the decision, and publishes nothing. */
+export async function planTables(
+  access: ClientAccess,
+  stagedTables: readonly ClickHouseStagedTable[],
+  { mode = 'REPLACE', gate, onPlan }: PlanOptions,
+  signal: AbortSignal,
+): Promise<PlannedTable[]> {
+  const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
+  const [first] = loads
+  if (!first) return []
+  const tables: PlannedTable[] = []
+  try {
+    await recoverPending(access).catch(ignoreBusy)
+    for (const load of loads) await completeStaging(access, load, keepsRows(mode))
+    const planThenGate: typeof gate = async (ready, aborted) => {
+      for (const load of loads) tables.push(await planLoadedTable(access, loads, load, mode, signal))
+      await onPlan?.(tables)
+      await gate?.(ready, aborted)
+    }
+    await assertReadyToPublish(
+      loads,
+      {
+        mode,
+        gate: planThenGate,
+        findDuplicateKey: (load) => findDuplicateKey(access, load.keys, load.stagingTable, signal),
+      },
+      signal,
+    )
+    return tables
+  } catch (error) {
+    throw warehouseProblem(error, first.qualifiedName)
+  }
+}
+
+/** Returns how the publication will change the rows and columns of one table. */
+async function planLoadedTable(
+  access: ClientAccess,
+  loads: readonly ClickHouseStagedTable[],
+  load: ClickHouseStagedTable,
+  mode: WriteMode,
+  signal: AbortSignal,
+): Promise<PlannedTable> {
+  const { schema, table, listsTables } = load.target
+  const marked = listsTables && { listsTables }
+  const { live: currentShape, staging, changes } = await compareWithTable(access, load, mode)
+  const rowsAfter =
+    currentShape && keepsRows(mode)
+      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, currentShape }, signal)
+      : await load.count()
+  if (!currentShape) return { schema, table, rowsAfter, changes: [], ...marked }
+  const lastEntry = await findLedgerEntry(access, currentShape.mark?.load)
+  return { schema, table, rowsBefore: lastEntry?.tableRows ?? currentShape.rows, rowsAfter, changes, ...marked }
+}

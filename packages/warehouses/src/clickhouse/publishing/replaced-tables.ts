@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto'
+import { WarehouseProblem } from '../../warehouse.ts'
+import type { ClientAccess } from '../clickhouse-settings.ts'
+import { executeStatement, rowsOf } from '../protocol/http.ts'
+import { type PublishedRow, listLastPublication } from '../ledger.ts'
+import { databaseOf, keptPrefix, formatLiteral, qualifyName, quoteIdentifier, runPrefix, quotePlace } from '../names.ts'
+import { errorCodes, isCode } from '../problems.ts'
+import { type TableMark, markIn, readShape } from '../table-shape.ts'
+
+/** A table in a run's database or in a database of kept tables. It may be one that a publication replaced. */
+interface ReplacedTable {
+  database: string
+  name: string
+  uuid: string
+  mark: TableMark | undefined
+}
+
+/**
+ * The tables of the last publication, each with the table that it replaced. The ledger (Sluice's table of loads)
+ * identifies that table by its UUID, because its name changes.
+ */
+export interface PreviousPublication {
+  tables: (PublishedRow & { replaced: ReplacedTable | undefined })[]
+}
+
+const millisecondsOfDay = 86_400_000
+
+/**
+ * Finds the tables that an undo of the last publication would restore: all tables that the last publication of this
+ * table replaced. `replaced` is absent if that publication created the table. Returns undefined if a replaced table no
+ * longer exists or a later publication changed one of the tables.
+ */
+export async function findPrevious(
+  access: ClientAccess,
+  { schema, table }: { schema: string; table: string },
+): Promise<PreviousPublication | undefined> {
+  const findPublishedLoad = async (place: { schema: string; table: string }) =>
+    (await readShape(access.service, databaseOf({ key: access.key, schema: place.schema }), place.table))?.mark?.load
+  const rows = await listLastPublication(access, await findPublishedLoad({ schema, table }))
+  const hiddenTables = await listHiddenTables(access)
+  const tables: PreviousPublication['tables'] = []
+  for (const row of rows) {
+    const replaced = hiddenTables.find(({ uuid }) => uuid === row.base)
+    if (row.base !== '' && !replaced) return undefined
+    if ((await findPublishedLoad(row)) !== row.load) return undefined
+    tables.push({ ...row, replaced })
+  }
+  return tables.some(({ replaced }) => replaced) ? { tables } : undefined
+}
+
+/** Lists the tables in the databases of runs and the databases of kept tables. */
+async function listHiddenTables({ key, service }: ClientAccess): Promise<ReplacedTable[]> {
+  const rows = await rowsOf<{ database: string; name: string; uuid: string; comment: string }>(
+    service,
+    `select database, name, toString(uuid) as uuid, comment from system.tables
+     where startsWith(database, {run:String}) or startsWith(database, {kept:String})`,
+    { parameters: { run: runPrefix(key), kept: keptPrefix(key) } },
+  )
+  return rows.map(({ comment, ...table }) => ({ ...table, mark: markIn(comment) }))
+}
+
+/**
+ * Moves the replaced tables from a run's database to a database of kept tables, so that the load can be undone. Call it
+ * before the run's database is dropped. Also moves back kept tables that a failed restore had taken. Drops kept tables
+ * that earlier publications replaced. With `keepDays` 0, keeps no table. Idempotent.
+ */
+export async function keepReplaced(access: ClientAccess, database: string, keepDays: number): Promise<void> {
+  const tablesOfRun = (await listHiddenTables(access)).filter((table) => table.database === database)
+  const places = new Map(tablesOfRun.flatMap(({ mark }) => (mark?.schema && mark.table ? [[placeOf(mark), mark]] : [])))
+  for (const { schema = '', table = '' } of places.values()) {
+    const previous = await findPrevious(access, { schema, table })
+    const replacedTables = previous?.tables.flatMap(({ replaced }) => replaced ?? []) ?? []
+    const tablesToMove = replacedTables.filter((replaced) => replaced.database === database)
+    if (keepDays > 0 && tablesToMove.length > 0)
+      await keepTables(access, tablesToMove, previous!.tables[0]!.publication)
+    const restorable = new Set(keepDays > 0 ? replacedTables.map(({ uuid }) => uuid) : [])
+    const publishedPlaces = new Set(previous?.tables.map(placeOf) ?? [placeOf({ schema, table })])
+    await dropKept(access, (mark, uuid) => publishedPlaces.has(placeOf(mark)) && !restorable.has(uuid))
+  }
+}
+
+const placeOf = ({ schema = '', table = '' }: { schema?: string; table?: string }): string => quotePlace(schema, table)
+
+/** Moves replaced tables to a database of kept tables, one database per publication that replaced them. */
+async function keepTables(access: ClientAccess, tables: readonly ReplacedTable[], publication: string): Promise<void> {
+  const hash = createHash('sha256').update(publication).digest('hex').slice(0, 16)
+  const database = `${keptPrefix(access.key)}${hash}`
+  const comment = formatLiteral(JSON.stringify({ kept: publication, at: Date.now() }))
+  await executeStatement(
+    access.service,
+    `create database if not exists ${quoteIdentifier(database)} comment ${comment}`,
+  )
+  for (const table of tables) await moveTable(access, table, qualifyName(database, `kept_${table.uuid}`))
+}
+
+/** Moves a table. Does nothing if another process has moved or dropped it since it was listed. */
+export async function moveTable(
+  access: ClientAccess,
+  { database, name }: ReplacedTable,
+  qualifiedName: string,
+): Promise<void> {
+  await executeStatement(access.service, `rename table ${qualifyName(database, name)} to ${qualifiedName}`).catch(
+    (error: unknown) => {
+      // Another process moved the table and may then have dropped the empty database.
+      if (!isCode(error, errorCodes.unknownTable) && !isCode(error, errorCodes.unknownDatabase)) throw error
+    },
+  )
+}
+
+/** Drops the kept tables for which `shouldDrop` returns true, then the databases that became empty. */
+export async function dropKept(
+  access: ClientAccess,
+  shouldDrop: (mark: TableMark, uuid: string) => boolean,
+): Promise<void> {
+  const replacedTables = (await listHiddenTables(access)).filter(({ database }) =>
+    database.startsWith(keptPrefix(access.key)),
+  )
+  const dropped = replacedTables.filter(({ mark, uuid }) => mark && shouldDrop(mark, uuid))
+  for (const { database, name } of dropped)
+    await executeStatement(access.service, `drop table if exists ${qualifyName(database, name)}`)
+  const usedDatabases = new Set(
+    replacedTables.filter((table) => !dropped.includes(table)).map(({ database }) => database),
+  )
+  for (const database of new Set(dropped.map((table) => table.database)))
+    if (!usedDatabases.has(database))
+      await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
+}
+
+/**
+ * Drops the tables that have been kept for more than `keepDays` days. Returns the number of publications that had
+ * replaced them.
+ */
+export async function dropExpired({ key, service }: ClientAccess, keepDays: number): Promise<number> {
+  const rows = await rowsOf<{ name: string; comment: string }>(
+    service,
+    'select name, comment from system.databases where startsWith(name, {prefix:String})',
+    { parameters: { prefix: keptPrefix(key) } },
+  )
+  const expired = rows.filter(({ comment }) => keptSince(comment) <= Date.now() - keepDays * millisecondsOfDay)
+  for (const { name } of expired) await executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`)
+  return expired.length
+}
+
+/**
+ * Reads the time from the comment of a database of kept tables, as Unix milliseconds. Returns 0 for any other comment.
+ */
+function keptSince(comment: string): number {
+  try {
+    const { at } = JSON.parse(comment) as { at?: unknown }
+    return typeof at === 'number' ? at : 0
+  } catch {
+    return 0
+  }
+}
+
+export function nothingToRestoreProblem(qualifiedName: string): WarehouseProblem {
+  return new WarehouseProblem(
+    'NOTHING_TO_RESTORE',
+    `No earlier version of ${qualifiedName} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS.`,
+  )
+}

@@ -1,0 +1,107 @@
+import type { WriteMode } from '@sluice/contracts'
+import type { ClientBase } from 'pg'
+import { tableColumns } from '../server/ledger-schema.ts'
+import type { FeedMemory } from '../../shape/previous-source-columns.ts'
+import type { ProfileReference, PublishedTable } from '../../warehouse.ts'
+
+/** The newest ledger row of the partition that stores the table's rows. The ledger is Sluice's own table of loads. */
+export interface LastEntry {
+  run: string
+  fedColumns: string[]
+  /** The number of rows in the whole table. */
+  tableRows: number
+  /** The size of the published load in bytes. */
+  bytes: number
+  cursor: unknown
+  profile: unknown
+  /** Null if an older version of Sluice published the rows. */
+  feed: FeedMemory | null
+}
+
+export interface LedgerEntry {
+  partition: string
+  published: PublishedTable
+  fedColumns: readonly string[]
+  mode: WriteMode | 'RESTORE'
+  tableRows: number
+  cursor: unknown
+  profile: ProfileReference | undefined
+  feed: FeedMemory
+}
+
+/** Returns the query for the newest ledger row of a partition. `partition` is a SQL expression. */
+export const selectLastEntry = (partition: string): string =>
+  `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
+     t.bytes::float8, t.cursor, t.profile, t.feed
+   from sluice.ledger_table t where t.partition_name = ${partition} order by t.entered desc limit 1`
+
+export async function findLastEntry(client: ClientBase, partition: string): Promise<LastEntry | undefined> {
+  const { rows } = await client.query(selectLastEntry('$1'), [partition])
+  return rows[0]
+}
+
+/**
+ * If a worker hangs while it publishes, the server ends its transaction after this time, so that the next attempt can
+ * publish.
+ */
+export const idleTransactionTimeout = `set local idle_in_transaction_session_timeout = '10s'`
+
+/**
+ * Inserts the run into the ledger within the publishing transaction. The run is the primary key, so a concurrent
+ * publisher of the same run waits here until the first transaction ends. Returns undefined if the run has already been
+ * published.
+ */
+export async function enterRun(
+  client: ClientBase,
+  key: string,
+  { run, attempt }: { run: string; attempt: number },
+): Promise<Date | undefined> {
+  const { rows } = await client.query<{ entered: Date | null }>(
+    'select sluice.enter_run($1::text, $2::text, $3::integer) as entered',
+    [key, run, attempt],
+  )
+  return rows[0]?.entered ?? undefined
+}
+
+/**
+ * Waits until no other attempt is between `enterRun` and the end of its transaction: inserts the run and rolls back. A
+ * later attempt then fails at `isCurrentAttempt`. Throws SQLSTATE 55P03 if the other transaction takes longer than a
+ * swap plus the idle time-out.
+ */
+export async function waitForPublisher(
+  client: ClientBase,
+  key: string,
+  entering: { run: string; attempt: number },
+): Promise<void> {
+  await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
+  await enterRun(client, key, entering)
+  await client.query('rollback')
+}
+
+const enterTables = `select sluice.enter_table($1::text, $2::text, ${tableColumns.map(({ name }) => `t.${name}`).join(', ')})
+  from jsonb_to_recordset($3::jsonb) as t (${tableColumns.map(({ name, type }) => `${name} ${type}`).join(', ')})`
+
+/** Stores the entries of the tables of a run, in the publishing transaction after `enterRun`. */
+export async function enterLedger(
+  client: ClientBase,
+  key: string,
+  run: string,
+  entries: readonly LedgerEntry[],
+): Promise<void> {
+  const rows = entries.map(({ partition, published, fedColumns, mode, tableRows, cursor, profile, feed }) => ({
+    schema_name: published.schema,
+    table_name: published.table,
+    partition_name: partition,
+    rows: published.rows,
+    bytes: published.bytes,
+    fed_columns: fedColumns,
+    changes: published.changes,
+    mode,
+    table_rows: tableRows,
+    cursor,
+    profile,
+    feed,
+    details: { rowsBefore: published.rowsBefore, merged: published.merged, listsTables: published.listsTables },
+  }))
+  await client.query(enterTables, [key, run, JSON.stringify(rows)])
+}

@@ -1,0 +1,132 @@
+import { memoryOf, planLoad } from '../../shape/load-shape.ts'
+import type { FeedMemory } from '../../shape/previous-source-columns.ts'
+import { type TablePlan, planTable } from '../../shape/plan-table.ts'
+import { feedOf } from '../postgres-catalog.ts'
+import type { PostgresStagedTable } from '../staged-table.ts'
+import type { PostgresShape, ShapeColumn } from '../table-shape.ts'
+import { storedAs, typeRules } from '../types.ts'
+import { escapeIdentifier } from 'pg'
+import { type StagingColumn, columnComments, columnList } from '../staging-table-ddl.ts'
+
+interface PublicationInputs {
+  currentShape: PostgresShape | undefined
+  staging: PostgresShape
+  merging: boolean
+}
+
+/**
+ * Plans the columns of the published table and the column record for the next load. Throws the errors of `planLoad`.
+ */
+export function planPublication(
+  load: PostgresStagedTable,
+  { currentShape, staging, merging }: PublicationInputs,
+): { table: TablePlan<TypedColumn>; feed: FeedMemory } {
+  const before = feedOf(currentShape)
+  const plan = planLoad(typeRules, before, {
+    target: load.target,
+    held: load.held,
+    sourceRows: load.written?.sourceRows,
+    transformed: load.transformed,
+    merging,
+  })
+  const now = new Map(plan.columns.map((column) => [column.name, column]))
+  const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
+  // Another load may have widened the table since this one began. Columns that a transformation changed keep their
+  // types.
+  const suppliedColumns = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
+  const staged = suppliedColumns.map((column) => {
+    const untouched = plannedColumns.get(column.name)?.type === column.type
+    const plannedColumn = untouched ? now.get(column.name) : undefined
+    return plannedColumn ? { ...column, type: plannedColumn.type, dataType: plannedColumn.dataType } : column
+  })
+  const table = planTable(typeRules, currentShape && columnsOf(currentShape), staged, plan, { merging })
+  const types = new Map(columnsOf(staging).map(({ name, type }) => [name, type]))
+  // An earlier call may already have completed the staging table.
+  const missing = table.missing.filter(({ name }) => !types.has(name))
+  const restaged = table.columns.filter(({ name, type }) => types.has(name) && types.get(name) !== type)
+  return {
+    table: { ...table, missing, restaged },
+    feed: memoryOf(load.target, before, table.memory, load.reading),
+  }
+}
+
+/** A staging column with Sluice's name of its type. */
+export type TypedColumn = StagingColumn & ReturnType<typeof storedAs>
+
+export const columnsOf = ({ columns }: { columns: readonly StagingColumn[] }): TypedColumn[] =>
+  columns.map(({ name, label, type }) => ({ name, label, ...storedAs(type) }))
+
+/**
+ * Returns the statements that give a staging table all columns of the published table. They lock only the staging
+ * table, so readers are not blocked.
+ */
+export function completeStaging(staging: string, { missing, restaged }: TablePlan<TypedColumn>): string[] {
+  return [
+    ...missing.map((column) => `alter table ${staging} add column ${columnList([column])}`),
+    ...restaged.map(({ name, type }) => `alter table ${staging} alter column ${escapeIdentifier(name)} type ${type}`),
+  ]
+}
+
+interface TableEvolution {
+  /**
+   * Statements for the published table. They run after the old partition is detached and before the new one is
+   * attached.
+   */
+  tableStatements: string[]
+  /**
+   * True if the type of the partition key changes. PostgreSQL rejects such a change, so the empty parent table is
+   * recreated.
+   */
+  rebuild: boolean
+}
+
+/**
+ * Returns the statements that change the parent table to its planned columns. `labelledColumns` are the columns that
+ * got a label from the source.
+ */
+export function planEvolution(
+  table: string,
+  currentShape: PostgresShape,
+  plan: TablePlan<TypedColumn>,
+  labelledColumns: readonly string[],
+): TableEvolution {
+  const liveColumns = new Map(currentShape.columns.map((column) => [column.name, column]))
+  const isKey = (name: string) => liveColumns.get(name)?.partitionKey === true
+  const rebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))
+  const added = plan.columns.filter(({ name }) => !liveColumns.has(name))
+  const relabelled = plan.columns.filter(
+    ({ name, label }) => isRelabelled(liveColumns.get(name), label) && labelledColumns.includes(name),
+  )
+  return {
+    rebuild,
+    tableStatements: [
+      ...plan.dropped.map((name) => `alter table ${table} drop column ${escapeIdentifier(name)}`),
+      ...plan.retyped.map(({ name, type }) => {
+        const column = escapeIdentifier(name)
+        // These statements convert no values, because the parent table has no rows while its partition is detached.
+        return `alter table ${table} alter column ${column} type ${type} using null::${type}`
+      }),
+      ...added.map((column) => `alter table ${table} add column ${columnList([column])}`),
+      ...columnComments(table, added),
+      ...columnComments(table, relabelled),
+    ],
+  }
+}
+
+const isRelabelled = (before: ShapeColumn | undefined, label: string): boolean =>
+  before !== undefined && before.label !== label
+
+/**
+ * Returns the statements that create a table for readers: a partitioned table with one default partition for all rows.
+ * Swapping the partition publishes a load.
+ */
+export function createTable(table: string, columns: readonly StagingColumn[], read: string): string[] {
+  // Prefers a text column as the partition key: the type text is never widened, and changing the key's type requires a
+  // new parent table.
+  const key = columns.find(({ type }) => type === 'text') ?? columns[0]!
+  return [
+    `create table ${table} (${columnList(columns)}) partition by list (${escapeIdentifier(key.name)})`,
+    ...columnComments(table, columns),
+    `grant select on ${table} to ${escapeIdentifier(read)}`,
+  ]
+}

@@ -1,0 +1,75 @@
+import { keepsRows, type PlannedTable, type PlanOptions } from '../../warehouse.ts'
+import { fallOfRows } from '../../shape/load-shape.ts'
+import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { planEvolution, planPublication } from './plan-publishing.ts'
+import { stagingTableMissing, type PostgresStagedTable } from '../staged-table.ts'
+import { tableNotOwned, warehouseProblem } from '../problems.ts'
+import { qualifyName } from '../names.ts'
+import { prepareLoads, readyTableOf } from './publish.ts'
+import { rowsAfterPublication } from './staged-rows-preview.ts'
+import { readShapes } from '../table-shape.ts'
+import { findBlockingViews } from './table-swap.ts'
+
+/** The time limit for counting the rows of a merge, which compares both tables by key. */
+const setStatementTimeout = `set local statement_timeout = '12h'`
+
+/** See `Loader.plan`. Blocks neither readers nor other loads. */
+export async function planTables(
+  pools: PostgresPools,
+  stagedTables: readonly PostgresStagedTable[],
+  options: PlanOptions,
+  signal: AbortSignal,
+): Promise<PlannedTable[]> {
+  const loads = await prepareLoads({ pools, loads: stagedTables, options }, signal)
+  const tables: PlannedTable[] = []
+  for (const load of loads) tables.push(await planLoadedTable(pools, load, options, signal))
+  await options.onPlan?.(tables)
+  await options.gate?.(
+    loads.map((load) => readyTableOf(load, options)),
+    signal,
+  )
+  return tables
+}
+
+/** Plans one table with the same comparison as `planSwap`. */
+async function planLoadedTable(
+  pools: PostgresPools,
+  load: PostgresStagedTable,
+  options: PlanOptions,
+  signal: AbortSignal,
+): Promise<PlannedTable> {
+  const { schema, table } = load.target
+  try {
+    return await withClient(pools.transactions, signal, async (client) => {
+      await client.query(`begin read only; ${setStatementTimeout}`)
+      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
+      if (currentShape && !currentShape.owned) throw tableNotOwned(load.problemContext)
+      if (!staging) throw stagingTableMissing(load)
+      const last = currentShape?.last
+      const merging = keepsRows(options.mode) && currentShape?.partition !== undefined
+      const { table: plan } = planPublication(load, { currentShape, staging, merging })
+      const { rows } = await client.query<{ count: number }>(
+        `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), staging, currentShape)}) r`,
+      )
+      const rowsAfter = rows[0]!.count
+      if (currentShape && (!merging || load.copiedRows)) {
+        const { rebuild } = planEvolution(qualifyName(schema, table), currentShape, plan, load.fed)
+        await findBlockingViews(client, load.problemContext, currentShape, plan, rebuild)
+      }
+      const falls = currentShape && !merging ? fallOfRows(load.target, last?.tableRows, load.written!.rows) : []
+      await client.query('rollback')
+      const changes = currentShape ? [...plan.changes, ...falls] : []
+      return {
+        schema,
+        table,
+        ...(currentShape && { rowsBefore: last?.tableRows ?? currentShape.estimatedRows }),
+        rowsAfter,
+        changes,
+        ...(load.target.listsTables && { listsTables: true as const }),
+      }
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, load.problemContext)
+  }
+}

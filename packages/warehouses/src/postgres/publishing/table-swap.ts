@@ -1,0 +1,247 @@
+import type { WriteMode } from '@sluice/contracts'
+import type { ClientBase } from 'pg'
+import { noMergedRows, type ProfileReference, profileToPublish, type TableChange } from '../../load-target.ts'
+import { keepsRows, type PublishedTable } from '../../warehouse.ts'
+import { type DependentView, dependentViews } from '../views/dependent-views.ts'
+import { type FeedMemory, columnsToReplace } from '../../shape/previous-source-columns.ts'
+import { fallOfRows } from '../../shape/load-shape.ts'
+import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publishing.ts'
+import type { TablePlan } from '../../shape/plan-table.ts'
+import { feedOf } from '../postgres-catalog.ts'
+import { type PostgresStagedTable, readLoadShapes } from '../staged-table.ts'
+import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { type ProblemContext, tableNotOwned, viewsDepend } from '../problems.ts'
+import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
+import { qualifyName } from '../names.ts'
+import type { PostgresShape } from '../table-shape.ts'
+
+export interface TableSwap {
+  load: PostgresStagedTable
+  /**
+   * The DDL statements that change what readers see. They run after all dependent views are dropped and before these
+   * are recreated.
+   */
+  statements: string[]
+  /** The partition that stores the rows after the swap. */
+  partition: string
+  /** The number of rows in the whole table after the swap. */
+  tableRows: number
+  /** Views that PostgreSQL requires to be dropped for the swap. A view comes after the views that it reads. */
+  views: DependentView[]
+  /** The partition that `statements` detach. Afterwards it is kept for a restore, or dropped. */
+  oldPartition?: string
+  published: PublishedTable
+  feed: FeedMemory
+  profile: ProfileReference | undefined
+}
+
+/**
+ * Locks the tables of all loads in the publishing transaction. The locks exclude other publishers, but not readers. Reads the shapes of the
+ * tables under the locks, and locks again if another load has published since the shapes were read.
+ */
+export async function lockTables(
+  client: ClientBase,
+  loads: readonly PostgresStagedTable[],
+  begin: string,
+  lockTimeoutMs: number,
+): Promise<void> {
+  if (loads.some(({ shapes }) => !shapes)) await readLoadShapes(client, loads)
+  for (let statements = [begin]; ; statements = []) {
+    const lockedPartitions = loads.map(partitionOf)
+    await client.query([...statements, ...loads.flatMap((load) => lockStatements(load, lockTimeoutMs))].join(';'))
+    await readLoadShapes(client, loads)
+    if (loads.every((load, index) => partitionOf(load) === lockedPartitions[index])) return
+  }
+}
+
+/** Returns the partition of the published table; null if it has none, and undefined if the table does not exist. */
+function partitionOf({ shapes }: PostgresStagedTable): string | null | undefined {
+  const { currentShape } = shapes!
+  return currentShape && (currentShape.partition ?? null)
+}
+
+function lockStatements(load: PostgresStagedTable, lockTimeoutMs: number): string[] {
+  const { schema, table } = load.target
+  const { currentShape } = load.shapes!
+  const staging = qualifyName('sluice', load.stagingTable)
+  const enableAutovacuum = [
+    blockAutovacuum(staging, lockTimeoutMs),
+    `alter table ${staging} reset (autovacuum_enabled)`,
+  ]
+  if (!currentShape) return enableAutovacuum
+  if (!currentShape.owned) throw tableNotOwned(load.problemContext)
+  const { partition } = currentShape
+  return [
+    ...enableAutovacuum,
+    `lock table only ${qualifyName(schema, table)} in share update exclusive mode`,
+    ...(partition === undefined ? [] : [blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs)]),
+  ]
+}
+
+/** Plans the swap of one table, which `lockTables` has locked. */
+export async function planSwap(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  mode: WriteMode | undefined,
+  read: string,
+): Promise<TableSwap> {
+  const { schema, table } = load.target
+  const { currentShape: current, staging } = load.shapes!
+  const names = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
+  const attach = `alter table ${names.table} attach partition ${names.staging} default`
+  const { rows, bytes } = load.written!
+  const { listsTables } = load.target
+  const published: PublishedTable = { schema, table, rows, bytes, changes: [], ...(listsTables && { listsTables }) }
+  if (!current) {
+    if (load.copiedRows) throw concurrentlyChanged(load)
+    await client.query(createTable(names.table, staging.columns, read).join(';'))
+    const { table: plan, feed } = planPublication(load, {
+      currentShape: undefined,
+      staging,
+      merging: false,
+    })
+    published.changes = plan.changes
+    if (keepsRows(mode)) published.merged = { ...noMergedRows, added: rows }
+    const profile = profileToPublish(load, undefined)
+    const partition = load.stagingTable
+    return { load, partition, tableRows: rows, views: [], published, statements: [attach], feed, profile }
+  }
+  if (!current.owned) throw tableNotOwned(load.problemContext)
+  const { last } = current
+  if (last) published.rowsBefore = last.tableRows
+  const merging = keepsRows(mode) && current.partition !== undefined
+  const { table: plan, feed } = planPublication(load, { currentShape: current, staging, merging })
+  const evolution = planEvolution(names.table, current, plan, load.fed)
+  published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
+  const profile = profileToPublish(load, merging ? { rows, earlierProfile: last?.profile } : undefined)
+  const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed, profile }
+  if (merging) {
+    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.tableStatements)
+    if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)
+    swap.tableRows += load.copiedRows.rows
+    if (load.comparison) published.merged = load.comparison.merged
+  }
+  for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
+  const reshape = evolution.rebuild
+    ? [`drop table ${names.table}`, ...createTable(names.table, plan.columns, read)]
+    : evolution.tableStatements
+  const views = await findBlockingViews(client, load.problemContext, current, plan, evolution.rebuild)
+  if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
+    published.changes.push(...describeRecreated(views))
+  const detach = current.partition
+    ? [`alter table ${names.table} detach partition ${qualifyName('sluice', current.partition)}`]
+    : []
+  return {
+    ...swap,
+    statements: [...detach, ...reshape, attach],
+    views,
+    ...(current.partition && { oldPartition: current.partition }),
+  }
+}
+
+const maxNamedViews = 10
+
+/**
+ * Reports the plain (not materialised) views that the publication recreates. PostgreSQL adds casts to view definitions,
+ * so a view over a column that became text can compile and still fail when it is read. Materialised views need no such
+ * report, because creating them runs their query within the publication.
+ */
+function describeRecreated(views: readonly DependentView[]): TableChange[] {
+  const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
+  if (names.length === 0) return []
+  const moreText = names.length > maxNamedViews ? ` and ${names.length - maxNamedViews} more` : ''
+  return [{ kind: 'VIEWS_RECREATED', column: '', to: `${names.slice(0, maxNamedViews).join(', ')}${moreText}` }]
+}
+
+/**
+ * Returns the statements that publish all tables. Views are dropped first and recreated last, because a reader's query
+ * locks the view before the table. A view that reads several of the tables is dropped and created once.
+ */
+export function statementsOf(
+  swaps: readonly (Pick<TableSwap, 'statements'> & { views: readonly DependentView[] })[],
+): string[] {
+  const allViews = swaps.flatMap(({ views }) => views)
+  // A view occurs once per table that it reads. The last occurrence is kept: it comes after all views that the view
+  // reads, and before the views that read it.
+  const views = allViews.filter(
+    ({ name }, position) => !allViews.slice(position + 1).some((later) => later.name === name),
+  )
+  return [
+    ...views.toReversed().map(({ drop }) => drop),
+    ...swaps.flatMap(({ statements }) => statements),
+    ...views.flatMap(({ create }) => create),
+  ]
+}
+
+/** Merges the increment into the published partition. Returns the table's swap with the remaining statements. */
+async function planMergeInPlace(
+  client: ClientBase,
+  swap: Omit<TableSwap, 'statements'>,
+  current: PostgresShape,
+  staging: PostgresShape,
+  tableStatements: string[],
+): Promise<TableSwap> {
+  const { load } = swap
+  const { last } = current
+  if (!last) throw concurrentlyChanged(load)
+  load.fedBefore = columnsToReplace(feedOf(current), load.target.shape)
+  if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
+  const partition = current.partition!
+  const merged = await mergeInPlace(client, load, partition, staging)
+  // A merge in place adds and widens no column, so `tableStatements` only contains changes of labels.
+  const tableRows = last.tableRows + merged.added - merged.removed
+  return { ...swap, published: { ...swap.published, merged }, statements: tableStatements, partition, tableRows }
+}
+
+/**
+ * Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role
+ * owns one of them.
+ */
+export async function findBlockingViews(
+  client: ClientBase,
+  problemContext: ProblemContext,
+  current: PostgresShape,
+  { retyped, dropped }: Pick<TablePlan<TypedColumn>, 'retyped' | 'dropped'>,
+  rebuild: boolean,
+): Promise<DependentView[]> {
+  const columns = [...retyped.map(({ name }) => name), ...dropped]
+  if (columns.length === 0) return []
+  const views = await dependentViews(client, current.oid, rebuild ? undefined : columns)
+  const foreign = views.filter(({ owned }) => !owned).map(({ name }) => name)
+  if (foreign.length > 0) throw viewsDepend(problemContext, foreign.join(', '))
+  return views
+}
+
+/**
+ * Takes a lock that makes PostgreSQL cancel autovacuum on the table after one second (`deadlock_timeout`). This lock
+ * does not block readers. If the swap waited for autovacuum with its exclusive lock instead, readers would queue after
+ * it for that second.
+ */
+const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
+
+/**
+ * Returns SQL that keeps autovacuum off a quoted table until the transaction ends. Afterwards sets the lock time-out to
+ * `lockTimeoutMs` milliseconds.
+ */
+export function blockAutovacuum(table: string, lockTimeoutMs: number): string {
+  return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${lockTimeoutMs}`
+}
+
+/** Autovacuum of a partition with fewer rows ends within the second after which it could be cancelled. */
+const maxQuicklyVacuumedRows = 100_000
+
+/**
+ * Cancels autovacuum on the partition that will be replaced, so that the swap need not wait for it. After a large load,
+ * autovacuum runs there for minutes; it restarts after one minute at the earliest. Never throws.
+ */
+export async function interruptAutovacuum(
+  { statements }: PostgresPools,
+  currentShape: PostgresShape | undefined,
+): Promise<void> {
+  const { partition, last } = currentShape ?? {}
+  if (partition === undefined || (last && last.tableRows < maxQuicklyVacuumedRows)) return
+  const lock = lockAgainstAutovacuum(qualifyName('sluice', partition))
+  await withClient(statements, undefined, (client) =>
+    client.query(`begin; set local lock_timeout = '2s'; ${lock}; commit`),
+  ).catch(() => {})
+}

@@ -1,0 +1,176 @@
+import { countRows, createFillableTable, hiddenName, type TableShape, withSession } from '../table-shape.ts'
+import type { StagedRecords } from '../../load-target.ts'
+import {
+  buildDeletedCondition,
+  duplicateKeyInTable,
+  replacedColumns,
+  stagedRecords,
+  wasKeyedBy,
+} from '../../ready-to-publish.ts'
+import { WarehouseProblem } from '../../warehouse.ts'
+import { columnsToReplace } from '../../shape/previous-source-columns.ts'
+import { feedOf } from '../staging/plan-table.ts'
+import type { TablePlace } from '../../catalog.ts'
+import type { SqlDialect } from '../sql-dialect.ts'
+import { type SqlStagedTable } from '../staging/staged-table.ts'
+import type { RelationMark } from '../ledger.ts'
+import { tableMark, type StagingColumn } from '../staging/staging-columns.ts'
+
+/** An increment (new and changed rows) in a staging table, and how to merge it into the published table. */
+export interface MergeInput {
+  /** The quoted SQL name of the staging table. */
+  staging: string
+  columns: readonly { name: string; type: string }[]
+  keys: readonly string[]
+  /** The columns that take the increment's values. Other columns of a matched row keep their values. */
+  replaced: readonly string[]
+  currentShape: TableShape
+  /** Set if several rows form one record. All staged rows of a record then replace all its earlier rows. */
+  records?: StagedRecords | undefined
+  /** The name of the column that marks deleted rows. */
+  deletedColumn?: string | undefined
+}
+
+/**
+ * Builds the query for all rows of the merged table, in the column types of the staging table. Without keys, the
+ * increment's rows are appended.
+ */
+export function buildMergeQuery(
+  dialect: SqlDialect,
+  { staging, columns, keys, replaced, currentShape, records, deletedColumn }: MergeInput,
+): string {
+  const { names } = dialect
+  const { quoted } = names
+  const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
+  const table = names.place(currentShape)
+  const isAppend = keys.length === 0
+  const sameKey = keys.map((key) => `incoming.${quoted(key)} = live.${quoted(key)}`).join(' and ')
+  const keptExpressions = columns.map(({ name, type }) =>
+    liveColumns.has(name)
+      ? `cast(live.${quoted(name)} as ${type}) as ${quoted(name)}`
+      : `cast(null as ${type}) as ${quoted(name)}`,
+  )
+  const stayConditions = [
+    ...(isAppend ? [] : [`not exists (select 1 from ${staging} as incoming where ${sameKey})`]),
+    ...(records && liveColumns.has(records.column) ? [`not ${isPartOf(dialect, records)}`] : []),
+  ]
+  const incomingExpressions = columns.map(({ name }, index) =>
+    isAppend || replaced.includes(name) || !liveColumns.has(name)
+      ? `incoming.${quoted(name)} as ${quoted(name)}`
+      : keptExpressions[index]!,
+  )
+  const isDeleted = buildDeletedCondition({
+    column: deletedColumn,
+    columns: columns.map(({ name, type }) => ({ name, type, dataType: dialect.types.describe(type).dataType })),
+    expression: (name) => `incoming.${quoted(name)}`,
+  })
+  const deletedFilter = isDeleted ? ` where not (${isDeleted})` : ''
+  const joinClause = isAppend ? '' : ` left join ${table} as live on ${sameKey}`
+  return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
+union all
+select ${keptExpressions.join(', ')} from ${table} as live${stayConditions.length > 0 ? ` where ${stayConditions.join(' and ')}` : ''}`
+}
+
+/**
+ * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the tables
+ * of records and parts may store them with different types.
+ */
+function isPartOf({ names, types }: SqlDialect, { staging, keys, column }: StagedRecords): string {
+  const text = (value: string) => `cast(${value} as ${types.longText})`
+  const keyTexts = keys.map((key) => text(`record.${names.quoted(key)}`))
+  // Some servers concatenate at most two texts per call.
+  const id = keyTexts.reduce((before, part) => `concat(${before}, concat('/', ${part}))`)
+  return `exists (select 1 from ${staging} as record where ${id} = ${text(`live.${names.quoted(column)}`)})`
+}
+
+/** A hidden table with the published rows and the increment merged. */
+export interface MergedTable extends TablePlace {
+  id: string
+  rows: number
+}
+
+/**
+ * Writes the merged table. Rewrites all rows, so readers never see half of an increment and a repeated increment
+ * changes nothing. The query runs as the organisation's user, so it reads only what the organisation may read. Throws
+ * DUPLICATE_KEY.
+ */
+export async function writeMergedTable(
+  dialect: SqlDialect,
+  load: SqlStagedTable,
+  records: SqlStagedTable | undefined,
+  currentShape: TableShape,
+  signal: AbortSignal,
+): Promise<MergedTable> {
+  const missingKeys = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
+  if (missingKeys.length > 0)
+    throw new WarehouseProblem(
+      'NULL_KEY',
+      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which belongs to the key. Choose another key, or run once with "rebuild": true, which replaces all rows of the table.`,
+    )
+  const place = { schema: load.target.schema, name: hiddenName('merged', load.staging, currentShape.id) }
+  const keys = new Set(load.keys)
+  const columns = load.columns.map(
+    (column): StagingColumn => ({
+      ...column,
+      primaryKey: keys.has(column.name),
+      nullable: !keys.has(column.name),
+    }),
+  )
+  const { run, attempt, schema, table } = load.target
+  const mark: RelationMark = {
+    kind: 'STAGING',
+    run,
+    attempt,
+    target: [schema, table],
+    ...tableMark(dialect.types, columns),
+  }
+  const id = await withSession(dialect, { role: 'service', signal }, (session) =>
+    createFillableTable(dialect, session, place, columns, mark),
+  )
+  const mergeInput = {
+    staging: load.stagingTable,
+    columns,
+    keys: load.keys,
+    replaced: replacedColumns({
+      brought: load.brought,
+      fedBefore: columnsToReplace(feedOf(currentShape), load.target.shape),
+    })!,
+    currentShape,
+    records: stagedRecords(records, load.target.partOf),
+    deletedColumn: load.target.deletedColumn,
+  }
+  const rows = await withSession(dialect, { role: 'load', signal }, async (session) => {
+    const names = columns.map(({ name }) => name)
+    for (const statement of dialect.changes.insert(place, names, buildMergeQuery(dialect, mergeInput)))
+      await session.execute(statement)
+    return countRows(dialect, session, place)
+  })
+  // If the table's rows were loaded with another key or none, several of them can have the same key.
+  const twice =
+    load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)
+      ? undefined
+      : await findDuplicateKey(dialect, load.keys, dialect.names.place(place), signal)
+  if (twice !== undefined) throw duplicateKeyInTable(load, twice)
+  return { ...place, id, rows }
+}
+
+/**
+ * Finds a key value that several rows of `table` share. Returns the values of the key's columns, or undefined if all
+ * keys are unique.
+ */
+export async function findDuplicateKey(
+  dialect: SqlDialect,
+  keys: readonly string[],
+  table: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const names = keys.map((name) => dialect.names.quoted(name)).join(', ')
+  const text = `select ${names} from ${table} group by ${names} having count(*) > 1`
+  return withSession(dialect, { role: 'read', signal }, async (session) => {
+    for await (const { rows } of session.read(text, [], { rows: 1, bytes: () => 1 })) {
+      const [twice] = rows
+      return twice?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
+    }
+    return undefined
+  })
+}

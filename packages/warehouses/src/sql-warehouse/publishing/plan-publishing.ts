@@ -1,0 +1,159 @@
+import { LeaseLost, type PublishedTable, type PublishOptions, type TableChange } from '../../warehouse.ts'
+import { profileToPublish } from '../../load-target.ts'
+import { fedColumns } from '../../shape/previous-source-columns.ts'
+import { fallOfRows } from '../../shape/load-shape.ts'
+import type { ManagedView } from '../views/dependent-views.ts'
+import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
+import { type RelationMark, readMarks } from '../ledger.ts'
+import { assertTableOwned, type SqlStagedTable } from '../staging/staged-table.ts'
+import { type MergedTable, writeMergedTable } from './merge.ts'
+import { countRows, findRelation, readShape, type TableShape, withSession } from '../table-shape.ts'
+import { planTableAfterLoad, type LoadPlan } from '../staging/plan-table.ts'
+import { concurrentlyChanged, viewsDepend } from '../problems.ts'
+import { retryOnMissingTable, recoverPending } from '../recovery.ts'
+import type { StagingColumn } from '../staging/staging-columns.ts'
+
+/**
+ * One load with its plan for the published table. `merged` is the table with the increment merged, if the mode is
+ * MERGE.
+ */
+export interface PlannedPublication {
+  load: SqlStagedTable
+  currentShape: TableShape | undefined
+  merged: MergedTable | undefined
+  rows: number
+}
+
+/**
+ * Plans the publication of a load. Reuses `before`, the plan of an earlier try, if the published table has not changed
+ * since.
+ */
+export async function planPublication(
+  dialect: SqlDialect,
+  load: SqlStagedTable,
+  { merging, records }: { merging: boolean; records: SqlStagedTable | undefined },
+  signal: AbortSignal,
+  before: PlannedPublication | undefined,
+): Promise<PlannedPublication> {
+  const { schema, table } = load.target
+  const currentShape = await withSession(dialect, { role: 'service', signal }, async (session) => {
+    await recoverPending(dialect, session)
+    return readShape(dialect, session, { schema, name: table })
+  })
+  assertTableOwned(currentShape, load.qualifiedName)
+  if (before && before.currentShape?.id === currentShape?.id) return before
+  const merged =
+    merging && currentShape
+      ? await retryOnMissingTable(dialect, () => writeMergedTable(dialect, load, records, currentShape, signal))
+      : undefined
+  const rows = load.transformed
+    ? await withSession(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
+    : (load.written?.rows ?? 0)
+  return { load, currentShape, merged, rows }
+}
+
+/** Returns the hidden table that the publication renames to the published name. */
+export const tableToPublish = ({ load, merged }: PlannedPublication) => ({
+  schema: load.target.schema,
+  name: (merged ?? load.staging).name,
+  id: merged?.id ?? load.id,
+})
+
+/** The ledger's data about a table after its publication. */
+export interface PublishedState {
+  currentShape: TableShape | undefined
+  mark: RelationMark
+  published: PublishedTable
+}
+
+/**
+ * Returns the ledger's data for the table to publish. Throws WAREHOUSE_BUSY if another run changed the table since
+ * `planPublication`, and `LeaseLost` if the staging table no longer exists.
+ */
+export async function planPublishedState(
+  dialect: SqlDialect,
+  { ledger, tables }: { ledger: SqlSession; tables: SqlSession },
+  planned: PlannedPublication,
+  { cursors = {} }: PublishOptions,
+): Promise<PublishedState> {
+  const { load, currentShape: before, merged, rows } = planned
+  const { schema, table, run, attempt, listsTables } = load.target
+  const currentShape = await readShape(dialect, tables, { schema, name: table })
+  if (currentShape?.id !== before?.id) throw concurrentlyChanged(load.qualifiedName)
+  const liveTable = tableToPublish(planned)
+  const mark = (await readMarks(dialect, ledger, liveTable.id)).get(liveTable.id)
+  if (!mark || (await findRelation(dialect, tables, liveTable))?.id !== liveTable.id)
+    throw new LeaseLost(
+      `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
+    )
+  const { changes, feed } = planCurrentTable(dialect, currentShape, load)
+  const profile = profileToPublish(load, merged && { rows, earlierProfile: currentShape?.mark?.profile })
+  const rowsFell = currentShape && !merged ? fallOfRows(load.target, currentShape.mark?.rows, rows) : []
+  return {
+    currentShape,
+    mark: {
+      ...mark,
+      kind: 'LOADED',
+      run,
+      fed: fedColumns(feed),
+      feed,
+      rows: merged?.rows ?? rows,
+      ...(cursors[table] !== undefined && { cursor: cursors[table] }),
+      ...(profile && { profile }),
+    },
+    published: {
+      schema,
+      table,
+      rows,
+      bytes: load.written?.bytes ?? 0,
+      changes: [...changes, ...rowsFell],
+      ...(currentShape?.mark?.rows !== undefined && { rowsBefore: currentShape.mark.rows }),
+      ...(listsTables && { listsTables }),
+    },
+  }
+}
+
+/**
+ * Plans the load again for the current table. Throws WAREHOUSE_BUSY if the planned columns differ from those of the
+ * staging table.
+ */
+export function planCurrentTable(
+  dialect: SqlDialect,
+  currentShape: TableShape | undefined,
+  load: SqlStagedTable,
+): LoadPlan {
+  const { target, held: heldColumns, reading, written, transformed } = load
+  const plan = planTableAfterLoad(dialect, currentShape, {
+    target,
+    held: heldColumns,
+    reading,
+    sourceRows: written?.rows,
+    transformed,
+  })
+  const joinTypes = (columns: readonly StagingColumn[]) =>
+    columns
+      .map(({ name, type }) => `${name}\0${type}`)
+      .toSorted()
+      .join('\0')
+  if (joinTypes(plan.columns) !== joinTypes(load.columns)) throw concurrentlyChanged(load.qualifiedName)
+  return plan
+}
+
+/** True if this change of a table requires recreating the views that read it. */
+export const affectsViews = ({ kind }: TableChange): boolean =>
+  kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_ADDED' || kind === 'COLUMN_DROPPED'
+
+/** Returns the problem for a view that is valid with a table's old column types and invalid with the new ones. */
+export const viewRebuildProblem = (
+  dialect: SqlDialect,
+  error: unknown,
+  views: readonly ManagedView[],
+  qualifiedName: string,
+): unknown =>
+  viewsDepend(
+    dialect,
+    error,
+    qualifiedName,
+    (reason) =>
+      `The views over ${qualifiedName} (${views.map(({ name }) => name).join(', ')}) cannot be recreated with the new columns: ${reason} The old data stays. Change or drop these views and run again.`,
+  )

@@ -1,0 +1,327 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { failpoint } from '@sluice/process'
+import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
+import type { TablePlace } from '../../catalog.ts'
+import {
+  isBusy,
+  assertCurrentAttempt,
+  type Publication,
+  type PublishedTable,
+  keepsRows,
+  type PublishOptions,
+} from '../../warehouse.ts'
+import {
+  type ManagedView,
+  dropViews,
+  listManagedViews,
+  recreateViews,
+  viewsAbove,
+  assertViewsCompile,
+  hasUncheckedViews,
+} from '../views/dependent-views.ts'
+import { findDuplicateKey } from './merge.ts'
+import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
+import { dropMark, enterRun, lockLedger, findPublication, setMark } from '../ledger.ts'
+import type { SqlStagedTable } from '../staging/staged-table.ts'
+import {
+  type PlannedPublication,
+  planPublishedState,
+  planPublication,
+  planCurrentTable,
+  viewRebuildProblem,
+  affectsViews,
+  tableToPublish,
+} from './plan-publishing.ts'
+import { concurrentlyChanged, tableInUse, toWarehouseProblem } from '../problems.ts'
+import {
+  afterPendingPublications,
+  recordDecision,
+  dropRetiredTables,
+  withPublishLock,
+  lockAndApplyDecisions,
+  recoverPending,
+  type PublicationDecision,
+  type PublishSessions,
+} from '../recovery.ts'
+import { retiredTableName, withSession, hiddenName, placeKey } from '../table-shape.ts'
+
+/** Milliseconds before each retry while readers use the table or another run publishes. */
+const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
+
+/**
+ * Publishes a run, that is, swaps its loaded tables in; see `Loader.publish`. Slow steps run before the publish lock is
+ * taken. The fence check (whether the attempt still owns the run) and the renames run under the lock.
+ */
+export async function publishRun(
+  dialect: SqlDialect,
+  stagedTables: readonly SqlStagedTable[],
+  isCurrentAttempt: () => Promise<boolean>,
+  signal: AbortSignal,
+  options: PublishOptions,
+): Promise<Publication> {
+  const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
+  const [first] = loads
+  if (!first) throw new Error('Nothing to publish.')
+  const { run } = first.target
+  const { mode } = options
+  try {
+    const findEarlierPublication = async () =>
+      withSession(dialect, { role: 'service', signal }, async (session) => {
+        await recoverPending(dialect, session)
+        return findPublication(dialect, session, run)
+      })
+    const published = await findEarlierPublication()
+    if (published) return published
+    await assertReadyToPublish(
+      loads,
+      {
+        mode,
+        gate: options.gate,
+        findDuplicateKey: (load) => findDuplicateKey(dialect, load.keys, load.stagingTable, signal),
+      },
+      signal,
+    )
+    await failpoint('before-swap')
+    const planned: PlannedPublication[] = []
+    for (let tries = 0; ; tries += 1) {
+      signal.throwIfAborted()
+      try {
+        // The previous try may have published the run although it ended with an error.
+        const publishedBefore = tries > 0 ? await findEarlierPublication() : undefined
+        if (publishedBefore) return publishedBefore
+        // This process has recorded a decision for the run that is still pending. A second decision would publish the
+        // run twice.
+        if (first.decided) throw tableInUse(first.qualifiedName)
+        for (const [index, load] of loads.entries())
+          planned[index] = await planPublication(
+            dialect,
+            load,
+            { merging: keepsRows(mode), records: recordsOf(loads, load.target) },
+            signal,
+            planned[index],
+          )
+        const publishPlanned = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
+        return await publishPlanned(dialect, planned, isCurrentAttempt, signal, options)
+      } catch (error) {
+        const problem = toWarehouseProblem(dialect, error, first.qualifiedName)
+        if (!isBusy(problem) || tries >= retryDelaysMs.length) throw problem
+      }
+      await sleep(retryDelaysMs[tries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    throw toWarehouseProblem(dialect, error, first.qualifiedName)
+  }
+}
+
+/**
+ * See `Loader.fenceRun`. An attempt holds the publish lock from its fence check to its commit, so taking this lock
+ * waits for the attempt.
+ */
+export function fenceRun(dialect: SqlDialect, run: string): Promise<Publication | undefined> {
+  return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
+}
+
+/**
+ * Publishes in one transaction, on servers with transactional DDL. Returns the earlier publication if the run has
+ * already been published.
+ */
+async function publishInTransaction(
+  dialect: SqlDialect,
+  planned: readonly PlannedPublication[],
+  isCurrentAttempt: () => Promise<boolean>,
+  signal: AbortSignal,
+  options: PublishOptions,
+): Promise<Publication> {
+  const { run, attempt } = planned[0]!.load.target
+  const session = await dialect.open({ role: 'service' })
+  let replacedTables: TablePlace[] = []
+  let isPublished = false
+  try {
+    const publication = await session.transaction(async () => {
+      replacedTables = []
+      await lockLedger(dialect, session)
+      const earlier = await findPublication(dialect, session, run)
+      if (earlier) return earlier
+      await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
+      const places = planned.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
+      // Drops the views of all tables at once, because a view of several tables may be invalid while only some of them
+      // are replaced.
+      const above = viewsAbove(await listManagedViews(dialect, session), places)
+      await dropViews(dialect, session, above)
+      const tables: PublishedTable[] = []
+      for (const publication of planned) {
+        const { published, retiredTable } = await swapTable(dialect, session, publication, options)
+        tables.push(published)
+        if (retiredTable) replacedTables.push(retiredTable)
+      }
+      await recreateViews(dialect, session, above).catch((error: unknown) => {
+        throw viewRebuildProblem(dialect, error, above, planned.map(({ load }) => load.qualifiedName).join(', '))
+      })
+      await enterRun(dialect, session, run, { attempt, tables })
+      isPublished = true
+      return (await findPublication(dialect, session, run))!
+    })
+    // A merge publishes the merged table, so its staging table is dropped.
+    for (const { load, merged } of planned) load.published = isPublished && merged === undefined
+    await runCleanup(() => dropReplacedTables(dialect, session, replacedTables), options)
+    return publication
+  } catch (error) {
+    await session[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/**
+ * Replaces one table by its staging table. Returns the replaced table under its hidden name, if there was one. Throws
+ * WAREHOUSE_BUSY if another run changed the table since `planPublication`.
+ */
+async function swapTable(
+  dialect: SqlDialect,
+  session: SqlSession,
+  planned: PlannedPublication,
+  options: PublishOptions,
+): Promise<{ published: PublishedTable; retiredTable: TablePlace | undefined }> {
+  const { load } = planned
+  const { schema, table, run } = load.target
+  const place = { schema, name: table }
+  const { currentShape, mark, published } = await planPublishedState(
+    dialect,
+    { ledger: session, tables: session },
+    planned,
+    options,
+  )
+  const retiredTable = currentShape && { schema, name: retiredTableName(currentShape.id, run) }
+  if (retiredTable) {
+    await session.execute(dialect.changes.rename(place, retiredTable.name))
+    await dropMark(dialect, session, currentShape.id)
+  }
+  const from = tableToPublish(planned)
+  await session.execute(dialect.changes.rename(from, table))
+  for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
+  await setMark(dialect, session, from.id, mark)
+  return { published, retiredTable }
+}
+
+/** Drops the replaced tables and closes the session. A maintenance sweep drops tables that readers still use. */
+async function dropReplacedTables(
+  dialect: SqlDialect,
+  session: SqlSession,
+  replacedTables: readonly TablePlace[],
+): Promise<void> {
+  try {
+    for (const place of replacedTables) await session.execute(dialect.changes.dropTable(place))
+  } catch {
+  } finally {
+    await session[Symbol.asyncDispose]()
+  }
+}
+
+/** Runs the cleanup after a publication. It runs in the background if the caller passed `onBackgroundWork`. */
+export async function runCleanup(cleanUp: () => Promise<void>, { onBackgroundWork }: PublishOptions): Promise<void> {
+  await failpoint('published')
+  const cleanup = cleanUp()
+  if (onBackgroundWork) onBackgroundWork(cleanup)
+  else await cleanup
+}
+
+/**
+ * Publishes on servers without transactional DDL. Takes the publish lock, checks that this attempt still owns the run,
+ * and records one decision with the changes of all tables. Committing the decision publishes the run. Then this process
+ * applies the decision, or another process if this one dies. A reader sees the old table or the new one; for a moment,
+ * neither exists.
+ */
+async function publishByDecision(
+  dialect: SqlDialect,
+  planned: readonly PlannedPublication[],
+  isCurrentAttempt: () => Promise<boolean>,
+  signal: AbortSignal,
+  options: PublishOptions,
+): Promise<Publication> {
+  const { run, attempt } = planned[0]!.load.target
+  const checkedViews = await assertViewsAboveCompile(dialect, planned)
+  const earlier = await withPublishLock(dialect, async (sessions) => {
+    const published = await findPublication(dialect, sessions.ledger, run)
+    if (published) return published
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
+    const decision = await makeDecision(dialect, sessions, planned, checkedViews, options)
+    // Set before the commit, because the commit may succeed although its response is lost. `published` prevents the
+    // drop of the staging table. A merge publishes the merged table instead, so its staging table is dropped.
+    for (const { load, merged } of planned) {
+      load.decided = true
+      load.published = merged === undefined
+    }
+    await recordDecision(dialect, sessions, decision)
+    return undefined
+  })
+  if (earlier) return earlier
+  const replacedTables = await lockAndApplyDecisions(dialect)
+  await runCleanup(() => dropRetiredTables(dialect, replacedTables), options)
+  const published = await withSession(dialect, { role: 'service' }, (session) => findPublication(dialect, session, run))
+  if (!published) throw concurrentlyChanged(planned[0]!.load.qualifiedName)
+  return published
+}
+
+/** Returns the loads that change columns, together with all views of their tables. */
+function tablesWithViewChanges(
+  dialect: SqlDialect,
+  planned: readonly PlannedPublication[],
+  views: readonly ManagedView[],
+) {
+  const changedLoads = planned.filter(
+    ({ currentShape, load }) =>
+      currentShape && planCurrentTable(dialect, currentShape, load).changes.some(affectsViews),
+  )
+  const places = changedLoads.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
+  return { changedLoads, above: viewsAbove(views, places) }
+}
+
+/**
+ * Checks, before the decision, that the views of the tables compile with the new columns. Returns the ids of the views
+ * that compile.
+ */
+async function assertViewsAboveCompile(
+  dialect: SqlDialect,
+  planned: readonly PlannedPublication[],
+): Promise<ReadonlySet<string>> {
+  const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
+  const { changedLoads, above } = tablesWithViewChanges(dialect, planned, views)
+  const substitutes = changedLoads.map((publication) => {
+    const { schema, table } = publication.load.target
+    return [placeKey({ schema, name: table }), tableToPublish(publication)] as const
+  })
+  return assertViewsCompile(dialect, above, new Map(substitutes)).catch((error: unknown) => {
+    throw viewRebuildProblem(dialect, error, above, changedLoads.map(({ load }) => load.qualifiedName).join(', '))
+  })
+}
+
+/** Builds the decision to publish: the renames of all tables, the changed metadata, and the views to recreate. */
+async function makeDecision(
+  dialect: SqlDialect,
+  sessions: PublishSessions,
+  planned: readonly PlannedPublication[],
+  checkedViews: ReadonlySet<string>,
+  options: PublishOptions,
+): Promise<PublicationDecision> {
+  const { run, attempt } = planned[0]!.load.target
+  const tables = []
+  const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
+  for (const publication of planned) {
+    const { schema, table } = publication.load.target
+    const { currentShape, mark, published } = await planPublishedState(dialect, sessions, publication, options)
+    const { name, id } = tableToPublish(publication)
+    const aside = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
+    decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...aside })
+    await setMark(dialect, sessions.ledger, id, mark)
+    decision.marks.push({ place: { schema, name: table }, id, mark })
+    if (currentShape) decision.forgotten.push(currentShape.id)
+    tables.push(published)
+  }
+  const { above } = tablesWithViewChanges(dialect, planned, await listManagedViews(dialect, sessions.tables))
+  if (hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(planned[0]!.load.qualifiedName)
+  for (const { schema, name, id, mark } of above) {
+    decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: mark.view.query, kept: true })
+    decision.marks.push({ place: { schema, name }, id, mark })
+  }
+  return { ...decision, run: { run, attempt, tables } }
+}
