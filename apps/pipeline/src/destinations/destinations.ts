@@ -64,15 +64,15 @@ const maxImportBytes = 64_000_000
 export function openDestinations({
   allowed,
   lookupTimeoutMs = 25_000,
-  importTime = 300_000,
+  importTime: importTimeoutMs = 300_000,
 }: DestinationOptions): Destinations {
-  const lookups = ssrfSafeFetch({ allowed, timeLimitMs: lookupTimeoutMs, maxBytes: maxLookupBytes })
-  const imports = ssrfSafeFetch({ allowed, timeLimitMs: importTime, maxBytes: maxImportBytes })
+  const lookupHttp = ssrfSafeFetch({ allowed, timeLimitMs: lookupTimeoutMs, maxBytes: maxLookupBytes })
+  const importHttp = ssrfSafeFetch({ allowed, timeLimitMs: importTimeoutMs, maxBytes: maxImportBytes })
 
   return {
     async test(target, signal) {
       try {
-        return await testTarget(dhis2(lookups, target), target, signal)
+        return await testTarget(dhis2(lookupHttp, target), target, signal)
       } catch (error) {
         if (!(error instanceof DestinationProblem)) throw error
         const { code, message } = error
@@ -80,10 +80,10 @@ export function openDestinations({
         return { status: 'ERROR', code, message, ...causeOf(error, secrets) }
       }
     },
-    lookup: async (kind, target, query, signal) => searchOptions(dhis2(lookups, target), kind, query, signal),
+    lookup: async (kind, target, query, signal) => searchOptions(dhis2(lookupHttp, target), kind, query, signal),
     push({ target, ...view }, report, signal) {
-      const lookupClient = dhis2(lookups, target)
-      const importClient = dhis2(imports, target)
+      const lookupClient = dhis2(lookupHttp, target)
+      const importClient = dhis2(importHttp, target)
       const client: Dhis2Api = {
         redact: lookupClient.redact,
         // The list of all data sets with their data elements is large, so it uses the limits of imports.
@@ -93,7 +93,7 @@ export function openDestinations({
       return pushValues({ dhis2: client, ...view, report, signal })
     },
     async close() {
-      await Promise.all([lookups.close(), imports.close()])
+      await Promise.all([lookupHttp.close(), importHttp.close()])
     },
   }
 }

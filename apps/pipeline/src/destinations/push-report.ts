@@ -45,15 +45,15 @@ const formatNumber = (amount: number) => amount.toLocaleString('en')
 const formatAmount = (amount: number, noun: string) => `${formatNumber(amount)} ${amount === 1 ? noun : `${noun}s`}`
 
 /** Returns the message of a run that pushed a view. */
-export function describePush(viewName: string, pushed: PushResult, { dryRun }: ImportOptions): string {
-  const { rows, sent, imported, updated, ignored, deleted, warning } = pushed
+export function describePush(viewName: string, pushResult: PushResult, { dryRun }: ImportOptions): string {
+  const { rows, sent, imported, updated, ignored, deleted, warning } = pushResult
   if (rows === 0) return `${viewName} has no rows: nothing was sent.`
-  const unsentRows = `${describeEmpty(pushed)}${describeRejected(pushed)}`
+  const unsentRows = `${describeEmpty(pushResult)}${describeRejected(pushResult)}`
   if (sent === 0) return `Nothing of ${viewName} was sent.${unsentRows}`
-  const tense = dryRun ? 'A dry run, so nothing is stored. DHIS2 would have' : 'DHIS2 has'
-  const counts = `${formatNumber(imported)} imported, ${formatNumber(updated)} updated, ${formatNumber(deleted)} deleted and ${formatNumber(ignored)} ignored`
+  const outcomeIntroduction = dryRun ? 'A dry run, so nothing is stored. DHIS2 would have' : 'DHIS2 has'
+  const countsText = `${formatNumber(imported)} imported, ${formatNumber(updated)} updated, ${formatNumber(deleted)} deleted and ${formatNumber(ignored)} ignored`
   const warningText = warning === undefined ? '' : ` DHIS2 warns: ${warning}`
-  return `Sent ${formatAmount(sent, 'value')} of ${viewName}. ${tense} ${counts}.${unsentRows}${warningText}`
+  return `Sent ${formatAmount(sent, 'value')} of ${viewName}. ${outcomeIntroduction} ${countsText}.${unsentRows}${warningText}`
 }
 const describeEmpty = ({ empty }: PushResult): string =>
   empty === 0 ? '' : ` ${formatAmount(empty, 'row')} without a value ${empty === 1 ? 'was' : 'were'} skipped.`

@@ -60,11 +60,11 @@ interface ExportInput {
 export async function exportFile(
   input: ExportInput,
   choice: ExportChoice,
-  find: () => Promise<ExportableRows>,
+  findRows: () => Promise<ExportableRows>,
 ): Promise<FileDownload> {
   const { caller, request, exports, share = caller.client } = input
   const { headers, method } = request.stream
-  const rows = await find()
+  const rows = await findRows()
   const isCompressed = compressibleFormats.has(choice.format) && acceptsGzip(headers['accept-encoding'])
   const encoding = isCompressed ? ('gzip' as const) : undefined
   const fileHead = {
@@ -73,8 +73,9 @@ export async function exportFile(
     encoding,
   }
   if (method === 'HEAD') return new FileDownload({ ...fileHead, bytes: undefined, isContinued: false, onClose() {} })
-  const reader = caller.uid || request.address
-  const key = method === 'GET' ? JSON.stringify([caller.client, reader, request.url, choice, encoding]) : undefined
+  const readerId = caller.uid || request.address
+  const continuationKey =
+    method === 'GET' ? JSON.stringify([caller.client, readerId, request.url, choice, encoding]) : undefined
   const disconnected = new AbortController()
   const disconnect = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
   const { socket } = request.stream
@@ -83,34 +84,35 @@ export async function exportFile(
   // Only an uncompressed export can continue, because callers count the decompressed bytes that they have.
   const ifRange = /^\s*"([^"]*)"\s*$/.exec(String(headers['if-range'] ?? ''))?.[1]
   const canContinue = headers.range !== undefined && !encoding && (headers['if-range'] === undefined || ifRange)
-  const continued = key !== undefined && canContinue ? exports.find(key, ifRange) : undefined
+  const continuedExport =
+    continuationKey !== undefined && canContinue ? exports.find(continuationKey, ifRange) : undefined
   // Disable the socket timeout, because preparing the export may take longer.
   socket.setTimeout(0)
   socket.setKeepAlive(true, keepAliveMs)
   const findOrStart = async () =>
-    continued ??
+    continuedExport ??
     (await exports.start({
       client: share,
-      key,
+      key: continuationKey,
       signal: disconnected.signal,
       read: (signal) => readFile(input, choice, rows, encoding, signal),
     }))
   // Remove the listener, because later requests reuse the connection.
-  const started = await findOrStart().finally(() => socket.off('close', disconnect))
-  const attached = started.attach()
-  const detach = () => attached.detach()
+  const runningExport = await findOrStart().finally(() => socket.off('close', disconnect))
+  const attachedDownload = runningExport.attach()
+  const detach = () => attachedDownload.detach()
   try {
     if (choice.format === 'xlsx') {
       // Wait until the workbook is complete, because a sheet has a maximum number of rows: an error is better than a
       // truncated file.
       socket.once('close', detach)
       if (socket.destroyed) detach()
-      await started.spool.size().finally(() => socket.off('close', detach))
+      await runningExport.spool.size().finally(() => socket.off('close', detach))
     }
     return new FileDownload({
       ...fileHead,
-      bytes: started.spool,
-      isContinued: continued !== undefined,
+      bytes: runningExport.spool,
+      isContinued: continuedExport !== undefined,
       onClose: detach,
     })
   } catch (error) {
@@ -123,18 +125,21 @@ export async function exportFile(
 async function* readFile(
   { db, caller, request, operation, exports }: ExportInput,
   { format, dialect, printedForms = false }: ExportChoice,
-  { open, readPrintedForms, object, details }: ExportableRows,
+  { open: openRows, readPrintedForms, object, details }: ExportableRows,
   encoding: 'gzip' | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   let openedExport: RowExport | undefined
   let outcome = 'FAILED'
-  using reading = limitReading(exports.readLimits, signal)
+  using limitedRead = limitReading(exports.readLimits, signal)
   try {
-    openedExport = await open(chooseTextFormat(format, dialect), reading.signal)
-    const forms = printedForms ? await readPrintedForms?.() : undefined
-    const columns = openedExport.columns.map((column) => ({ ...column, printedForm: forms?.get(column.name) }))
-    const bytes = encodeRows(format, { columns, bytes: reading.limit(openedExport.bytes) }, reading.signal)
+    openedExport = await openRows(chooseTextFormat(format, dialect), limitedRead.signal)
+    const printedFormByColumn = printedForms ? await readPrintedForms?.() : undefined
+    const columns = openedExport.columns.map((column) => ({
+      ...column,
+      printedForm: printedFormByColumn?.get(column.name),
+    }))
+    const bytes = encodeRows(format, { columns, bytes: limitedRead.limit(openedExport.bytes) }, limitedRead.signal)
     yield* encoding ? compress(bytes) : bytes
     outcome = 'OK'
   } catch (error) {
@@ -169,8 +174,8 @@ function encodeRows(
   { columns, bytes }: { columns: readonly ExportedColumn[]; bytes: AsyncIterable<Uint8Array> },
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
-  const isPrinted = format === 'csv' && columns.some(({ printedForm }) => printedForm !== undefined)
-  if (!isPrinted && (format === 'csv' || format === 'ndjson')) return bytes
+  const usesPrintedForms = format === 'csv' && columns.some(({ printedForm }) => printedForm !== undefined)
+  if (!usesPrintedForms && (format === 'csv' || format === 'ndjson')) return bytes
   const encodedFormat = format === 'csv' ? 'PRINTED_CSV' : encodedFormats[format]
   return encodeInThread({ format: encodedFormat, columns, rows: withoutHeader(bytes) }, signal)
 }

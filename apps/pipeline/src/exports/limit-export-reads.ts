@@ -15,10 +15,10 @@ export interface LimitedRead extends Disposable {
 
 /** Starts the timeouts of a read. Dispose of the result when the read has ended. */
 export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: AbortSignal): LimitedRead {
-  const timedOut = new AbortController()
-  const stop = (detail: string) => timedOut.abort(exportTimeout(detail))
-  const readTimer = setTimeout(() => stop(`Reading took longer than ${formatMs(readMs)}.`), readMs)
-  const stopSignal = AbortSignal.any([signal, timedOut.signal])
+  const timeoutController = new AbortController()
+  const abortRead = (detail: string) => timeoutController.abort(exportTimeout(detail))
+  const readTimer = setTimeout(() => abortRead(`Reading took longer than ${formatMs(readMs)}.`), readMs)
+  const stopSignal = AbortSignal.any([signal, timeoutController.signal])
 
   return {
     signal: stopSignal,
@@ -27,25 +27,28 @@ export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: Ab
       const source = bytes[Symbol.asyncIterator]()
       // Create a new promise for each chunk. A promise for the whole export would keep every chunk in memory that was
       // raced against it.
-      let pending = Promise.withResolvers<IteratorResult<Uint8Array>>()
-      const abort = () => pending.reject(stopSignal.reason)
+      let pendingChunk = Promise.withResolvers<IteratorResult<Uint8Array>>()
+      const abort = () => pendingChunk.reject(stopSignal.reason)
       stopSignal.addEventListener('abort', abort, { once: true })
       try {
         for (;;) {
           stopSignal.throwIfAborted()
-          pending = Promise.withResolvers()
-          const silence = setTimeout(() => stop(`The source sent nothing for ${formatMs(silenceMs)}.`), silenceMs)
-          source.next().then(pending.resolve, pending.reject)
-          const next = await pending.promise.finally(() => clearTimeout(silence))
-          if (next.done) return
-          yield next.value
+          pendingChunk = Promise.withResolvers()
+          const silenceTimer = setTimeout(
+            () => abortRead(`The source sent nothing for ${formatMs(silenceMs)}.`),
+            silenceMs,
+          )
+          source.next().then(pendingChunk.resolve, pendingChunk.reject)
+          const nextChunk = await pendingChunk.promise.finally(() => clearTimeout(silenceTimer))
+          if (nextChunk.done) return
+          yield nextChunk.value
         }
       } finally {
         stopSignal.removeEventListener('abort', abort)
         // After an abort, do not wait for the source to end, because a stalled source would never respond.
-        const returned = source.return?.()
-        if (!stopSignal.aborted) await returned
-        else returned?.catch(() => {})
+        const returnPromise = source.return?.()
+        if (!stopSignal.aborted) await returnPromise
+        else returnPromise?.catch(() => {})
       }
     },
 

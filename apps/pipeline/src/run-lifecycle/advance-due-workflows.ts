@@ -22,7 +22,7 @@ export async function advanceDueWorkflows(db: Kysely<DB>, queue: JobQueue): Prom
     from workflow_run_jobs j join runs r on r.id = j.run_id left join runs c on c.id = j.child_run_id
     where j.state = 'RUNNING' and r.state = 'RUNNING' and (c.id is null or c.state not in ('QUEUED', 'RUNNING'))
     limit ${maxWorkflows}`.execute(db)
-  const problems: unknown[] = []
+  const errors: unknown[] = []
   for (const { run_id } of rows) {
     try {
       await runTransaction(db, async (trx) => {
@@ -31,9 +31,9 @@ export async function advanceDueWorkflows(db: Kysely<DB>, queue: JobQueue): Prom
       })
     } catch (error) {
       // An error of one workflow must not stop the others.
-      problems.push(error)
+      errors.push(error)
     }
   }
-  if (problems.length > 0) throw problems[0]
+  if (errors.length > 0) throw errors[0]
   return rows.length
 }

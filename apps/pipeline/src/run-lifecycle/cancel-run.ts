@@ -78,12 +78,12 @@ async function cancelJobs(trx: Transaction<DB>, run: WorkflowRun): Promise<numbe
   const message = 'The workflow was cancelled. Its running jobs were cancelled, and its other jobs are skipped.'
   await writeLog(trx, run, 'INFO', 'MEDIUM', message)
   await trx.updateTable('runs').set({ message }).where('id', '=', run.id).execute()
-  const started = await trx
+  const startedRuns = await trx
     .selectFrom('runs')
     .select('id')
     .where('workflow_run_id', '=', run.id)
     .where('state', 'in', [...underWay])
     .orderBy('id')
     .execute()
-  return started.map(({ id }) => id)
+  return startedRuns.map(({ id }) => id)
 }

@@ -15,33 +15,38 @@ export interface BatchWriter<T> extends AsyncDisposable {
 }
 
 /** Collects items and writes them in batches, in order. A failed batch is retried with the next one. */
-export function batchWriter<T>({ write, size, flushMs: every, maxItems: held }: BatchOptions<T>): BatchWriter<T> {
-  let waiting: T[] = []
+export function batchWriter<T>({
+  write,
+  size,
+  flushMs: flushIntervalMs,
+  maxItems: maxWaitingItems,
+}: BatchOptions<T>): BatchWriter<T> {
+  let waitingItems: T[] = []
   let timer: NodeJS.Timeout | undefined
-  let writing: Promise<void> = Promise.resolve()
+  let lastWrite: Promise<void> = Promise.resolve()
 
   function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
-    const next = writing.catch(() => {}).then(writeAll)
-    writing = next
-    return next
+    const nextWrite = lastWrite.catch(() => {}).then(writeAll)
+    lastWrite = nextWrite
+    return nextWrite
   }
 
   async function writeAll(): Promise<void> {
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, size)
+    while (waitingItems.length > 0) {
+      const batch = waitingItems.slice(0, size)
       await write(batch)
-      waiting = waiting.slice(batch.length)
+      waitingItems = waitingItems.slice(batch.length)
     }
   }
 
   return {
     push(item) {
-      if (waiting.length >= held) return false
-      waiting.push(item)
-      if (waiting.length % size === 0) void flush().catch(() => {})
-      else timer ??= setTimeout(() => void flush().catch(() => {}), every)
+      if (waitingItems.length >= maxWaitingItems) return false
+      waitingItems.push(item)
+      if (waitingItems.length % size === 0) void flush().catch(() => {})
+      else timer ??= setTimeout(() => void flush().catch(() => {}), flushIntervalMs)
       return true
     },
     flush,

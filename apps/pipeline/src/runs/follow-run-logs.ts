@@ -43,11 +43,11 @@ export function findRun(db: Kysely<DB>, { runnableId, run }: LogFilter): Promise
  */
 export async function findStartKey(db: Kysely<DB>, { runnableId }: LogFilter, run?: number): Promise<number> {
   const lines = db.selectFrom('run_logs').where('runnable_id', '=', runnableId)
-  const first = await lines
+  const firstLine = await lines
     .select((eb) => eb.fn.min<number | null>('id').as('id'))
     .where('run_id', '=', run ?? 0)
     .executeTakeFirst()
-  if (first?.id) return first.id - 1
-  const last = await lines.select((eb) => eb.fn.max<number | null>('id').as('id')).executeTakeFirst()
-  return last?.id ?? 0
+  if (firstLine?.id) return firstLine.id - 1
+  const lastLine = await lines.select((eb) => eb.fn.max<number | null>('id').as('id')).executeTakeFirst()
+  return lastLine?.id ?? 0
 }

@@ -52,7 +52,7 @@ interface HeartbeatOptions {
 export function startHeartbeat(
   db: Kysely<DB>,
   claim: Claim,
-  { totals, lost, intervalMs: every = 1_000 }: HeartbeatOptions,
+  { totals, lost: onLeaseLost, intervalMs: heartbeatIntervalMs = 1_000 }: HeartbeatOptions,
 ): Heartbeat {
   let timer: NodeJS.Timeout | undefined
   let hasEnded = false
@@ -61,7 +61,7 @@ export function startHeartbeat(
     if (await writeHeartbeat(db, claim, totals())) return true
     const reason = await lossReason(db, claim)
     hasEnded = true
-    lost(reason)
+    onLeaseLost(reason)
     return false
   }
 
@@ -69,7 +69,7 @@ export function startHeartbeat(
     const scheduleNext = () => {
       if (!hasEnded) schedule()
     }
-    timer = setTimeout(() => void beat().then(scheduleNext, scheduleNext), every)
+    timer = setTimeout(() => void beat().then(scheduleNext, scheduleNext), heartbeatIntervalMs)
   }
   schedule()
 

@@ -31,8 +31,8 @@ export async function queueRun(
   { rebuild, repeatFile, ...options }: RunOptions,
 ): Promise<CreatedRun> {
   const readsSource = kind === 'DATA_PIPELINE' && options.action !== 'RESTORE'
-  const requested = { ...(rebuild && { rebuild }), ...(repeatFile && { repeatFile }) }
-  const input = readsSource ? { ...(await readUploadedFile(trx, id)), ...requested } : {}
+  const requestFlags = { ...(rebuild && { rebuild }), ...(repeatFile && { repeatFile }) }
+  const input = readsSource ? { ...(await readUploadedFile(trx, id)), ...requestFlags } : {}
   return createRun(trx, queue, { ...options, runnableId: id, client, input })
 }
 
@@ -51,9 +51,12 @@ async function readUploadedFile(trx: Transaction<DB>, pipeline: number): Promise
   // the new one.
   const file = (await query.executeTakeFirst()) ?? (await query.executeTakeFirst())
   if (!file) return {}
-  const { uploaded_at: uploaded, ...named } = file
+  const { uploaded_at: uploadedAt, ...fileFields } = file
   const fingerprint = (await readUploadState(trx, pipeline))?.fingerprint
-  return { file: { ...named, uploaded: uploaded.toISOString() }, ...(fingerprint !== undefined && { fingerprint }) }
+  return {
+    file: { ...fileFields, uploaded: uploadedAt.toISOString() },
+    ...(fingerprint !== undefined && { fingerprint }),
+  }
 }
 
 /** The state of a pipeline's uploaded file and of everything else that determines its load. */
@@ -131,8 +134,8 @@ export async function insertRun(
   { runnableId, client, trigger, mode, action, scheduledFor, workflowRunId, createdBy, input }: RunRequest,
   { isRunning = false } = {},
 ): Promise<CreatedRun> {
-  for (let tries = 0; tries < 3; tries += 1) {
-    const created = await trx
+  for (let attemptIndex = 0; attemptIndex < 3; attemptIndex += 1) {
+    const createdRun = await trx
       .insertInto('runs')
       .values({
         runnable_id: runnableId,
@@ -157,16 +160,16 @@ export async function insertRun(
       )
       .returningAll()
       .executeTakeFirst()
-    if (created) return { run: created, existing: false }
-    const existing = await trx
+    if (createdRun) return { run: createdRun, existing: false }
+    const existingRun = await trx
       .selectFrom('runs')
       .selectAll()
       .where('runnable_id', '=', runnableId)
       .where('state', 'in', [...underWay])
       .executeTakeFirst()
-    const isReplaced = existing?.action === 'DRY_RUN' && action !== 'DRY_RUN'
-    if (existing && !isReplaced) return { run: existing, existing: true }
-    if (existing) await endDryRun(trx, existing)
+    const isReplaced = existingRun?.action === 'DRY_RUN' && action !== 'DRY_RUN'
+    if (existingRun && !isReplaced) return { run: existingRun, existing: true }
+    if (existingRun) await endDryRun(trx, existingRun)
     // The run that prevented the insertion has just ended, or was a dry run that is now cancelled. Try again.
   }
   throw new Error(`No run of object ${runnableId} could be queued, because other runs of it kept starting and ending.`)

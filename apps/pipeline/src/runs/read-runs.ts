@@ -47,7 +47,7 @@ export async function lastRuns(
   runnableIds: readonly number[],
 ): Promise<Map<number, { last: RunRow; lastSuccess?: RunRow }>> {
   if (runnableIds.length === 0) return new Map()
-  const { rows } = await sql<RunRow & { newest: boolean }>`
+  const { rows } = await sql<RunRow & { isNewest: boolean }>`
     select r.*, r.id = newest.id as newest
     from unnest(${runnableIds}::bigint[]) as p (id)
     cross join lateral (
@@ -62,10 +62,13 @@ export async function lastRuns(
   `.execute(db)
 
   const runsByObject = new Map<number, { last: RunRow; lastSuccess?: RunRow }>()
-  for (const { newest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
-    const succeeded = (successfulStates as readonly string[]).includes(run.state)
-    const entry = runsByObject.get(run.runnable_id) ?? { last: run }
-    runsByObject.set(run.runnable_id, newest && !succeeded ? { ...entry, last: run } : { ...entry, lastSuccess: run })
+  for (const { newest: isNewest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
+    const isSuccessful = (successfulStates as readonly string[]).includes(run.state)
+    const objectRuns = runsByObject.get(run.runnable_id) ?? { last: run }
+    runsByObject.set(
+      run.runnable_id,
+      isNewest && !isSuccessful ? { ...objectRuns, last: run } : { ...objectRuns, lastSuccess: run },
+    )
   }
   return runsByObject
 }
@@ -160,9 +163,9 @@ export function progressOf(
   now: Date = new Date(),
 ): LoadProgress {
   const { bytes_read: bytesRead, bytes_total: bytesTotal, rows_read: rowsRead, rows_rejected: rowsRejected } = run
-  const running = run.state === 'RUNNING'
+  const isRunning = run.state === 'RUNNING'
   const seconds = run.started_at && run.finished_at ? (run.finished_at.getTime() - run.started_at.getTime()) / 1000 : 0
-  const average = (amount: number) => (seconds > 0 ? amount / seconds : 0)
+  const averagePerSecond = (amount: number) => (seconds > 0 ? amount / seconds : 0)
   const percentage = (successfulStates as readonly string[]).includes(run.state) ? 100 : run.percentage
   return {
     bytesRead,
@@ -170,10 +173,10 @@ export function progressOf(
     rowsRejected,
     ...(bytesTotal !== null && { bytesTotal }),
     ...(percentage !== null && { percentage }),
-    rowsPerSecond: Math.round(running ? (run.rows_per_second ?? 0) : average(rowsRead)),
-    bytesPerSecond: Math.round(running ? (run.bytes_per_second ?? 0) : average(bytesRead)),
+    rowsPerSecond: Math.round(isRunning ? (run.rows_per_second ?? 0) : averagePerSecond(rowsRead)),
+    bytesPerSecond: Math.round(isRunning ? (run.bytes_per_second ?? 0) : averagePerSecond(bytesRead)),
     ...(run.progress_tables && { tables: run.progress_tables as unknown as TableProgress[] }),
-    ...(running && run.estimated_end && run.estimated_end > now && { estimatedEnd: run.estimated_end.toISOString() }),
+    ...(isRunning && run.estimated_end && run.estimated_end > now && { estimatedEnd: run.estimated_end.toISOString() }),
   }
 }
 
@@ -182,7 +185,7 @@ async function readPage<Row>(
   query: SelectQueryBuilder<any, any, Row>,
   { page, pageSize }: PageRequest,
 ): Promise<ListedRows<Row>> {
-  const [rows, pageCount] = await Promise.all([
+  const [rows, countRow] = await Promise.all([
     query
       .limit(pageSize)
       .offset((page - 1) * pageSize)
@@ -193,5 +196,5 @@ async function readPage<Row>(
       .select((eb: any) => eb.fn.countAll().as('total'))
       .executeTakeFirstOrThrow(),
   ])
-  return { rows, total: (pageCount as { total: number }).total }
+  return { rows, total: (countRow as { total: number }).total }
 }

@@ -26,9 +26,9 @@ export async function openRunLog(
   redaction: Redaction,
   { most: maxLines = 10_000 } = {},
 ): Promise<RunLog> {
-  let remaining = maxLines - (claim.attempt > 1 ? await countLogLines(db, claim) : 0)
+  let remainingLines = maxLines - (claim.attempt > 1 ? await countLogLines(db, claim) : 0)
 
-  const lines = batchWriter<object>({
+  const lineWriter = batchWriter<object>({
     write: (batch) => insertLogLines(db, claim, batch),
     size: 200,
     flushMs: 500,
@@ -37,14 +37,14 @@ export async function openRunLog(
 
   return {
     write(level, importance, message) {
-      if (remaining <= 0) return
-      remaining -= 1
+      if (remainingLines <= 0) return
+      remainingLines -= 1
       const text =
-        remaining === 0 ? `The log is full, because a run keeps ${maxLines} lines.` : redaction.apply(message)
-      lines.push({ created_at: new Date(), level, importance, message: toStorableText(text, maxMessageLength) })
+        remainingLines === 0 ? `The log is full, because a run keeps ${maxLines} lines.` : redaction.apply(message)
+      lineWriter.push({ created_at: new Date(), level, importance, message: toStorableText(text, maxMessageLength) })
     },
-    flush: lines.flush,
-    [Symbol.asyncDispose]: () => lines.flush().catch(() => {}),
+    flush: lineWriter.flush,
+    [Symbol.asyncDispose]: () => lineWriter.flush().catch(() => {}),
   }
 }
 

@@ -48,19 +48,19 @@ export async function runTransaction<T>(
   callback: (trx: Transaction<DB>) => Promise<T>,
   { lock }: { lock?: string } = {},
 ): Promise<T> {
-  const acquiredLock = lock === undefined ? sql`null` : sql`pg_advisory_xact_lock(hashtext(${lock}))`
-  for (let tries = 1; ; tries += 1) {
+  const lockExpression = lock === undefined ? sql`null` : sql`pg_advisory_xact_lock(hashtext(${lock}))`
+  for (let attemptNumber = 1; ; attemptNumber += 1) {
     try {
       return await db.transaction().execute(async (trx) => {
-        await sql`select set_config('idle_in_transaction_session_timeout', ${idleTimeout}, true), ${acquiredLock}`.execute(
+        await sql`select set_config('idle_in_transaction_session_timeout', ${idleTimeout}, true), ${lockExpression}`.execute(
           trx,
         )
         return await callback(trx)
       })
     } catch (error) {
-      if (!isSerializationFailure(error) || tries === maxAttempts) throw error
+      if (!isSerializationFailure(error) || attemptNumber === maxAttempts) throw error
       // Wait for a random time, because two aborted transactions would conflict again if both were repeated at once.
-      await sleep(Math.random() * 100 * tries)
+      await sleep(Math.random() * 100 * attemptNumber)
     }
   }
 }

@@ -22,9 +22,13 @@ export function describeSchedule(schedule: DescribedSchedule): string {
   const { continuouslyUpdated, continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
   const trigger = describeTrigger(schedule)
   if (!continuouslyUpdated) return trigger === undefined ? 'Only on request.' : toSentence(trigger)
-  const full = [trigger, hours !== null && formatInterval(hours, 'hour')].filter((part) => typeof part === 'string')
-  const updates = minutes === null ? '' : `Incremental runs ${formatInterval(minutes, 'minute')}.`
-  return [updates, full.length > 0 && `Full runs ${full.join(', and also ')}.`].filter(Boolean).join(' ')
+  const fullRunTimes = [trigger, hours !== null && formatInterval(hours, 'hour')].filter(
+    (part) => typeof part === 'string',
+  )
+  const incrementalText = minutes === null ? '' : `Incremental runs ${formatInterval(minutes, 'minute')}.`
+  return [incrementalText, fullRunTimes.length > 0 && `Full runs ${fullRunTimes.join(', and also ')}.`]
+    .filter(Boolean)
+    .join(' ')
 }
 
 /**

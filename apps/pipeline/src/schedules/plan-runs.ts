@@ -54,11 +54,11 @@ async function planLocked(
   const now = (await clock(trx)).getTime()
   const plans = rows.map((row): Plan => {
     const zone = zones.get(row.client)!
-    const next = computeNextRunOrDisable(
+    const nextRun = computeNextRunOrDisable(
       () => computeNextRun(toSchedule(row), zone, now),
       (problem) => logger.warn({ kind: row.kind, subject: row.uid, reason: problem.message }, 'a schedule is invalid'),
     )
-    return { id: row.id, zone, ...next, ...overdueRuns(row, next, now) }
+    return { id: row.id, zone, ...nextRun, ...overdueRuns(row, nextRun, now) }
   })
   await failpoint('schedule-planned')
   await writePlans(trx, plans)

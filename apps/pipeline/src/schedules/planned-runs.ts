@@ -47,17 +47,17 @@ const schedulesPerQuery = 1_000
 export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promise<ObjectPlan[]> {
   const { limit } = window
   const now = (await databaseClock(db)).getTime()
-  let earliest: ObjectPlan[] = []
+  let earliestPlans: ObjectPlan[] = []
   let lastId = 0
   for (;;) {
     const objects = await readSchedules(db, window, lastId)
     const plans = objects.flatMap((object) => findFirstPlan(object, window, now) ?? [])
-    earliest = [...earliest, ...plans].toSorted(byTime).slice(0, limit)
+    earliestPlans = [...earliestPlans, ...plans].toSorted(byTime).slice(0, limit)
     if (objects.length < schedulesPerQuery) break
     lastId = objects.at(-1)!.id
     await yieldToEvents()
   }
-  return mergePlans(earliest, window, now)
+  return mergePlans(earliestPlans, window, now)
 }
 
 async function readSchedules(
@@ -84,15 +84,20 @@ function findFirstPlan(object: ScheduledObject, window: PlanWindow, now: number)
 }
 
 /** Returns the first run of an object at `earliest` or later. */
-function planAt(object: ScheduledObject, window: PlanWindow, now: number, earliest: number): ObjectPlan | undefined {
+function planAt(
+  object: ScheduledObject,
+  window: PlanWindow,
+  now: number,
+  earliestTime: number,
+): ObjectPlan | undefined {
   const zone = object.zone ?? (isKnownZone(window.zone) ? window.zone : 'UTC')
-  const stored = object.planned ? object.next_run_at?.getTime() : undefined
-  const next =
-    stored !== undefined && stored >= earliest
-      ? { at: stored, isFull: object.next_full_run_at !== null && object.next_full_run_at.getTime() <= stored }
-      : nextTime(toSchedule(object), zone, Math.max(earliest - 1, now))
-  if (next === undefined || next.at >= window.to) return undefined
-  return { ...next, object, zone, isLate: next.at < now }
+  const storedTime = object.planned ? object.next_run_at?.getTime() : undefined
+  const plannedTime =
+    storedTime !== undefined && storedTime >= earliestTime
+      ? { at: storedTime, isFull: object.next_full_run_at !== null && object.next_full_run_at.getTime() <= storedTime }
+      : nextTime(toSchedule(object), zone, Math.max(earliestTime - 1, now))
+  if (plannedTime === undefined || plannedTime.at >= window.to) return undefined
+  return { ...plannedTime, object, zone, isLate: plannedTime.at < now }
 }
 
 /**
@@ -108,18 +113,18 @@ function nextTime(schedule: Schedule, zone: string, after: number): PlannedTime 
 }
 
 /** Merges the planned runs of these objects by time. */
-function mergePlans(first: readonly ObjectPlan[], window: PlanWindow, now: number): ObjectPlan[] {
-  const merged: ObjectPlan[] = []
-  const waiting = [...first]
-  while (waiting.length > 0 && merged.length < window.limit) {
-    const plan = waiting.shift()!
-    merged.push(plan)
-    const next = planAt(plan.object, window, now, plan.at + 1)
-    if (next === undefined) continue
-    const insertAt = waiting.findIndex((other) => byTime(next, other) < 0)
-    waiting.splice(insertAt < 0 ? waiting.length : insertAt, 0, next)
+function mergePlans(firstPlans: readonly ObjectPlan[], window: PlanWindow, now: number): ObjectPlan[] {
+  const mergedPlans: ObjectPlan[] = []
+  const waitingPlans = [...firstPlans]
+  while (waitingPlans.length > 0 && mergedPlans.length < window.limit) {
+    const plan = waitingPlans.shift()!
+    mergedPlans.push(plan)
+    const nextPlan = planAt(plan.object, window, now, plan.at + 1)
+    if (nextPlan === undefined) continue
+    const insertIndex = waitingPlans.findIndex((waitingPlan) => byTime(nextPlan, waitingPlan) < 0)
+    waitingPlans.splice(insertIndex < 0 ? waitingPlans.length : insertIndex, 0, nextPlan)
   }
-  return merged
+  return mergedPlans
 }
 
 function byTime(one: ObjectPlan, other: ObjectPlan): number {
@@ -129,12 +134,12 @@ function byTime(one: ObjectPlan, other: ObjectPlan): number {
 /** Lists the next `count` runs of a schedule after a time. */
 export function listNextTimes(schedule: Schedule, zone: string, after: number, count: number): PlannedTime[] {
   const times: PlannedTime[] = []
-  let last = after
+  let lastTime = after
   while (times.length < count) {
-    const next = nextTime(schedule, zone, last)
-    if (next === undefined) break
-    times.push(next)
-    last = next.at
+    const plannedTime = nextTime(schedule, zone, lastTime)
+    if (plannedTime === undefined) break
+    times.push(plannedTime)
+    lastTime = plannedTime.at
   }
   return times
 }

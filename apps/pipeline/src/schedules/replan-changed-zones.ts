@@ -17,34 +17,44 @@ const pageSize = 500
  */
 export async function followClientZones(context: SchedulerContext): Promise<void> {
   const { db, clients, logger, signal } = context
-  const planned = await db
+  const zonesInUse = await db
     .selectFrom('runnables')
     .select(['client', 'zone'])
     .distinct()
     .where('zone', 'is not', null)
     .where('next_run_at', 'is not', null)
     .execute()
-  if (planned.length === 0) return
-  const currentClients = await clients([...new Set(planned.map(({ client }) => client))])
-  for (const { client, zone: from } of planned) {
-    const to = currentClients.get(client)?.timeZone
-    if (to === undefined || to === from || !isKnownZone(to)) continue
-    let moved: number
+  if (zonesInUse.length === 0) return
+  const currentClients = await clients([...new Set(zonesInUse.map(({ client }) => client))])
+  for (const { client, zone: oldZone } of zonesInUse) {
+    const newZone = currentClients.get(client)?.timeZone
+    if (newZone === undefined || newZone === oldZone || !isKnownZone(newZone)) continue
+    let replannedCount: number
     do {
       if (signal.aborted) return
-      moved = await runTransaction(db, (trx) => replanPage(trx, context, client, from!, to))
-      if (moved > 0) logger.info({ client, from, to, count: moved }, 'schedules were replanned in the new time zone')
-    } while (moved === pageSize)
+      replannedCount = await runTransaction(db, (trx) => replanPage(trx, context, client, oldZone!, newZone))
+      if (replannedCount > 0)
+        logger.info(
+          { client, from: oldZone, to: newZone, count: replannedCount },
+          'schedules were replanned in the new time zone',
+        )
+    } while (replannedCount === pageSize)
   }
 }
 
-async function replanPage(trx: Transaction<DB>, { clock }: SchedulerContext, client: string, from: string, to: string) {
+async function replanPage(
+  trx: Transaction<DB>,
+  { clock }: SchedulerContext,
+  client: string,
+  oldZone: string,
+  newZone: string,
+) {
   const now = await clock(trx)
   const rows = await trx
     .selectFrom('runnables')
     .selectAll()
     .where('client', '=', client)
-    .where('zone', '=', from)
+    .where('zone', '=', oldZone)
     .where('planned', '=', true)
     .where('next_run_at', '>', now)
     .orderBy('id')
@@ -54,10 +64,10 @@ async function replanPage(trx: Transaction<DB>, { clock }: SchedulerContext, cli
     .execute()
   const plans = rows.map((row) => {
     const next = computeNextRunOrDisable(
-      () => nextRunInNewZone(toSchedule(row), from, to, now.getTime()),
+      () => nextRunInNewZone(toSchedule(row), oldZone, newZone, now.getTime()),
       () => {},
     )
-    return { id: row.id, zone: to, ...next }
+    return { id: row.id, zone: newZone, ...next }
   })
   await writePlans(trx, plans)
   return rows.length
@@ -77,31 +87,35 @@ const maxZoneDifference = 20 * 3_600_000
  * the last run in the calendar of the new zone, so that a daily schedule neither repeats nor omits a day. That tick may
  * be in the past; its run is then due at once.
  */
-export function nextRunInNewZone(schedule: Schedule, from: string, to: string, now: number): NextRun {
-  const regularNext = computeNextRun(schedule, to, now)
+export function nextRunInNewZone(schedule: Schedule, oldZone: string, newZone: string, now: number): NextRun {
+  const regularNext = computeNextRun(schedule, newZone, now)
   const expression = toCronExpression(schedule)
   if (schedule.disabled || schedule.continuouslyUpdated || expression === undefined) return regularNext
-  const zoneDifference = Math.abs(getUtcOffset(from, now) - getUtcOffset(to, now))
-  const last = lastTick(expression, from, now)
-  const next = findNextTick(expression, from, now)
-  if (last === undefined || next === undefined || next - last <= Math.min(zoneDifference, maxZoneDifference))
+  const zoneDifference = Math.abs(getUtcOffset(oldZone, now) - getUtcOffset(newZone, now))
+  const lastOldTick = findLastTick(expression, oldZone, now)
+  const nextOldTick = findNextTick(expression, oldZone, now)
+  if (
+    lastOldTick === undefined ||
+    nextOldTick === undefined ||
+    nextOldTick - lastOldTick <= Math.min(zoneDifference, maxZoneDifference)
+  )
     return regularNext
   // The local time of the last tick, as an instant in the new zone. If that local time occurs twice, use the nearer
   // instant.
-  const [sameInNew] = listInstants(to, toWallClockTime(from, last)).toSorted(
-    (one, other) => Math.abs(one - last) - Math.abs(other - last),
+  const [lastTickInNewZone] = listInstants(newZone, toWallClockTime(oldZone, lastOldTick)).toSorted(
+    (one, other) => Math.abs(one - lastOldTick) - Math.abs(other - lastOldTick),
   )
-  const run = findNextTick(expression, to, sameInNew!)
-  return run === undefined ? {} : { run, full: run }
+  const nextTick = findNextTick(expression, newZone, lastTickInNewZone!)
+  return nextTick === undefined ? {} : { run: nextTick, full: nextTick }
 }
 
 /** Returns the last tick at or before `now`; undefined if none occurred in the last 40 days. */
-function lastTick(expression: string, zone: string, now: number): number | undefined {
-  for (let back = 3_600_000; back <= maxLookBack; back *= 2) {
-    let last: number | undefined
-    let tick = findNextTick(expression, zone, now - back)
-    for (; tick !== undefined && tick <= now; tick = findNextTick(expression, zone, tick)) last = tick
-    if (last !== undefined) return last
+function findLastTick(expression: string, zone: string, now: number): number | undefined {
+  for (let lookBackMs = 3_600_000; lookBackMs <= maxLookBack; lookBackMs *= 2) {
+    let latestTick: number | undefined
+    let tick = findNextTick(expression, zone, now - lookBackMs)
+    for (; tick !== undefined && tick <= now; tick = findNextTick(expression, zone, tick)) latestTick = tick
+    if (latestTick !== undefined) return latestTick
   }
   return undefined
 }

@@ -39,9 +39,9 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
     { name: 'zones', run: () => followClientZones(context), intervalMs: zoneCheckIntervalMs },
     ...(options.additionalJobs ?? []),
   ]
-  const lastLogged = new Map<string, number>()
+  const lastLogTimes = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
-  let round = Promise.resolve()
+  let currentRound = Promise.resolve()
 
   async function runJobs(): Promise<void> {
     for (const job of jobs) {
@@ -52,13 +52,13 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
       job.lastStart = now
       try {
         await job.run()
-        lastLogged.delete(job.name)
+        lastLogTimes.delete(job.name)
       } catch (error) {
         if (stopping.signal.aborted) return
         metrics.failures.inc({ task: job.name })
-        const loggedAt = lastLogged.get(job.name)
+        const loggedAt = lastLogTimes.get(job.name)
         if (loggedAt !== undefined && now - loggedAt < logIntervalMs) continue
-        lastLogged.set(job.name, now)
+        lastLogTimes.set(job.name, now)
         logger.warn({ err: error, task: job.name }, 'a scheduler job failed; it is retried in the next round')
       }
     }
@@ -66,8 +66,8 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
 
   function scheduleRound(delay: number): void {
     timer = setTimeout(() => {
-      round = runJobs()
-      void round.finally(() => stopping.signal.aborted || scheduleRound(roundIntervalMs))
+      currentRound = runJobs()
+      void currentRound.finally(() => stopping.signal.aborted || scheduleRound(roundIntervalMs))
     }, delay)
   }
   scheduleRound(0)
@@ -76,7 +76,7 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
     async stop() {
       clearTimeout(timer)
       stopping.abort()
-      await round
+      await currentRound
     },
   }
 }

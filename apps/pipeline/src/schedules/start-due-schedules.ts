@@ -27,20 +27,20 @@ const maxClients = 1_000
 export async function startDueSchedules(context: SchedulerContext): Promise<void> {
   const { db, clock, signal } = context
   for (;;) {
-    const waiting = await listClientsWithDueSchedules(db, await clock(db))
-    if (waiting.length === 0) return
+    const clientsWithDueRuns = await listClientsWithDueSchedules(db, await clock(db))
+    if (clientsWithDueRuns.length === 0) return
     // If the identity service is unavailable, assume that the organisations are active.
-    const clients = await context.clients(waiting).catch(() => undefined)
-    let started: number
-    let total = 0
+    const clients = await context.clients(clientsWithDueRuns).catch(() => undefined)
+    let startedCount: number
+    let totalStarted = 0
     do {
       if (signal.aborted) return
-      started = await startBatch(context, waiting, clients)
-      if (started > 0) await failpoint('schedule-committed')
-      total += started
-    } while (started === schedulesPerBatch)
+      startedCount = await startBatch(context, clientsWithDueRuns, clients)
+      if (startedCount > 0) await failpoint('schedule-committed')
+      totalStarted += startedCount
+    } while (startedCount === schedulesPerBatch)
     // If no run was started, other schedulers have locked the remaining rows.
-    if (waiting.length < maxClients || total === 0) return
+    if (clientsWithDueRuns.length < maxClients || totalStarted === 0) return
   }
 }
 
@@ -135,7 +135,7 @@ async function withSavepoint(
   now: number,
   start: () => Promise<StartOutcome>,
 ): Promise<StartOutcome> {
-  const length = queue.length()
+  const queuedBefore = queue.length()
   await sql`savepoint one`.execute(trx)
   try {
     return await start()
@@ -143,7 +143,7 @@ async function withSavepoint(
     // Rethrow the error, because the whole transaction must be repeated.
     if (isSerializationFailure(error)) throw error
     await sql`rollback to savepoint one`.execute(trx)
-    queue.truncate(length)
+    queue.truncate(queuedBefore)
     logger.warn({ ...scheduleLogFields(row), err: error }, 'a schedule could not start its run; the start is retried')
     return postponeStart(row, now)
   }

@@ -38,37 +38,42 @@ export async function startScheduledRun(
 ): Promise<StartOutcome> {
   const schedule = toSchedule(row)
   const zone = row.zone ?? 'UTC'
-  const due = findDueTicks(row, now, ({ message }) =>
+  const dueTicks = findDueTicks(row, now, ({ message }) =>
     logger.warn({ ...scheduleLogFields(row), reason: message }, 'a schedule is invalid'),
   )
-  if (due === undefined) return { plan: { id: row.id, zone } }
+  if (dueTicks === undefined) return { plan: { id: row.id, zone } }
   const plan: Plan = { id: row.id, zone, ...computeNextRun(schedule, zone, now) }
   if (!isActive) {
     logger.debug(scheduleLogFields(row), 'no run is started for a disabled or deleted client')
-    return { plan, skipped: due.missed + 1 }
+    return { plan, skipped: dueTicks.missed + 1 }
   }
-  const upload = row.kind === 'DATA_PIPELINE' ? await readUploadState(trx, row.id) : undefined
-  if (upload && (upload.isLoaded || upload.fingerprint === undefined)) {
-    await logToLastRun(trx, row.id, describeUnchangedUpload(due, zone))
-    return { plan, skipped: due.missed + 1 }
+  const uploadState = row.kind === 'DATA_PIPELINE' ? await readUploadState(trx, row.id) : undefined
+  if (uploadState && (uploadState.isLoaded || uploadState.fingerprint === undefined)) {
+    await logToLastRun(trx, row.id, describeUnchangedUpload(dueTicks, zone))
+    return { plan, skipped: dueTicks.missed + 1 }
   }
   // An uploaded file is always loaded completely.
   const isFullDue = row.next_full_run_at !== null && row.next_full_run_at.getTime() <= now
-  const isFull = upload !== undefined || !row.continuously_updated || isFullDue
+  const isFull = uploadState !== undefined || !row.continuously_updated || isFullDue
   const { run, existing } = await startRun(
     trx,
     queue,
     { id: row.id, client: row.client, kind: row.kind as RunnableKind },
-    { trigger: 'SCHEDULE', mode: isFull ? 'FULL' : 'INCREMENTAL', scheduledFor: new Date(due.tick), createdBy: null },
+    {
+      trigger: 'SCHEDULE',
+      mode: isFull ? 'FULL' : 'INCREMENTAL',
+      scheduledFor: new Date(dueTicks.tick),
+      createdBy: null,
+    },
   )
   // An incremental run is still queued or running. Start the full load after it has ended.
   if (existing && isFull && run.mode === 'INCREMENTAL') return postponeStart(row, now)
   if (existing) {
-    await logToRun(trx, run, describeSkippedTicks(due, zone))
-    return { plan, coalesced: due.missed + 1 }
+    await logToRun(trx, run, describeSkippedTicks(dueTicks, zone))
+    return { plan, coalesced: dueTicks.missed + 1 }
   }
-  if (due.missed > 0) await logToRun(trx, run, describeCoveredTicks(due, row, zone))
-  return { plan, coalesced: due.missed, lateSeconds: Math.max(0, now - due.tick) / 1000 }
+  if (dueTicks.missed > 0) await logToRun(trx, run, describeCoveredTicks(dueTicks, row, zone))
+  return { plan, coalesced: dueTicks.missed, lateSeconds: Math.max(0, now - dueTicks.tick) / 1000 }
 }
 
 function findDueTicks(row: ScheduledRow, now: number, onInvalid: (problem: CronProblem) => void): DueTicks | undefined {

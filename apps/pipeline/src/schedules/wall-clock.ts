@@ -14,7 +14,7 @@ export function isKnownZone(name: string): boolean {
 export function getUtcOffset(zone: string, instant: number): number {
   const parts: Record<string, number> = {}
   for (const { type, value } of getFormat(zone).formatToParts(instant)) parts[type] = Number(value)
-  const wall = Date.UTC(
+  const wallClockTime = Date.UTC(
     parts['year']!,
     parts['month']! - 1,
     parts['day'],
@@ -22,7 +22,7 @@ export function getUtcOffset(zone: string, instant: number): number {
     parts['minute'],
     parts['second'],
   )
-  return wall - Math.floor(instant / 1000) * 1000
+  return wallClockTime - Math.floor(instant / 1000) * 1000
 }
 
 /** Returns the local time at an instant, represented in milliseconds as if it were UTC. */
@@ -31,10 +31,10 @@ export const toWallClockTime = (zone: string, instant: number) => instant + getU
 /** Formats an instant with the UTC offset of the zone: `2026-03-29T03:30:00.000+02:00`. */
 export function formatInZone(zone: string, instant: number): string {
   const offset = getUtcOffset(zone, instant)
-  const minutes = Math.round(Math.abs(offset) / 60_000)
+  const offsetMinutes = Math.round(Math.abs(offset) / 60_000)
   const twoDigits = (part: number) => String(part).padStart(2, '0')
-  const wall = new Date(instant + offset).toISOString().slice(0, -1)
-  return `${wall}${offset < 0 ? '-' : '+'}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`
+  const wallClockText = new Date(instant + offset).toISOString().slice(0, -1)
+  return `${wallClockText}${offset < 0 ? '-' : '+'}${twoDigits(Math.floor(offsetMinutes / 60))}:${twoDigits(offsetMinutes % 60)}`
 }
 
 /**
@@ -53,9 +53,9 @@ export function listInstants(zone: string, wall: number): number[] {
 function getFormat(zone: string): Intl.DateTimeFormat {
   let format = formatByZone.get(zone)
   if (!format) {
-    const two = '2-digit'
-    const date = { year: 'numeric', month: two, day: two } as const
-    const time = { hour: two, minute: two, second: two, hourCycle: 'h23' } as const
+    const twoDigits = '2-digit'
+    const date = { year: 'numeric', month: twoDigits, day: twoDigits } as const
+    const time = { hour: twoDigits, minute: twoDigits, second: twoDigits, hourCycle: 'h23' } as const
     format = new Intl.DateTimeFormat('en-u-ca-iso8601', { timeZone: zone, ...date, ...time })
     formatByZone.set(zone, format)
   }

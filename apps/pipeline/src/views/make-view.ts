@@ -37,23 +37,23 @@ export async function makeView(
   const signal = requestAborted ? AbortSignal.any([requestAborted, timeout]) : timeout
   await warehouse.catalog.ensureSchema(view.schema)
   const existingView = await warehouse.views.find(view.schema, view.name)
-  const isOwn = existingView?.managed?.id === view.id
+  const isExistingVersion = existingView?.managed?.id === view.id
   const definition = {
     ...view,
     takesOver: await isUnsaved(db, existingView),
-    recreate: isOwn && hasSelectAll(view.query),
+    recreate: isExistingVersion && hasSelectAll(view.query),
   }
   try {
     const { reads } = await warehouse.views.define(definition, savingLimits, signal)
     return { reads, unfinished: false }
   } catch (error) {
-    const pending = findPendingReason(error)
+    const pendingReason = findPendingReason(error)
     // Only a new view can wait for a missing table. The change of an existing view is rejected, and the view stays the
     // same.
-    if (pending !== undefined && !(await warehouse.views.isManaged(view.id)))
-      return { reads: undefined, unfinished: false, pending }
+    if (pendingReason !== undefined && !(await warehouse.views.isManaged(view.id)))
+      return { reads: undefined, unfinished: false, pending: pendingReason }
     if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
-    if (isOwn) return { reads: undefined, unfinished: true }
+    if (isExistingVersion) return { reads: undefined, unfinished: true }
     return { ...(await createEmptyView(warehouse, definition, signal, error)), unfinished: true }
   }
 }

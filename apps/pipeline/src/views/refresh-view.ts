@@ -71,17 +71,18 @@ export async function refreshView(
   try {
     isRebuilt = await createIfOutdated(db, warehouse, view, { signal, writeLine })
   } catch (error) {
-    const pending = findPendingReason(error)
+    const pendingReason = findPendingReason(error)
     // A view with an error in its query is not pending, because no later load can fix it.
-    if (pending === undefined && error instanceof WarehouseProblem && !error.retryable)
+    if (pendingReason === undefined && error instanceof WarehouseProblem && !error.retryable)
       await storePendingReason(db, id, null)
-    if (pending === undefined || (await warehouse.views.isManaged(view.uid))) throw error
-    await storePendingReason(db, id, pending)
-    return { message: pending, pending: true, rows: 0, bytes: 0 }
+    if (pendingReason === undefined || (await warehouse.views.isManaged(view.uid))) throw error
+    await storePendingReason(db, id, pendingReason)
+    return { message: pendingReason, pending: true, rows: 0, bytes: 0 }
   }
   await storePendingReason(db, id, null)
-  const stale = await listStaleInputs(db, id)
-  const outdatedText = stale.length === 0 ? '' : ` It reads outdated views; refresh them first: ${stale.join(', ')}.`
+  const staleViews = await listStaleInputs(db, id)
+  const outdatedText =
+    staleViews.length === 0 ? '' : ` It reads outdated views; refresh them first: ${staleViews.join(', ')}.`
   if (!view.materialized) {
     const { columns } = await warehouse.queries.readTable(view.schema, view.name, { limit: 100, offset: 0 })
     return {
@@ -105,22 +106,22 @@ async function createIfOutdated(
   view: StoredView,
   { signal, writeLine }: { signal: AbortSignal; writeLine: (line: string) => void },
 ): Promise<boolean> {
-  const existing = await warehouse.views.find(view.schema, view.name)
-  const isCurrent = existing?.managed?.id === view.uid && existing.managed.definition === definitionHash(view)
-  const recreate = isCurrent && hasSelectAll(view.query)
-  if (isCurrent && !recreate) {
+  const existingView = await warehouse.views.find(view.schema, view.name)
+  const isCurrent = existingView?.managed?.id === view.uid && existingView.managed.definition === definitionHash(view)
+  const mustRecreate = isCurrent && hasSelectAll(view.query)
+  if (isCurrent && !mustRecreate) {
     // Store the tables that the view reads here too, because the process that created the view may have been killed
     // before it stored them.
     await storeReads(db, view, await warehouse.views.listReads(view.schema, view.name))
     return false
   }
-  if (!recreate)
+  if (!mustRecreate)
     writeLine(`The warehouse lacks the saved version of ${view.schema}.${view.name}, so it is created now.`)
   await warehouse.catalog.ensureSchema(view.schema)
   await dropLeftover(db, warehouse, { client: view.client, schema: view.schema, table: view.name })
-  const takesOver = await isUnsaved(db, existing)
+  const takesOver = await isUnsaved(db, existingView)
   const { reads } = await warehouse.views.define(
-    { ...view, id: view.uid, takesOver, recreate },
+    { ...view, id: view.uid, takesOver, recreate: mustRecreate },
     { seconds: statementTimeout },
     signal,
   )

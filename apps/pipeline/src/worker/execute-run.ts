@@ -108,8 +108,8 @@ export async function executeRun(
     }
     return await recordSuccess(context, await handleRun(services, attempt))
   } catch (error) {
-    const hasRead = Number((totals as Totals | undefined)?.bytesRead) > 0
-    return await endWithError(context, signal.aborted ? signal.reason : firstError(error), hasRead)
+    const hasReadBytes = Number((totals as Totals | undefined)?.bytesRead) > 0
+    return await endWithError(context, signal.aborted ? signal.reason : firstError(error), hasReadBytes)
   } finally {
     clearTimeout(timeout)
     delivery.signal.removeEventListener('abort', onDeliveryLost)
@@ -148,7 +148,7 @@ async function recordSuccess({ services, claim, log }: AttemptContext, result: R
  * Ends or requeues a run after an error. If the attempt has read rows, an unavailable warehouse counts as a failed
  * attempt, because the load itself may have caused it.
  */
-async function endWithError(context: AttemptContext, error: unknown, hasRead: boolean): Promise<EndedAttempt> {
+async function endWithError(context: AttemptContext, error: unknown, hasReadBytes: boolean): Promise<EndedAttempt> {
   const { services, claim, log, heartbeat } = context
   if (error instanceof LeaseLost) {
     log.write('INFO', 'MEDIUM', error.message)
@@ -171,20 +171,20 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
   if (!failure.expected) services.logger.error({ ...details, err: error }, 'a run failed for an unknown reason')
   else services.logger.info({ ...details, reason: message }, 'an attempt failed')
 
-  const mayWait = Date.now() - claim.requestedAt.getTime() < maxUnavailableMs
-  const unfinished = failure.isServerUnavailable && !hasRead && mayWait
-  if (failure.retryable && (unfinished || claim.tries < maxTries)) {
-    const seconds = retryDelaySeconds(unfinished ? claim.attempt : claim.tries)
+  const mayWaitForServer = Date.now() - claim.requestedAt.getTime() < maxUnavailableMs
+  const isUnfinished = failure.isServerUnavailable && !hasReadBytes && mayWaitForServer
+  if (failure.retryable && (isUnfinished || claim.tries < maxTries)) {
+    const seconds = retryDelaySeconds(isUnfinished ? claim.attempt : claim.tries)
     log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next attempt in ${seconds} seconds)`)
-    return { ending: await requeue(context, { code: failure.code, message, unfinished }, seconds), claim }
+    return { ending: await requeue(context, { code: failure.code, message, unfinished: isUnfinished }, seconds), claim }
   }
-  const published = await recoverPublishedRun(services, claim).catch((problem: unknown) => {
+  const publishedResult = await recoverPublishedRun(services, claim).catch((problem: unknown) => {
     const { retryable, isServerUnavailable } = failureOf(problem, claim.uid)
     // A warehouse that has been unavailable for this long may never return, so do not wait for it; a busy warehouse
     // will respond.
-    return mayWait || (retryable && !isServerUnavailable) ? ('UNKNOWN' as const) : undefined
+    return mayWaitForServer || (retryable && !isServerUnavailable) ? ('UNKNOWN' as const) : undefined
   })
-  if (published === 'UNKNOWN')
+  if (publishedResult === 'UNKNOWN')
     return {
       ending: await requeue(
         context,
@@ -193,7 +193,7 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
       ),
       claim,
     }
-  if (published) return recordSuccess(context, published)
+  if (publishedResult) return recordSuccess(context, publishedResult)
   log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
   const missingMail = services.mails ? undefined : await explainMissingMail(services.db, claim).catch(() => undefined)
   if (missingMail) log.write('WARN', 'MEDIUM', missingMail)

@@ -26,7 +26,7 @@ export async function listenForProbes({
   checks,
   isStopping,
 }: ProbeOptions): Promise<ListeningServer> {
-  const answers: Readonly<Record<string, () => Promise<ProbeResponse>>> = {
+  const routes: Readonly<Record<string, () => Promise<ProbeResponse>>> = {
     '/health/live': async () => jsonProbeResponse(healthyStatus),
     async '/health/ready'() {
       const { body, ...readiness } = await checkReadiness(checks, isStopping)
@@ -38,7 +38,7 @@ export async function listenForProbes({
   return listen(
     ({ method, url = '' }, response) => {
       const [path = ''] = url.split('?')
-      const route = (method === 'GET' || method === 'HEAD') && Object.hasOwn(answers, path) && answers[path]
+      const route = (method === 'GET' || method === 'HEAD') && Object.hasOwn(routes, path) && routes[path]
       if (!route) {
         sendProbeResponse(response, { status: 404, type: 'text/plain', body: 'Not found.\n' })
         return

@@ -21,12 +21,12 @@ function describeMergedRows(tables: readonly LoadedTable[], mode: WriteMode | un
   if (mode === 'APPEND')
     return removed === 0 ? '' : ` They replaced ${formatCount(removed, 'earlier row')} of changed parts of the source.`
   if (mode !== 'MERGE') return ''
-  const texts = [
+  const changeTexts = [
     ...(added > 0 ? [`${formatRows(added)} ${added === 1 ? 'is' : 'are'} new`] : []),
     ...(changed > 0 ? [`${formatRows(changed)} changed`] : []),
     ...(removed > 0 ? [`${formatRows(removed)} ${removed === 1 ? 'was' : 'were'} removed`] : []),
   ]
-  return texts.length === 0 ? ' No row changed.' : ` ${texts.join(', ')}.`
+  return changeTexts.length === 0 ? ' No row changed.' : ` ${changeTexts.join(', ')}.`
 }
 
 /** Says how many rows of earlier loads a run replaced, although the pipeline usually keeps them. */
@@ -89,10 +89,10 @@ export function describeLoad(
   if (allTables.length === 0)
     return isMerged ? 'Nothing is new in the source.' : 'The source has no tables, so nothing was loaded.'
   const tables = dataTablesOf(allTables)
-  const [first] = tables
+  const [firstTable] = tables
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
-  const target = tables.length === 1 ? `${first!.schema}.${first!.table}` : severalTables(tables)
-  const whyEmpty =
+  const target = tables.length === 1 ? `${firstTable!.schema}.${firstTable!.table}` : severalTables(tables)
+  const emptyReasonText =
     sourceRows > 0
       ? ` The transformation removed all ${formatRows(sourceRows)} of the source${isMerged ? '.' : ', so the table is empty now.'}`
       : keepsRows
@@ -100,16 +100,16 @@ export function describeLoad(
         : isMerged
           ? ' Nothing is new in the source.'
           : ' The source has no rows, so the table is empty now.'
-  const empty = rows === 0 && isMerged !== undefined ? whyEmpty : ''
+  const emptyText = rows === 0 && isMerged !== undefined ? emptyReasonText : ''
   const changes = allTables.flatMap((table) => table.changes.map((change) => ({ table, change })))
   // Changes of whole tables come first, because the message names only three changes.
-  const changed = [
+  const changeSentences = [
     ...changes.filter(({ change }) => change.column === ''),
     ...changes.filter(({ change }) => change.column !== ''),
   ].map(({ table, change }) => describeChange(table, change))
-  const unnamed = changed.length - 3
-  const moreText = unnamed > 0 ? ` The log names ${formatCount(unnamed, 'more change')} of columns.` : ''
-  const changeTexts = changed
+  const unlistedCount = changeSentences.length - 3
+  const moreText = unlistedCount > 0 ? ` The log names ${formatCount(unlistedCount, 'more change')} of columns.` : ''
+  const changeTexts = changeSentences
     .slice(0, 3)
     .map((change) => ` ${change}`)
     .join('')
@@ -117,35 +117,37 @@ export function describeLoad(
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
   const rowTexts = replacesEarlierLoads
     ? describeReplacedRows(tables)
-    : rows > 0 || empty === ''
+    : rows > 0 || emptyText === ''
       ? describeMergedRows(tables, mode)
       : ''
-  const loaded = withAdvice(
-    `Loaded ${formatRows(rows)} into ${target}.${rowTexts}${empty}${changeTexts}${moreText}`,
+  const loadedMessage = withAdvice(
+    `Loaded ${formatRows(rows)} into ${target}.${rowTexts}${emptyText}${changeTexts}${moreText}`,
     advice,
     {
       isDataset,
     },
   )
-  if (rejected === 0) return loaded
-  return `${loaded} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
+  if (rejected === 0) return loadedMessage
+  return `${loadedMessage} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
 }
 
 /** Returns the message of a dry run. The run itself contains the changes of columns. */
 export function describeDryRun(allTables: readonly PlannedTable[], rejected: number): string {
   const tables = dataTablesOf(allTables)
   const tableTexts = tables.slice(0, maxNamedTables).map(({ schema, table, rowsBefore, rowsAfter }) => {
-    const before = rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
-    return `${schema}.${table} would have ${formatRows(rowsAfter)}, ${before}`
+    const rowsBeforeText =
+      rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
+    return `${schema}.${table} would have ${formatRows(rowsAfter)}, ${rowsBeforeText}`
   })
   const moreText =
     tables.length > maxNamedTables ? ` And ${formatCount(tables.length - maxNamedTables, 'more table')}.` : ''
-  const none = 'Nothing is new in the source.'
-  const would = tableTexts.length === 0 ? none : `${tableTexts.join('; ')}.${moreText}`
-  const changes = allTables.reduce((sum, table) => sum + table.changes.length, 0)
-  const changed = changes === 0 ? '' : ` ${formatCount(changes, 'change')} of columns or rows: see plannedTables.`
+  const nothingNewText = 'Nothing is new in the source.'
+  const plannedText = tableTexts.length === 0 ? nothingNewText : `${tableTexts.join('; ')}.${moreText}`
+  const changeCount = allTables.reduce((sum, table) => sum + table.changes.length, 0)
+  const changesText =
+    changeCount === 0 ? '' : ` ${formatCount(changeCount, 'change')} of columns or rows: see plannedTables.`
   const rejectedSentence = rejected === 0 ? '' : ` ${formatRows(rejected)} did not fit: see the run’s rejected rows.`
-  return `Dry run: nothing was published. ${would}${changed}${rejectedSentence}`
+  return `Dry run: nothing was published. ${plannedText}${changesText}${rejectedSentence}`
 }
 
 /** Returns the message of a restore. `publishedAt`: the publication of the restored rows. */

@@ -97,31 +97,40 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
 
   // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards. The first attempt reads it too, because the
   // service's database may have been restored from a backup.
-  const staged = claim.attempt > 1 ? await adoptStagedRun(context.db, attempt, pipeline, warehouse) : undefined
-  const earlier = await warehouse.loader.findPublication(claim.uid)
-  if (earlier) {
+  const stagedRun = claim.attempt > 1 ? await adoptStagedRun(context.db, attempt, pipeline, warehouse) : undefined
+  const earlierPublication = await warehouse.loader.findPublication(claim.uid)
+  if (earlierPublication) {
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
-    return createLoadSuccess(warehouse, earlier.tables, claim.rowsRejected, {
+    return createLoadSuccess(warehouse, earlierPublication.tables, claim.rowsRejected, {
       mode: writeModeOf(claim, pipeline, undefined),
       replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && isRebuild(claim.input),
       isDataset: isDatasetRun(claim),
     })
   }
-  const { tables, cursor, rejected, fed, merged, hints, whole, nothingNew } = staged
-    ? await publishStaged(context, attempt, pipeline, warehouse, staged)
+  const {
+    tables,
+    cursor,
+    rejected: rejectedRows,
+    fed: sourceRows,
+    merged: isMerged,
+    hints,
+    whole: fullReadReason,
+    nothingNew: nothingNewMessage,
+  } = stagedRun
+    ? await publishStaged(context, attempt, pipeline, warehouse, stagedRun)
     : await loadFromSource(context, attempt, pipeline, warehouse)
   await clearCursorReset(context.db, pipeline)
   for (const table of tables) logChanges(log, table)
-  return createLoadSuccess(warehouse, tables, rejected, {
-    sourceRows: fed,
-    isMerged: merged,
-    keepsRows: merged && pipeline.writeMode !== 'REPLACE',
-    mode: writeModeOf(claim, pipeline, merged),
-    replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && !merged,
+  return createLoadSuccess(warehouse, tables, rejectedRows, {
+    sourceRows: sourceRows,
+    isMerged: isMerged,
+    keepsRows: isMerged && pipeline.writeMode !== 'REPLACE',
+    mode: writeModeOf(claim, pipeline, isMerged),
+    replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && !isMerged,
     ownTable: pipeline,
     cursor,
-    fullReadReason: whole,
-    nothingNew,
+    fullReadReason: fullReadReason,
+    nothingNew: nothingNewMessage,
     hints: new Map(hints),
     isDataset: isDatasetRun(claim),
   })
@@ -134,11 +143,11 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
 function writeModeOf(
   { mode, input }: RunAttempt['claim'],
   pipeline: PipelineToLoad,
-  merged: boolean | undefined,
+  isMerged: boolean | undefined,
 ): WriteMode | undefined {
-  if (pipeline.writeMode !== 'REPLACE') return isRebuild(input) || merged === false ? 'REPLACE' : pipeline.writeMode
-  if (merged === undefined) return mode === 'FULL' ? 'REPLACE' : undefined
-  return merged ? 'MERGE' : 'REPLACE'
+  if (pipeline.writeMode !== 'REPLACE') return isRebuild(input) || isMerged === false ? 'REPLACE' : pipeline.writeMode
+  if (isMerged === undefined) return mode === 'FULL' ? 'REPLACE' : undefined
+  return isMerged ? 'MERGE' : 'REPLACE'
 }
 
 async function loadFromSource(
@@ -179,30 +188,34 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
   if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => runsWithStaging(context.db, attempt))
   if (pipeline.hasPendingDrop) await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
-  const planned = async (plan: readonly PlannedTable[]) => {
+  const onPlanned = async (plan: readonly PlannedTable[]) => {
     tables = plan
     await keepPlan(context.db, claim, plan)
   }
-  const { rejected, merged, nothingNew } = await stageAndPublish(context, attempt, pipeline, warehouse, planned)
+  const {
+    rejected: rejectedRows,
+    merged: isMerged,
+    nothingNew: nothingNewMessage,
+  } = await stageAndPublish(context, attempt, pipeline, warehouse, onPlanned)
   for (const table of tables) logChanges(log, table)
   return {
     state:
-      nothingNew !== undefined ||
+      nothingNewMessage !== undefined ||
       hasWarning(
         tables.map(({ rowsAfter, changes, listsTables }) => ({
           rows: rowsAfter,
           changes,
           ...(listsTables && { listsTables }),
         })),
-        rejected,
-        merged,
+        rejectedRows,
+        isMerged,
       )
         ? 'WARNING'
         : 'OK',
-    message: [describeDryRun(tables, rejected), nothingNew].filter(Boolean).join(' '),
+    message: [describeDryRun(tables, rejectedRows), nothingNewMessage].filter(Boolean).join(' '),
     rowsWritten: 0,
     bytesWritten: 0,
-    rowsRejected: rejected,
+    rowsRejected: rejectedRows,
   }
 }
 
@@ -402,7 +415,10 @@ async function readTransformation(
   const language = getWarehouseLanguage(provider)
   const variables = await readVariables(db, client, keyRing)
   redaction.add(...variables.spellings)
-  return sqlStatements.map((one) => ({ ...one, statement: insertVariablesIntoSql(one.statement, variables, language) }))
+  return sqlStatements.map((sqlStatement) => ({
+    ...sqlStatement,
+    statement: insertVariablesIntoSql(sqlStatement.statement, variables, language),
+  }))
 }
 
 /**

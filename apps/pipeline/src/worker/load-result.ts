@@ -48,11 +48,13 @@ export async function publishedTables(
   }
   const { schema } = ownTable
   try {
-    const further = cursor
+    const furtherTables = cursor
       ? furtherTablesOf(cursor.value, ownTable.table)
       : await listFurtherTables(warehouse, schema, ownTable.table)
-    const others = [...further, ...loaded.map(({ table }) => table)].filter((name) => name !== ownTable.table)
-    const names = [ownTable.table, ...others.toSorted()]
+    const otherTables = [...furtherTables, ...loaded.map(({ table }) => table)].filter(
+      (name) => name !== ownTable.table,
+    )
+    const names = [ownTable.table, ...otherTables.toSorted()]
     const tables = await warehouse.catalog.findTables([...new Set(names)].map((name) => ({ schema, name })))
     return tables.map(({ name, rowCount, size }) => ({ schema, name, rows: rowCount, size, ...publicationOf(name) }))
   } catch {
@@ -102,7 +104,7 @@ interface LoadSummary {
 export async function createLoadSuccess(
   warehouse: Warehouse,
   tables: readonly LoadedTable[],
-  rejected: number,
+  rejectedRows: number,
   {
     sourceRows,
     isMerged,
@@ -112,7 +114,7 @@ export async function createLoadSuccess(
     ownTable,
     cursor,
     fullReadReason,
-    nothingNew,
+    nothingNew: nothingNewMessage,
     hints = new Map(),
     isDataset = false,
   }: LoadSummary = {},
@@ -121,12 +123,20 @@ export async function createLoadSuccess(
   const rowsWritten = dataTables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state:
-      nothingNew !== undefined || hasWarning(tables, rejected, isMerged && !(keepsRows && tables.length > 0))
+      nothingNewMessage !== undefined || hasWarning(tables, rejectedRows, isMerged && !(keepsRows && tables.length > 0))
         ? 'WARNING'
         : 'OK',
     message: [
-      nothingNew ??
-        describeLoad(tables, { rejected, sourceRows, isMerged, keepsRows, mode, replacesEarlierLoads, isDataset }),
+      nothingNewMessage ??
+        describeLoad(tables, {
+          rejected: rejectedRows,
+          sourceRows,
+          isMerged,
+          keepsRows,
+          mode,
+          replacesEarlierLoads,
+          isDataset,
+        }),
       describeHints(hints, { isDataset }),
       fullReadReason,
     ]
@@ -134,7 +144,7 @@ export async function createLoadSuccess(
       .join(' '),
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
-    rowsRejected: rejected,
+    rowsRejected: rejectedRows,
     tables: await publishedTables(warehouse, tables, { ownTable, mode, cursor }),
   }
 }

@@ -51,11 +51,11 @@ export function mapFields(columns: readonly Pick<WarehouseColumn, 'name' | 'labe
       )
     indexByField.set(field, index)
   }
-  const missing = requiredFields.filter((field) => !indexByField.has(field))
-  if (missing.length > 0)
+  const missingFields = requiredFields.filter((field) => !indexByField.has(field))
+  if (missingFields.length > 0)
     throw new DestinationProblem(
       'COLUMN_MISSING',
-      `The view has no column named ${joinFieldNames(missing)}. Add ${missing.length === 1 ? 'it' : 'them'} to the view's query. Its columns are ${columns
+      `The view has no column named ${joinFieldNames(missingFields)}. Add ${missingFields.length === 1 ? 'it' : 'them'} to the view's query. Its columns are ${columns
         .map(({ name }) => `"${name}"`)
         .slice(0, 20)
         .join(', ')}. Nothing was sent.`,

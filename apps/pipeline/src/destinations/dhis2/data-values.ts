@@ -31,8 +31,8 @@ export function createRowConverter(
     }
     // A row that deletes a value may omit the value.
     if (value.value === undefined && !value.deleted) return 'EMPTY'
-    const absent = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !value[field]?.trim())
-    return absent ? { column: absent, reason: `The row has no ${absent}.`, value } : { value }
+    const emptyField = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !value[field]?.trim())
+    return emptyField ? { column: emptyField, reason: `The row has no ${emptyField}.`, value } : { value }
   }
 }
 
@@ -52,9 +52,10 @@ function toText(cell: Exclude<RowCell, null>): string {
 /** Formats a number without an exponent, because DHIS2 cannot parse exponents. */
 function formatPlainNumber(value: number): string {
   const text = String(value)
-  const [, sign = '', first = '', rest = '', exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
+  const [, sign = '', firstDigit = '', fractionDigits = '', exponent] =
+    /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
   if (exponent === undefined) return text
-  const digits = first + rest
+  const digits = firstDigit + fractionDigits
   // The number of digits before the decimal point. Negative if there are zeros directly after the point.
   const pointPosition = 1 + Number(exponent)
   if (pointPosition <= 0) return `${sign}0.${'0'.repeat(-pointPosition)}${digits}`

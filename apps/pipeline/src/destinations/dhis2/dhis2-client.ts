@@ -116,8 +116,8 @@ interface Dhis2Response {
  * Returns the JSON of a response with a 2xx status or 409 (see `post`). Throws `DestinationProblem` for all other
  * responses.
  */
-function parseResponse(answer: Dhis2Response): unknown {
-  const { status, headers, text, host } = answer
+function parseResponse(dhis2Response: Dhis2Response): unknown {
+  const { status, headers, text, host } = dhis2Response
   const json = parseJson(text)
   if ((status >= 200 && status < 300) || status === 409) {
     if (json !== undefined) return json
@@ -127,7 +127,7 @@ function parseResponse(answer: Dhis2Response): unknown {
       `${host} answers with ${isWebPage ? 'a web page' : 'something other than JSON'} instead of the DHIS2 API. Enter the address without /api.`,
     )
   }
-  throw createResponseProblem(answer, json)
+  throw createResponseProblem(dhis2Response, json)
 }
 
 function createResponseProblem({ status, headers, host, redact }: Dhis2Response, json: unknown): DestinationProblem {

@@ -60,15 +60,15 @@ function parseStatus(status: unknown, conflicts: readonly Conflict[]): ImportSum
 }
 
 /** Returns the error message in a response without an import summary; undefined if it has none. */
-export function findErrorMessage(answer: unknown): string | undefined {
-  const message = asObject(answer)
-  const response = asObject(message?.['response'])
-  const [first] = asArray(response?.['conflicts'] ?? message?.['conflicts']).map(parseConflict)
+export function findErrorMessage(responseBody: unknown): string | undefined {
+  const body = asObject(responseBody)
+  const innerResponse = asObject(body?.['response'])
+  const [firstConflict] = asArray(innerResponse?.['conflicts'] ?? body?.['conflicts']).map(parseConflict)
   const description =
-    asText(message?.['message']) ?? asText(response?.['description']) ?? asText(message?.['description'])
-  const code = asText(message?.['errorCode']) ?? asText(response?.['errorCode'])
+    asText(body?.['message']) ?? asText(innerResponse?.['description']) ?? asText(body?.['description'])
+  const code = asText(body?.['errorCode']) ?? asText(innerResponse?.['errorCode'])
   const describedCode = code && description ? `${code}: ${description}` : description
-  const parts = [describedCode, first?.reason].filter((part) => part !== undefined)
+  const parts = [describedCode, firstConflict?.reason].filter((part) => part !== undefined)
   return parts.length > 0 ? parts.join(' ') : undefined
 }
 

@@ -20,19 +20,21 @@ export interface Dhis2System {
  * server is not DHIS2.
  */
 export async function readSystem(dhis2: Dhis2Api, signal: AbortSignal): Promise<Dhis2System> {
-  const me = asFields(await dhis2.get('me', { fields: 'id,username,authorities' }, signal))
-  const info = asFields(await dhis2.get('system/info', {}, signal))
-  const { version } = info
-  if (typeof me['id'] !== 'string' || typeof version !== 'string')
+  const currentUser = asFields(await dhis2.get('me', { fields: 'id,username,authorities' }, signal))
+  const systemInfo = asFields(await dhis2.get('system/info', {}, signal))
+  const { version } = systemInfo
+  if (typeof currentUser['id'] !== 'string' || typeof version !== 'string')
     throw new DestinationProblem(
       'OTHER_PROTOCOL',
       'The server at this address is not DHIS2: it returns no user and no version. Check the address.',
     )
-  const authorities = Array.isArray(me['authorities']) ? new Set(me['authorities'].map(String)) : undefined
+  const authorities = Array.isArray(currentUser['authorities'])
+    ? new Set(currentUser['authorities'].map(String))
+    : undefined
   return {
     version: dhis2.redact(version).slice(0, 50),
     release: parseRelease(version),
-    username: dhis2.redact(typeof me['username'] === 'string' ? me['username'] : '').slice(0, 255),
+    username: dhis2.redact(typeof currentUser['username'] === 'string' ? currentUser['username'] : '').slice(0, 255),
     authorities,
   }
 }
@@ -59,9 +61,12 @@ export async function searchOptions(
   { query, limit }: { query: string; limit: number },
   signal: AbortSignal,
 ): Promise<Choice[] | undefined> {
-  const plural = findObjectPath(kind)
-  if (!plural) return undefined
-  return (parseOptions(await dhis2.get(plural, createOptionsQuery(query, limit), signal), plural) ?? []).slice(0, limit)
+  const objectPath = findObjectPath(kind)
+  if (!objectPath) return undefined
+  return (parseOptions(await dhis2.get(objectPath, createOptionsQuery(query, limit), signal), objectPath) ?? []).slice(
+    0,
+    limit,
+  )
 }
 
 /** The first release of DHIS2 in which all values of a request must belong to one data set. */
@@ -118,7 +123,8 @@ export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, sign
 function createNameReader(scheme: string): (dataElement: DataElement) => string | undefined {
   const [, attribute] = /^attribute:(\w+)$/i.exec(scheme) ?? []
   if (attribute)
-    return ({ attributeValues = [] }) => attributeValues.find((one) => one.attribute?.id === attribute)?.value
+    return ({ attributeValues = [] }) =>
+      attributeValues.find((attributeValue) => attributeValue.attribute?.id === attribute)?.value
   switch (scheme.toUpperCase()) {
     case 'CODE':
       return ({ code }) => code

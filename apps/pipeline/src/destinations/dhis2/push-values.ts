@@ -113,17 +113,17 @@ interface ValueReader {
 /** Yields the values in the pages. Counts and reports rows that have no value or cannot be sent. */
 async function* readValues(
   pages: AsyncIterable<QueryRows>,
-  { readRow, pushed, reject, reportTotals }: ValueReader,
+  { readRow, pushed: pushResult, reject: reportRejectedRow, reportTotals }: ValueReader,
 ): AsyncGenerator<OutgoingValue> {
   for await (const { rows } of pages) {
     for (const row of rows) {
-      pushed.rows += 1
-      const value = readRow(row, pushed.rows)
-      if (value === 'EMPTY') pushed.empty += 1
+      pushResult.rows += 1
+      const value = readRow(row, pushResult.rows)
+      if (value === 'EMPTY') pushResult.empty += 1
       else if (!('reason' in value)) yield value
       else {
-        pushed.rejected += 1
-        reject(value)
+        pushResult.rejected += 1
+        reportRejectedRow(value)
       }
     }
     reportTotals()

@@ -35,8 +35,12 @@ export interface DataSet {
  * Sends values in one or several requests. If a request is too large, halves the size of all further requests, but not
  * below `minValues`: then `postValues` throws the error of the request.
  */
-export async function sendChunk(sending: SendOptions, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
-  const { limits, policy, signal, log, onSent } = sending
+export async function sendChunk(
+  sendOptions: SendOptions,
+  items: readonly ValueItem[],
+  dataSet?: DataSet,
+): Promise<void> {
+  const { limits, policy, signal, log, onSent } = sendOptions
   // The chunk may have more values than a request may have, because the limit may have decreased since the chunk was
   // created.
   let position = 0
@@ -44,7 +48,7 @@ export async function sendChunk(sending: SendOptions, items: readonly ValueItem[
     const chunk = items.slice(position, position + limits.values)
     const body = createBody(chunk, dataSet)
     try {
-      const summary = await retryRequest(() => postValues(sending, body, dataSet), { policy, signal, log })
+      const summary = await retryRequest(() => postValues(sendOptions, body, dataSet), { policy, signal, log })
       onSent(chunk, summary, Buffer.byteLength(body))
       position += chunk.length
     } catch (error) {
