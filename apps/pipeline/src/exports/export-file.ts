@@ -169,6 +169,10 @@ function chooseTextFormat(format: ExportChoice['format'], dialect: ExportChoice[
 
 const encodedFormats = { parquet: 'PARQUET', arrow: 'ARROW', xlsx: 'XLSX' } as const
 
+/**
+ * Returns the bytes of the file. CSV without printed forms and NDJSON are the bytes of the warehouse; a thread encodes the
+ * other formats.
+ */
 function encodeRows(
   format: ExportChoice['format'],
   { columns, bytes }: { columns: readonly ExportedColumn[]; bytes: AsyncIterable<Uint8Array> },

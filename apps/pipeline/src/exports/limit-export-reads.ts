@@ -13,7 +13,10 @@ export interface LimitedRead extends Disposable {
   limit(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>
 }
 
-/** Starts the timeouts of a read. Dispose of the result when the read has ended. */
+/**
+ * Limits the duration of a read. `signal` aborts after `readMs` from now, or if the source of `limit` sends nothing for
+ * `silenceMs`. Dispose of the result when the read has ended.
+ */
 export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: AbortSignal): LimitedRead {
   const timeoutController = new AbortController()
   const abortRead = (detail: string) => timeoutController.abort(exportTimeout(detail))

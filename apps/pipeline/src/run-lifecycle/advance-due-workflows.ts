@@ -9,7 +9,8 @@ const maxWorkflows = 200
 
 /**
  * Advances workflow runs that have a due job after a delay, and those that missed the end of a job's run, for example
- * after a backup was restored. Returns their number. Throws the first error after trying all. Several processes may do
+ * after a backup was restored. Advances at most `maxWorkflows` runs and returns their number. Throws the
+ * first error after trying all. Several processes may do
  * this concurrently.
  */
 export async function advanceDueWorkflows(db: Kysely<DB>, queue: JobQueue): Promise<number> {

@@ -92,8 +92,9 @@ export async function keepPlan(
 }
 
 /**
- * Handles the end of a run: writes alerts, keeps table profiles, queues pending views and advances workflows. Runs in
- * the transaction that ends the run, so that each of these happens exactly once.
+ * Handles the end of a run: writes alerts and advances the workflows that wait for it, then handles the end of workflow
+ * runs that ended thereby. After a successful run, also keeps its table profiles and queues pending views. Runs in the
+ * transaction that ends the run, so that each of these happens exactly once.
  */
 export async function onRunFinished(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {
   const followUps = await findFollowUps(trx, run)
@@ -119,8 +120,8 @@ interface FollowUps {
 }
 
 /**
- * Reads in one statement what follows the end of a run. The run was locked before, so that a workflow which is about to wait for the run
- * is either found here or finds that the run has ended.
+ * Reads in one statement what follows the end of a run. The run was locked before, so this function finds each workflow
+ * that is about to wait for the run, or that workflow finds that the run has ended.
  */
 async function findFollowUps(trx: Transaction<DB>, run: EndedRun): Promise<FollowUps> {
   const tables = (run.tables as PublishedTableSize[] | null) ?? []

@@ -47,7 +47,7 @@ export async function lastRuns(
   runnableIds: readonly number[],
 ): Promise<Map<number, { last: RunRow; lastSuccess?: RunRow }>> {
   if (runnableIds.length === 0) return new Map()
-  const { rows } = await sql<RunRow & { isNewest: boolean }>`
+  const { rows } = await sql<RunRow & { newest: boolean }>`
     select r.*, r.id = newest.id as newest
     from unnest(${runnableIds}::bigint[]) as p (id)
     cross join lateral (
@@ -155,7 +155,8 @@ export function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promis
 
 /**
  * Returns the progress of a run. The rates are those of the last seconds while it runs, and those of the whole attempt
- * after it has ended.
+ * after it has ended. A successful run has 100 percent. Omits the estimated end unless the run is running and that time is
+ * after `now`.
  */
 export function progressOf(
   run: Omit<RunRow, 'planned_tables' | 'progress_tables' | 'sealed_input' | 'tables'> &

@@ -62,6 +62,10 @@ function describeCron({ fields }: Cron): string {
  */
 const maxListedTimes = 6
 
+/**
+ * Describes times of day. Lists them if there are few. Otherwise describes the step of the minutes or hours, such as
+ * `every 15 minutes`, and the hours unless they are all 24.
+ */
 function describeTimes(minutes: readonly number[], hours: readonly number[]): string {
   if (minutes.length * hours.length <= maxListedTimes)
     return `at ${joinWords(hours.flatMap((hour) => minutes.map((minute) => formatTimeOfDay(hour, minute))))}`

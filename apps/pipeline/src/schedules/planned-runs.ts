@@ -83,7 +83,10 @@ function findFirstPlan(object: ScheduledObject, window: PlanWindow, now: number)
   return planAt(object, window, now, Math.max(from, firstTimeOnPage))
 }
 
-/** Returns the first run of an object at `earliest` or later. */
+/**
+ * Returns the first run of an object at `earliestTime` or later. Returns undefined if there is none before the end of the
+ * window.
+ */
 function planAt(
   object: ScheduledObject,
   window: PlanWindow,
@@ -112,7 +115,7 @@ function nextTime(schedule: Schedule, zone: string, after: number): PlannedTime 
   return run === undefined ? undefined : { at: run, isFull: run === full }
 }
 
-/** Merges the planned runs of these objects by time. */
+/** Merges the first and all later runs of these objects by time. Returns at most `window.limit` runs. */
 function mergePlans(firstPlans: readonly ObjectPlan[], window: PlanWindow, now: number): ObjectPlan[] {
   const mergedPlans: ObjectPlan[] = []
   const waitingPlans = [...firstPlans]

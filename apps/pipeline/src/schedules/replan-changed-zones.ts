@@ -42,6 +42,10 @@ export async function followClientZones(context: SchedulerContext): Promise<void
   }
 }
 
+/**
+ * Replans at most `pageSize` schedules that are not due and that other transactions have not locked. Returns the number of
+ * replanned schedules.
+ */
 async function replanPage(
   trx: Transaction<DB>,
   { clock }: SchedulerContext,
@@ -82,8 +86,8 @@ const maxLookBack = 40 * 86_400_000
 const maxZoneDifference = 20 * 3_600_000
 
 /**
- * Returns the next run after an organisation changed its zone from `from` to `to`. If two ticks are no further apart
- * than the zones differ, returns the first tick after `now` in the new zone. Otherwise returns the tick that follows
+ * Returns the next run after an organisation changed its time zone. Returns the first tick after `now` in the new zone if
+ * two ticks are no further apart than the zones differ, and for continuous, disabled and manual schedules. Otherwise returns the tick that follows
  * the last run in the calendar of the new zone, so that a daily schedule neither repeats nor omits a day. That tick may
  * be in the past; its run is then due at once.
  */

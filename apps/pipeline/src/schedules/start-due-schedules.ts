@@ -85,6 +85,10 @@ async function startBatch(context: SchedulerContext, uids: string[], clients: Cl
   }
 }
 
+/**
+ * Starts the runs of at most `schedulesPerBatch` due schedules that other schedulers have not locked, and stores their next
+ * times. Returns the number of schedules and the outcome of each.
+ */
 async function startRows(
   trx: Transaction<DB>,
   context: SchedulerContext,
@@ -125,7 +129,7 @@ async function startRows(
 
 /**
  * Starts a run after setting a savepoint. If the start fails, rolls back to the savepoint, so that the other schedules
- * still start. The failed schedule stays due and is retried.
+ * still start. The failed schedule stays due and is retried. Rethrows serialization failures.
  */
 async function withSavepoint(
   trx: Transaction<DB>,

@@ -58,7 +58,10 @@ export async function makeView(
   }
 }
 
-/** Creates an empty view. If the view still exists under its old name, keeps that one with its rows. */
+/**
+ * Creates an empty view. If the view still exists under its old name, keeps that one with its rows. Throws
+ * `timeoutProblem` if `signal` has aborted.
+ */
 async function createEmptyView(
   warehouse: Warehouse,
   view: ViewDefinition,

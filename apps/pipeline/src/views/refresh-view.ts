@@ -56,7 +56,8 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
 
 /**
  * Refreshes a materialised view. Checks a plain view by reading it. First creates the view if the warehouse lacks its
- * saved version. `writeLine` writes a line to the run's log. Throws `WarehouseProblem`.
+ * saved version. If the view cannot be created because a table is missing, stores the reason and returns a result with
+ * `pending`. `writeLine` writes a line to the run's log. Throws `WarehouseProblem`.
  */
 export async function refreshView(
   db: Kysely<DB>,
@@ -99,7 +100,11 @@ export async function refreshView(
   return { message: `Refreshed ${qualifiedName}: ${formatCount(rows, 'row')}.${outdatedText}`, rows, bytes }
 }
 
-/** Creates the view if the warehouse lacks its saved version. Returns whether it did; the view is then filled too. */
+/**
+ * Creates the view if the warehouse lacks its saved version, or again if its query selects all columns with `*`, because
+ * the columns may have changed. Returns whether it did; the view is then filled too. In each case, stores the tables that
+ * the view reads.
+ */
 async function createIfOutdated(
   db: Kysely<DB>,
   warehouse: Warehouse,

@@ -117,6 +117,10 @@ export async function executeRun(
   }
 }
 
+/**
+ * Claims the run if this worker has a free slot for the organisation and its limits allow the run. Otherwise requeues the
+ * job and returns DEFERRED. Returns undefined if the run has ended or was deleted.
+ */
 function claimOrDefer(
   { db, clientConcurrency }: RunContext,
   { run, client, requeue }: Delivery,
@@ -146,7 +150,8 @@ async function recordSuccess({ services, claim, log }: AttemptContext, result: R
 
 /**
  * Ends or requeues a run after an error. If the attempt has read rows, an unavailable warehouse counts as a failed
- * attempt, because the load itself may have caused it.
+ * attempt, because the load itself may have caused it. A run whose rows were published before the error is successful.
+ * If the lease is lost, only corrects the state of a cancelled run.
  */
 async function endWithError(context: AttemptContext, error: unknown, hasReadBytes: boolean): Promise<EndedAttempt> {
   const { services, claim, log, heartbeat } = context

@@ -74,6 +74,10 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
   return ` from ${name} (${size.toLocaleString('en')} bytes${since}, SHA-256 ${sha256})`
 }
 
+/**
+ * Returns the message of a load: the rows of its tables, why it has no rows, the first `maxNamedChanges` changes, and the
+ * rejected rows.
+ */
 export function describeLoad(
   allTables: readonly LoadedTable[],
   {
@@ -102,15 +106,15 @@ export function describeLoad(
           : ' The source has no rows, so the table is empty now.'
   const emptyText = rows === 0 && isMerged !== undefined ? emptyReasonText : ''
   const changes = allTables.flatMap((table) => table.changes.map((change) => ({ table, change })))
-  // Changes of whole tables come first, because the message names only three changes.
+  // Changes of whole tables come first, because the message names only the first changes.
   const changeSentences = [
     ...changes.filter(({ change }) => change.column === ''),
     ...changes.filter(({ change }) => change.column !== ''),
   ].map(({ table, change }) => describeChange(table, change))
-  const unlistedCount = changeSentences.length - 3
+  const unlistedCount = changeSentences.length - maxNamedChanges
   const moreText = unlistedCount > 0 ? ` The log names ${formatCount(unlistedCount, 'more change')} of columns.` : ''
   const changeTexts = changeSentences
-    .slice(0, 3)
+    .slice(0, maxNamedChanges)
     .map((change) => ` ${change}`)
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
@@ -161,6 +165,7 @@ export function describeRestore(allTables: readonly LoadedTable[], publishedAt?:
 }
 
 const maxNamedTables = 5
+const maxNamedChanges = 3
 
 /** Formats several tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
 function severalTables(tables: readonly LoadedTable[]): string {

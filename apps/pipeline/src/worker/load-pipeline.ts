@@ -198,20 +198,14 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
     nothingNew: nothingNewMessage,
   } = await stageAndPublish(context, attempt, pipeline, warehouse, onPlanned)
   for (const table of tables) logChanges(log, table)
+  const plannedRows = tables.map(({ rowsAfter, changes, listsTables }) => ({
+    rows: rowsAfter,
+    changes,
+    ...(listsTables && { listsTables }),
+  }))
+  const needsWarning = nothingNewMessage !== undefined || hasWarning(plannedRows, rejectedRows, isMerged)
   return {
-    state:
-      nothingNewMessage !== undefined ||
-      hasWarning(
-        tables.map(({ rowsAfter, changes, listsTables }) => ({
-          rows: rowsAfter,
-          changes,
-          ...(listsTables && { listsTables }),
-        })),
-        rejectedRows,
-        isMerged,
-      )
-        ? 'WARNING'
-        : 'OK',
+    state: needsWarning ? 'WARNING' : 'OK',
     message: [describeDryRun(tables, rejectedRows), nothingNewMessage].filter(Boolean).join(' '),
     rowsWritten: 0,
     bytesWritten: 0,
@@ -437,7 +431,8 @@ async function runsWithStaging(
 }
 
 /**
- * Returns the result of a published run from the ledger in the warehouse; undefined if the run was not published.
+ * Returns the result of a published run from the ledger in the warehouse; undefined if the run was not published. This
+ * attempt and earlier ones can then no longer publish the run.
  * Throws `WarehouseProblem` if the warehouse is unavailable.
  */
 async function recoverFromLedger(

@@ -99,7 +99,7 @@ interface LoadSummary {
 
 /**
  * Returns the result of a successful load. Its state is WARNING if rows were rejected, a change of a column has a
- * warning, or a full load has no rows.
+ * warning, the source had no new rows (`nothingNew`), or no table has rows, unless the load was merged into rows that stay.
  */
 export async function createLoadSuccess(
   warehouse: Warehouse,
@@ -121,11 +121,11 @@ export async function createLoadSuccess(
 ): Promise<RunSuccess> {
   const dataTables = dataTablesOf(tables)
   const rowsWritten = dataTables.reduce((sum, { rows }) => sum + rows, 0)
+  // An incremental load may have no rows. A load that only adds to earlier rows warns if its source has none.
+  const mayBeEmpty = isMerged && !(keepsRows && tables.length > 0)
+  const needsWarning = nothingNewMessage !== undefined || hasWarning(tables, rejectedRows, mayBeEmpty)
   return {
-    state:
-      nothingNewMessage !== undefined || hasWarning(tables, rejectedRows, isMerged && !(keepsRows && tables.length > 0))
-        ? 'WARNING'
-        : 'OK',
+    state: needsWarning ? 'WARNING' : 'OK',
     message: [
       nothingNewMessage ??
         describeLoad(tables, {
@@ -151,9 +151,9 @@ export async function createLoadSuccess(
 
 export const hasWarning = (
   tables: readonly Pick<LoadedTable, 'rows' | 'changes' | 'listsTables'>[],
-  rejected: number,
-  isMerged: boolean | undefined,
+  rejectedRows: number,
+  mayBeEmpty: boolean | undefined,
 ): boolean =>
-  rejected > 0 ||
-  (!isMerged && dataTablesOf(tables).every(({ rows }) => rows === 0)) ||
+  rejectedRows > 0 ||
+  (!mayBeEmpty && dataTablesOf(tables).every(({ rows }) => rows === 0)) ||
   tables.some(({ changes }) => changes.some(({ warning }) => warning))

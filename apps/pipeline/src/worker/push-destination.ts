@@ -14,36 +14,38 @@ const pageRows = 2_000
  */
 async function pushDestination(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log, signal, reportProgress, sendHeartbeat } = attempt
-  const { target, options, schema, view, pending } = await readDestination(
-    context.db,
-    context.keyRing,
-    claim.subject.id,
-  )
+  const {
+    target,
+    options,
+    schema,
+    view,
+    pending: pendingReason,
+  } = await readDestination(context.db, context.keyRing, claim.subject.id)
   const qualifiedName = `${schema}.${view}`
-  const dry = options.dryRun ? ' This is a dry run: the target checks all rows and stores none.' : ''
-  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${qualifiedName} to ${target.url}.${dry}`)
+  const dryRunText = options.dryRun ? ' This is a dry run: the target checks all rows and stores none.' : ''
+  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${qualifiedName} to ${target.url}.${dryRunText}`)
   const warehouse = await context.warehouses.open(claim.client)
   const builtView = await warehouse.views.find(schema, view)
   if (!builtView)
     throw new DestinationProblem(
       'VIEW_MISSING',
-      pending ??
+      pendingReason ??
         `The view ${qualifiedName} does not exist in the warehouse. Run the view, then run this destination again.`,
     )
 
   if (!builtView.populated)
     throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${qualifiedName} has no rows yet. Run the view first.`)
 
-  await using rejected = await openRejectedRows(context.db, claim)
+  await using rejectedRows = await openRejectedRows(context.db, claim)
   const meter = openMeter()
   reportProgress(meter)
   using _progressLog = logProgress(meter, log)
   const text = `select * from ${quoteColumnName(schema)}.${quoteColumnName(view)}`
-  const pushed = await context.destinations.push(
+  const pushResult = await context.destinations.push(
     { target, options, columns: builtView.columns, pages: warehouse.queries.queryPages({ text }, pageRows, signal) },
     {
       progress: (totals) => meter.progress(totals),
-      reject: (row) => rejected.add(row),
+      reject: (row) => rejectedRows.add(row),
       rejected: (rows) => meter.rejected(rows),
       log: (level, importance, message) => log.write(level, importance, message),
     },
@@ -51,15 +53,15 @@ async function pushDestination(context: RunContext, attempt: RunAttempt): Promis
   )
   // Store the final counts, because no other heartbeat follows.
   await sendHeartbeat()
-  const acceptedRows = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
-  if (pushed.rejected > 0 && acceptedRows === 0)
-    throw new DestinationProblem('ALL_ROWS_REJECTED', describePush(qualifiedName, pushed, options))
+  const acceptedRows = Math.max(0, pushResult.rows - pushResult.empty - pushResult.rejected)
+  if (pushResult.rejected > 0 && acceptedRows === 0)
+    throw new DestinationProblem('ALL_ROWS_REJECTED', describePush(qualifiedName, pushResult, options))
   return {
-    state: pushed.rejected > 0 || pushed.sent === 0 || pushed.warning !== undefined ? 'WARNING' : 'OK',
-    message: describePush(qualifiedName, pushed, options),
+    state: pushResult.rejected > 0 || pushResult.sent === 0 || pushResult.warning !== undefined ? 'WARNING' : 'OK',
+    message: describePush(qualifiedName, pushResult, options),
     rowsWritten: options.dryRun ? 0 : acceptedRows,
-    bytesWritten: pushed.bytes,
-    rowsRejected: pushed.rejected,
+    bytesWritten: pushResult.bytes,
+    rowsRejected: pushResult.rejected,
   }
 }
 

@@ -18,13 +18,13 @@ import type { RunAttempt, RunContext } from './run-handler.ts'
 export function qualityGate(
   { db, keyRing, redaction }: RunContext,
   { claim, log }: RunAttempt,
-  { qualityGroupId: group, schema }: PipelineToLoad,
+  { qualityGroupId: groupId, schema }: PipelineToLoad,
   warehouse: Warehouse,
 ): PublishOptions['gate'] {
-  if (group === null) return undefined
+  if (groupId === null) return undefined
   return async (tables, signal) => {
     await deleteCheckResults(db, claim)
-    const checks = await listGroupChecks(db, group)
+    const checks = await listGroupChecks(db, groupId)
     if (checks.length === 0) {
       log.write('WARN', 'MEDIUM', 'The check group has no checks: the rows are published unchecked. Add checks to it.')
       return
@@ -39,7 +39,7 @@ export function qualityGate(
         attempt: claim.attempt,
       })
       await failpoint('at-gate')
-      const surroundings = {
+      const checkContext = {
         warehouse,
         variables,
         schemas: [preview.schema, schema, ...otherSchemas],
@@ -48,7 +48,7 @@ export function qualityGate(
         refusal: combineRefusals(refuseOldRows(preview, tables), refuseAmbiguousTables(warehouse, 2)),
         signal,
       }
-      for await (const outcome of runChecks(checks, surroundings)) {
+      for await (const outcome of runChecks(checks, checkContext)) {
         outcomes.push(outcome)
         await insertCheckResult(db, claim, outcomes.length, outcome)
         logOutcome(log, outcome)

@@ -98,8 +98,8 @@ export async function* assertTableOwnership(
   feeds: AsyncIterable<RowStream>,
 ): AsyncGenerator<RowStream, void, void> {
   for await (const feed of feeds) {
-    const other = feed.table !== '' && feed.table !== table
-    if (other && (await isTableOfAnother(db, { client, schema, table: feed.table }, table)))
+    const isFurtherTable = feed.table !== '' && feed.table !== table
+    if (isFurtherTable && (await isTableOfAnother(db, { client, schema, table: feed.table }, table)))
       throw new LoadProblem(
         'TABLE_TAKEN',
         `The source also fills the table "${feed.table}", but another pipeline or a view of schema "${schema}" uses this name. Rename one of them.`,
@@ -125,7 +125,7 @@ export async function readSource(
     return { type, settings, secrets }
   }
   const variables = await readVariables(db, client, keyRing)
-  const ready = fillVariables({ type, settings, secrets, givenFor }, variables)
-  redaction.add(...variables.spellings, ...Object.values(ready.secrets))
-  return { type, ...ready }
+  const filledSource = fillVariables({ type, settings, secrets, givenFor }, variables)
+  redaction.add(...variables.spellings, ...Object.values(filledSource.secrets))
+  return { type, ...filledSource }
 }

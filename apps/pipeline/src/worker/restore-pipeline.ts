@@ -17,24 +17,24 @@ export async function restorePipeline(context: RunContext, attempt: RunAttempt):
   const { schema, table, provider } = await readPipeline(context.db, claim.subject.id)
   assertUndo(provider as WarehouseKind)
   const warehouse = await context.warehouses.open(claim.client)
-  const earlier = await warehouse.loader.findPublication(claim.uid)
-  if (earlier) return presentRestore(warehouse, earlier)
+  const earlierPublication = await warehouse.loader.findPublication(claim.uid)
+  if (earlierPublication) return presentRestore(warehouse, earlierPublication)
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to restore ${schema}.${table}.`)
   if (await isTableDropPending(context.db, { client: claim.client, schema, table }))
     throw new WarehouseProblem(
       'NOTHING_TO_RESTORE',
       `The table ${schema}.${table} still has the rows of a deleted pipeline, which cannot be restored. Run this pipeline to load its own rows.`,
     )
-  const previous = await warehouse.loader.findPrevious(schema, table)
-  const previousTime = previous && (await readPublicationTime(context.db, previous))
+  const previousPublication = await warehouse.loader.findPrevious(schema, table)
+  const previousTime = previousPublication && (await readPublicationTime(context.db, previousPublication))
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
   const onWait = (reason: string) => log.write('WARN', 'MEDIUM', reason)
   const publication = await warehouse.loader.restore(target, sendHeartbeat, signal, {
     onBackgroundWork,
     onWait,
   })
-  for (const one of publication.tables)
-    for (const change of one.changes) log.write('INFO', 'HIGH', describeChange(one, change))
+  for (const table of publication.tables)
+    for (const change of table.changes) log.write('INFO', 'HIGH', describeChange(table, change))
   return presentRestore(warehouse, publication, previousTime)
 }
 

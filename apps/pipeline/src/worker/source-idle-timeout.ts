@@ -15,17 +15,17 @@ export interface SourceIdleTimeout {
  */
 export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) => void): SourceIdleTimeout {
   let timer: NodeJS.Timeout | undefined
-  let waiting = 0
+  let waitingReads = 0
 
   async function withTimeout<T>(next: Promise<T>): Promise<T> {
-    waiting += 1
+    waitingReads += 1
     if (timer) timer.refresh()
     else timer = setTimeout(() => end(sourceIdle(seconds)), seconds * 1000)
     try {
       return await next
     } finally {
-      waiting -= 1
-      if (waiting === 0) stopTimer()
+      waitingReads -= 1
+      if (waitingReads === 0) stopTimer()
     }
   }
 
@@ -38,14 +38,14 @@ export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) 
    * Returns the items after applying `change` to each. It is not a generator function, because a generator cannot be
    * closed while a call of `next` is pending.
    */
-  function watched<T>(items: AsyncIterable<T>, change: (item: T) => T = (item) => item): AsyncIterable<T> {
+  function withReadTimeouts<T>(items: AsyncIterable<T>, mapItem: (item: T) => T = (item) => item): AsyncIterable<T> {
     return {
       [Symbol.asyncIterator]() {
         const iterator = items[Symbol.asyncIterator]()
         return {
           async next() {
             const next = await withTimeout(nextOf(iterator))
-            return next.done ? next : { done: false, value: change(next.value) }
+            return next.done ? next : { done: false, value: mapItem(next.value) }
           },
           async return(value) {
             stopTimer()
@@ -58,11 +58,11 @@ export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) 
 
   const withContent = (feed: RowStream): RowStream => ({
     ...feed,
-    content: { ...feed.content, rows: (types) => watched(feed.content.rows(types)) },
+    content: { ...feed.content, rows: (types) => withReadTimeouts(feed.content.rows(types)) },
   })
 
   return {
-    watch: (feeds) => watched(feeds, withContent),
+    watch: (feeds) => withReadTimeouts(feeds, withContent),
     recordActivity: () => void timer?.refresh(),
   }
 }

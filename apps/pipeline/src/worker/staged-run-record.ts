@@ -81,10 +81,10 @@ export async function keepStagedRun(
   digest: string,
   { feeds, counts }: StagedRun,
 ): Promise<boolean> {
-  const { tables, ...rest } = feeds
+  const { tables, ...feedsWithoutTables } = feeds
   const loads = await warehouse.loader.describeStaged(tables, signal)
   if (loads === undefined) return false
-  const state: StoredRun = { loads, feeds: rest, counts }
+  const state: StoredRun = { loads, feeds: feedsWithoutTables, counts }
   return keepStagedLoads(db, claim, { digest, state }).catch(() => false)
 }
 
@@ -110,14 +110,14 @@ export async function adoptStagedRun(
     return undefined
   }
   const { loads, feeds, counts } = stagedLoads.state as StoredRun
-  const adopted = await warehouse.loader.adoptStaged(pipeline.schema, loads, claim.attempt, signal)
-  if (!adopted) return undefined
+  const adoptedTables = await warehouse.loader.adoptStaged(pipeline.schema, loads, claim.attempt, signal)
+  if (!adoptedTables) return undefined
   log.write(
     'INFO',
     'LOW',
     `Attempt ${stagedLoads.attempt} staged all rows. They are published without reading the source again.`,
   )
-  return { feeds: { ...feeds, tables: adopted }, counts }
+  return { feeds: { ...feeds, tables: adoptedTables }, counts }
 }
 
 /** Returns whether another attempt may publish the staged rows: the error allows a retry, and the run has not ended. */

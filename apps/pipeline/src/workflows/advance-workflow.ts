@@ -23,19 +23,19 @@ export async function advanceWorkflow(
     await copyJobResults(trx, run)
     if (run.state !== 'RUNNING') return undefined
     const jobs = await listJobs(trx, run.id)
-    const next = chooseNextAction(jobs, getStrategy(run), await readDatabaseTime(trx))
-    switch (next.act) {
+    const nextAction = chooseNextAction(jobs, getStrategy(run), await readDatabaseTime(trx))
+    switch (nextAction.act) {
       case 'start':
-        for (const job of next.jobs) await startJob(trx, queue, run, job)
+        for (const job of nextAction.jobs) await startJob(trx, queue, run, job)
         break
       case 'skip':
-        await skipJobs(trx, run, next.jobs)
+        await skipJobs(trx, run, nextAction.jobs)
         break
       case 'wait':
-        if (next.until) await writeDueTime(trx, run, jobs, next.until)
+        if (nextAction.until) await writeDueTime(trx, run, jobs, nextAction.until)
         return undefined
       case 'end':
-        return endRun(trx, run, jobs, next.state)
+        return endRun(trx, run, jobs, nextAction.state)
     }
   }
 }
@@ -61,19 +61,19 @@ async function writeDueTime(
   trx: Transaction<DB>,
   run: WorkflowRun,
   jobs: readonly StoredJob[],
-  due: Date,
+  startTime: Date,
 ): Promise<void> {
-  const waiting = jobs.filter(({ state }) => state === 'WAITING')
-  if (waiting.some(({ dueAt }) => dueAt?.getTime() === due.getTime())) return
-  const firstJob = waiting[0]!
+  const waitingJobs = jobs.filter(({ state }) => state === 'WAITING')
+  if (waitingJobs.some(({ dueAt }) => dueAt?.getTime() === startTime.getTime())) return
+  const firstJob = waitingJobs[0]!
   await trx
     .updateTable('workflow_run_jobs')
-    .set({ due_at: due })
+    .set({ due_at: startTime })
     .where('run_id', '=', run.id)
     .where('step', '=', firstJob.step)
     .where('job', '=', firstJob.job)
     .execute()
-  await writeLog(trx, run, 'INFO', 'LOW', `Step ${firstJob.step} starts at ${due.toISOString()}.`)
+  await writeLog(trx, run, 'INFO', 'LOW', `Step ${firstJob.step} starts at ${startTime.toISOString()}.`)
 }
 
 async function endRun(
@@ -187,20 +187,20 @@ const maxNamed = 5
 /** Returns the final message of a workflow run. */
 function workflowMessage(jobs: readonly NamedJob[]): string {
   const jobsIn = (...states: NamedJob['state'][]) => jobs.filter(({ state }) => states.includes(state))
-  const done = jobsIn('OK', 'WARNING')
-  const warned = jobsIn('WARNING')
-  const failed = jobsIn('FAILED')
-  const cancelled = jobsIn('CANCELLED')
-  const skipped = jobsIn('SKIPPED')
-  if (failed.length + cancelled.length + done.length === 0)
+  const endedJobs = jobsIn('OK', 'WARNING')
+  const jobsWithWarnings = jobsIn('WARNING')
+  const failedJobs = jobsIn('FAILED')
+  const cancelledJobs = jobsIn('CANCELLED')
+  const skippedJobs = jobsIn('SKIPPED')
+  if (failedJobs.length + cancelledJobs.length + endedJobs.length === 0)
     return 'No job ran, because the workflow has no enabled jobs. Add or enable jobs.'
   return [
-    failed.length > 0 && `${countJobs(failed)} failed: ${joinNames(failed)}.`,
-    cancelled.length > 0 && `${countJobs(cancelled)} cancelled: ${joinNames(cancelled)}.`,
-    done.length > 0 && `${countJobs(done)} ended${warned.length > 0 ? '' : ' well'}.`,
-    warned.length > 0 && `With warnings: ${joinNames(warned)}.`,
-    skipped.length > 0 && `Skipped: ${joinNames(skipped)}.`,
-    failed.length + cancelled.length > 0 && 'Correct the errors of their runs, then run the workflow again.',
+    failedJobs.length > 0 && `${countJobs(failedJobs)} failed: ${joinNames(failedJobs)}.`,
+    cancelledJobs.length > 0 && `${countJobs(cancelledJobs)} cancelled: ${joinNames(cancelledJobs)}.`,
+    endedJobs.length > 0 && `${countJobs(endedJobs)} ended${jobsWithWarnings.length > 0 ? '' : ' well'}.`,
+    jobsWithWarnings.length > 0 && `With warnings: ${joinNames(jobsWithWarnings)}.`,
+    skippedJobs.length > 0 && `Skipped: ${joinNames(skippedJobs)}.`,
+    failedJobs.length + cancelledJobs.length > 0 && 'Correct the errors of their runs, then run the workflow again.',
   ]
     .filter((sentence) => sentence !== false)
     .join(' ')
@@ -212,8 +212,8 @@ const countJobs = ({ length }: readonly RunJob[]) => (length === 1 ? '1 job' : `
 function joinNames(jobs: readonly NamedJob[]): string {
   const names = jobs.slice(0, maxNamed).map(({ name }) => `"${name}"`)
   if (jobs.length > maxNamed) names.push(`${jobs.length - maxNamed} more`)
-  const last = names.pop()!
-  return names.length > 0 ? `${names.join(', ')} and ${last}` : last
+  const lastName = names.pop()!
+  return names.length > 0 ? `${names.join(', ')} and ${lastName}` : lastName
 }
 
 const jobEndPhrases: Readonly<Record<'OK' | 'WARNING' | 'FAILED' | 'CANCELLED', string>> = {

@@ -31,20 +31,21 @@ export function chooseNextAction<Job extends RunJob>(
   strategy: ErrorStrategy,
   now: Date,
 ): NextAction<Job> {
-  const waiting = jobs.filter(({ state }) => state === 'WAITING')
-  const running = jobs.filter(({ state }) => state === 'RUNNING')
-  if (waiting.length === 0) return running.length > 0 ? { act: 'wait' } : { act: 'end', state: computeEndState(jobs) }
-  if (strategy === 'STOP' && jobs.some(hasFailed)) return { act: 'skip', jobs: waiting }
+  const waitingJobs = jobs.filter(({ state }) => state === 'WAITING')
+  const runningJobs = jobs.filter(({ state }) => state === 'RUNNING')
+  if (waitingJobs.length === 0)
+    return runningJobs.length > 0 ? { act: 'wait' } : { act: 'end', state: computeEndState(jobs) }
+  if (strategy === 'STOP' && jobs.some(hasFailed)) return { act: 'skip', jobs: waitingJobs }
 
-  const step = Math.min(...[...waiting, ...running].map((job) => job.step))
-  const waitingInStep = waiting.filter((job) => job.step === step).toSorted((a, b) => a.job - b.job)
+  const step = Math.min(...[...waitingJobs, ...runningJobs].map((job) => job.step))
+  const waitingInStep = waitingJobs.filter((job) => job.step === step).toSorted((a, b) => a.job - b.job)
   if (waitingInStep.length === 0) return { act: 'wait' }
   const hasStarted = jobs.some((job) => job.step === step && hasRun(job))
-  const due = hasStarted ? undefined : computeStepStart(jobs, step)
-  if (due && due > now) return { act: 'wait', until: due }
+  const stepStart = hasStarted ? undefined : computeStepStart(jobs, step)
+  if (stepStart && stepStart > now) return { act: 'wait', until: stepStart }
   const firstJob = waitingInStep[0]!
   if (firstJob.executionMode === 'PARALLEL') return { act: 'start', jobs: waitingInStep }
-  if (running.length > 0) return { act: 'wait' }
+  if (runningJobs.length > 0) return { act: 'wait' }
   return { act: 'start', jobs: [firstJob] }
 }
 

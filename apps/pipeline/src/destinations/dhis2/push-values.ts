@@ -110,7 +110,10 @@ interface ValueReader {
   reportTotals(): void
 }
 
-/** Yields the values in the pages. Counts and reports rows that have no value or cannot be sent. */
+/**
+ * Yields the values of the rows that can be sent. Counts all rows, the rows without a value and the rejected rows in
+ * `pushed`, reports each rejected row, and reports the totals after each page.
+ */
 async function* readValues(
   pages: AsyncIterable<QueryRows>,
   { readRow, pushed: pushResult, reject: reportRejectedRow, reportTotals }: ValueReader,

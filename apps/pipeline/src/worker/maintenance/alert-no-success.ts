@@ -37,30 +37,34 @@ interface OverdueRunnable extends Selectable<Runnables> {
  * setting ALERT_EMAIL. Writes the next one only after a success. Excludes objects for which no run has been due for an
  * hour, objects with an unfinished run of the last hour, and pipelines that have already loaded their uploaded file.
  */
-export function alertNoSuccess({ db, identity, intervalMs: every = 300_000 }: NoSuccessOptions): MaintenanceJob {
+export function alertNoSuccess({
+  db,
+  identity,
+  intervalMs: checkIntervalMs = 300_000,
+}: NoSuccessOptions): MaintenanceJob {
   let checkedAt = -Infinity
   return {
     name: 'schedules without success',
     async run(signal) {
-      if (performance.now() - checkedAt < every) return 0
+      if (performance.now() - checkedAt < checkIntervalMs) return 0
       checkedAt = performance.now()
       const { rows: clock } = await sql<{ now: Date }>`select now()::timestamptz(3) as now`.execute(db)
       const now = clock[0]!.now.getTime()
       let alertsWritten = 0
-      for (let last = 0; ; ) {
-        const overdue = await listOverdue(db, last)
-        const due = overdue.filter((row) => isRunOverdue(row, now))
-        if (due.length > 0) {
-          const clients = await identity.clients([...new Set(due.map(({ client }) => client))])
-          for (const row of due) {
+      for (let lastId = 0; ; ) {
+        const candidates = await listOverdue(db, lastId)
+        const overdueRunnables = candidates.filter((row) => isRunOverdue(row, now))
+        if (overdueRunnables.length > 0) {
+          const clients = await identity.clients([...new Set(overdueRunnables.map(({ client }) => client))])
+          for (const row of overdueRunnables) {
             signal.throwIfAborted()
             const client = clients.get(row.client)
             if (client && !client.disabled && client.pipelinesEnabled)
               alertsWritten += await writeAlert(db, row, clock[0]!.now)
           }
         }
-        if (overdue.length < batchSize) return alertsWritten
-        last = overdue.at(-1)!.id
+        if (candidates.length < batchSize) return alertsWritten
+        lastId = candidates.at(-1)!.id
       }
     },
   }
@@ -74,7 +78,7 @@ const isRunOverdue = (row: OverdueRunnable, now: number): boolean => {
   return run !== undefined && run + msPerHour <= now
 }
 
-async function listOverdue(db: Kysely<DB>, after: number): Promise<OverdueRunnable[]> {
+async function listOverdue(db: Kysely<DB>, afterId: number): Promise<OverdueRunnable[]> {
   const { rows } = await sql<OverdueRunnable>`
     with watched as (
       select client, substring(value from 'NO_SUCCESS_(\\d{1,5})_HOURS')::int as hours from settings
@@ -92,7 +96,7 @@ async function listOverdue(db: Kysely<DB>, after: number): Promise<OverdueRunnab
       order by id desc limit 1) newest on true
     left join lateral (select newest.* where newest.state <> all(${[...successfulStates]}::text[])) unsuccessful on true
     cross join lateral (select greatest(success.finished_at, r.scheduled_since) as since) t
-    where r.id > ${after} and r.planned and not r.disabled and r.next_run_at is not null
+    where r.id > ${afterId} and r.planned and not r.disabled and r.next_run_at is not null
       and t.since < now() - make_interval(hours => w.hours)
       and not coalesce(newest.state = any(${[...underWay]}::text[]) and newest.created_at > now() - interval '1 hour', false)
       and not coalesce(p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD') and newest.state = any(${[...successfulStates]}::text[]), false)

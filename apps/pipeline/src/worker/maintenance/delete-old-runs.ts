@@ -19,17 +19,17 @@ export function deleteOldRuns({ db, days }: { db: Kysely<DB>; days: number }): M
   return {
     name: 'runs',
     async run(signal) {
-      const end = Date.now() + roundBudgetMs
-      let deleted = 0
-      for (const forget of [deleteDetails('run_logs'), deleteDetails('rejected_rows'), deleteRuns, deleteAlerts]) {
-        let count: number
+      const deadlineMs = Date.now() + roundBudgetMs
+      let deletedCount = 0
+      for (const deleteBatch of [deleteDetails('run_logs'), deleteDetails('rejected_rows'), deleteRuns, deleteAlerts]) {
+        let batchCount: number
         do {
           signal.throwIfAborted()
-          count = await forget(db, days)
-          deleted += count
-        } while (count > 0 && Date.now() < end)
+          batchCount = await deleteBatch(db, days)
+          deletedCount += batchCount
+        } while (batchCount > 0 && Date.now() < deadlineMs)
       }
-      return deleted
+      return deletedCount
     },
   }
 }

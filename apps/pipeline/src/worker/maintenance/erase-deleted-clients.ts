@@ -40,15 +40,15 @@ export function eraseDeletedClients({
       checkedAt = performance.now()
       const clientsWithData = (await listClientsWithData(parts.db)).filter((client) => client !== catalogueClient)
       if (clientsWithData.length === 0) return 0
-      const before = now().getTime() - eraseAfterDays * msPerDay
-      const due = (await identity.deletedClients(clientsWithData)).filter(
-        ({ deleted }) => Date.parse(deleted) <= before,
+      const newestDeletionMs = now().getTime() - eraseAfterDays * msPerDay
+      const clientsToErase = (await identity.deletedClients(clientsWithData)).filter(
+        ({ deleted }) => Date.parse(deleted) <= newestDeletionMs,
       )
-      for (const { id: client, code } of due) {
+      for (const { id: client, code } of clientsToErase) {
         signal.throwIfAborted()
         await eraseBulkData(parts, client)
         await parts.db.transaction().execute(async (trx) => {
-          const erased = await eraseClientRows(trx, client)
+          const erasedCounts = await eraseClientRows(trx, client)
           await recordAudit(trx, {
             operation: 'deletedClients.erase',
             actor: null,
@@ -56,12 +56,12 @@ export function eraseDeletedClients({
             object: client,
             requestId: 'maintenance',
             address: 'local',
-            details: { code, erased },
+            details: { code, erased: erasedCounts },
           })
         })
         logger.info({ client, code }, 'erased the data of a deleted client')
       }
-      return due.length
+      return clientsToErase.length
     },
   }
 }

@@ -16,21 +16,21 @@ const dayMs = 86_400_000
  * with a run that ended within the last hour. In the first round and then once a day, checks all warehouses.
  */
 export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
-  let sweptAll = 0
+  let lastFullSweepMs = 0
 
   return {
     name: 'staging tables',
     async run(signal) {
-      const isFullSweep = Date.now() - sweptAll > dayMs
+      const isFullSweep = Date.now() - lastFullSweepMs > dayMs
       const clients = await (isFullSweep ? listClientsWithWarehouse(db) : listBusyClients(db))
-      let dropped = 0
+      let droppedCount = 0
       await forEachWarehouse(warehouses, clients, signal, async (warehouse, client) => {
-        dropped += await warehouse.upkeep.sweepStaging(() => runsToKeep(db, client))
+        droppedCount += await warehouse.upkeep.sweepStaging(() => runsToKeep(db, client))
       })
-      if (isFullSweep) sweptAll = Date.now()
+      if (isFullSweep) lastFullSweepMs = Date.now()
       await deleteStagedLoadsOfEndedRuns(db)
       await deleteUnpublishedProfiles(db)
-      return dropped
+      return droppedCount
     },
   }
 }
@@ -78,18 +78,18 @@ const maintenanceIntervalMs = 6 * 3_600_000
 
 /** Drops previous versions of tables that have expired, in every warehouse. */
 export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
-  let expiredAt = 0
+  let lastRoundMs = 0
 
   return {
     name: 'previous publications',
     async run(signal) {
-      if (Date.now() - expiredAt < maintenanceIntervalMs) return 0
-      let dropped = 0
+      if (Date.now() - lastRoundMs < maintenanceIntervalMs) return 0
+      let droppedCount = 0
       await forEachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
-        dropped += await warehouse.upkeep.dropExpiredTables()
+        droppedCount += await warehouse.upkeep.dropExpiredTables()
       })
-      expiredAt = Date.now()
-      return dropped
+      lastRoundMs = Date.now()
+      return droppedCount
     },
   }
 }
@@ -126,18 +126,18 @@ export function pruneLedgers({
   warehouses: ClientWarehouses
   keepDays: number
 }): MaintenanceJob {
-  let prunedAt = 0
+  let lastRoundMs = 0
 
   return {
     name: 'ledger entries',
     async run(signal) {
-      if (Date.now() - prunedAt < dayMs) return 0
-      let pruned = 0
+      if (Date.now() - lastRoundMs < dayMs) return 0
+      let prunedCount = 0
       await forEachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
-        pruned += await warehouse.upkeep.pruneLedger(keepDays)
+        prunedCount += await warehouse.upkeep.pruneLedger(keepDays)
       })
-      prunedAt = Date.now()
-      return pruned
+      lastRoundMs = Date.now()
+      return prunedCount
     },
   }
 }

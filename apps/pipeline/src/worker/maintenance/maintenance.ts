@@ -39,25 +39,25 @@ export function startMaintenance({
   jobs,
   logger,
   metrics,
-  intervalMs: every = 60_000,
+  intervalMs: roundIntervalMs = 60_000,
   lockKey = maintenanceLock,
 }: MaintenanceOptions): Maintenance {
   const stopping = new AbortController()
   const { signal } = stopping
-  const lastLogged = new Map<string, number>()
+  const lastLogTimes = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
-  let round: Promise<void> = Promise.resolve()
+  let currentRound: Promise<void> = Promise.resolve()
 
-  function schedule(wait: number): void {
+  function schedule(delayMs: number): void {
     timer = setTimeout(
       () => {
-        round = withMaintenanceLock(db, () => runJobs(), lockKey)
+        currentRound = withMaintenanceLock(db, () => runJobs(), lockKey)
           .catch((error: unknown) => logger.warn({ err: error }, 'a round of maintenance failed'))
           .then(() => {
-            if (!signal.aborted) schedule(every)
+            if (!signal.aborted) schedule(roundIntervalMs)
           })
       },
-      wait * (0.8 + Math.random() * 0.4),
+      delayMs * (0.8 + Math.random() * 0.4),
     )
   }
 
@@ -65,26 +65,30 @@ export function startMaintenance({
     for (const { name, run } of jobs) {
       if (signal.aborted) return
       try {
-        const removed = await run(signal)
-        if (removed === 0) continue
-        metrics.swept.inc({ kind: name }, removed)
-        logger.info({ task: name, count: removed }, 'a maintenance job removed or repaired items')
+        const itemCount = await run(signal)
+        if (itemCount === 0) continue
+        metrics.swept.inc({ kind: name }, itemCount)
+        logger.info({ task: name, count: itemCount }, 'a maintenance job removed or repaired items')
       } catch (error) {
         const now = performance.now()
-        const last = lastLogged.get(name)
-        if (signal.aborted || (every < logInterval && last !== undefined && now - last < logInterval)) continue
-        lastLogged.set(name, now)
+        const lastLogMs = lastLogTimes.get(name)
+        if (
+          signal.aborted ||
+          (roundIntervalMs < logInterval && lastLogMs !== undefined && now - lastLogMs < logInterval)
+        )
+          continue
+        lastLogTimes.set(name, now)
         logger.warn({ err: error, task: name }, 'a maintenance job failed')
       }
     }
   }
-  schedule(Math.min(every, 10_000))
+  schedule(Math.min(roundIntervalMs, 10_000))
 
   return {
     async stop() {
       clearTimeout(timer)
       stopping.abort()
-      await round
+      await currentRound
     },
   }
 }

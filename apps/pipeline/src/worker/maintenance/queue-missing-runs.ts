@@ -14,13 +14,13 @@ export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueu
     name: 'missing jobs',
     async run(signal) {
       let queuedJobs = 0
-      for (let last = 0; ; ) {
+      for (let lastId = 0; ; ) {
         signal.throwIfAborted()
         const runs = await db
           .selectFrom('runs as r')
           .innerJoin('runnables as s', 's.id', 'r.runnable_id')
           .select(['r.id', 'r.uid', 'r.client'])
-          .where('r.id', '>', last)
+          .where('r.id', '>', lastId)
           // Exclude workflow runs, because no worker executes them.
           .where('s.kind', '<>', 'WORKFLOW')
           .where(sql<boolean>`
@@ -32,7 +32,7 @@ export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueu
           .execute()
         if (runs.length > 0) queuedJobs += await queue.sendMissing(db, runs)
         if (runs.length < runsPerPage) return queuedJobs
-        last = runs.at(-1)!.id
+        lastId = runs.at(-1)!.id
       }
     },
   }

@@ -19,17 +19,17 @@ export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirec
   return {
     name: 'files',
     async run(signal) {
-      let removed = 0
+      let removedCount = 0
       for await (const names of listOldFiles(folder)) {
         signal.throwIfAborted()
         const usedFiles = await neededFiles(db, [...new Set(names.map(uidOf))])
         for (const name of names) {
           if (usedFiles.has(uidOf(name))) continue
           await rm(join(folder, name), { force: true })
-          removed += 1
+          removedCount += 1
         }
       }
-      return removed
+      return removedCount
     },
   }
 }
@@ -72,7 +72,7 @@ export function removeExpiredUploads({
   return {
     name: 'resumable uploads',
     async run(signal) {
-      for (let removed = 0; ; ) {
+      for (let removedCount = 0; ; ) {
         signal.throwIfAborted()
         const { rows } = await sql<{ uid: string }>`
           delete from resumable_uploads where uid in (
@@ -85,8 +85,8 @@ export function removeExpiredUploads({
           { db, directory: filesDirectory },
           rows.map(({ uid }) => uid),
         )
-        removed += rows.length
-        if (rows.length < batch) return removed
+        removedCount += rows.length
+        if (rows.length < batch) return removedCount
       }
     },
   }
