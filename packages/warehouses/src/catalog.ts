@@ -51,14 +51,14 @@ export interface ColumnNameMatch {
  * the first table in order of schema and name.
  */
 export function combineMatches(matches: readonly ColumnNameMatch[], limit: number): ColumnNameMatch[] {
-  const byColumn = new Map<string, ColumnNameMatch>()
+  const matchByColumn = new Map<string, ColumnNameMatch>()
   const placeKey = ({ schema, table }: ColumnNameMatch) => JSON.stringify([schema, table])
   for (const match of matches.toSorted((one, other) => (placeKey(one) < placeKey(other) ? -1 : 1))) {
-    const earlier = byColumn.get(match.column)
-    if (!earlier) byColumn.set(match.column, { ...match })
-    else earlier.tables += match.tables
+    const earlierMatch = matchByColumn.get(match.column)
+    if (!earlierMatch) matchByColumn.set(match.column, { ...match })
+    else earlierMatch.tables += match.tables
   }
-  return [...byColumn.values()].toSorted((one, other) => (one.column < other.column ? -1 : 1)).slice(0, limit)
+  return [...matchByColumn.values()].toSorted((one, other) => (one.column < other.column ? -1 : 1)).slice(0, limit)
 }
 
 export interface WarehouseColumn {

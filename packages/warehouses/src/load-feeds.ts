@@ -105,7 +105,10 @@ export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promi
   })
 }
 
-/** Runs `callback` and drops the staging tables at the end, unless they are kept after an error. */
+/**
+ * Runs `callback` and drops the staging tables at the end. After an error, keeps them if `retain` is set or a later attempt
+ * may publish them, unless the warehouse is full.
+ */
 async function withStaging(
   { retain, mayPublishLater }: Pick<PublicationOfFeeds, 'retain' | 'mayPublishLater'>,
   callback: (staging: AsyncDisposableStack) => Promise<LoadedTable[]>,
@@ -231,14 +234,14 @@ async function storeProfiles(
   profiles: ReadonlyMap<string, MeasuredFeed>,
 ): Promise<void> {
   for (const [table, load] of loads) {
-    const measured = profiles.get(table)
-    if (!measured || load.transformed) continue
-    const { profile, partOf, deletedColumn } = measured
-    const deletes = deletedColumn ?? (partOf && profiles.get(partOf.table)?.deletedColumn)
+    const measuredFeed = profiles.get(table)
+    if (!measuredFeed || load.transformed) continue
+    const { profile, partOf, deletedColumn } = measuredFeed
+    const deletedMarkColumn = deletedColumn ?? (partOf && profiles.get(partOf.table)?.deletedColumn)
     const isUnchanged = profile.rows === 0 && !partOf
-    if (keepsRows(mode) && (isUnchanged || deletes !== undefined)) continue
-    const fed = new Set(load.fed)
-    const columns = profile.columns.filter(({ column }) => fed.has(column))
+    if (keepsRows(mode) && (isUnchanged || deletedMarkColumn !== undefined)) continue
+    const sourceColumns = new Set(load.fed)
+    const columns = profile.columns.filter(({ column }) => sourceColumns.has(column))
     load.profile = await storeProfile?.(table, { ...profile, columns })
   }
 }
@@ -276,26 +279,26 @@ async function stageFeed(
     isProfiled,
     keyed,
   }: { signal: AbortSignal; isProfiled: boolean; keyed: (columns: readonly Column[]) => Column[] },
-  staged: AsyncDisposableStack,
-  begin: (columns: RowStream['columns'], staging: number) => Promise<StagedTable>,
+  stagedLoads: AsyncDisposableStack,
+  beginStaging: (columns: RowStream['columns'], stagingNumber: number) => Promise<StagedTable>,
 ) {
-  let known = keyed(withShortLabels(columns))
-  for (let staging = 1; ; staging += 1) {
-    const load = await begin(known, staging)
+  let keyedColumns = keyed(withShortLabels(columns))
+  for (let stagingNumber = 1; ; stagingNumber += 1) {
+    const load = await beginStaging(keyedColumns, stagingNumber)
     try {
       await failpoint('staging-made')
-      const profiled = isProfiled ? profiledContent(content, known) : { content }
-      const written = await load.write(profiled.content, signal)
+      const profiled = isProfiled ? profiledContent(content, keyedColumns) : { content }
+      const writtenRows = await load.write(profiled.content, signal)
       await failpoint('copied')
-      return { load: staged.use(load), written, profile: profiled.profile?.() }
+      return { load: stagedLoads.use(load), written: writtenRows, profile: profiled.profile?.() }
     } catch (error) {
       if (!(error instanceof TypesWidened)) {
-        staged.use(load)
+        stagedLoads.use(load)
         throw error
       }
       await load[Symbol.asyncDispose]()
-      if (staging === maxStagings) throw unstableTypes(known, error.columns)
-      known = keyed(withShortLabels(error.columns))
+      if (stagingNumber === maxStagings) throw unstableTypes(keyedColumns, error.columns)
+      keyedColumns = keyed(withShortLabels(error.columns))
     }
   }
 }
@@ -311,12 +314,12 @@ function profiledContent(content: RowContent, columns: readonly Column[]): Profi
   let profile: RowsProfile | undefined
   async function* rows(types: Parameters<RowContent['rows']>[0]) {
     profile = undefined
-    using measure = new TableProfiler(types)
+    using profiler = new TableProfiler(types)
     for await (const chunk of content.rows(types)) {
-      measure.add(chunk.bytes)
+      profiler.add(chunk.bytes)
       yield chunk
     }
-    profile = measure.profile(columns)
+    profile = profiler.profile(columns)
   }
   return { content: { ...content, rows }, profile: () => profile }
 }
@@ -342,13 +345,17 @@ function isWarehouseFull(error: unknown): boolean {
 /**
  * Returns the problem for a source that needed other types each time it was read. Names the columns that changed last.
  */
-function unstableTypes(before: RowStream['columns'], after: RowStream['columns']): LoadProblem {
-  const types = new Map(before.map((column) => [column.name, column]))
-  const changed = after.filter((column) => {
-    const old = types.get(column.name)
-    return old?.dataType !== column.dataType || old.precision !== column.precision || old.scale !== column.scale
+function unstableTypes(previousColumns: RowStream['columns'], newColumns: RowStream['columns']): LoadProblem {
+  const previousByName = new Map(previousColumns.map((column) => [column.name, column]))
+  const changedColumns = newColumns.filter((column) => {
+    const previousColumn = previousByName.get(column.name)
+    return (
+      previousColumn?.dataType !== column.dataType ||
+      previousColumn.precision !== column.precision ||
+      previousColumn.scale !== column.scale
+    )
   })
-  const columnTexts = (changed.length > 0 ? changed : after)
+  const columnTexts = (changedColumns.length > 0 ? changedColumns : newColumns)
     .slice(0, 5)
     .map(({ label }) => `"${label}"`)
     .join(', ')

@@ -82,8 +82,8 @@ export const queryPrefix = 'select * from (\n'
  */
 export async function prepareQuery(
   access: ClientAccess,
-  { text, values = [], texts, schemas = [] }: UserQuery,
-  { whole = false } = {},
+  { text, values = [], texts: textIndexes, schemas = [] }: UserQuery,
+  { whole: qualifiesAllTables = false } = {},
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
   assertNoNulCharacter(text)
   const existingSchemas = await listSchemas(access)
@@ -92,13 +92,13 @@ export async function prepareQuery(
   const resolution = {
     schemas,
     relations,
-    whole,
+    whole: qualifiesAllTables,
     address: ({ schema, name }: TablePlace) => qualifyName(databaseOf({ key: access.key, schema }), name),
     parameter(number: number) {
       const value = values[number - 1]
       if (value === undefined) return undefined
       parameters[`v${number}`] = value
-      return `{v${number}:${value !== null && texts?.has(number - 1) ? 'String' : parameterType(value)}}`
+      return `{v${number}:${value !== null && textIndexes?.has(number - 1) ? 'String' : parameterType(value)}}`
     },
   }
   // The server rejects a default database that does not exist. The database of a staged-rows preview exists too, but is
@@ -272,9 +272,9 @@ async function readTableSource(access: ClientAccess, { schema, name }: TablePlac
   checkTableName(name)
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
   if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${quotePlace(schema, name)} does not exist. Load it first.`)
-  const list = shape.columns.map((column) => quoteIdentifier(column.name)).join(', ')
+  const columnList = shape.columns.map((column) => quoteIdentifier(column.name)).join(', ')
   return {
-    sql: `select ${list} from ${qualifyName(shape.database, name)}${orderOf(shape)}`,
+    sql: `select ${columnList} from ${qualifyName(shape.database, name)}${orderOf(shape)}`,
     database: undefined,
     columns: shape.columns.map(describeColumn),
   }
@@ -292,10 +292,10 @@ async function ambiguousTable(
   userQuery: UserQuery,
   preferredCount: number,
 ): Promise<AmbiguousTable | undefined> {
-  const { bare } = await prepareQuery(access, userQuery)
+  const { bare: unqualifiedNames } = await prepareQuery(access, userQuery)
   const schemas = userQuery.schemas ?? []
   const relations = await listRelations(access, schemas)
-  return findAmbiguousTable(bare, relations, schemas, preferredCount)
+  return findAmbiguousTable(unqualifiedNames, relations, schemas, preferredCount)
 }
 
 /**
@@ -334,14 +334,14 @@ async function readTable(
   try {
     const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
     if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
-    const rows = clampLimit(page.limit, maxQueryRows, 0)
-    const list = shape.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
+    const rowLimit = clampLimit(page.limit, maxQueryRows, 0)
+    const columnList = shape.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
     const source = qualifyName(shape.database, table)
-    const sql = `select ${list} from ${source}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${resultFormat}`
+    const sql = `select ${columnList} from ${source}${orderOf(shape)} limit ${rowLimit} offset ${Math.max(0, page.offset)} format ${resultFormat}`
     const columns = shape.columns.map(describeColumn)
     const result = await streamQuery(
       access,
-      { sql, seconds, limits: { rows, bytes: defaultQueryBytes }, columns },
+      { sql, seconds, limits: { rows: rowLimit, bytes: defaultQueryBytes }, columns },
       signal,
     )
     if (result.truncated && result.rows.length === 0) throw rowTooLarge(defaultQueryBytes)
@@ -362,12 +362,12 @@ async function* queryPages(
   pageRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
-  const { pageRows: size, rows, offset: skipped, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
+  const { pageRows: pageSize, rows, offset: rowsToSkip, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
   const database = `${shownPrefix(access.key)}pages_${randomUUID()}`
   const resultTable = qualifyName(database, 'result')
   const queryId = randomUUID()
   try {
-    const { text, parameters, database: home } = await prepareQuery(access, userQuery)
+    const { text, parameters, database: queryDatabase } = await prepareQuery(access, userQuery)
     // If this process dies, maintenance drops the temporary database after the longest time that a query may take.
     await executeStatement(
       access.service,
@@ -375,14 +375,20 @@ async function* queryPages(
     )
     await executeStatement(
       access.load,
-      `create table ${resultTable} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${skipped}`,
-      { database: home, parameters, signal, queryId, settings: { max_execution_time: seconds, max_insert_threads: 1 } },
+      `create table ${resultTable} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${rowsToSkip}`,
+      {
+        database: queryDatabase,
+        parameters,
+        signal,
+        queryId,
+        settings: { max_execution_time: seconds, max_insert_threads: 1 },
+      },
     )
     const shape = (await readShape(access.service, database, 'result'))!
     let rowsLeft = rows
     let offset = 0
     while (rowsLeft > 0) {
-      const rowsToRead = Math.min(size, rowsLeft)
+      const rowsToRead = Math.min(pageSize, rowsLeft)
       const sql = `select * from ${resultTable}${orderOf(shape)} limit ${rowsToRead} offset ${offset} format ${resultFormat}`
       const page = await streamQuery(access, { sql, seconds: 60, limits: { rows: rowsToRead, bytes } }, signal)
       if (page.truncated) throw pageTooLarge(rowsToRead, bytes)

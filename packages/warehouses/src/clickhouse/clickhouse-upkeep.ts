@@ -12,10 +12,10 @@ export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickH
   check: () => run('the warehouse', () => executeStatement(access.service, 'select 1')),
   // Always 0: every request opens a connection and closes it.
   countConnections: () => 0,
-  sweepStaging: (alive) =>
+  sweepStaging: (listLiveRuns) =>
     runRecovered('the warehouse', async () => {
       await finishDecisionDeletions(access)
-      return sweepStaging(access, alive, keepDays)
+      return sweepStaging(access, listLiveRuns, keepDays)
     }),
   pruneLedger: (ledgerDays) => runRecovered('the ledger', () => pruneLedger(access, ledgerDays)),
   dropExpiredTables: () => runRecovered('the warehouse', () => dropExpired(access, keepDays)),
@@ -39,19 +39,19 @@ async function sweepStaging(
   )
   if (rows.length === 0) return 0
   const liveRuns = await alive()
-  let dropped = 0
+  let droppedCount = 0
   for (const { name, comment } of rows) {
     const run = runIn(comment)
     if (run === undefined || liveRuns.has(run)) continue
     try {
       await keepReplaced(access, name, keepDays)
       await executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`)
-      dropped += 1
+      droppedCount += 1
     } catch {
       // Errors are ignored here; the next sweep tries again.
     }
   }
-  return dropped
+  return droppedCount
 }
 
 /**
@@ -82,14 +82,14 @@ async function pruneLedger(access: ClientAccess, keepDays: number): Promise<numb
   const condition = `at < now64(6) - interval {days:UInt32} day and run not in (
     select run from ${ledgerTable(access)} where has({published:Array(String)}, load))`
   const parameters = { days: String(keepDays), published: publishedLoads }
-  const [outdated] = await rowsOf<{ runs: number }>(
+  const [countRow] = await rowsOf<{ runs: number }>(
     service,
     `select uniqExact(run) as runs from ${ledgerTable(access)} where ${condition}`,
     {
       parameters,
     },
   )
-  if (outdated!.runs > 0)
+  if (countRow!.runs > 0)
     await executeStatement(service, `alter table ${ledgerTable(access)} delete where ${condition}`, { parameters })
-  return outdated!.runs
+  return countRow!.runs
 }

@@ -51,11 +51,15 @@ async function defineView(
   const userQuery = { text: view.query, schemas: [view.schema] }
   try {
     const ownViews = await findManagedViews(access, view.id)
-    const existing = await readShape(access.service, databaseOf({ key: access.key, schema: view.schema }), view.name)
+    const existingShape = await readShape(
+      access.service,
+      databaseOf({ key: access.key, schema: view.schema }),
+      view.name,
+    )
     const isNameFree =
-      !existing ||
-      existing.mark?.view?.id === view.id ||
-      (ownViews.length === 0 && view.takesOver && existing.mark?.view)
+      !existingShape ||
+      existingShape.mark?.view?.id === view.id ||
+      (ownViews.length === 0 && view.takesOver && existingShape.mark?.view)
     if (!isNameFree) throw viewNameTaken(view.schema, view.name)
     const { text, reads } = await prepareQuery(access, userQuery, { whole: true })
     await assertNoCycle(access, view, reads)
@@ -69,8 +73,8 @@ async function defineView(
       query: text,
     }
     await replaceView(access, mark, { seconds, empty }, signal)
-    const movedFrom = ownViews.filter(({ schema, name }) => schema !== view.schema || name !== view.name)
-    for (const oldPlace of movedFrom) await dropAt(access, oldPlace)
+    const previousPlaces = ownViews.filter(({ schema, name }) => schema !== view.schema || name !== view.name)
+    for (const oldPlace of previousPlaces) await dropAt(access, oldPlace)
     return { reads }
   } catch (error) {
     if (signal.aborted)
@@ -88,15 +92,15 @@ async function defineView(
  */
 async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: readonly TablePlace[]): Promise<void> {
   const readsByView = await listViewReads(access)
-  const visited = new Set<string>()
-  const reaches = ({ schema, name }: TablePlace): boolean => {
+  const visitedKeys = new Set<string>()
+  const readsThisView = ({ schema, name }: TablePlace): boolean => {
     if (schema === view.schema && name === view.name) return true
     const key = JSON.stringify([schema, name])
-    if (visited.has(key)) return false
-    visited.add(key)
-    return (readsByView.get(key) ?? []).some(reaches)
+    if (visitedKeys.has(key)) return false
+    visitedKeys.add(key)
+    return (readsByView.get(key) ?? []).some(readsThisView)
   }
-  if (reads.some(reaches))
+  if (reads.some(readsThisView))
     throw viewProblem(
       'VIEW_READS_ITSELF',
       `${quotePlace(view.schema, view.name)} would read itself, directly or through other views. Remove the reference to it.`,
@@ -151,8 +155,8 @@ async function refreshView(
         `The materialised view ${qualifiedName} does not exist in the warehouse. Save the view again to create it.`,
       )
     await replaceView(access, { ...mark, populated: true }, { seconds: refreshTimeoutSeconds }, signal)
-    const filled = await readShape(access.service, database, name)
-    return { rows: filled?.rows ?? 0, bytes: filled?.bytes ?? 0 }
+    const filledShape = await readShape(access.service, database, name)
+    return { rows: filledShape?.rows ?? 0, bytes: filledShape?.bytes ?? 0 }
   } catch (error) {
     signal.throwIfAborted()
     throw warehouseProblem(queryProblem(error, { text: '' }, refreshTimeoutSeconds), qualifiedName)

@@ -83,45 +83,52 @@ export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal 
 /**
  * Plans the columns of a table from its last feed, the new feed and the policy for column changes. A feed is one stream
  * of source rows for a table. Every warehouse calls this function when it creates a staging table and again when it
- * publishes the rows. `final` means that all rows were read, so a type that is still undecided stays undecided.
+ * publishes the rows. `final` means that all rows were read, so a type that is still undecided stays undecided. Returns
+ * a refusal instead if the policy FAIL forbids a change, the feed probably is another or a damaged file, or dates are
+ * ambiguous.
  */
 export function planShape(
   rules: TypeRules,
-  last: FeedMemory | undefined,
+  lastFeed: FeedMemory | undefined,
   feed: NewFeed,
   policy: ShapePolicy,
   { final = false } = {},
 ): ShapePlan | ShapeRefusal {
-  const rebuildReason = feed.merging ? undefined : whyFresh(last, feed, policy)
-  const before = last?.columns ?? []
-  const rememberedByName = new Map((rebuildReason === 'REBUILD' ? [] : before).map((column) => [column.name, column]))
-  const planned = feed.columns.map((column) =>
+  const rebuildReason = feed.merging ? undefined : whyFresh(lastFeed, feed, policy)
+  const rememberedColumns = lastFeed?.columns ?? []
+  const rememberedByName = new Map(
+    (rebuildReason === 'REBUILD' ? [] : rememberedColumns).map((column) => [column.name, column]),
+  )
+  const plannedColumns = feed.columns.map((column) =>
     planColumn(rules, rememberedByName.get(column.name), column, feed, rebuildReason),
   )
-  if (last && rebuildReason !== 'REBUILD') {
+  if (lastFeed && rebuildReason !== 'REBUILD') {
     const refusal =
-      refusedChange(before, planned, feed, policy) ??
-      (rebuildReason ? undefined : (refuseDifferentFeed(before, planned, feed) ?? refuseLostLineEnds(before, feed))) ??
+      refusedChange(rememberedColumns, plannedColumns, feed, policy) ??
+      (rebuildReason
+        ? undefined
+        : (refuseDifferentFeed(rememberedColumns, plannedColumns, feed) ??
+          refuseLostLineEnds(rememberedColumns, feed))) ??
       (final ? ambiguousDates(rememberedByName, feed) : undefined)
     if (refusal) return refusal
   }
-  const ignores = policy.schemaChanges === 'IGNORE_NEW' && !rebuildReason && before.length > 0
-  const columns = planned.map((column): PlannedColumn => {
+  const ignoresNewColumns = policy.schemaChanges === 'IGNORE_NEW' && !rebuildReason && rememberedColumns.length > 0
+  const columns = plannedColumns.map((column): PlannedColumn => {
     const isNew = !rememberedByName.has(column.name) && !column.primaryKey
-    return ignores && isNew ? { ...column, ignored: true } : column
+    return ignoresNewColumns && isNew ? { ...column, ignored: true } : column
   })
-  const plannedNames = new Set(planned.map(({ name }) => name))
-  const keptColumns = rebuildReason ? [] : before.filter(({ name }) => !plannedNames.has(name))
-  const vanishing = isIncrement(feed) ? [] : keptColumns.filter(({ vanished }) => !vanished)
+  const plannedNames = new Set(plannedColumns.map(({ name }) => name))
+  const keptColumns = rebuildReason ? [] : rememberedColumns.filter(({ name }) => !plannedNames.has(name))
+  const vanishingColumns = isIncrement(feed) ? [] : keptColumns.filter(({ vanished }) => !vanished)
   return {
     columns,
     keptColumns,
-    decided: planned
+    decided: plannedColumns
       .filter(({ name, undecided }) => rememberedByName.get(name)?.undecided && !undecided)
       .map(({ name }) => name),
     ...(rebuildReason && { rebuildReason }),
     changes: [
-      ...vanishing.map(
+      ...vanishingColumns.map(
         ({ name }): TableChange => ({
           kind: 'COLUMN_VANISHED',
           column: name,
@@ -147,8 +154,10 @@ function emptiedColumns(
 ): TableChange[] {
   if (rows === 0 || merging || rebuildReason === 'DEFINITION') return []
   return columns.flatMap(({ name, evidence }): TableChange[] => {
-    const before = rememberedByName.get(name)
-    return evidence === 'NOTHING' && before && hadValues(before) ? [{ kind: 'COLUMN_EMPTIED', column: name, rows }] : []
+    const rememberedColumn = rememberedByName.get(name)
+    return evidence === 'NOTHING' && rememberedColumn && hadValues(rememberedColumn)
+      ? [{ kind: 'COLUMN_EMPTIED', column: name, rows }]
+      : []
   })
 }
 
@@ -202,53 +211,59 @@ function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePoli
 /** Returns a column with its type and its printed form in the table after the load. */
 function planColumn(
   rules: TypeRules,
-  before: PreviousSourceColumn | undefined,
+  rememberedColumn: PreviousSourceColumn | undefined,
   column: FedColumn,
   feed: NewFeed,
   rebuildReason: ShapePlan['rebuildReason'],
 ): PlannedColumn {
-  const planned = planType(rules, before, column, feed, rebuildReason)
+  const typedColumn = planType(rules, rememberedColumn, column, feed, rebuildReason)
   const { merging = false, rows } = feed
-  const printedForm = printedFormAfterLoad(planned.dataType, column, { before, merging, rows })
-  return { ...planned, ...(printedForm !== undefined && { printedForm }) }
+  const printedForm = printedFormAfterLoad(typedColumn.dataType, column, { before: rememberedColumn, merging, rows })
+  return { ...typedColumn, ...(printedForm !== undefined && { printedForm }) }
 }
 
 /** Returns a column with the type that fits the new feed and, unless the table is built afresh, the column of the last feed. */
 function planType(
   rules: TypeRules,
-  before: PreviousSourceColumn | undefined,
+  rememberedColumn: PreviousSourceColumn | undefined,
   column: FedColumn,
   feed: NewFeed,
   rebuildReason: ShapePlan['rebuildReason'],
 ): PlannedColumn {
   const { merging = false } = feed
   const { name, label, evidence, primaryKey = false } = column
-  const dayFirst = column.dayFirst ?? before?.dayFirst
-  const common = {
+  const dayFirst = column.dayFirst ?? rememberedColumn?.dayFirst
+  const commonFields = {
     name,
     label,
     primaryKey,
-    ...(isEmpty(before, column, feed) && { empty: true as const }),
+    ...(isEmpty(rememberedColumn, column, feed) && { empty: true as const }),
     ...(dayFirst !== undefined && { dayFirst }),
   }
-  const storedAs = rules.storedAs(column)
+  const feedType = rules.storedAs(column)
   if (evidence === 'AMBIGUOUS') {
     // Text stores the dates as written. If the column has another type, and the order of day and month is still
     // undecided after all rows, the load is rejected.
-    const { type, dataType } = before && storesText(before) ? before : rules.storedAs({ dataType: 'TEXT' })
-    return { ...common, type, dataType, ...((!before || before.undecided) && { undecided: evidence }) }
+    const { type, dataType } =
+      rememberedColumn && storesText(rememberedColumn) ? rememberedColumn : rules.storedAs({ dataType: 'TEXT' })
+    return {
+      ...commonFields,
+      type,
+      dataType,
+      ...((!rememberedColumn || rememberedColumn.undecided) && { undecided: evidence }),
+    }
   }
   if (evidence === 'NOTHING') {
-    if (!before) return { ...common, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
-    const { type, dataType, undecided } = before
-    return { ...common, type, dataType, ...(undecided && { undecided }) }
+    if (!rememberedColumn) return { ...commonFields, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
+    const { type, dataType, undecided } = rememberedColumn
+    return { ...commonFields, type, dataType, ...(undecided && { undecided }) }
   }
-  if (!before || (evidence === 'REQUESTED' && !merging)) return { ...common, ...storedAs }
+  if (!rememberedColumn || (evidence === 'REQUESTED' && !merging)) return { ...commonFields, ...feedType }
   // Rows that stay may contain texts with day and month in either order, so the column stays text.
-  if (before.undecided === 'AMBIGUOUS' && merging)
-    return { ...common, ...rules.widest(before, storedAs), undecided: before.undecided }
-  if (before.undecided || rebuildReason) return { ...common, ...storedAs }
-  return { ...common, ...rules.widest(before, storedAs) }
+  if (rememberedColumn.undecided === 'AMBIGUOUS' && merging)
+    return { ...commonFields, ...rules.widest(rememberedColumn, feedType), undecided: rememberedColumn.undecided }
+  if (rememberedColumn.undecided || rebuildReason) return { ...commonFields, ...feedType }
+  return { ...commonFields, ...rules.widest(rememberedColumn, feedType) }
 }
 
 /**
@@ -256,19 +271,22 @@ function planType(
  * appear as further column names after those of the last load. With at least one row of values, at least half of the
  * names are new. As a further sign, a new name with digits and without letters is probably a value.
  */
-function refuseLostLineEnds(before: readonly PreviousSourceColumn[], feed: NewFeed): ShapeRefusal | undefined {
+function refuseLostLineEnds(
+  rememberedColumns: readonly PreviousSourceColumn[],
+  feed: NewFeed,
+): ShapeRefusal | undefined {
   const { columns, rows, sparse } = feed
-  const fedBefore = before.filter(({ vanished }) => !vanished)
-  if (fedBefore.length === 0 || rows !== 0 || sparse || isIncrement(feed)) return undefined
-  const rememberedNames = new Set(before.map(({ name }) => name))
+  const lastFedColumns = rememberedColumns.filter(({ vanished }) => !vanished)
+  if (lastFedColumns.length === 0 || rows !== 0 || sparse || isIncrement(feed)) return undefined
+  const rememberedNames = new Set(rememberedColumns.map(({ name }) => name))
   // A database reports the column types of an empty table too. Such columns are real, so the check ignores them.
-  const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !rememberedNames.has(name))
-  const value = added.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
+  const addedColumns = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !rememberedNames.has(name))
+  const valueLikeColumn = addedColumns.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
   const reason =
-    added.length * 2 >= columns.length
-      ? `${added.length} of its ${columns.length} columns are new`
-      : value
-        ? `the name of its new column "${value.label}" looks like a value`
+    addedColumns.length * 2 >= columns.length
+      ? `${addedColumns.length} of its ${columns.length} columns are new`
+      : valueLikeColumn
+        ? `the name of its new column "${valueLikeColumn.label}" looks like a value`
         : undefined
   const correction = 'Check the line ends of the file.'
   return reason === undefined
@@ -277,41 +295,48 @@ function refuseLostLineEnds(before: readonly PreviousSourceColumn[], feed: NewFe
         code: 'SCHEMA_MISMATCH',
         reason: `the source has no rows and ${reason}`,
         correction,
-        sentence: `The source has no rows and ${reason}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(fedBefore, columns)}`,
+        sentence: `The source has no rows and ${reason}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(lastFedColumns, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
 
-/** Rejects changes under the policy FAIL: added or removed columns, and changes of a decided type. */
+/**
+ * Rejects changes under the policy FAIL: added columns, changes of a decided type and, unless the feed is an increment,
+ * removed columns.
+ */
 function refusedChange(
-  before: readonly PreviousSourceColumn[],
-  planned: readonly PlannedColumn[],
+  rememberedColumns: readonly PreviousSourceColumn[],
+  plannedColumns: readonly PlannedColumn[],
   feed: NewFeed,
   { schemaChanges }: ShapePolicy,
 ): ShapeRefusal | undefined {
   if (schemaChanges !== 'FAIL') return undefined
-  const fedBefore = new Map(before.filter(({ vanished }) => !vanished).map((column) => [column.name, column]))
-  if (fedBefore.size === 0) return undefined
-  const now = new Set(planned.map(({ name }) => name))
-  const retyped = planned.flatMap(({ name, type }) => {
-    const remembered = fedBefore.get(name)
-    return remembered && !remembered.undecided && remembered.type !== type
-      ? [`"${name}" needs ${type} instead of ${remembered.type}`]
+  const lastFedColumns = new Map(
+    rememberedColumns.filter(({ vanished }) => !vanished).map((column) => [column.name, column]),
+  )
+  if (lastFedColumns.size === 0) return undefined
+  const plannedNames = new Set(plannedColumns.map(({ name }) => name))
+  const retypedTexts = plannedColumns.flatMap(({ name, type }) => {
+    const lastFedColumn = lastFedColumns.get(name)
+    return lastFedColumn && !lastFedColumn.undecided && lastFedColumn.type !== type
+      ? [`"${name}" needs ${type} instead of ${lastFedColumn.type}`]
       : []
   })
-  const changes = [
-    ...planned.filter(({ name }) => !fedBefore.has(name)).map(({ name }) => `"${name}" is new`),
+  const changeTexts = [
+    ...plannedColumns.filter(({ name }) => !lastFedColumns.has(name)).map(({ name }) => `"${name}" is new`),
     ...(isIncrement(feed)
       ? []
-      : [...fedBefore.keys()].filter((name) => !now.has(name)).map((name) => `"${name}" is missing`)),
-    ...retyped,
+      : [...lastFedColumns.keys()].filter((name) => !plannedNames.has(name)).map((name) => `"${name}" is missing`)),
+    ...retypedTexts,
   ]
-  if (changes.length === 0) return undefined
+  if (changeTexts.length === 0) return undefined
   return {
     code: 'SCHEMA_MISMATCH',
-    reason: ['schemaChanges is FAIL', ...(retyped.length > 0 ? [`column ${firstOf(retyped)}`] : [])].join(' and '),
-    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changes)}. The old data stays. ${describeColumnLists([...fedBefore.values()], feed.columns)} Correct the source.`,
-    advice: retyped.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
+    reason: ['schemaChanges is FAIL', ...(retypedTexts.length > 0 ? [`column ${firstOf(retypedTexts)}`] : [])].join(
+      ' and ',
+    ),
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changeTexts)}. The old data stays. ${describeColumnLists([...lastFedColumns.values()], feed.columns)} Correct the source.`,
+    advice: retypedTexts.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
   }
 }
 
@@ -325,35 +350,36 @@ const retypedAdvice: ReaderAdvice = {
 }
 
 /**
- * Rejects a feed that shares almost no columns with the last one. It is probably a wrong file, or an error page instead
- * of data.
+ * Rejects a feed that has none of the last feed's columns, fewer than half of them, or a single column instead of several.
+ * It is probably a wrong file, or an error page instead of data. A sparse feed is rejected only if it has none of them. Does
+ * not check increments.
  */
 function refuseDifferentFeed(
-  before: readonly PreviousSourceColumn[],
-  planned: readonly PlannedColumn[],
+  rememberedColumns: readonly PreviousSourceColumn[],
+  plannedColumns: readonly PlannedColumn[],
   feed: NewFeed,
 ): ShapeRefusal | undefined {
   const { columns, sparse = false } = feed
-  const fedBefore = before.filter(({ vanished }) => !vanished)
-  if (fedBefore.length === 0 || isIncrement(feed)) return undefined
-  const now = new Set(planned.map(({ name }) => name))
-  const common = fedBefore.filter(({ name }) => now.has(name)).length
+  const lastFedColumns = rememberedColumns.filter(({ vanished }) => !vanished)
+  if (lastFedColumns.length === 0 || isIncrement(feed)) return undefined
+  const plannedNames = new Set(plannedColumns.map(({ name }) => name))
+  const commonCount = lastFedColumns.filter(({ name }) => plannedNames.has(name)).length
   const reason =
-    common === 0
+    commonCount === 0
       ? 'has no column of the last load'
       : sparse
         ? undefined
-        : now.size === 1 && fedBefore.length > 1
-          ? `has one column where the last load had ${fedBefore.length}`
-          : common * 2 < fedBefore.length
-            ? `has only ${common} of the ${fedBefore.length} columns of the last load`
+        : plannedNames.size === 1 && lastFedColumns.length > 1
+          ? `has one column where the last load had ${lastFedColumns.length}`
+          : commonCount * 2 < lastFedColumns.length
+            ? `has only ${commonCount} of the ${lastFedColumns.length} columns of the last load`
             : undefined
   return reason === undefined
     ? undefined
     : {
         code: 'SCHEMA_MISMATCH',
         reason: `the source ${reason}`,
-        sentence: `The source ${reason}, so nothing was loaded; the old data stays. ${describeColumnLists(fedBefore, columns)}`,
+        sentence: `The source ${reason}, so nothing was loaded; the old data stays. ${describeColumnLists(lastFedColumns, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
@@ -367,8 +393,8 @@ function ambiguousDates(
   { columns }: NewFeed,
 ): ShapeRefusal | undefined {
   const column = columns.find(({ name, evidence }) => {
-    const before = rememberedByName.get(name)
-    return evidence === 'AMBIGUOUS' && before !== undefined && !storesText(before)
+    const rememberedColumn = rememberedByName.get(name)
+    return evidence === 'AMBIGUOUS' && rememberedColumn !== undefined && !storesText(rememberedColumn)
   })
   if (!column) return undefined
   const problem = `"${column.label}" is ${rememberedByName.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
@@ -388,14 +414,14 @@ const maxNamed = 20
 
 type NamedItem = readonly { name: string }[]
 
-const describeColumnLists = (before: NamedItem, now: NamedItem): string =>
-  `Columns of the last load: ${formatColumnNames(before)}. Columns of the source now: ${formatColumnNames(now)}.`
+const describeColumnLists = (lastColumns: NamedItem, currentColumns: NamedItem): string =>
+  `Columns of the last load: ${formatColumnNames(lastColumns)}. Columns of the source now: ${formatColumnNames(currentColumns)}.`
 
 function formatColumnNames(columns: NamedItem): string {
-  const listed = columns.slice(0, maxNamed).map(({ name }) => `"${name}"`)
+  const listedNames = columns.slice(0, maxNamed).map(({ name }) => `"${name}"`)
   return columns.length > maxNamed
-    ? `${listed.join(', ')} and ${columns.length - maxNamed} more`
-    : listed.join(', ') || 'none'
+    ? `${listedNames.join(', ')} and ${columns.length - maxNamed} more`
+    : listedNames.join(', ') || 'none'
 }
 
 export function widestText(one: DataType, other: DataType): DataType {

@@ -28,51 +28,62 @@ export interface TablePlan<Column extends TableColumn> {
 export function planTable<Column extends TableColumn>(
   rules: TypeRules,
   currentColumns: readonly Column[] | undefined,
-  staged: readonly Column[],
+  stagedColumns: readonly Column[],
   plan: ShapePlan,
   { merging = false } = {},
 ): TablePlan<Column> {
-  const staging = new Map(staged.map((column) => [column.name, column]))
-  const memory = plan.memory.filter(({ name, vanished }) => !vanished || !staging.has(name))
+  const stagedByName = new Map(stagedColumns.map((column) => [column.name, column]))
+  const memory = plan.memory.filter(({ name, vanished }) => !vanished || !stagedByName.has(name))
   if (!currentColumns) {
     const changes = plan.changes.filter(({ kind }) => kind === 'PART_NOT_READ')
-    return { columns: [...staged], missing: [], dropped: [], retyped: [], restaged: [], changes, memory }
+    return { columns: [...stagedColumns], missing: [], dropped: [], retyped: [], restaged: [], changes, memory }
   }
-  const keeps = new Set(plan.keptColumns.map(({ name }) => name))
-  const missing = currentColumns.filter(({ name }) => !staging.has(name) && (merging || keeps.has(name)))
-  const dropped = currentColumns.filter((column) => !staging.has(column.name) && !missing.includes(column))
+  const keptNames = new Set(plan.keptColumns.map(({ name }) => name))
+  const missingColumns = currentColumns.filter(
+    ({ name }) => !stagedByName.has(name) && (merging || keptNames.has(name)),
+  )
+  const droppedFromTable = currentColumns.filter(
+    (column) => !stagedByName.has(column.name) && !missingColumns.includes(column),
+  )
   const liveColumns = new Map(currentColumns.map((column) => [column.name, column]))
-  const added = staged.filter(({ name }) => !liveColumns.has(name))
+  const addedColumns = stagedColumns.filter(({ name }) => !liveColumns.has(name))
   // If no earlier load decided the column's type, the column has no values that the new type must fit.
-  const merged = (before: Column, column: Column): Column =>
-    merging && !plan.decided.includes(column.name) ? { ...column, ...rules.widest(before, column) } : column
-  const staying = currentColumns.flatMap((column) => {
-    const incoming = staging.get(column.name)
-    if (incoming) return [merged(column, incoming)]
-    return missing.includes(column) ? [column] : []
+  const mergeTypes = (currentColumn: Column, column: Column): Column =>
+    merging && !plan.decided.includes(column.name) ? { ...column, ...rules.widest(currentColumn, column) } : column
+  const stayingColumns = currentColumns.flatMap((column) => {
+    const stagedColumn = stagedByName.get(column.name)
+    if (stagedColumn) return [mergeTypes(column, stagedColumn)]
+    return missingColumns.includes(column) ? [column] : []
   })
-  const retyped = staying.filter(({ name, type }) => liveColumns.get(name)!.type !== type)
-  const types = retyped.map((column): TableChange => {
-    const before = liveColumns.get(column.name)!
-    const isWider = rules.widest(before, column).type === column.type && !plan.decided.includes(column.name)
-    return { kind: isWider ? 'TYPE_WIDENED' : 'TYPE_CHANGED', column: column.name, from: before.type, to: column.type }
+  const retypedColumns = stayingColumns.filter(({ name, type }) => liveColumns.get(name)!.type !== type)
+  const typeChanges = retypedColumns.map((column): TableChange => {
+    const currentColumn = liveColumns.get(column.name)!
+    const isWider = rules.widest(currentColumn, column).type === column.type && !plan.decided.includes(column.name)
+    return {
+      kind: isWider ? 'TYPE_WIDENED' : 'TYPE_CHANGED',
+      column: column.name,
+      from: currentColumn.type,
+      to: column.type,
+    }
   })
-  const droppedColumns = dropped.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
-  const replaced =
+  const dropChanges = droppedFromTable.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
+  const isShapeReplaced =
     plan.rebuildReason === 'DEFINITION' &&
-    (droppedColumns.length > 0 || types.some(({ kind }) => kind === 'TYPE_CHANGED'))
+    (dropChanges.length > 0 || typeChanges.some(({ kind }) => kind === 'TYPE_CHANGED'))
   return {
-    columns: [...staying, ...added],
-    missing,
-    dropped: dropped.map(({ name }) => name),
-    retyped,
-    restaged: staying.filter(({ name, type }) => staging.has(name) && staging.get(name)!.type !== type),
+    columns: [...stayingColumns, ...addedColumns],
+    missing: missingColumns,
+    dropped: droppedFromTable.map(({ name }) => name),
+    retyped: retypedColumns,
+    restaged: stayingColumns.filter(
+      ({ name, type }) => stagedByName.has(name) && stagedByName.get(name)!.type !== type,
+    ),
     changes: [
-      ...(replaced ? [{ kind: 'SHAPE_REPLACED' as const, column: '', warning: true as const }] : []),
-      ...types,
+      ...(isShapeReplaced ? [{ kind: 'SHAPE_REPLACED' as const, column: '', warning: true as const }] : []),
+      ...typeChanges,
       ...plan.changes,
-      ...droppedColumns,
-      ...added.map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
+      ...dropChanges,
+      ...addedColumns.map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
     ],
     memory,
   }

@@ -79,7 +79,8 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
 
 /**
  * Rewrites a user's query to the server's syntax. With `literals`, the values become part of the SQL, for a query that
- * is stored or that another user runs. `substitutes` replaces tables by others.
+ * is stored or that another user runs. `substitutes` replaces tables by others. Returns the text unchanged, apart from its
+ * end, if the server resolves unqualified names itself and neither option is set.
  */
 export async function prepareQuery(
   dialect: SqlDialect,
@@ -114,10 +115,10 @@ async function runUserQuery(dialect: SqlDialect, userQuery: UserQuery, signal?: 
   const timeoutSignal = AbortSignal.timeout(seconds * 1_000)
   const stopSignal = signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal
   try {
-    const opening = { role: 'read', schemas, signal: stopSignal, seconds } as const
+    const sessionOptions = { role: 'read', schemas, signal: stopSignal, seconds } as const
     return await retryOnMissingTable(dialect, async () => {
       const { text } = await prepareQuery(dialect, userQuery)
-      return withSession(dialect, opening, (session) =>
+      return withSession(dialect, sessionOptions, (session) =>
         readRows(session, { text, values, offset, limits: queryLimits }),
       )
     })
@@ -135,26 +136,29 @@ interface QueryWindow {
   limits: { rows: number; bytes: number }
 }
 
-/** Returns at most `limits.rows` rows, or as many as fit into `limits.bytes`. The remaining rows are not fetched. */
+/**
+ * Skips `offset` rows, then returns at most `limits.rows` rows, or as many as fit into `limits.bytes` (`truncated`). Throws
+ * if the first row alone is too large. The remaining rows are not fetched; `more` says whether there are any.
+ */
 export async function readRows(
   session: SqlSession,
   { text, values, offset, limits }: QueryWindow,
 ): Promise<QueryRows & { more: boolean }> {
   let columns: WarehouseColumn[] = []
   const rows: RowCell[][] = []
-  let skipped = 0
+  let skippedRows = 0
   let bytes = 0
-  const batch = { rows: Math.min(batchRows, limits.rows + 1), bytes: () => Math.max(1, limits.bytes - bytes) }
-  for await (const read of session.read(text, values, batch)) {
-    columns = resultColumns(read.columns)
-    const bytesPerRow = read.bytes / Math.max(1, read.rows.length)
-    for (const row of read.rows) {
-      if (skipped < offset) {
-        skipped += 1
+  const batchLimits = { rows: Math.min(batchRows, limits.rows + 1), bytes: () => Math.max(1, limits.bytes - bytes) }
+  for await (const rowBatch of session.read(text, values, batchLimits)) {
+    columns = resultColumns(rowBatch.columns)
+    const bytesPerRow = rowBatch.bytes / Math.max(1, rowBatch.rows.length)
+    for (const row of rowBatch.rows) {
+      if (skippedRows < offset) {
+        skippedRows += 1
         continue
       }
       if (rows.length === limits.rows) return { columns, rows, truncated: false, more: true }
-      bytes += read.rows.length === 1 ? bytesPerRow : approximateBytes(row)
+      bytes += rowBatch.rows.length === 1 ? bytesPerRow : approximateBytes(row)
       if (bytes > limits.bytes) {
         if (rows.length === 0) throw rowTooLarge(limits.bytes)
         return { columns, rows, truncated: true, more: true }
@@ -241,21 +245,21 @@ async function exportRows(
         'table' in source
           ? await readTableSource(dialect, source.table)
           : { text: (await prepareQuery(dialect, query)).text, columns: undefined }
-      await using opening = new AsyncDisposableStack()
-      const session = opening.use(await dialect.open({ role: 'read', schemas, signal, seconds }))
+      await using openingStack = new AsyncDisposableStack()
+      const session = openingStack.use(await dialect.open({ role: 'read', schemas, signal, seconds }))
       const read = session.read(text, [], { rows: batchRows, bytes: () => defaultQueryBytes })
       const batches = read[Symbol.asyncIterator]()
       // Errors before the first row are thrown here, so that the API can still respond with an error status.
-      const first = await batches.next()
-      return { columns, batches, first, session: opening.move() }
+      const firstBatch = await batches.next()
+      return { columns, batches, first: firstBatch, session: openingStack.move() }
     })
     resources.use(openedExport.session)
-    const { batches, first } = openedExport
-    const columns = openedExport.columns ?? resultColumns(first.done ? [] : first.value.columns)
+    const { batches, first: firstBatch } = openedExport
+    const columns = openedExport.columns ?? resultColumns(firstBatch.done ? [] : firstBatch.value.columns)
     async function* rows() {
       try {
         let rowsLeft = limit
-        for (let batch = first; !batch.done && rowsLeft > 0; batch = await batches.next()) {
+        for (let batch = firstBatch; !batch.done && rowsLeft > 0; batch = await batches.next()) {
           const includedRows = batch.value.rows.slice(0, rowsLeft)
           rowsLeft -= includedRows.length
           yield includedRows.map((row) => parseJsonColumns(row, columns))
@@ -284,9 +288,9 @@ async function readTableSource(
     return readShape(dialect, session, place)
   })
   if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${quotePlace(place)} does not exist. Load it first.`)
-  const list = shape.columns.map(({ name }) => dialect.names.quoted(name)).join(', ')
+  const columnList = shape.columns.map(({ name }) => dialect.names.quoted(name)).join(', ')
   return {
-    text: `select ${list} from ${dialect.names.place(place)}`,
+    text: `select ${columnList} from ${dialect.names.place(place)}`,
     columns: shape.columns.map((column) => describeColumn(dialect, column)),
   }
 }
@@ -304,11 +308,11 @@ async function ambiguousTable(
   preferredCount: number,
 ): Promise<AmbiguousTable | undefined> {
   const schemas = userQuery.schemas ?? []
-  const { bare } = await prepareQuery(dialect, userQuery)
+  const { bare: unqualifiedNames } = await prepareQuery(dialect, userQuery)
   const relations = await withSession(dialect, { role: 'service' }, (session) =>
     listRelations(dialect, session, schemas),
   )
-  return findAmbiguousTable(bare, relations, schemas, preferredCount)
+  return findAmbiguousTable(unqualifiedNames, relations, schemas, preferredCount)
 }
 
 /** See `QueryRunner.explain`. */
@@ -317,8 +321,8 @@ async function readQueryPlan(dialect: SqlDialect, userQuery: UserQuery, signal: 
   try {
     return await retryOnMissingTable(dialect, async () => {
       const { text, reads } = await prepareQuery(dialect, userQuery)
-      const opening = { role: 'read', schemas: userQuery.schemas ?? [], signal, seconds } as const
-      const plan = await withSession(dialect, opening, (session) => {
+      const sessionOptions = { role: 'read', schemas: userQuery.schemas ?? [], signal, seconds } as const
+      const plan = await withSession(dialect, sessionOptions, (session) => {
         if (!session.plan)
           throw new WarehouseProblem(
             'NOT_SUPPORTED_HERE',
@@ -392,8 +396,8 @@ async function* queryPages(
       }),
     )
     const { quoted, place: quotedPlace } = dialect.names
-    const inOrder = numberedText === undefined ? '' : ` order by ${quoted(orderColumn)}`
-    const selectAll = `select ${names.map(quoted).join(', ')} from ${quotedPlace(resultTable)}${inOrder}`
+    const orderClause = numberedText === undefined ? '' : ` order by ${quoted(orderColumn)}`
+    const selectAll = `select ${names.map(quoted).join(', ')} from ${quotedPlace(resultTable)}${orderClause}`
     yield* pagesOf(dialect, { text: selectAll, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
@@ -434,7 +438,7 @@ interface PagedResult {
  */
 async function* pagesOf(
   dialect: SqlDialect,
-  { text, columns, limits: { pageRows: size, rows, offset, bytes } }: PagedResult,
+  { text, columns, limits: { pageRows: pageSize, rows, offset, bytes: maxPageBytes } }: PagedResult,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
   await using session = await dialect.open({ role: 'read', signal })
@@ -442,18 +446,23 @@ async function* pagesOf(
   let rowsLeft = rows
   let rowsToSkip = offset
   let page: RowCell[][] = []
-  const currentPage = (more: boolean): QueryRows => ({ columns: resultColumnList, rows: page, truncated: false, more })
+  const currentPage = (hasMore: boolean): QueryRows => ({
+    columns: resultColumnList,
+    rows: page,
+    truncated: false,
+    more: hasMore,
+  })
   /** The approximate size of the buffered page in bytes. */
   let bufferedBytes = 0
-  for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {
-    const bytesPerRow = read.bytes / Math.max(1, read.rows.length)
-    for (const row of read.rows) {
+  for await (const rowBatch of session.read(text, [], { rows: pageSize, bytes: () => maxPageBytes })) {
+    const bytesPerRow = rowBatch.bytes / Math.max(1, rowBatch.rows.length)
+    for (const row of rowBatch.rows) {
       if (rowsToSkip > 0) {
         rowsToSkip -= 1
         continue
       }
       if (rowsLeft <= 0) break
-      if (page.length === size) {
+      if (page.length === pageSize) {
         yield currentPage(true)
         page = []
         bufferedBytes = 0
@@ -462,7 +471,7 @@ async function* pagesOf(
       bufferedBytes += bytesPerRow
       rowsLeft -= 1
     }
-    if (bufferedBytes > bytes && page.length < size) throw pageTooLarge(size, bytes)
+    if (bufferedBytes > maxPageBytes && page.length < pageSize) throw pageTooLarge(pageSize, maxPageBytes)
     if (rowsLeft <= 0) break
   }
   if (page.length > 0) yield currentPage(false)

@@ -67,14 +67,14 @@ export async function publishRun(
   options: PublishOptions & { keepDays: number },
 ): Promise<Publication> {
   const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
-  const [first] = loads
-  if (!first) throw new Error('Nothing to publish.')
-  const { run, attempt } = first.target
+  const [firstLoad] = loads
+  if (!firstLoad) throw new Error('Nothing to publish.')
+  const { run, attempt } = firstLoad.target
   const { mode } = options
   try {
     await recoverPending(access).catch(ignoreBusy)
-    const earlier = await findPublication(access, run)
-    if (earlier) return await runCleanup(access, loads, earlier, { keepDays: options.keepDays })
+    const earlierPublication = await findPublication(access, run)
+    if (earlierPublication) return await runCleanup(access, loads, earlierPublication, { keepDays: options.keepDays })
     for (const load of loads) await completeStaging(access, load, keepsRows(mode))
     await assertReadyToPublish(
       loads,
@@ -86,29 +86,29 @@ export async function publishRun(
       signal,
     )
     const proposals: ProposedTable[] = []
-    const publication = randomUUID()
+    const publicationId = randomUUID()
     const comparisons: LoadComparison[] = []
     for (const load of loads) comparisons.push(await compareLoad(access, load, loads, mode, signal))
     // The tables stay if the run changes no row, so a restore still undoes the run before it.
     const keepsTables = comparisons.every(({ isUnchanged }) => isUnchanged)
     for (const comparison of comparisons)
-      proposals.push(await makeProposal(access, publication, comparison, { ...options, keepsTables }, signal))
+      proposals.push(await makeProposal(access, publicationId, comparison, { ...options, keepsTables }, signal))
     await failpoint('before-swap')
     signal.throwIfAborted()
     await writeProposal(access, proposals)
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     for (const load of loads) load.decided = true
-    await waitForDecision(access, publication, () => concurrentlyChanged(first.target))
-    await applyDecision(access, publication).catch((error: unknown) => {
+    await waitForDecision(access, publicationId, () => concurrentlyChanged(firstLoad.target))
+    await applyDecision(access, publicationId).catch((error: unknown) => {
       for (const load of loads) load.decided = !(error instanceof WarehouseProblem)
       throw error
     })
-    const published = await findPublication(access, run)
-    if (!published) throw concurrentlyChanged(first.target)
+    const publication = await findPublication(access, run)
+    if (!publication) throw concurrentlyChanged(firstLoad.target)
     await failpoint('published')
-    return await runCleanup(access, loads, published, options)
+    return await runCleanup(access, loads, publication, options)
   } catch (error) {
-    throw warehouseProblem(error, first.qualifiedName)
+    throw warehouseProblem(error, firstLoad.qualifiedName)
   }
 }
 
@@ -119,25 +119,25 @@ export async function publishRun(
  */
 export async function fenceRun(
   access: ClientAccess,
-  fenced: { run: string; attempt: number },
+  fencedAttempt: { run: string; attempt: number },
 ): Promise<Publication | undefined> {
   await recoverPending(access).catch(ignoreBusy)
-  const earlier = await findPublication(access, fenced.run)
-  if (earlier) return earlier
+  const earlierPublication = await findPublication(access, fencedAttempt.run)
+  if (earlierPublication) return earlierPublication
   // An attempt writes its proposal before its fence check. So an attempt without a proposal has not checked yet and
   // will fail the check.
-  const proposals = await listProposals(access, fenced)
+  const proposals = await listProposals(access, fencedAttempt)
   if (proposals.length === 0) return undefined
-  const publication = randomUUID()
-  await proposeFence(access, publication, fenced)
-  await waitForDecision(access, publication, publicationInProgress)
-  await applyDecision(access, publication)
-  const published = await findPublication(access, fenced.run)
-  if (published) return published
+  const publicationId = randomUUID()
+  await proposeFence(access, publicationId, fencedAttempt)
+  await waitForDecision(access, publicationId, publicationInProgress)
+  await applyDecision(access, publicationId)
+  const decidedPublication = await findPublication(access, fencedAttempt.run)
+  if (decidedPublication) return decidedPublication
   // A worker of an older version may have deleted the fence decision without recording it, or a second decision may
   // exist for a moment.
   const decisions = await listDecisions(access)
-  if (!(await isFenced(access, fenced)) || proposals.some((proposal) => decisions.includes(proposal)))
+  if (!(await isFenced(access, fencedAttempt)) || proposals.some((proposal) => decisions.includes(proposal)))
     throw publicationInProgress()
   return undefined
 }
@@ -192,7 +192,10 @@ interface LoadComparison extends Awaited<ReturnType<typeof compareWithTable>> {
   isUnchanged: boolean
 }
 
-/** Compares a load with its table. For a merge, counts the rows that it changes. */
+/**
+ * Compares a load with its table. For a merge, counts the rows that it changes. `isUnchanged` is true if a merge changes
+ * neither rows nor columns of a published table.
+ */
 async function compareLoad(
   access: ClientAccess,
   load: ClickHouseStagedTable,
@@ -206,11 +209,11 @@ async function compareLoad(
   if (!keepsRows(mode)) return { ...comparison, merged: undefined, isUnchanged: false }
   if (!currentShape)
     return { ...comparison, merged: { ...noMergedRows, added: await load.count() }, isUnchanged: false }
-  const merged = await countMergedRows(access, load, records, { staging, currentShape }, signal)
+  const mergedRows = await countMergedRows(access, load, records, { staging, currentShape }, signal)
   const hasSameShape =
     wasKeyedBy(currentShape.columns, load.keys) && describeShape(currentShape) === describeShape(staging)
   const isPublishedLoad = currentShape.mark?.load !== undefined
-  return { ...comparison, merged, isUnchanged: isPublishedLoad && hasSameShape && isUnchanged(merged) }
+  return { ...comparison, merged: mergedRows, isUnchanged: isPublishedLoad && hasSameShape && isUnchanged(mergedRows) }
 }
 
 const describeShape = ({ columns }: ClickHouseShape): string =>
@@ -271,35 +274,39 @@ async function findMergedTable(
   }
 }
 
-/** Compares the published table with its staging table and returns the changes. Throws if the rows may not be published. */
+/**
+ * Compares the published table with its staging table and returns the changes. Stores the replaced columns in
+ * `load.fedBefore`. Throws if the rows may not be published: the table belongs to another owner, the staging table is gone,
+ * another run has changed the table, or a view does not compile with the new columns.
+ */
 export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: WriteMode) {
   const { run, attempt, schema, table } = load.target
   const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   assertTableOwned(currentShape, load.qualifiedName)
-  const staging = await readShape(access.service, load.database, table)
-  if (!staging)
+  const stagingShape = await readShape(access.service, load.database, table)
+  if (!stagingShape)
     throw new LeaseLost(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
-  assertStagingKept(load, staging)
+  assertStagingKept(load, stagingShape)
   const lastEntry = await findLedgerEntry(access, currentShape?.mark?.load)
   load.fedBefore = columnsToReplace(feedOf(currentShape, lastEntry), load.target.shape)
-  const loaded = { ...loadedOf(load), merging: keepsRows(mode) }
-  const { table: plan, feed } = planTableAfterLoad(currentShape, lastEntry, loaded, {
-    ...staging,
+  const loadedFeed = { ...loadedOf(load), merging: keepsRows(mode) }
+  const { table: plan, feed } = planTableAfterLoad(currentShape, lastEntry, loadedFeed, {
+    ...stagingShape,
     suppliedColumns: load.brought,
   })
   // `completeStaging` has already added missing columns. If columns are missing now, another run has changed the table
   // in between.
   if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
-  const rowsFell =
+  const rowCountChanges =
     currentShape && mode === 'REPLACE' ? fallOfRows(load.target, lastEntry?.tableRows, await load.count()) : []
-  const changes = [...plan.changes, ...rowsFell]
+  const changes = [...plan.changes, ...rowCountChanges]
   if (affectsViews(changes)) {
     const place = { schema, name: table }
     await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
   }
-  return { live: currentShape, staging, feed, changes, earlierEntry: lastEntry }
+  return { live: currentShape, staging: stagingShape, feed, changes, earlierEntry: lastEntry }
 }
 
 /**
@@ -322,16 +329,16 @@ export async function planTables(
   signal: AbortSignal,
 ): Promise<PlannedTable[]> {
   const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
-  const [first] = loads
-  if (!first) return []
+  const [firstLoad] = loads
+  if (!firstLoad) return []
   const tables: PlannedTable[] = []
   try {
     await recoverPending(access).catch(ignoreBusy)
     for (const load of loads) await completeStaging(access, load, keepsRows(mode))
-    const planThenGate: typeof gate = async (ready, aborted) => {
+    const planThenGate: typeof gate = async (readyTables, gateSignal) => {
       for (const load of loads) tables.push(await planLoadedTable(access, loads, load, mode, signal))
       await onPlan?.(tables)
-      await gate?.(ready, aborted)
+      await gate?.(readyTables, gateSignal)
     }
     await assertReadyToPublish(
       loads,
@@ -344,7 +351,7 @@ export async function planTables(
     )
     return tables
   } catch (error) {
-    throw warehouseProblem(error, first.qualifiedName)
+    throw warehouseProblem(error, firstLoad.qualifiedName)
   }
 }
 
@@ -357,13 +364,13 @@ async function planLoadedTable(
   signal: AbortSignal,
 ): Promise<PlannedTable> {
   const { schema, table, listsTables } = load.target
-  const marked = listsTables && { listsTables }
-  const { live: currentShape, staging, changes } = await compareWithTable(access, load, mode)
+  const tableListMark = listsTables && { listsTables }
+  const { live: currentShape, staging: stagingShape, changes } = await compareWithTable(access, load, mode)
   const rowsAfter =
     currentShape && keepsRows(mode)
-      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, currentShape }, signal)
+      ? await countMerged(access, load, recordsOf(loads, load.target), { staging: stagingShape, currentShape }, signal)
       : await load.count()
-  if (!currentShape) return { schema, table, rowsAfter, changes: [], ...marked }
+  if (!currentShape) return { schema, table, rowsAfter, changes: [], ...tableListMark }
   const lastEntry = await findLedgerEntry(access, currentShape.mark?.load)
-  return { schema, table, rowsBefore: lastEntry?.tableRows ?? currentShape.rows, rowsAfter, changes, ...marked }
+  return { schema, table, rowsBefore: lastEntry?.tableRows ?? currentShape.rows, rowsAfter, changes, ...tableListMark }
 }

@@ -62,24 +62,32 @@ async function isEachUnchanged(
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (const load of loads) if (!(await changesNothing(pools, load, signal))) return false
+  for (const load of loads) if (!(await isUnchangedByMerge(pools, load, signal))) return false
   // The published partitions stay, so no transaction can miss staged rows.
   for (const load of loads) load.older = []
   return true
 }
 
-async function changesNothing(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
+/**
+ * Returns whether the merge leaves the rows and columns of a table as they are. Stores the numbers of rows that it would
+ * change in `load.comparison`. The transaction is rolled back.
+ */
+async function isUnchangedByMerge(
+  pools: PostgresPools,
+  load: PostgresStagedTable,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
-      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
+      const [currentShape, stagingShape] = await readShapes(client, [load.target, load.staging])
       load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
       const isComparable =
         currentShape?.owned === true &&
         currentShape.partition !== undefined &&
-        staging !== undefined &&
-        fitsInPlace(load, currentShape, staging)
-      if (isComparable) await compareWithTable(client, load, currentShape, staging)
+        stagingShape !== undefined &&
+        fitsInPlace(load, currentShape, stagingShape)
+      if (isComparable) await compareWithTable(client, load, currentShape, stagingShape)
       await client.query('rollback')
       return isComparable && load.comparison !== undefined && isUnchanged(load.comparison.merged)
     })
@@ -89,17 +97,20 @@ async function changesNothing(pools: PostgresPools, load: PostgresStagedTable, s
   }
 }
 
-/** Returns whether the merge only changes rows. True if the table does not exist yet. Gives the table a key if only that is missing. */
+/**
+ * Returns whether the merge only changes rows. True if the table does not exist yet. Gives the table a key if only that
+ * is missing, except in a dry run. If the table exists and the result is true, clears `load.older`.
+ */
 async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
   try {
-    const [currentShape, staging] = await withClient(pools.transactions, signal, async (client) => {
+    const [currentShape, stagingShape] = await withClient(pools.transactions, signal, async (client) => {
       const shapes = await readShapes(client, [load.target, load.staging])
       load.fedBefore = columnsToReplace(feedOf(shapes[0]), load.target.shape)
       return shapes
     })
-    const partition = currentShape?.partition
-    if (!currentShape?.owned || partition === undefined || !staging) return true
-    if (!hasMergedColumns(load, currentShape, staging)) return false
+    const currentPartition = currentShape?.partition
+    if (!currentShape?.owned || currentPartition === undefined || !stagingShape) return true
+    if (!hasMergedColumns(load, currentShape, stagingShape)) return false
     if (!hasKey(load, currentShape)) {
       const mayAddKey = keyOf(currentShape).length === 0 && !load.target.dry
       if (!mayAddKey || !(await addKeyToPartition(pools, load, currentShape, signal))) return false
@@ -137,17 +148,21 @@ async function assertFreeForCopy(pools: PostgresPools, { target }: PostgresStage
   await assertFree(pools, signal, { needed })
 }
 
+/**
+ * Copies the rows that the increment does not replace into the staging table, in one transaction. Does nothing if the
+ * table has no published rows or the staging table is missing.
+ */
 async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<void> {
   try {
     await assertFreeForCopy(pools, load, signal)
     await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
-      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
-      if (!currentShape?.owned || currentShape.partition === undefined || !staging) {
+      const [currentShape, stagingShape] = await readShapes(client, [load.target, load.staging])
+      if (!currentShape?.owned || currentShape.partition === undefined || !stagingShape) {
         await client.query('rollback')
         return
       }
-      load.copiedRows = await copyRowsToStaging(client, load, currentShape, staging)
+      load.copiedRows = await copyRowsToStaging(client, load, currentShape, stagingShape)
       await client.query('commit')
       load.older = [await listOlderSnapshots(client)]
     })
@@ -171,12 +186,16 @@ const hasKey = ({ keys }: PostgresStagedTable, currentShape: PostgresShape): boo
   wasKeyedBy(currentShape.columns, keys)
 
 /** True if every replaced column exists in both tables with the same type. */
-function hasMergedColumns(load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean {
-  const types = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
-  const staged = new Set(staging.columns.map(({ name }) => name))
+function hasMergedColumns(
+  load: PostgresStagedTable,
+  currentShape: PostgresShape,
+  stagingShape: PostgresShape,
+): boolean {
+  const currentTypes = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
+  const stagedNames = new Set(stagingShape.columns.map(({ name }) => name))
   return (
-    mergedColumns(load, staging).every(({ name, type }) => types.get(name) === type) &&
-    load.fedBefore.every((name) => staged.has(name) || !types.has(name))
+    mergedColumns(load, stagingShape).every(({ name, type }) => currentTypes.get(name) === type) &&
+    load.fedBefore.every((name) => stagedNames.has(name) || !currentTypes.has(name))
   )
 }
 
@@ -187,48 +206,52 @@ function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
 }
 
 /**
- * Updates rows with an existing key if their values differ, inserts the others, and deletes those that are marked as deleted. Without a key,
- * inserts all rows. Returns the numbers of these rows.
+ * Merges the staged rows into the partition. Updates rows with an existing key if their values differ, inserts the others,
+ * and deletes those that are marked as deleted. Without a key, inserts all rows. For parts of records, first deletes the
+ * parts of staged records that are no longer in the increment. Returns the numbers of added, changed and removed rows.
  */
 export async function mergeInPlace(
   client: ClientBase,
   load: PostgresStagedTable,
   partition: string,
-  staging: PostgresShape,
+  stagingShape: PostgresShape,
 ): Promise<MergedRows> {
-  const [into, from] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
-  const columns = mergedColumns(load, staging).map(({ name }) => escapeIdentifier(name))
+  const [targetTable, incomingTable] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
+  const columns = mergedColumns(load, stagingShape).map(({ name }) => escapeIdentifier(name))
   const keys = load.keys.map((name) => escapeIdentifier(name))
   const otherColumns = columns.filter((column) => !keys.includes(column))
-  const keysMatch = keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
+  const keysMatchSql = keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
   const columnsOf = (table: string) => otherColumns.map((column) => `${table}.${column}`).join(', ')
   await client.query(setMergeTimeout)
   const records = stagedRecords(load.records, load.target.partOf)
-  const known = records && (await readColumnNames(client, partition)).has(records.column)
-  const isAbsent = keys.length > 0 ? `not exists (select from ${from} as incoming where ${keysMatch})` : 'true'
-  const removed = known
-    ? await client.query(`delete from ${into} as live where ${isPartOf(records, 'live')} and ${isAbsent}`)
+  const hasRecordsColumn = records && (await readColumnNames(client, partition)).has(records.column)
+  const isAbsentSql =
+    keys.length > 0 ? `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})` : 'true'
+  const removedParts = hasRecordsColumn
+    ? await client.query(`delete from ${targetTable} as live where ${isPartOf(records, 'live')} and ${isAbsentSql}`)
     : undefined
-  const isDeleted = deletedCondition(load, staging, 'incoming')
-  const deleted = isDeleted
-    ? await client.query(`delete from ${into} as live using ${from} as incoming where ${keysMatch} and ${isDeleted}`)
+  const isDeletedSql = deletedCondition(load, stagingShape, 'incoming')
+  const deletedRows = isDeletedSql
+    ? await client.query(
+        `delete from ${targetTable} as live using ${incomingTable} as incoming where ${keysMatchSql} and ${isDeletedSql}`,
+      )
     : undefined
-  const exists = isDeleted ? ` and not ${isDeleted}` : ''
-  const changed =
+  const notDeletedSql = isDeletedSql ? ` and not ${isDeletedSql}` : ''
+  const updatedRows =
     keys.length > 0 && otherColumns.length > 0
       ? await client.query(
-          `update ${into} as live set (${otherColumns.join(', ')}) = row(${columnsOf('incoming')}) from ${from} as incoming
-       where ${keysMatch} and row(${columnsOf('live')}) is distinct from row(${columnsOf('incoming')})`,
+          `update ${targetTable} as live set (${otherColumns.join(', ')}) = row(${columnsOf('incoming')}) from ${incomingTable} as incoming
+       where ${keysMatchSql} and row(${columnsOf('live')}) is distinct from row(${columnsOf('incoming')})`,
         )
       : undefined
   const { rowCount } = await client.query(
-    `insert into ${into} (${columns.join(', ')}) select ${columns.join(', ')} from ${from} as incoming
-     where ${keys.length > 0 ? `not exists (select from ${into} as live where ${keysMatch})` : 'true'}${exists}`,
+    `insert into ${targetTable} (${columns.join(', ')}) select ${columns.join(', ')} from ${incomingTable} as incoming
+     where ${keys.length > 0 ? `not exists (select from ${targetTable} as live where ${keysMatchSql})` : 'true'}${notDeletedSql}`,
   )
   return {
     added: rowCount!,
-    changed: changed?.rowCount ?? 0,
-    removed: (removed?.rowCount ?? 0) + (deleted?.rowCount ?? 0),
+    changed: updatedRows?.rowCount ?? 0,
+    removed: (removedParts?.rowCount ?? 0) + (deletedRows?.rowCount ?? 0),
   }
 }
 
@@ -236,52 +259,62 @@ async function compareWithTable(
   client: ClientBase,
   load: PostgresStagedTable,
   currentShape: PostgresShape,
-  staging: PostgresShape,
+  stagingShape: PostgresShape,
 ): Promise<void> {
-  const { last } = currentShape
-  if (!last) throw concurrentlyChanged(load)
-  load.comparison = { merged: await countMergedRows(client, load, currentShape, staging), run: last.run }
+  const { last: lastPublication } = currentShape
+  if (!lastPublication) throw concurrentlyChanged(load)
+  load.comparison = {
+    merged: await countMergedRows(client, load, currentShape, stagingShape),
+    run: lastPublication.run,
+  }
 }
 
-/** Counts the rows that a merge will change. Compares values in the types of the staging table, which has all columns that are replaced. */
+/**
+ * Counts the rows that a merge will add, change and remove, including parts that it removes from staged records. Compares
+ * values in the types of the staging table, which has all columns that are replaced.
+ */
 async function countMergedRows(
   client: ClientBase,
   load: PostgresStagedTable,
   currentShape: PostgresShape,
-  staging: PostgresShape,
+  stagingShape: PostgresShape,
 ): Promise<MergedRows> {
-  const [table, from] = [qualifyName('sluice', currentShape.partition!), qualifyName('sluice', load.stagingTable)]
-  const replaced = mergedColumns(load, staging)
+  const [table, incomingTable] = [
+    qualifyName('sluice', currentShape.partition!),
+    qualifyName('sluice', load.stagingTable),
+  ]
+  const replacedColumns = mergedColumns(load, stagingShape)
   const currentColumns = new Set(currentShape.columns.map(({ name }) => name))
-  const toLiveValue = ({ name, type }: (typeof replaced)[number]) =>
+  const toLiveValue = ({ name, type }: (typeof replacedColumns)[number]) =>
     currentColumns.has(name) ? `live.${escapeIdentifier(name)}::${type}` : `null::${type}`
-  const keyColumns = staging.columns.filter(({ name }) => load.keys.includes(name))
-  const otherColumns = replaced.filter(({ name }) => !load.keys.includes(name))
-  const keysMatch = keyColumns
+  const keyColumns = stagingShape.columns.filter(({ name }) => load.keys.includes(name))
+  const otherColumns = replacedColumns.filter(({ name }) => !load.keys.includes(name))
+  const keysMatchSql = keyColumns
     .map((column) => `${toLiveValue(column)} = incoming.${escapeIdentifier(column.name)}`)
     .join(' and ')
   const incomingValues = otherColumns.map(({ name }) => `incoming.${escapeIdentifier(name)}`).join(', ')
-  const isDifferent =
+  const isDifferentSql =
     otherColumns.length === 0 || keyColumns.length === 0
       ? 'false'
       : `row(${otherColumns.map(toLiveValue).join(', ')}) is distinct from row(${incomingValues})`
-  const isDeleted = deletedCondition(load, staging, 'incoming') ?? 'false'
-  const isNew = keyColumns.length === 0 ? 'true' : `live.${escapeIdentifier(keyColumns[0]!.name)} is null`
-  const joinClause = keyColumns.length === 0 ? '' : ` left join ${table} as live on ${keysMatch}`
+  const isDeletedSql = deletedCondition(load, stagingShape, 'incoming') ?? 'false'
+  const isNewSql = keyColumns.length === 0 ? 'true' : `live.${escapeIdentifier(keyColumns[0]!.name)} is null`
+  const joinClause = keyColumns.length === 0 ? '' : ` left join ${table} as live on ${keysMatchSql}`
   const { rows } = await client.query<MergedRows>(
-    `select count(*) filter (where ${isNew} and not ${isDeleted})::float8 as added,
-       count(*) filter (where not (${isNew}) and not ${isDeleted} and ${isDifferent})::float8 as changed,
-       count(*) filter (where not (${isNew}) and ${isDeleted})::float8 as removed
-     from ${from} as incoming${joinClause}`,
+    `select count(*) filter (where ${isNewSql} and not ${isDeletedSql})::float8 as added,
+       count(*) filter (where not (${isNewSql}) and not ${isDeletedSql} and ${isDifferentSql})::float8 as changed,
+       count(*) filter (where not (${isNewSql}) and ${isDeletedSql})::float8 as removed
+     from ${incomingTable} as incoming${joinClause}`,
   )
-  const merged = rows[0]!
+  const mergedRows = rows[0]!
   const records = stagedRecords(load.records, load.target.partOf)
-  if (!records || !currentColumns.has(records.column)) return merged
-  const isAbsent = keyColumns.length === 0 ? 'true' : `not exists (select from ${from} as incoming where ${keysMatch})`
-  const { rows: parts } = await client.query<{ removed: number }>(
-    `select count(*)::float8 as removed from ${table} as live where ${isPartOf(records, 'live')} and ${isAbsent}`,
+  if (!records || !currentColumns.has(records.column)) return mergedRows
+  const isAbsentSql =
+    keyColumns.length === 0 ? 'true' : `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})`
+  const { rows: removedParts } = await client.query<{ removed: number }>(
+    `select count(*)::float8 as removed from ${table} as live where ${isPartOf(records, 'live')} and ${isAbsentSql}`,
   )
-  return { ...merged, removed: merged.removed + parts[0]!.removed }
+  return { ...mergedRows, removed: mergedRows.removed + removedParts[0]!.removed }
 }
 
 /**
@@ -315,50 +348,54 @@ async function readColumnNames(client: ClientBase, partition: string): Promise<R
 }
 
 /**
- * Copies the rows and columns that the increment does not replace into the staging table. Returns the number of copied
- * rows and the run that published them.
+ * Copies the rows and columns that the increment does not replace into the staging table, deletes the rows that are marked
+ * as deleted, and marks the staging table as merged. Returns the number of copied rows, less the deleted ones, and the run
+ * that published them. Throws if another load has changed the table, or if the table lacks a column of the key.
  */
 async function copyRowsToStaging(
   client: ClientBase,
   load: PostgresStagedTable,
   currentShape: PostgresShape,
-  staging: PostgresShape,
+  stagingShape: PostgresShape,
 ) {
   const partition = currentShape.partition!
-  const { last } = currentShape
-  if (!last) throw concurrentlyChanged(load)
+  const { last: lastPublication } = currentShape
+  if (!lastPublication) throw concurrentlyChanged(load)
   load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
-  const [old, newTable] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
-  const { table } = planPublication(load, { currentShape, staging, merging: true })
+  const [oldTable, newTable] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
+  const { table } = planPublication(load, { currentShape, staging: stagingShape, merging: true })
   for (const statement of completeStaging(newTable, table)) await client.query(statement)
-  const completed = (await readShape(client, 'sluice', load.stagingTable))!
-  const types = new Map(completed.columns.map(({ name, type }) => [name, type]))
-  const cast = (name: string) => `old.${escapeIdentifier(name)}::${types.get(name)}`
-  const lacking = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
-  if (lacking.length > 0) throw keyWithoutValues(load, lacking)
-  const keysMatch = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
-  const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
-  const keptExpressions = currentShape.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
+  const completedShape = (await readShape(client, 'sluice', load.stagingTable))!
+  const completedTypes = new Map(completedShape.columns.map(({ name, type }) => [name, type]))
+  const cast = (name: string) => `old.${escapeIdentifier(name)}::${completedTypes.get(name)}`
+  const missingKeys = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
+  if (missingKeys.length > 0) throw keyWithoutValues(load, missingKeys)
+  const keysMatchSql = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
+  const replacedNames = new Set(mergedColumns(load, completedShape).map(({ name }) => name))
+  const keptNames = currentShape.columns.filter(({ name }) => !replacedNames.has(name)).map(({ name }) => name)
   await client.query(`analyze ${newTable}`)
-  if (load.comparison?.run !== last.run) await compareWithTable(client, load, currentShape, completed)
-  if (load.keys.length > 0 && keptExpressions.length > 0)
+  if (load.comparison?.run !== lastPublication.run) await compareWithTable(client, load, currentShape, completedShape)
+  if (load.keys.length > 0 && keptNames.length > 0)
     await client.query(
-      `update ${newTable} as incoming set ${keptExpressions.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
-       from ${old} as old where ${keysMatch}`,
+      `update ${newTable} as incoming set ${keptNames.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
+       from ${oldTable} as old where ${keysMatchSql}`,
     )
-  const names = currentShape.columns.map(({ name }) => name)
+  const currentNames = currentShape.columns.map(({ name }) => name)
   const records = stagedRecords(load.records, load.target.partOf)
-  const notReplacedParts = records && names.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
+  const notReplacedPartsSql =
+    records && currentNames.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
   const { rowCount } = await client.query(
-    `insert into ${newTable} (${names.map((name) => escapeIdentifier(name)).join(', ')})
-     select ${names.map(cast).join(', ')} from ${old} as old
-     where ${load.keys.length > 0 ? `not exists (select from ${newTable} as incoming where ${keysMatch})` : 'true'}${notReplacedParts}`,
+    `insert into ${newTable} (${currentNames.map((name) => escapeIdentifier(name)).join(', ')})
+     select ${currentNames.map(cast).join(', ')} from ${oldTable} as old
+     where ${load.keys.length > 0 ? `not exists (select from ${newTable} as incoming where ${keysMatchSql})` : 'true'}${notReplacedPartsSql}`,
   )
-  const isDeleted = deletedCondition(load, completed, 'incoming')
-  const deleted = isDeleted ? await client.query(`delete from ${newTable} as incoming where ${isDeleted}`) : undefined
+  const isDeletedSql = deletedCondition(load, completedShape, 'incoming')
+  const deletedRows = isDeletedSql
+    ? await client.query(`delete from ${newTable} as incoming where ${isDeletedSql}`)
+    : undefined
   // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
   await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))
-  return { rows: rowCount! - (deleted?.rowCount ?? 0), from: last.run }
+  return { rows: rowCount! - (deletedRows?.rowCount ?? 0), from: lastPublication.run }
 }
 
 export function concurrentlyChanged({ problemContext }: PostgresStagedTable): WarehouseProblem {

@@ -21,32 +21,34 @@ export function planPublication(
   load: PostgresStagedTable,
   { currentShape, staging, merging }: PublicationInputs,
 ): { table: TablePlan<TypedColumn>; feed: FeedMemory } {
-  const before = feedOf(currentShape)
-  const plan = planLoad(typeRules, before, {
+  const previousFeed = feedOf(currentShape)
+  const plan = planLoad(typeRules, previousFeed, {
     target: load.target,
     held: load.held,
     sourceRows: load.written?.sourceRows,
     transformed: load.transformed,
     merging,
   })
-  const now = new Map(plan.columns.map((column) => [column.name, column]))
+  const plannedByName = new Map(plan.columns.map((column) => [column.name, column]))
   const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
   // Another load may have widened the table since this one began. Columns that a transformation changed keep their
   // types.
   const suppliedColumns = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
-  const staged = suppliedColumns.map((column) => {
-    const untouched = plannedColumns.get(column.name)?.type === column.type
-    const plannedColumn = untouched ? now.get(column.name) : undefined
+  const stagedColumns = suppliedColumns.map((column) => {
+    const isTypeUnchanged = plannedColumns.get(column.name)?.type === column.type
+    const plannedColumn = isTypeUnchanged ? plannedByName.get(column.name) : undefined
     return plannedColumn ? { ...column, type: plannedColumn.type, dataType: plannedColumn.dataType } : column
   })
-  const table = planTable(typeRules, currentShape && columnsOf(currentShape), staged, plan, { merging })
-  const types = new Map(columnsOf(staging).map(({ name, type }) => [name, type]))
+  const table = planTable(typeRules, currentShape && columnsOf(currentShape), stagedColumns, plan, { merging })
+  const stagingTypes = new Map(columnsOf(staging).map(({ name, type }) => [name, type]))
   // An earlier call may already have completed the staging table.
-  const missing = table.missing.filter(({ name }) => !types.has(name))
-  const restaged = table.columns.filter(({ name, type }) => types.has(name) && types.get(name) !== type)
+  const missingColumns = table.missing.filter(({ name }) => !stagingTypes.has(name))
+  const retypedStagingColumns = table.columns.filter(
+    ({ name, type }) => stagingTypes.has(name) && stagingTypes.get(name) !== type,
+  )
   return {
-    table: { ...table, missing, restaged },
-    feed: memoryOf(load.target, before, table.memory, load.reading),
+    table: { ...table, missing: missingColumns, restaged: retypedStagingColumns },
+    feed: memoryOf(load.target, previousFeed, table.memory, load.reading),
   }
 }
 
@@ -92,13 +94,13 @@ export function planEvolution(
 ): TableEvolution {
   const liveColumns = new Map(currentShape.columns.map((column) => [column.name, column]))
   const isKey = (name: string) => liveColumns.get(name)?.partitionKey === true
-  const rebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))
-  const added = plan.columns.filter(({ name }) => !liveColumns.has(name))
-  const relabelled = plan.columns.filter(
+  const needsRebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))
+  const addedColumns = plan.columns.filter(({ name }) => !liveColumns.has(name))
+  const relabelledColumns = plan.columns.filter(
     ({ name, label }) => isRelabelled(liveColumns.get(name), label) && labelledColumns.includes(name),
   )
   return {
-    rebuild,
+    rebuild: needsRebuild,
     tableStatements: [
       ...plan.dropped.map((name) => `alter table ${table} drop column ${escapeIdentifier(name)}`),
       ...plan.retyped.map(({ name, type }) => {
@@ -106,9 +108,9 @@ export function planEvolution(
         // These statements convert no values, because the parent table has no rows while its partition is detached.
         return `alter table ${table} alter column ${column} type ${type} using null::${type}`
       }),
-      ...added.map((column) => `alter table ${table} add column ${columnList([column])}`),
-      ...columnComments(table, added),
-      ...columnComments(table, relabelled),
+      ...addedColumns.map((column) => `alter table ${table} add column ${columnList([column])}`),
+      ...columnComments(table, addedColumns),
+      ...columnComments(table, relabelledColumns),
     ],
   }
 }

@@ -31,7 +31,10 @@ export async function planTables(
   return tables
 }
 
-/** Plans one table with the same comparison as `planSwap`. */
+/**
+ * Plans one table with the same comparison as `planSwap`, in a transaction that only reads. Throws if the table belongs to
+ * another owner, the staging table is missing, or views of other roles block the change.
+ */
 async function planLoadedTable(
   pools: PostgresPools,
   load: PostgresStagedTable,
@@ -42,27 +45,28 @@ async function planLoadedTable(
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin read only; ${setStatementTimeout}`)
-      const [currentShape, staging] = await readShapes(client, [load.target, load.staging])
+      const [currentShape, stagingShape] = await readShapes(client, [load.target, load.staging])
       if (currentShape && !currentShape.owned) throw tableNotOwned(load.problemContext)
-      if (!staging) throw stagingTableMissing(load)
-      const last = currentShape?.last
-      const merging = keepsRows(options.mode) && currentShape?.partition !== undefined
-      const { table: plan } = planPublication(load, { currentShape, staging, merging })
+      if (!stagingShape) throw stagingTableMissing(load)
+      const lastPublication = currentShape?.last
+      const isMerge = keepsRows(options.mode) && currentShape?.partition !== undefined
+      const { table: plan } = planPublication(load, { currentShape, staging: stagingShape, merging: isMerge })
       const { rows } = await client.query<{ count: number }>(
-        `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), staging, currentShape)}) r`,
+        `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), stagingShape, currentShape)}) r`,
       )
       const rowsAfter = rows[0]!.count
-      if (currentShape && (!merging || load.copiedRows)) {
-        const { rebuild } = planEvolution(qualifyName(schema, table), currentShape, plan, load.fed)
-        await findBlockingViews(client, load.problemContext, currentShape, plan, rebuild)
+      if (currentShape && (!isMerge || load.copiedRows)) {
+        const { rebuild: needsRebuild } = planEvolution(qualifyName(schema, table), currentShape, plan, load.fed)
+        await findBlockingViews(client, load.problemContext, currentShape, plan, needsRebuild)
       }
-      const falls = currentShape && !merging ? fallOfRows(load.target, last?.tableRows, load.written!.rows) : []
+      const rowCountChanges =
+        currentShape && !isMerge ? fallOfRows(load.target, lastPublication?.tableRows, load.written!.rows) : []
       await client.query('rollback')
-      const changes = currentShape ? [...plan.changes, ...falls] : []
+      const changes = currentShape ? [...plan.changes, ...rowCountChanges] : []
       return {
         schema,
         table,
-        ...(currentShape && { rowsBefore: last?.tableRows ?? currentShape.estimatedRows }),
+        ...(currentShape && { rowsBefore: lastPublication?.tableRows ?? currentShape.estimatedRows }),
         rowsAfter,
         changes,
         ...(load.target.listsTables && { listsTables: true as const }),

@@ -32,9 +32,11 @@ export async function collectStatistics(client: ClientBase, table: string, conte
     const sampledNames = [
       ...new Set([...keys.filter((key) => names.includes(key)), ...names.slice(0, maxSampledColumns)]),
     ]
-    const target = statisticsTarget(sampledNames.length, rows)
-    const list = sampledNames.map((name) => escapeIdentifier(name)).join(', ')
-    await client.query(`begin; set local default_statistics_target = ${target}; analyze ${table} (${list}); commit`)
+    const sampleTarget = statisticsTarget(sampledNames.length, rows)
+    const sampledList = sampledNames.map((name) => escapeIdentifier(name)).join(', ')
+    await client.query(
+      `begin; set local default_statistics_target = ${sampleTarget}; analyze ${table} (${sampledList}); commit`,
+    )
   }
 }
 

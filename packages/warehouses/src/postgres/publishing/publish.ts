@@ -55,23 +55,23 @@ interface PublishRequest {
  * abort rolls back any step, including a long merge. An abort during the swap takes effect after it, which is a few
  * milliseconds or one lock time-out later.
  */
-export async function publishRun(publishing: PublishRequest, signal: AbortSignal): Promise<Publication> {
-  const { options } = publishing
-  const [first] = publishing.loads
-  if (!first) throw new Error('Nothing to publish.')
-  const keepsPrevious = options.keepsPrevious === true && publishing.retention.days > 0
-  const loads = await prepareLoads({ ...publishing, options: { ...options, keepsPrevious } }, signal)
+export async function publishRun(request: PublishRequest, signal: AbortSignal): Promise<Publication> {
+  const { options } = request
+  const [firstLoad] = request.loads
+  if (!firstLoad) throw new Error('Nothing to publish.')
+  const keepsPrevious = options.keepsPrevious === true && request.retention.days > 0
+  const loads = await prepareLoads({ ...request, options: { ...options, keepsPrevious } }, signal)
   await options.gate?.(
     loads.map((load) => readyTableOf(load, options)),
     signal,
   )
-  await waitUntilVisible(publishing, loads, signal)
+  await waitUntilVisible(request, loads, signal)
   return retryWhileTableIsRead(
-    first.problemContext,
-    { ...options, waitMs: publishing.waitMs },
+    firstLoad.problemContext,
+    { ...options, waitMs: request.waitMs },
     signal,
     (lockTimeoutMs) =>
-      swapAll({ ...publishing, loads }, lockTimeoutMs, signal).catch((error: unknown) => {
+      swapAll({ ...request, loads }, lockTimeoutMs, signal).catch((error: unknown) => {
         // The next try reads the shapes again, because another load may have published.
         for (const load of loads) load.shapes = undefined
         throw error
@@ -87,7 +87,11 @@ export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | '
   waitMs: number
 }
 
-/** Retries `swap` while readers hold the table. `swap` receives the lock time-out of each try, in milliseconds. */
+/**
+ * Retries `swap` while readers hold the table, for at least the number of tries in `lockTimeoutsMs` and then until `waitMs`
+ * have passed. `swap` receives the lock time-out of each try, in milliseconds. Calls `onWait` once after the first tries.
+ * The first tries also repeat other retryable errors.
+ */
 export async function retryWhileTableIsRead<T>(
   problemContext: ProblemContext,
   { waitMs, onWait }: SwapOptions,
@@ -95,22 +99,22 @@ export async function retryWhileTableIsRead<T>(
   swap: (lockTimeoutMs: number) => Promise<T>,
 ): Promise<T> {
   await failpoint('before-swap')
-  const until = performance.now() + waitMs
-  for (let tries = 0; ; tries += 1) {
+  const deadlineMs = performance.now() + waitMs
+  for (let failedTries = 0; ; failedTries += 1) {
     signal.throwIfAborted()
     try {
-      return await swap(lockTimeoutsMs[tries] ?? shortLockTimeoutMs)
+      return await swap(lockTimeoutsMs[failedTries] ?? shortLockTimeoutMs)
     } catch (error) {
       const { code = '' } = error as { code?: string }
-      const isEarlyTry = tries + 1 < lockTimeoutsMs.length && retryableCodes.has(code)
-      const shouldRetry = isEarlyTry || (code === lockNotAvailable && performance.now() < until)
+      const isEarlyTry = failedTries + 1 < lockTimeoutsMs.length && retryableCodes.has(code)
+      const shouldRetry = isEarlyTry || (code === lockNotAvailable && performance.now() < deadlineMs)
       if (!shouldRetry) throw wideningProblem(error, problemContext) ?? warehouseProblem(error, problemContext)
     }
-    if (tries + 1 === lockTimeoutsMs.length)
+    if (failedTries + 1 === lockTimeoutsMs.length)
       onWait?.(
         `The publication of ${problemContext.qualifiedName} waits for queries that read it. It continues when they have ended.`,
       )
-    await sleep((lockTimeoutsMs[tries] ?? retryPauseMs) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
+    await sleep((lockTimeoutsMs[failedTries] ?? retryPauseMs) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
       () => {},
     )
   }
@@ -131,9 +135,9 @@ export async function prepareLoads(
   const loads = stagedTables.toSorted((one, other) =>
     one.problemContext.qualifiedName < other.problemContext.qualifiedName ? -1 : 1,
   )
-  const merging = keepsRows(options.mode)
-  for (const load of loads) await completeStagingTable(pools, load, merging, signal)
-  if (merging) await prepareMerges(pools, loads, options, signal)
+  const isMerge = keepsRows(options.mode)
+  for (const load of loads) await completeStagingTable(pools, load, isMerge, signal)
+  if (isMerge) await prepareMerges(pools, loads, options, signal)
   for (const load of loads)
     await Promise.all([indexAndAnalyze(pools, load, signal), interruptAutovacuum(pools, load.shapes!.currentShape)])
   return loads
@@ -157,8 +161,8 @@ async function waitUntilVisible(
 }
 
 /**
- * Publishes all loads in one transaction. Returns the earlier publication if another attempt has already published the
- * run.
+ * Publishes all loads in one transaction, then drops what they replaced, in the background if possible. Returns the earlier
+ * publication if another attempt has already published the run.
  */
 async function swapAll(
   { pools, loads, read, retention, isCurrentAttempt, options }: PublishRequest,
@@ -167,9 +171,13 @@ async function swapAll(
 ): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
   const { ledgerKey } = retention
-  const { publication, swaps, freed } = await withClient(pools.transactions, signal, async (client, borrowed) => {
-    const begin = `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`
-    await lockTables(client, loads, begin, lockTimeoutMs)
+  const {
+    publication,
+    swaps,
+    freed: freedTables,
+  } = await withClient(pools.transactions, signal, async (client, borrowedClient) => {
+    const beginSql = `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`
+    await lockTables(client, loads, beginSql, lockTimeoutMs)
     const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], freed: [] }
     const swaps: TableSwap[] = []
@@ -180,9 +188,9 @@ async function swapAll(
       run,
       swaps.map((swap) => entryOf(swap, options)),
     )
-    const freed = await keepReplaced(client, retention, run, swaps.map(replacedTable))
+    const freedTables = await keepReplaced(client, retention, run, swaps.map(replacedTable))
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
-    borrowed.ignoreAbort()
+    borrowedClient.ignoreAbort()
     await commitSwaps(
       client,
       swaps.map(({ load, ...swap }) => ({ ...swap, qualifiedName: load.problemContext.qualifiedName })),
@@ -192,11 +200,11 @@ async function swapAll(
     return {
       publication: { run, attempt, publishedAt, ...sumTables(swaps.map(({ published }) => published)) },
       swaps,
-      freed,
+      freed: freedTables,
     }
   })
   await failpoint('published')
-  const cleanup = cleanUp(pools, swaps, freed)
+  const cleanup = cleanUp(pools, swaps, freedTables)
   if (options.onBackgroundWork) options.onBackgroundWork(cleanup)
   else await cleanup
   return publication

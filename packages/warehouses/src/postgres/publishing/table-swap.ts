@@ -42,11 +42,11 @@ export interface TableSwap {
 export async function lockTables(
   client: ClientBase,
   loads: readonly PostgresStagedTable[],
-  begin: string,
+  beginSql: string,
   lockTimeoutMs: number,
 ): Promise<void> {
   if (loads.some(({ shapes }) => !shapes)) await readLoadShapes(client, loads)
-  for (let statements = [begin]; ; statements = []) {
+  for (let statements = [beginSql]; ; statements = []) {
     const lockedPartitions = loads.map(partitionOf)
     await client.query([...statements, ...loads.flatMap((load) => lockStatements(load, lockTimeoutMs))].join(';'))
     await readLoadShapes(client, loads)
@@ -60,6 +60,10 @@ function partitionOf({ shapes }: PostgresStagedTable): string | null | undefined
   return currentShape && (currentShape.partition ?? null)
 }
 
+/**
+ * Returns the statements that lock the table and keep autovacuum off its partition and the staging table. Autovacuum of the
+ * staging table is enabled again for the time after the transaction.
+ */
 function lockStatements(load: PostgresStagedTable, lockTimeoutMs: number): string[] {
   const { schema, table } = load.target
   const { currentShape } = load.shapes!
@@ -78,64 +82,73 @@ function lockStatements(load: PostgresStagedTable, lockTimeoutMs: number): strin
   ]
 }
 
-/** Plans the swap of one table, which `lockTables` has locked. */
+/**
+ * Plans the swap of one table, which `lockTables` has locked. Returns the statements that remain for the commit. In the
+ * publishing transaction, already creates a table that does not exist, adds missing columns to the staging table, and
+ * executes a merge in place. Throws if the table belongs to another owner, another load has changed it, or views of other
+ * roles block the change.
+ */
 export async function planSwap(
   client: ClientBase,
   load: PostgresStagedTable,
   mode: WriteMode | undefined,
-  read: string,
+  readRole: string,
 ): Promise<TableSwap> {
   const { schema, table } = load.target
-  const { currentShape: current, staging } = load.shapes!
-  const names = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
-  const attach = `alter table ${names.table} attach partition ${names.staging} default`
+  const { currentShape: currentShape, staging: stagingShape } = load.shapes!
+  const quotedNames = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
+  const attachSql = `alter table ${quotedNames.table} attach partition ${quotedNames.staging} default`
   const { rows, bytes } = load.written!
   const { listsTables } = load.target
   const published: PublishedTable = { schema, table, rows, bytes, changes: [], ...(listsTables && { listsTables }) }
-  if (!current) {
+  if (!currentShape) {
     if (load.copiedRows) throw concurrentlyChanged(load)
-    await client.query(createTable(names.table, staging.columns, read).join(';'))
+    await client.query(createTable(quotedNames.table, stagingShape.columns, readRole).join(';'))
     const { table: plan, feed } = planPublication(load, {
       currentShape: undefined,
-      staging,
+      staging: stagingShape,
       merging: false,
     })
     published.changes = plan.changes
     if (keepsRows(mode)) published.merged = { ...noMergedRows, added: rows }
     const profile = profileToPublish(load, undefined)
     const partition = load.stagingTable
-    return { load, partition, tableRows: rows, views: [], published, statements: [attach], feed, profile }
+    return { load, partition, tableRows: rows, views: [], published, statements: [attachSql], feed, profile }
   }
-  if (!current.owned) throw tableNotOwned(load.problemContext)
-  const { last } = current
-  if (last) published.rowsBefore = last.tableRows
-  const merging = keepsRows(mode) && current.partition !== undefined
-  const { table: plan, feed } = planPublication(load, { currentShape: current, staging, merging })
-  const evolution = planEvolution(names.table, current, plan, load.fed)
-  published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
-  const profile = profileToPublish(load, merging ? { rows, earlierProfile: last?.profile } : undefined)
+  if (!currentShape.owned) throw tableNotOwned(load.problemContext)
+  const { last: lastPublication } = currentShape
+  if (lastPublication) published.rowsBefore = lastPublication.tableRows
+  const isMerge = keepsRows(mode) && currentShape.partition !== undefined
+  const { table: plan, feed } = planPublication(load, {
+    currentShape: currentShape,
+    staging: stagingShape,
+    merging: isMerge,
+  })
+  const evolution = planEvolution(quotedNames.table, currentShape, plan, load.fed)
+  published.changes = [...plan.changes, ...(isMerge ? [] : fallOfRows(load.target, lastPublication?.tableRows, rows))]
+  const profile = profileToPublish(load, isMerge ? { rows, earlierProfile: lastPublication?.profile } : undefined)
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed, profile }
-  if (merging) {
-    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.tableStatements)
-    if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)
+  if (isMerge) {
+    if (!load.copiedRows) return planMergeInPlace(client, swap, currentShape, stagingShape, evolution.tableStatements)
+    if (load.copiedRows.from !== lastPublication?.run) throw concurrentlyChanged(load)
     swap.tableRows += load.copiedRows.rows
     if (load.comparison) published.merged = load.comparison.merged
   }
-  for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
-  const reshape = evolution.rebuild
-    ? [`drop table ${names.table}`, ...createTable(names.table, plan.columns, read)]
+  for (const statement of completeStaging(quotedNames.staging, plan)) await client.query(statement)
+  const reshapeSql = evolution.rebuild
+    ? [`drop table ${quotedNames.table}`, ...createTable(quotedNames.table, plan.columns, readRole)]
     : evolution.tableStatements
-  const views = await findBlockingViews(client, load.problemContext, current, plan, evolution.rebuild)
+  const views = await findBlockingViews(client, load.problemContext, currentShape, plan, evolution.rebuild)
   if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
     published.changes.push(...describeRecreated(views))
-  const detach = current.partition
-    ? [`alter table ${names.table} detach partition ${qualifyName('sluice', current.partition)}`]
+  const detachSql = currentShape.partition
+    ? [`alter table ${quotedNames.table} detach partition ${qualifyName('sluice', currentShape.partition)}`]
     : []
   return {
     ...swap,
-    statements: [...detach, ...reshape, attach],
+    statements: [...detachSql, ...reshapeSql, attachSql],
     views,
-    ...(current.partition && { oldPartition: current.partition }),
+    ...(currentShape.partition && { oldPartition: currentShape.partition }),
   }
 }
 
@@ -177,20 +190,26 @@ export function statementsOf(
 async function planMergeInPlace(
   client: ClientBase,
   swap: Omit<TableSwap, 'statements'>,
-  current: PostgresShape,
-  staging: PostgresShape,
+  currentShape: PostgresShape,
+  stagingShape: PostgresShape,
   tableStatements: string[],
 ): Promise<TableSwap> {
   const { load } = swap
-  const { last } = current
-  if (!last) throw concurrentlyChanged(load)
-  load.fedBefore = columnsToReplace(feedOf(current), load.target.shape)
-  if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
-  const partition = current.partition!
-  const merged = await mergeInPlace(client, load, partition, staging)
+  const { last: lastPublication } = currentShape
+  if (!lastPublication) throw concurrentlyChanged(load)
+  load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
+  if (!fitsInPlace(load, currentShape, stagingShape)) throw concurrentlyChanged(load)
+  const partition = currentShape.partition!
+  const mergedRows = await mergeInPlace(client, load, partition, stagingShape)
   // A merge in place adds and widens no column, so `tableStatements` only contains changes of labels.
-  const tableRows = last.tableRows + merged.added - merged.removed
-  return { ...swap, published: { ...swap.published, merged }, statements: tableStatements, partition, tableRows }
+  const tableRows = lastPublication.tableRows + mergedRows.added - mergedRows.removed
+  return {
+    ...swap,
+    published: { ...swap.published, merged: mergedRows },
+    statements: tableStatements,
+    partition,
+    tableRows,
+  }
 }
 
 /**
@@ -200,15 +219,15 @@ async function planMergeInPlace(
 export async function findBlockingViews(
   client: ClientBase,
   problemContext: ProblemContext,
-  current: PostgresShape,
+  currentShape: PostgresShape,
   { retyped, dropped }: Pick<TablePlan<TypedColumn>, 'retyped' | 'dropped'>,
-  rebuild: boolean,
+  isRebuilt: boolean,
 ): Promise<DependentView[]> {
   const columns = [...retyped.map(({ name }) => name), ...dropped]
   if (columns.length === 0) return []
-  const views = await dependentViews(client, current.oid, rebuild ? undefined : columns)
-  const foreign = views.filter(({ owned }) => !owned).map(({ name }) => name)
-  if (foreign.length > 0) throw viewsDepend(problemContext, foreign.join(', '))
+  const views = await dependentViews(client, currentShape.oid, isRebuilt ? undefined : columns)
+  const foreignViews = views.filter(({ owned }) => !owned).map(({ name }) => name)
+  if (foreignViews.length > 0) throw viewsDepend(problemContext, foreignViews.join(', '))
   return views
 }
 

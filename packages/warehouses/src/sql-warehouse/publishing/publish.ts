@@ -60,9 +60,9 @@ export async function publishRun(
   options: PublishOptions,
 ): Promise<Publication> {
   const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
-  const [first] = loads
-  if (!first) throw new Error('Nothing to publish.')
-  const { run } = first.target
+  const [firstLoad] = loads
+  if (!firstLoad) throw new Error('Nothing to publish.')
+  const { run } = firstLoad.target
   const { mode } = options
   try {
     const findEarlierPublication = async () =>
@@ -70,8 +70,8 @@ export async function publishRun(
         await recoverPending(dialect, session)
         return findPublication(dialect, session, run)
       })
-    const published = await findEarlierPublication()
-    if (published) return published
+    const earlierPublication = await findEarlierPublication()
+    if (earlierPublication) return earlierPublication
     await assertReadyToPublish(
       loads,
       {
@@ -82,35 +82,35 @@ export async function publishRun(
       signal,
     )
     await failpoint('before-swap')
-    const planned: PlannedPublication[] = []
-    for (let tries = 0; ; tries += 1) {
+    const plannedPublications: PlannedPublication[] = []
+    for (let failedTries = 0; ; failedTries += 1) {
       signal.throwIfAborted()
       try {
         // The previous try may have published the run although it ended with an error.
-        const publishedBefore = tries > 0 ? await findEarlierPublication() : undefined
-        if (publishedBefore) return publishedBefore
+        const lastTryPublication = failedTries > 0 ? await findEarlierPublication() : undefined
+        if (lastTryPublication) return lastTryPublication
         // This process has recorded a decision for the run that is still pending. A second decision would publish the
         // run twice.
-        if (first.decided) throw tableInUse(first.qualifiedName)
+        if (firstLoad.decided) throw tableInUse(firstLoad.qualifiedName)
         for (const [index, load] of loads.entries())
-          planned[index] = await planPublication(
+          plannedPublications[index] = await planPublication(
             dialect,
             load,
             { merging: keepsRows(mode), records: recordsOf(loads, load.target) },
             signal,
-            planned[index],
+            plannedPublications[index],
           )
         const publishPlanned = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
-        return await publishPlanned(dialect, planned, isCurrentAttempt, signal, options)
+        return await publishPlanned(dialect, plannedPublications, isCurrentAttempt, signal, options)
       } catch (error) {
-        const problem = toWarehouseProblem(dialect, error, first.qualifiedName)
-        if (!isBusy(problem) || tries >= retryDelaysMs.length) throw problem
+        const problem = toWarehouseProblem(dialect, error, firstLoad.qualifiedName)
+        if (!isBusy(problem) || failedTries >= retryDelaysMs.length) throw problem
       }
-      await sleep(retryDelaysMs[tries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
+      await sleep(retryDelaysMs[failedTries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
     }
   } catch (error) {
     signal.throwIfAborted()
-    throw toWarehouseProblem(dialect, error, first.qualifiedName)
+    throw toWarehouseProblem(dialect, error, firstLoad.qualifiedName)
   }
 }
 
@@ -128,12 +128,12 @@ export function fenceRun(dialect: SqlDialect, run: string): Promise<Publication 
  */
 async function publishInTransaction(
   dialect: SqlDialect,
-  planned: readonly PlannedPublication[],
+  plannedPublications: readonly PlannedPublication[],
   isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions,
 ): Promise<Publication> {
-  const { run, attempt } = planned[0]!.load.target
+  const { run, attempt } = plannedPublications[0]!.load.target
   const session = await dialect.open({ role: 'service' })
   let replacedTables: TablePlace[] = []
   let isPublished = false
@@ -141,29 +141,34 @@ async function publishInTransaction(
     const publication = await session.transaction(async () => {
       replacedTables = []
       await lockLedger(dialect, session)
-      const earlier = await findPublication(dialect, session, run)
-      if (earlier) return earlier
+      const earlierPublication = await findPublication(dialect, session, run)
+      if (earlierPublication) return earlierPublication
       await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
-      const places = planned.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
+      const places = plannedPublications.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
       // Drops the views of all tables at once, because a view of several tables may be invalid while only some of them
       // are replaced.
-      const above = viewsAbove(await listManagedViews(dialect, session), places)
-      await dropViews(dialect, session, above)
+      const dependentViews = viewsAbove(await listManagedViews(dialect, session), places)
+      await dropViews(dialect, session, dependentViews)
       const tables: PublishedTable[] = []
-      for (const publication of planned) {
+      for (const publication of plannedPublications) {
         const { published, retiredTable } = await swapTable(dialect, session, publication, options)
         tables.push(published)
         if (retiredTable) replacedTables.push(retiredTable)
       }
-      await recreateViews(dialect, session, above).catch((error: unknown) => {
-        throw viewRebuildProblem(dialect, error, above, planned.map(({ load }) => load.qualifiedName).join(', '))
+      await recreateViews(dialect, session, dependentViews).catch((error: unknown) => {
+        throw viewRebuildProblem(
+          dialect,
+          error,
+          dependentViews,
+          plannedPublications.map(({ load }) => load.qualifiedName).join(', '),
+        )
       })
       await enterRun(dialect, session, run, { attempt, tables })
       isPublished = true
       return (await findPublication(dialect, session, run))!
     })
     // A merge publishes the merged table, so its staging table is dropped.
-    for (const { load, merged } of planned) load.published = isPublished && merged === undefined
+    for (const { load, merged } of plannedPublications) load.published = isPublished && merged === undefined
     await runCleanup(() => dropReplacedTables(dialect, session, replacedTables), options)
     return publication
   } catch (error) {
@@ -179,16 +184,16 @@ async function publishInTransaction(
 async function swapTable(
   dialect: SqlDialect,
   session: SqlSession,
-  planned: PlannedPublication,
+  plannedPublication: PlannedPublication,
   options: PublishOptions,
 ): Promise<{ published: PublishedTable; retiredTable: TablePlace | undefined }> {
-  const { load } = planned
+  const { load } = plannedPublication
   const { schema, table, run } = load.target
   const place = { schema, name: table }
   const { currentShape, mark, published } = await planPublishedState(
     dialect,
     { ledger: session, tables: session },
-    planned,
+    plannedPublication,
     options,
   )
   const retiredTable = currentShape && { schema, name: retiredTableName(currentShape.id, run) }
@@ -196,10 +201,10 @@ async function swapTable(
     await session.execute(dialect.changes.rename(place, retiredTable.name))
     await dropMark(dialect, session, currentShape.id)
   }
-  const from = tableToPublish(planned)
-  await session.execute(dialect.changes.rename(from, table))
+  const newTable = tableToPublish(plannedPublication)
+  await session.execute(dialect.changes.rename(newTable, table))
   for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
-  await setMark(dialect, session, from.id, mark)
+  await setMark(dialect, session, newTable.id, mark)
   return { published, retiredTable }
 }
 
@@ -233,33 +238,35 @@ export async function runCleanup(cleanUp: () => Promise<void>, { onBackgroundWor
  */
 async function publishByDecision(
   dialect: SqlDialect,
-  planned: readonly PlannedPublication[],
+  plannedPublications: readonly PlannedPublication[],
   isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
   options: PublishOptions,
 ): Promise<Publication> {
-  const { run, attempt } = planned[0]!.load.target
-  const checkedViews = await assertViewsAboveCompile(dialect, planned)
-  const earlier = await withPublishLock(dialect, async (sessions) => {
-    const published = await findPublication(dialect, sessions.ledger, run)
-    if (published) return published
+  const { run, attempt } = plannedPublications[0]!.load.target
+  const checkedViews = await assertViewsAboveCompile(dialect, plannedPublications)
+  const earlierPublication = await withPublishLock(dialect, async (sessions) => {
+    const publication = await findPublication(dialect, sessions.ledger, run)
+    if (publication) return publication
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
-    const decision = await makeDecision(dialect, sessions, planned, checkedViews, options)
+    const decision = await makeDecision(dialect, sessions, plannedPublications, checkedViews, options)
     // Set before the commit, because the commit may succeed although its response is lost. `published` prevents the
     // drop of the staging table. A merge publishes the merged table instead, so its staging table is dropped.
-    for (const { load, merged } of planned) {
+    for (const { load, merged } of plannedPublications) {
       load.decided = true
       load.published = merged === undefined
     }
     await recordDecision(dialect, sessions, decision)
     return undefined
   })
-  if (earlier) return earlier
+  if (earlierPublication) return earlierPublication
   const replacedTables = await lockAndApplyDecisions(dialect)
   await runCleanup(() => dropRetiredTables(dialect, replacedTables), options)
-  const published = await withSession(dialect, { role: 'service' }, (session) => findPublication(dialect, session, run))
-  if (!published) throw concurrentlyChanged(planned[0]!.load.qualifiedName)
-  return published
+  const publication = await withSession(dialect, { role: 'service' }, (session) =>
+    findPublication(dialect, session, run),
+  )
+  if (!publication) throw concurrentlyChanged(plannedPublications[0]!.load.qualifiedName)
+  return publication
 }
 
 /** Returns the loads that change columns, together with all views of their tables. */
@@ -299,27 +306,32 @@ async function assertViewsAboveCompile(
 async function makeDecision(
   dialect: SqlDialect,
   sessions: PublishSessions,
-  planned: readonly PlannedPublication[],
+  plannedPublications: readonly PlannedPublication[],
   checkedViews: ReadonlySet<string>,
   options: PublishOptions,
 ): Promise<PublicationDecision> {
-  const { run, attempt } = planned[0]!.load.target
+  const { run, attempt } = plannedPublications[0]!.load.target
   const tables = []
   const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
-  for (const publication of planned) {
+  for (const publication of plannedPublications) {
     const { schema, table } = publication.load.target
     const { currentShape, mark, published } = await planPublishedState(dialect, sessions, publication, options)
     const { name, id } = tableToPublish(publication)
-    const aside = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
-    decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...aside })
+    const asideStep = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
+    decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...asideStep })
     await setMark(dialect, sessions.ledger, id, mark)
     decision.marks.push({ place: { schema, name: table }, id, mark })
     if (currentShape) decision.forgotten.push(currentShape.id)
     tables.push(published)
   }
-  const { above } = tablesWithViewChanges(dialect, planned, await listManagedViews(dialect, sessions.tables))
-  if (hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(planned[0]!.load.qualifiedName)
-  for (const { schema, name, id, mark } of above) {
+  const { above: dependentViews } = tablesWithViewChanges(
+    dialect,
+    plannedPublications,
+    await listManagedViews(dialect, sessions.tables),
+  )
+  if (hasUncheckedViews(dependentViews, checkedViews))
+    throw concurrentlyChanged(plannedPublications[0]!.load.qualifiedName)
+  for (const { schema, name, id, mark } of dependentViews) {
     decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: mark.view.query, kept: true })
     decision.marks.push({ place: { schema, name }, id, mark })
   }
