@@ -65,7 +65,10 @@ export interface FeedsToLoad extends PublicationOfFeeds {
    */
   mode?: PublishOptions['mode']
   keepsPrevious?: PublishOptions['keepsPrevious']
-  /** The names or labels of the columns that identify a row of the target table, instead of the source's key. Not for APPEND. */
+  /**
+   * The names or labels of the columns that identify a row of the target table, instead of the source's key. Not for
+   * APPEND.
+   */
   mergeKey?: readonly string[] | undefined
   /** Called if rows were not loaded, because other rows with their keys take precedence (`RowStream.precedence`). */
   onSuperseded?: (rows: number) => void
@@ -106,8 +109,8 @@ export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promi
 }
 
 /**
- * Runs `callback` and drops the staging tables at the end. After an error, keeps them if `retain` is set or a later attempt
- * may publish them, unless the warehouse is full.
+ * Runs `callback` and drops the staging tables at the end. After an error, keeps them if `retain` is set or a later
+ * attempt may publish them, unless the warehouse is full.
  */
 async function withStaging(
   { retain, mayPublishLater }: Pick<PublicationOfFeeds, 'retain' | 'mayPublishLater'>,

@@ -15,7 +15,10 @@ import type { RunningExports } from './running-exports.ts'
 export interface ExportableRows {
   /** Starts reading all rows as text. Throws the problems of the source. */
   open(format: RowTextFormat, signal: AbortSignal): Promise<RowExport>
-  /** Returns the printed forms by column. Called after `open`, because no load replaces the rows while they are being read. */
+  /**
+   * Returns the printed forms by column. Called after `open`, because no load replaces the rows while they are being
+   * read.
+   */
   readPrintedForms?(): Promise<ReadonlyMap<string, string>>
   /** The uid of the object, for the audit; null for rows without one, which `details` describe. */
   object: string | null
@@ -170,8 +173,8 @@ function chooseTextFormat(format: ExportChoice['format'], dialect: ExportChoice[
 const encodedFormats = { parquet: 'PARQUET', arrow: 'ARROW', xlsx: 'XLSX' } as const
 
 /**
- * Returns the bytes of the file. CSV without printed forms and NDJSON are the bytes of the warehouse; a thread encodes the
- * other formats.
+ * Returns the bytes of the file. CSV without printed forms and NDJSON are the bytes of the warehouse; a thread encodes
+ * the other formats.
  */
 function encodeRows(
   format: ExportChoice['format'],

@@ -65,8 +65,8 @@ async function lockJobs(trx: Transaction<DB>, workflow: number): Promise<void> {
 
 /**
  * Ends the jobs of a cancelled workflow run: running jobs become CANCELLED, waiting jobs SKIPPED. Returns the ids of
- * unfinished runs that the workflow started, which the caller must cancel too. Runs that were started otherwise continue.
- * Writes the message of the workflow run and a line of its log, unless it had no unfinished jobs.
+ * unfinished runs that the workflow started, which the caller must cancel too. Runs that were started otherwise
+ * continue. Writes the message of the workflow run and a line of its log, unless it had no unfinished jobs.
  */
 async function cancelJobs(trx: Transaction<DB>, run: WorkflowRun): Promise<number[]> {
   const { rows } = await sql<{ child_run_id: number | null }>`

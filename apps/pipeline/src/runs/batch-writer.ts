@@ -15,8 +15,9 @@ export interface BatchWriter<T> extends AsyncDisposable {
 }
 
 /**
- * Collects items and writes them in batches of `size`, in order: when a batch is full, and `flushMs` after the first item.
- * A failed batch is retried with the next one. `push` discards the item and returns false if `maxItems` items are waiting.
+ * Collects items and writes them in batches of `size`, in order: when a batch is full, and `flushMs` after the first
+ * item. A failed batch is retried with the next one. `push` discards the item and returns false if `maxItems` items are
+ * waiting.
  */
 export function batchWriter<T>({
   write,

@@ -47,8 +47,8 @@ interface HeartbeatOptions {
 
 /**
  * Writes a heartbeat with the progress every second. The same statement checks the lease. If the database is
- * unavailable, the load continues, and the next heartbeat follows a second later. If the lease is lost, calls `lost` with
- * the reason and stops.
+ * unavailable, the load continues, and the next heartbeat follows a second later. If the lease is lost, calls `lost`
+ * with the reason and stops.
  */
 export function startHeartbeat(
   db: Kysely<DB>,

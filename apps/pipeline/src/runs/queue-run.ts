@@ -21,8 +21,9 @@ export type RunOptions = Omit<RunRequest, 'runnableId' | 'client' | 'input'> & {
 }
 
 /**
- * Queues a run for a worker, in the caller's transaction. If a run of the object is queued or running, returns that one.
- * The input of a load contains the newest uploaded file of its pipeline, and `rebuild` and `repeatFile` if they are set.
+ * Queues a run for a worker, in the caller's transaction. If a run of the object is queued or running, returns that
+ * one. The input of a load contains the newest uploaded file of its pipeline, and `rebuild` and `repeatFile` if they
+ * are set.
  */
 export async function queueRun(
   trx: Transaction<DB>,
@@ -126,9 +127,9 @@ export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: 
 }
 
 /**
- * Inserts the row of a run without a job in the queue. If a run of the object is queued or running, returns that one, but
- * cancels a dry run unless the new run is a dry run too. With `isRunning`, the run is RUNNING at once, because no worker
- * executes it. Throws if other runs keep starting and ending.
+ * Inserts the row of a run without a job in the queue. If a run of the object is queued or running, returns that one,
+ * but cancels a dry run unless the new run is a dry run too. With `isRunning`, the run is RUNNING at once, because no
+ * worker executes it. Throws if other runs keep starting and ending.
  */
 export async function insertRun(
   trx: Transaction<DB>,

@@ -139,8 +139,8 @@ export async function* readRejectedRows(
 }
 
 /**
- * Returns the time of a publication as the history of the table has it: the end of its run. If the run is no longer kept, returns the
- * time of the warehouse, which is shortly before.
+ * Returns the time of a publication as the history of the table has it: the end of its run. If the run is no longer
+ * kept, returns the time of the warehouse, which is shortly before.
  */
 export async function readPublicationTime(db: Kysely<DB>, { run, publishedAt }: PreviousRows): Promise<Date> {
   const row = await db.selectFrom('runs').select('finished_at').where('uid', '=', run).executeTakeFirst()
@@ -155,8 +155,8 @@ export function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promis
 
 /**
  * Returns the progress of a run. The rates are those of the last seconds while it runs, and those of the whole attempt
- * after it has ended. A successful run has 100 percent. Omits the estimated end unless the run is running and that time is
- * after `now`.
+ * after it has ended. A successful run has 100 percent. Omits the estimated end unless the run is running and that time
+ * is after `now`.
  */
 export function progressOf(
   run: Omit<RunRow, 'planned_tables' | 'progress_tables' | 'sealed_input' | 'tables'> &

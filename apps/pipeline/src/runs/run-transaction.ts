@@ -40,8 +40,9 @@ export const isSerializationFailure = (error: unknown): boolean =>
   ['40P01', '40001'].includes((error as { code?: string } | undefined)?.code ?? '')
 
 /**
- * Runs a transaction of a worker or scheduler on runs. Repeats it after a deadlock or serialization failure, so `callback` can be
- * called several times and must do nothing that a rollback does not undo. `lock` names an advisory lock that serializes transactions.
+ * Runs a transaction of a worker or scheduler on runs. Repeats it after a deadlock or serialization failure, so
+ * `callback` can be called several times and must do nothing that a rollback does not undo. `lock` names an advisory
+ * lock that serializes transactions.
  */
 export async function runTransaction<T>(
   db: Kysely<DB>,

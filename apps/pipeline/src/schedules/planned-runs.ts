@@ -84,8 +84,8 @@ function findFirstPlan(object: ScheduledObject, window: PlanWindow, now: number)
 }
 
 /**
- * Returns the first run of an object at `earliestTime` or later. Returns undefined if there is none before the end of the
- * window.
+ * Returns the first run of an object at `earliestTime` or later. Returns undefined if there is none before the end of
+ * the window.
  */
 function planAt(
   object: ScheduledObject,

@@ -43,8 +43,8 @@ export async function followClientZones(context: SchedulerContext): Promise<void
 }
 
 /**
- * Replans at most `pageSize` schedules that are not due and that other transactions have not locked. Returns the number of
- * replanned schedules.
+ * Replans at most `pageSize` schedules that are not due and that other transactions have not locked. Returns the number
+ * of replanned schedules.
  */
 async function replanPage(
   trx: Transaction<DB>,
@@ -86,10 +86,10 @@ const maxLookBack = 40 * 86_400_000
 const maxZoneDifference = 20 * 3_600_000
 
 /**
- * Returns the next run after an organisation changed its time zone. Returns the first tick after `now` in the new zone if
- * two ticks are no further apart than the zones differ, and for continuous, disabled and manual schedules. Otherwise returns the tick that follows
- * the last run in the calendar of the new zone, so that a daily schedule neither repeats nor omits a day. That tick may
- * be in the past; its run is then due at once.
+ * Returns the next run after an organisation changed its time zone. Returns the first tick after `now` in the new zone
+ * if two ticks are no further apart than the zones differ, and for continuous, disabled and manual schedules. Otherwise
+ * returns the tick that follows the last run in the calendar of the new zone, so that a daily schedule neither repeats
+ * nor omits a day. That tick may be in the past; its run is then due at once.
  */
 export function nextRunInNewZone(schedule: Schedule, oldZone: string, newZone: string, now: number): NextRun {
   const regularNext = computeNextRun(schedule, newZone, now)

@@ -6,8 +6,8 @@ const nightMinutes = 5 * 60
 
 /**
  * Returns the cron expression of a schedule: five fields, in the organisation's time zone. Returns undefined for the
- * trigger NEVER, and for CUSTOM without an expression. Returns a CUSTOM expression as stored, without the optional field
- * for seconds.
+ * trigger NEVER, and for CUSTOM without an expression. Returns a CUSTOM expression as stored, without the optional
+ * field for seconds.
  */
 export function toCronExpression({
   uid,

@@ -26,8 +26,9 @@ interface SchedulerJob {
 
 /**
  * Once a second, plans new and changed schedules, starts due runs and executes the additional jobs. Replans schedules
- * of organisations that changed their time zone at a longer interval. Every worker has a scheduler; row locks distribute the schedules among them. If a
- * round fails, for example because the database is unavailable, the next round starts its runs.
+ * of organisations that changed their time zone at a longer interval. Every worker has a scheduler; row locks
+ * distribute the schedules among them. If a round fails, for example because the database is unavailable, the next
+ * round starts its runs.
  */
 export function startScheduler({ clock = databaseClock, ...options }: SchedulerOptions): Scheduler {
   const { logger, metrics } = options

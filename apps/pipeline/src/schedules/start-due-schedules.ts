@@ -86,8 +86,8 @@ async function startBatch(context: SchedulerContext, uids: string[], clients: Cl
 }
 
 /**
- * Starts the runs of at most `schedulesPerBatch` due schedules that other schedulers have not locked, and stores their next
- * times. Returns the number of schedules and the outcome of each.
+ * Starts the runs of at most `schedulesPerBatch` due schedules that other schedulers have not locked, and stores their
+ * next times. Returns the number of schedules and the outcome of each.
  */
 async function startRows(
   trx: Transaction<DB>,

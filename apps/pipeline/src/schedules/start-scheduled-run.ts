@@ -27,9 +27,9 @@ export interface StartOutcome {
 
 /**
  * Starts the run of a due schedule, and counts the ticks that it covers. Skips the ticks if the stored expression is
- * invalid, the organisation may not run pipelines (`isActive` is false), or the uploaded file is already loaded or missing.
- * If a run is already queued or running, that run covers the ticks; a full load is postponed until an incremental run has
- * ended. The transaction must have locked the row.
+ * invalid, the organisation may not run pipelines (`isActive` is false), or the uploaded file is already loaded or
+ * missing. If a run is already queued or running, that run covers the ticks; a full load is postponed until an
+ * incremental run has ended. The transaction must have locked the row.
  */
 export async function startScheduledRun(
   trx: Transaction<DB>,

@@ -101,9 +101,9 @@ export async function refreshView(
 }
 
 /**
- * Creates the view if the warehouse lacks its saved version, or again if its query selects all columns with `*`, because
- * the columns may have changed. Returns whether it did; the view is then filled too. In each case, stores the tables that
- * the view reads.
+ * Creates the view if the warehouse lacks its saved version, or again if its query selects all columns with `*`,
+ * because the columns may have changed. Returns whether it did; the view is then filled too. In each case, stores the
+ * tables that the view reads.
  */
 async function createIfOutdated(
   db: Kysely<DB>,

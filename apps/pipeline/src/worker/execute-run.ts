@@ -118,8 +118,8 @@ export async function executeRun(
 }
 
 /**
- * Claims the run if this worker has a free slot for the organisation and its limits allow the run. Otherwise requeues the
- * job and returns DEFERRED. Returns undefined if the run has ended or was deleted.
+ * Claims the run if this worker has a free slot for the organisation and its limits allow the run. Otherwise requeues
+ * the job and returns DEFERRED. Returns undefined if the run has ended or was deleted.
  */
 function claimOrDefer(
   { db, clientConcurrency }: RunContext,

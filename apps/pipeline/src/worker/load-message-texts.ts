@@ -13,7 +13,10 @@ function sumOf<Table>(tables: readonly Table[], count: (table: Table) => number 
   return counts.includes(undefined) ? undefined : counts.reduce<number>((sum, one) => sum + one!, 0)
 }
 
-/** Describes how a merge changed rows: `2 rows are new, 1 row has changed.` Appended rows are mentioned only if they replaced others. */
+/**
+ * Describes how a merge changed rows: `2 rows are new, 1 row has changed.` Appended rows are mentioned only if they
+ * replaced others.
+ */
 function describeMergedRows(tables: readonly LoadedTable[], mode: WriteMode | undefined): string {
   const countOf = (kind: keyof MergedRows) => sumOf(tables, ({ merged }) => merged?.[kind])
   const [added, changed, removed] = [countOf('added'), countOf('changed'), countOf('removed')]
@@ -75,8 +78,8 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
 }
 
 /**
- * Returns the message of a load: the rows of its tables, why it has no rows, the first `maxNamedChanges` changes, and the
- * rejected rows.
+ * Returns the message of a load: the rows of its tables, why it has no rows, the first `maxNamedChanges` changes, and
+ * the rejected rows.
  */
 export function describeLoad(
   allTables: readonly LoadedTable[],

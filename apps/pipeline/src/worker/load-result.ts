@@ -17,9 +17,9 @@ export interface StoredCursor {
 }
 
 /**
- * Returns the tables of a pipeline after a publication, its own table first. After an incremental load, the row counts are those of the
- * whole tables, and tables without new rows are included. `mode` is that of the publication, and `cursor` that of the own table if the caller
- * knows it. If the warehouse query fails, returns the loaded tables.
+ * Returns the tables of a pipeline after a publication, its own table first. After an incremental load, the row counts
+ * are those of the whole tables, and tables without new rows are included. `mode` is that of the publication, and
+ * `cursor` that of the own table if the caller knows it. If the warehouse query fails, returns the loaded tables.
  */
 export async function publishedTables(
   warehouse: Warehouse,
@@ -99,7 +99,8 @@ interface LoadSummary {
 
 /**
  * Returns the result of a successful load. Its state is WARNING if rows were rejected, a change of a column has a
- * warning, the source had no new rows (`nothingNew`), or no table has rows, unless the load was merged into rows that stay.
+ * warning, the source had no new rows (`nothingNew`), or no table has rows, unless the load was merged into rows that
+ * stay.
  */
 export async function createLoadSuccess(
   warehouse: Warehouse,

@@ -53,8 +53,8 @@ export interface ReadingState {
 const formatVersion = 2
 
 /**
- * Returns the reading state of this attempt. The pipeline must be read before its variables: if a value changes in between,
- * the next attempt then has another digest.
+ * Returns the reading state of this attempt. The pipeline must be read before its variables: if a value changes in
+ * between, the next attempt then has another digest.
  */
 export async function readReadingState(
   { mode, input }: Claim,

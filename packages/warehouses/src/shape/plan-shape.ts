@@ -222,7 +222,10 @@ function planColumn(
   return { ...typedColumn, ...(printedForm !== undefined && { printedForm }) }
 }
 
-/** Returns a column with the type that fits the new feed and, unless the table is built afresh, the column of the last feed. */
+/**
+ * Returns a column with the type that fits the new feed and, unless the table is built afresh, the column of the last
+ * feed.
+ */
 function planType(
   rules: TypeRules,
   rememberedColumn: PreviousSourceColumn | undefined,
@@ -350,9 +353,9 @@ const retypedAdvice: ReaderAdvice = {
 }
 
 /**
- * Rejects a feed that has none of the last feed's columns, fewer than half of them, or a single column instead of several.
- * It is probably a wrong file, or an error page instead of data. A sparse feed is rejected only if it has none of them. Does
- * not check increments.
+ * Rejects a feed that has none of the last feed's columns, fewer than half of them, or a single column instead of
+ * several. It is probably a wrong file, or an error page instead of data. A sparse feed is rejected only if it has none
+ * of them. Does not check increments.
  */
 function refuseDifferentFeed(
   rememberedColumns: readonly PreviousSourceColumn[],

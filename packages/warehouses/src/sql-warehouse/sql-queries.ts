@@ -79,8 +79,8 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
 
 /**
  * Rewrites a user's query to the server's syntax. With `literals`, the values become part of the SQL, for a query that
- * is stored or that another user runs. `substitutes` replaces tables by others. Returns the text unchanged, apart from its
- * end, if the server resolves unqualified names itself and neither option is set.
+ * is stored or that another user runs. `substitutes` replaces tables by others. Returns the text unchanged, apart from
+ * its end, if the server resolves unqualified names itself and neither option is set.
  */
 export async function prepareQuery(
   dialect: SqlDialect,
@@ -137,8 +137,8 @@ interface QueryWindow {
 }
 
 /**
- * Skips `offset` rows, then returns at most `limits.rows` rows, or as many as fit into `limits.bytes` (`truncated`). Throws
- * if the first row alone is too large. The remaining rows are not fetched; `more` says whether there are any.
+ * Skips `offset` rows, then returns at most `limits.rows` rows, or as many as fit into `limits.bytes` (`truncated`).
+ * Throws if the first row alone is too large. The remaining rows are not fetched; `more` says whether there are any.
  */
 export async function readRows(
   session: SqlSession,

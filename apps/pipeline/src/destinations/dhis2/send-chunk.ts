@@ -69,8 +69,8 @@ class RequestTooLarge extends Error {
 }
 
 /**
- * Sends one import and returns its summary. Throws `RequestTooLarge` if the request can be repeated with fewer values, and
- * `DestinationProblem` if the request fails, the response has no summary, or DHIS2 rejected the request as a whole.
+ * Sends one import and returns its summary. Throws `RequestTooLarge` if the request can be repeated with fewer values,
+ * and `DestinationProblem` if the request fails, the response has no summary, or DHIS2 rejected the request as a whole.
  */
 async function postValues(
   { dhis2, options, signal, limits }: SendOptions,

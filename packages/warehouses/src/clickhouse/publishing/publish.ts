@@ -193,8 +193,8 @@ interface LoadComparison extends Awaited<ReturnType<typeof compareWithTable>> {
 }
 
 /**
- * Compares a load with its table. For a merge, counts the rows that it changes. `isUnchanged` is true if a merge changes
- * neither rows nor columns of a published table.
+ * Compares a load with its table. For a merge, counts the rows that it changes. `isUnchanged` is true if a merge
+ * changes neither rows nor columns of a published table.
  */
 async function compareLoad(
   access: ClientAccess,
@@ -219,7 +219,10 @@ async function compareLoad(
 const describeShape = ({ columns }: ClickHouseShape): string =>
   JSON.stringify(columns.map(({ name, label, type }) => [name, label, type]).toSorted())
 
-/** Returns the change of one table that the publication proposes. A merge that changes rows first writes the table that is to be published. */
+/**
+ * Returns the change of one table that the publication proposes. A merge that changes rows first writes the table that
+ * is to be published.
+ */
 async function makeProposal(
   access: ClientAccess,
   publication: string,
@@ -258,7 +261,10 @@ async function makeProposal(
   }
 }
 
-/** Returns the table with the rows of a merge: the published one if it stays, or else a new one. Undefined if the load replaces the table. */
+/**
+ * Returns the table with the rows of a merge: the published one if it stays, or else a new one. Undefined if the load
+ * replaces the table.
+ */
 async function findMergedTable(
   access: ClientAccess,
   { load, records, live: currentShape, staging, earlierEntry }: LoadComparison,
@@ -276,8 +282,8 @@ async function findMergedTable(
 
 /**
  * Compares the published table with its staging table and returns the changes. Stores the replaced columns in
- * `load.fedBefore`. Throws if the rows may not be published: the table belongs to another owner, the staging table is gone,
- * another run has changed the table, or a view does not compile with the new columns.
+ * `load.fedBefore`. Throws if the rows may not be published: the table belongs to another owner, the staging table is
+ * gone, another run has changed the table, or a view does not compile with the new columns.
  */
 export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: WriteMode) {
   const { run, attempt, schema, table } = load.target

@@ -28,12 +28,13 @@ import { describeType } from '../types.ts'
 const setMergeTimeout = `set local statement_timeout = '12h'`
 
 /**
- * Runs the slow part of a merge before the publishing transaction. If neither columns nor key change, that transaction merges the
- * increment into the published partition in place. Otherwise this function copies the table's other rows to the staging table,
- * which then replaces the table like a full load, so readers never wait for a rewrite. Parts of records are copied if their records
- * are, and before them: the staging table of the records must contain only the increment when it determines which parts are
- * replaced. If `keepsPrevious` is set, all rows are copied, because a restore needs the replaced partition. But if the run changes no row
- * of any table, it is merged in place, so that a restore still undoes the run before it.
+ * Runs the slow part of a merge before the publishing transaction. If neither columns nor key change, that transaction
+ * merges the increment into the published partition in place. Otherwise this function copies the table's other rows to
+ * the staging table, which then replaces the table like a full load, so readers never wait for a rewrite. Parts of
+ * records are copied if their records are, and before them: the staging table of the records must contain only the
+ * increment when it determines which parts are replaced. If `keepsPrevious` is set, all rows are copied, because a
+ * restore needs the replaced partition. But if the run changes no row of any table, it is merged in place, so that a
+ * restore still undoes the run before it.
  */
 export async function prepareMerges(
   pools: PostgresPools,
@@ -69,8 +70,8 @@ async function isEachUnchanged(
 }
 
 /**
- * Returns whether the merge leaves the rows and columns of a table as they are. Stores the numbers of rows that it would
- * change in `load.comparison`. The transaction is rolled back.
+ * Returns whether the merge leaves the rows and columns of a table as they are. Stores the numbers of rows that it
+ * would change in `load.comparison`. The transaction is rolled back.
  */
 async function isUnchangedByMerge(
   pools: PostgresPools,
@@ -206,9 +207,10 @@ function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
 }
 
 /**
- * Merges the staged rows into the partition. Updates rows with an existing key if their values differ, inserts the others,
- * and deletes those that are marked as deleted. Without a key, inserts all rows. For parts of records, first deletes the
- * parts of staged records that are no longer in the increment. Returns the numbers of added, changed and removed rows.
+ * Merges the staged rows into the partition. Updates rows with an existing key if their values differ, inserts the
+ * others, and deletes those that are marked as deleted. Without a key, inserts all rows. For parts of records, first
+ * deletes the parts of staged records that are no longer in the increment. Returns the numbers of added, changed and
+ * removed rows.
  */
 export async function mergeInPlace(
   client: ClientBase,
@@ -270,8 +272,8 @@ async function compareWithTable(
 }
 
 /**
- * Counts the rows that a merge will add, change and remove, including parts that it removes from staged records. Compares
- * values in the types of the staging table, which has all columns that are replaced.
+ * Counts the rows that a merge will add, change and remove, including parts that it removes from staged records.
+ * Compares values in the types of the staging table, which has all columns that are replaced.
  */
 async function countMergedRows(
   client: ClientBase,
@@ -348,9 +350,10 @@ async function readColumnNames(client: ClientBase, partition: string): Promise<R
 }
 
 /**
- * Copies the rows and columns that the increment does not replace into the staging table, deletes the rows that are marked
- * as deleted, and marks the staging table as merged. Returns the number of copied rows, less the deleted ones, and the run
- * that published them. Throws if another load has changed the table, or if the table lacks a column of the key.
+ * Copies the rows and columns that the increment does not replace into the staging table, deletes the rows that are
+ * marked as deleted, and marks the staging table as merged. Returns the number of copied rows, less the deleted ones,
+ * and the run that published them. Throws if another load has changed the table, or if the table lacks a column of the
+ * key.
  */
 async function copyRowsToStaging(
   client: ClientBase,

@@ -32,8 +32,8 @@ export async function planTables(
 }
 
 /**
- * Plans one table with the same comparison as `planSwap`, in a transaction that only reads. Throws if the table belongs to
- * another owner, the staging table is missing, or views of other roles block the change.
+ * Plans one table with the same comparison as `planSwap`, in a transaction that only reads. Throws if the table belongs
+ * to another owner, the staging table is missing, or views of other roles block the change.
  */
 async function planLoadedTable(
   pools: PostgresPools,

@@ -88,9 +88,9 @@ export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | '
 }
 
 /**
- * Retries `swap` while readers hold the table, for at least the number of tries in `lockTimeoutsMs` and then until `waitMs`
- * have passed. `swap` receives the lock time-out of each try, in milliseconds. Calls `onWait` once after the first tries.
- * The first tries also repeat other retryable errors.
+ * Retries `swap` while readers hold the table, for at least the number of tries in `lockTimeoutsMs` and then until
+ * `waitMs` have passed. `swap` receives the lock time-out of each try, in milliseconds. Calls `onWait` once after the
+ * first tries. The first tries also repeat other retryable errors.
  */
 export async function retryWhileTableIsRead<T>(
   problemContext: ProblemContext,
@@ -161,8 +161,8 @@ async function waitUntilVisible(
 }
 
 /**
- * Publishes all loads in one transaction, then drops what they replaced, in the background if possible. Returns the earlier
- * publication if another attempt has already published the run.
+ * Publishes all loads in one transaction, then drops what they replaced, in the background if possible. Returns the
+ * earlier publication if another attempt has already published the run.
  */
 async function swapAll(
   { pools, loads, read, retention, isCurrentAttempt, options }: PublishRequest,

@@ -36,8 +36,9 @@ export interface TableSwap {
 }
 
 /**
- * Locks the tables of all loads in the publishing transaction. The locks exclude other publishers, but not readers. Reads the shapes of the
- * tables under the locks, and locks again if another load has published since the shapes were read.
+ * Locks the tables of all loads in the publishing transaction. The locks exclude other publishers, but not readers.
+ * Reads the shapes of the tables under the locks, and locks again if another load has published since the shapes were
+ * read.
  */
 export async function lockTables(
   client: ClientBase,
@@ -61,8 +62,8 @@ function partitionOf({ shapes }: PostgresStagedTable): string | null | undefined
 }
 
 /**
- * Returns the statements that lock the table and keep autovacuum off its partition and the staging table. Autovacuum of the
- * staging table is enabled again for the time after the transaction.
+ * Returns the statements that lock the table and keep autovacuum off its partition and the staging table. Autovacuum of
+ * the staging table is enabled again for the time after the transaction.
  */
 function lockStatements(load: PostgresStagedTable, lockTimeoutMs: number): string[] {
   const { schema, table } = load.target
@@ -85,8 +86,8 @@ function lockStatements(load: PostgresStagedTable, lockTimeoutMs: number): strin
 /**
  * Plans the swap of one table, which `lockTables` has locked. Returns the statements that remain for the commit. In the
  * publishing transaction, already creates a table that does not exist, adds missing columns to the staging table, and
- * executes a merge in place. Throws if the table belongs to another owner, another load has changed it, or views of other
- * roles block the change.
+ * executes a merge in place. Throws if the table belongs to another owner, another load has changed it, or views of
+ * other roles block the change.
  */
 export async function planSwap(
   client: ClientBase,
@@ -95,7 +96,7 @@ export async function planSwap(
   readRole: string,
 ): Promise<TableSwap> {
   const { schema, table } = load.target
-  const { currentShape: currentShape, staging: stagingShape } = load.shapes!
+  const { currentShape, staging: stagingShape } = load.shapes!
   const quotedNames = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
   const attachSql = `alter table ${quotedNames.table} attach partition ${quotedNames.staging} default`
   const { rows, bytes } = load.written!
