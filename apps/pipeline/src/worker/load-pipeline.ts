@@ -107,7 +107,16 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
       isDataset: isDatasetRun(claim),
     })
   }
-  const { tables, cursor, rejected, fed, merged, hints, whole, nothingNew } = staged
+  const {
+    tables,
+    cursor,
+    rejected,
+    fed,
+    merged,
+    hints,
+    whole,
+    nothingNew: nothingNewMessage,
+  } = staged
     ? await publishStaged(context, attempt, pipeline, warehouse, staged)
     : await loadFromSource(context, attempt, pipeline, warehouse)
   await clearCursorReset(context.db, pipeline)
@@ -121,7 +130,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
     ownTable: pipeline,
     cursor,
     fullReadReason: whole,
-    nothingNew,
+    nothingNewMessage,
     hints: new Map(hints),
     isDataset: isDatasetRun(claim),
   })

@@ -89,7 +89,7 @@ interface LoadSummary {
   /** Why the source was read completely although an incremental load was requested. */
   fullReadReason?: string | undefined
   /** The reason why the source had no rows that are new to the table. */
-  nothingNew?: string | undefined
+  nothingNewMessage?: string | undefined
   hints?: Hints
   /** Whether the message is for the publisher of a public dataset. */
   isDataset?: boolean
@@ -97,7 +97,7 @@ interface LoadSummary {
 
 /**
  * Returns the result of a successful load. Its state is WARNING if rows were rejected, a change of a column has a
- * warning, or a full load has no rows.
+ * warning, the source had nothing new, or a full load has no rows.
  */
 export async function createLoadSuccess(
   warehouse: Warehouse,
@@ -112,20 +112,19 @@ export async function createLoadSuccess(
     ownTable,
     cursor,
     fullReadReason,
-    nothingNew,
+    nothingNewMessage,
     hints = new Map(),
     isDataset = false,
   }: LoadSummary = {},
 ): Promise<RunSuccess> {
   const dataTables = dataTablesOf(tables)
   const rowsWritten = dataTables.reduce((sum, { rows }) => sum + rows, 0)
+  // An increment of a source often has no rows. A file that is appended or merged should have some.
+  const mayBeEmpty = isMerged && !(keepsRows && tables.length > 0)
   return {
-    state:
-      nothingNew !== undefined || hasWarning(tables, rejected, isMerged && !(keepsRows && tables.length > 0))
-        ? 'WARNING'
-        : 'OK',
+    state: nothingNewMessage !== undefined || hasWarning(tables, rejected, mayBeEmpty) ? 'WARNING' : 'OK',
     message: [
-      nothingNew ??
+      nothingNewMessage ??
         describeLoad(tables, { rejected, sourceRows, isMerged, keepsRows, mode, replacesEarlierLoads, isDataset }),
       describeHints(hints, { isDataset }),
       fullReadReason,
@@ -142,8 +141,8 @@ export async function createLoadSuccess(
 export const hasWarning = (
   tables: readonly Pick<LoadedTable, 'rows' | 'changes' | 'listsTables'>[],
   rejected: number,
-  isMerged: boolean | undefined,
+  mayBeEmpty: boolean | undefined,
 ): boolean =>
   rejected > 0 ||
-  (!isMerged && dataTablesOf(tables).every(({ rows }) => rows === 0)) ||
+  (!mayBeEmpty && dataTablesOf(tables).every(({ rows }) => rows === 0)) ||
   tables.some(({ changes }) => changes.some(({ warning }) => warning))
