@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { state } from '../paths.ts'
 import { Refusal, refuse } from '../user-error.ts'
-import { installMissingPrograms, programsFolder } from '../test/npm-programs.ts'
+import { installMissingPrograms, programsFolder } from '../test/install-npm-packages.ts'
 import { startClickHouse } from './clickhouse.ts'
 import { clickhouseMissing, clickhousePackage, libraryIn } from './library.ts'
 

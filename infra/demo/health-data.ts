@@ -7,7 +7,7 @@ import {
   indicators,
   regions,
   type Indicator,
-} from './health-words.ts'
+} from './health-names.ts'
 
 export interface HealthDataOptions {
   /** Records after the header. */

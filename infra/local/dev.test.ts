@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { freePort } from '../postgres/free-port.ts'
 import { isAlive } from '../postgres/clear-stale-server.ts'
 import { demolish } from '../postgres/accessible-folders.ts'
-import { type Start, standInFolder, startStandIns } from './stand-in-apps.ts'
+import { type Start, standInFolder, startStandIns } from './fake-app-programs.ts'
 
 const folder = standInFolder({ 'packages/words/src/words.ts': 'export const word = 1\n' })
 const ports = { IDENTITY_PORT: '', PIPELINE_PORT: '', WORKER_PORT: '' }

@@ -1,6 +1,6 @@
 import { bindFailure } from '../postgres/free-port.ts'
 import { Refusal } from '../user-error.ts'
-import { portHolder } from './port-holder.ts'
+import { portHolder } from './describe-port-owner.ts'
 import type { Ports, Settings } from './settings.ts'
 
 const OWNERS: Record<keyof Ports, string> = {

@@ -7,7 +7,7 @@ import { connectionString } from '../postgres/cluster.ts'
 import { freePort } from '../postgres/free-port.ts'
 import { isAlive } from '../postgres/clear-stale-server.ts'
 import { demolish } from '../postgres/accessible-folders.ts'
-import { standInFolder, startStandIns, type Start } from './stand-in-apps.ts'
+import { standInFolder, startStandIns, type Start } from './fake-app-programs.ts'
 
 const folders: string[] = []
 const starts: Start[] = []

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { bringUpToDate } from '../bundle/update-bundles.ts'
 import { root, state } from '../paths.ts'
-import { installMissingPackages } from './install-test-packages.ts'
-import { installMissingPrograms } from './npm-programs.ts'
+import { installMissingPackages } from './install-debian-packages.ts'
+import { installMissingPrograms } from './install-npm-packages.ts'
 
 /** The bundles that tests start as programs. */
 export const bundles = join(state, 'built-for-tests')

@@ -3,7 +3,7 @@ import { main } from '@sluice/process'
 import { readResealConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { assertMigrated } from '../src/migrations.ts'
-import { sealedColumns } from '../src/secrets/sealed-secrets.ts'
+import { sealedColumns } from '../src/secrets/encrypted-secrets.ts'
 
 /**
  * Encrypts every stored secret with the newest of SECRET_KEYS. Services can run at the same time. Exits with 1 if some

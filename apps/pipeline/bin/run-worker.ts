@@ -50,7 +50,7 @@ import { advanceDueWorkflows } from '../src/run-lifecycle/advance-due-workflows.
 import { filesHealthCheck } from '../src/files/files-health-check.ts'
 import { identityLookups } from '../src/identity/http-identity-lookups.ts'
 import { assertMigrated } from '../src/migrations.ts'
-import { durableSealedColumns } from '../src/secrets/sealed-secrets.ts'
+import { durableSealedColumns } from '../src/secrets/encrypted-secrets.ts'
 
 /**
  * Jobs that the queue delivers beyond the worker's slots. A run that finds no slot goes back to the queue, so that it

@@ -13,7 +13,7 @@ import type { PipelineContext } from './api/operation-context.ts'
 import { tusCapabilities } from './api/resumable-uploads/upload-headers.ts'
 import { watchRuns } from './api/runs/run-changes.ts'
 import { translateDatabaseError } from './problems/translate-errors.ts'
-import { durableSealedColumns } from './secrets/sealed-secrets.ts'
+import { durableSealedColumns } from './secrets/encrypted-secrets.ts'
 
 interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails' | 'runWatcher'> {
   db: Kysely<DB>

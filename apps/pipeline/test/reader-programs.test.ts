@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openPostgresWarehouse } from '@sluice/warehouses/postgres/postgres-warehouse'
 import { provisionWarehouse } from '@sluice/warehouses/postgres/server/provision'
 import { newReaderLogin, newReaderPassword } from '@sluice/warehouses/reader-server'
-import { type PublicServer, startPublicServer } from '@sluice/warehouses/testing/public-server'
+import { type PublicServer, startPublicServer } from '@sluice/warehouses/testing/server-with-public-address'
 import { columns, loadAll } from '@sluice/warehouses/testing/row-fixtures'
 import { readerPlaces } from '../src/warehouse-readers/reader-addresses.ts'
 

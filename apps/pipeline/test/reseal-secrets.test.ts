@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { connect, keyRing, resealAll } from '@sluice/database'
 import { brokenSealRules, testDatabase } from '@sluice/testing'
 import { migrationsFolder } from '../src/migrations.ts'
-import { sealedColumns } from '../src/secrets/sealed-secrets.ts'
+import { sealedColumns } from '../src/secrets/encrypted-secrets.ts'
 
 const client = '2f1c8f0e-5f0b-4c7e-9b44-0d9c7e1f5a10'
 const key = (id: string, byte: number) => `${id}:${Buffer.alloc(32, byte).toString('base64')}`

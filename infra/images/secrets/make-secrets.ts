@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { certificateFiles, ensureCertificates } from '../../postgres/certificates.ts'
-import { readers, secrets, type Secret } from './catalogue.ts'
+import { readers, secrets, type Secret } from './installation-secrets.ts'
 import { assertFolder, createWhole, fillPlace, readPlace } from './secret-files.ts'
 
 const OWNER = 1000

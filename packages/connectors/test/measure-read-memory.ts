@@ -2,7 +2,7 @@ import { peakMemory } from '@sluice/testing/peak-memory'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import type { ReadReporter } from '@sluice/row-stream'
 import { createConnectorRegistry } from '../src/registry/connector-registry.ts'
-import { allowedLoopback } from './allowed-loopback.ts'
+import { allowedLoopback } from './allow-loopback.ts'
 
 /**
  * Reads a source to its end, and prints how many rows and bytes it had and how much memory this process had at most (`peak`, bytes).

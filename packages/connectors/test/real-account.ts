@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals'
 import { createConnectorRegistry } from '../src/registry/connector-registry.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { allowedLoopback } from './allowed-loopback.ts'
+import { allowedLoopback } from './allow-loopback.ts'
 import { loadSource, silentReport } from './connector-harness.ts'
 import type { Account, ConnectorFixture } from './connector-fixture.ts'
 

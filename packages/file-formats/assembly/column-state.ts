@@ -31,12 +31,12 @@ export const AS_JSON: u8 = 12
 export const AS_NOTHING: u8 = 13
 
 /**
- * Bits for how a column's values are checked. PROVEN: the type is inferred, and writing every value proves it; without
- * this bit, the type is given, and a row with another value is rejected. APART: the stored type is wider than the
+ * Bits for how a column's values are checked. INFERRED: the type is inferred, and writing every value proves it; without
+ * this bit, the type is given, and a row with another value is rejected. STORED_WIDER: the stored type is wider than the
  * inferred or given one. VALID_JSON: the source has already validated the JSON.
  */
-export const PROVEN: u8 = 1
-export const APART: u8 = 2
+export const INFERRED: u8 = 1
+export const STORED_WIDER: u8 = 2
 export const VALID_JSON: u8 = 4
 
 /*

@@ -1,4 +1,4 @@
-import { AS_JSON, AS_TEXT, checkAt, PROVEN, stateOf, storedAt, VALID_JSON } from './column-state'
+import { AS_JSON, AS_TEXT, checkAt, INFERRED, stateOf, storedAt, VALID_JSON } from './column-state'
 import { fieldOf } from './fields'
 import { SUFFIX } from './memory-layout'
 import { REFUSED, UNFIT } from './value-result-codes'
@@ -60,7 +60,7 @@ function writeSuffix(at: usize): usize {
 /** True if no value of the column can reject its row. */
 @inline function acceptsAny(state: usize): bool {
   const check = checkAt(state)
-  if ((check & PROVEN) != 0) return true
+  if ((check & INFERRED) != 0) return true
   return storedAt(state) == AS_TEXT ? check == 0 : check == VALID_JSON && storedAt(state) == AS_JSON
 }
 

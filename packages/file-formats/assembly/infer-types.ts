@@ -1,4 +1,4 @@
-import { BOOLEAN, checkAt, narrowSpellings, PROVEN, stateOf, TEXT, widen, widenDigits, widenRoom } from './column-state'
+import { BOOLEAN, checkAt, narrowSpellings, INFERRED, stateOf, TEXT, widen, widenDigits, widenRoom } from './column-state'
 import { endOf, fieldOf, LITERAL, marksOf, startOf } from './fields'
 import { isNull } from './null-spellings'
 import { integerDigits, numberKind, room, scale } from './parse-number'
@@ -12,7 +12,7 @@ export function observeRecord(width: i32): void {
 
 @inline export function observe(column: i32): void {
   const state = stateOf(column)
-  if (isText(state) || (checkAt(state) & PROVEN) == 0) return
+  if (isText(state) || (checkAt(state) & INFERRED) == 0) return
   const field = fieldOf(column)
   const from = startOf(field)
   const to = endOf(field)

@@ -17,7 +17,7 @@ export const COLUMN_BYTES: usize = 32
 export const FIELDS: usize = COLUMNS + <usize>MAX_COLUMNS * COLUMN_BYTES
 export const FIELD_BYTES: usize = 16
 
-/** Indexes of columns with an inferred type that no value has needed fully yet; see unproven-columns.ts. */
+/** Indexes of columns with an inferred type that no value has needed fully yet; see unconfirmed-columns.ts. */
 export const OPEN: usize = FIELDS + <usize>MAX_COLUMNS * FIELD_BYTES
 const OPEN_BYTES: usize = <usize>MAX_COLUMNS * 4
 

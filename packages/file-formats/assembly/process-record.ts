@@ -1,7 +1,7 @@
 import { encodeRecord, FIELD_OVERHEAD, isRefused, refused, suffixBytes } from './encode-record'
 import { observeRecord } from './infer-types'
 import { OUT } from './memory-layout'
-import { observeOpen, openCount } from './unproven-columns'
+import { observeOpen, openCount } from './unconfirmed-columns'
 
 /** Results for one record. */
 export const TAKEN: i32 = 3

@@ -1,6 +1,6 @@
 import {
-  APART, AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_NOTHING, AS_REAL, AS_SMALLINT, AS_TEXT,
-  AS_TIMESTAMP, AS_VARCHAR, DATE, PROVEN, TEXT, TIMESTAMPTZ,
+  STORED_WIDER, AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_NOTHING, AS_REAL, AS_SMALLINT, AS_TEXT,
+  AS_TIMESTAMP, AS_VARCHAR, DATE, INFERRED, TEXT, TIMESTAMPTZ,
   checkAt, typeAt, digitsLimitAt, scaleLimitAt, spellingsTakenAt, maxCharactersAt, storedAt, storedDigitsAt, storedScaleAt,
 } from './column-state'
 import { writeBoolean } from './booleans'
@@ -26,7 +26,7 @@ import { days, recordTimeForm, timeKind, timestamp } from './times'
   if (from == to) {
     if (marksOf(field) == 0 || (stored != AS_TEXT && stored != AS_VARCHAR)) return NULL_LENGTH
   } else if (isSpelledNull(from, to) && (marksOf(field) & LITERAL) == 0) return NULL_LENGTH
-  if (stored == AS_TEXT && (checkAt(state) & APART) == 0) return writeText(out, field, from, to)
+  if (stored == AS_TEXT && (checkAt(state) & STORED_WIDER) == 0) return writeText(out, field, from, to)
   return writeTyped(out, field, state)
 }
 
@@ -39,14 +39,14 @@ function writeTyped(out: usize, field: usize, state: usize): i32 {
   const check = checkAt(state)
   const from = startOf(field)
   const to = endOf(field)
-  if (check & APART) {
-    const proven = (check & PROVEN) != 0
-    const length = proven
+  if (check & STORED_WIDER) {
+    const isInferred = (check & INFERRED) != 0
+    const length = isInferred
       ? writeGuessed(out, from, to, typeAt(state), state)
       : typeAt(state) == AS_JSON
         ? asJson(out, writeText(out + 1, field, from, to), state)
         : writeGiven(out, from, to, typeAt(state), <i32>digitsLimitAt(state), <i32>scaleLimitAt(state), state)
-    if (length < 0 && from != to) return proven ? UNFIT : REFUSED
+    if (length < 0 && from != to) return isInferred ? UNFIT : REFUSED
   }
   switch (stored) {
     case AS_TEXT:
@@ -60,7 +60,7 @@ function writeTyped(out: usize, field: usize, state: usize): i32 {
       return length == UNFIT ? REFUSED : length
     }
     default: {
-      if (check == PROVEN) return writeGuessed(out, from, to, stored, state)
+      if (check == INFERRED) return writeGuessed(out, from, to, stored, state)
       const length = writeGiven(out, from, to, stored, <i32>storedDigitsAt(state), <i32>storedScaleAt(state), state)
       return length == UNFIT ? REFUSED : length
     }
@@ -97,7 +97,7 @@ function writeGiven(out: usize, from: usize, to: usize, type: u8, digits: i32, s
     case AS_BIGINT:
       return writeInteger(out, from, to, type, false, state)
     case AS_DECIMAL:
-      return writeNumeric(out, from, to, digits, scale, false, (checkAt(state) & PROVEN) != 0, state)
+      return writeNumeric(out, from, to, digits, scale, false, (checkAt(state) & INFERRED) != 0, state)
     case AS_DOUBLE:
       return writeDouble(out, from, to, false)
     case AS_BOOLEAN:

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { leftovers } from '../test/leftovers.ts'
+import { leftovers } from '../test/find-leftover-tables.ts'
 import { columns, given, never, numbered } from '../test/row-fixtures.ts'
 import { connected, scratchWarehouseForAll, superuserUrl, word } from '../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../test/tuples.ts'

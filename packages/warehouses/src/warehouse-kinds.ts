@@ -29,7 +29,7 @@ export const describeWarehouse = (kind: Exclude<WarehouseKind, typeof warehouseT
 export function notSetUp(schema: string, kind: WarehouseKind): WarehouseProblem {
   const sentence =
     kind === 'NA'
-      ? `The schema "${schema}" has no warehouse (NA): choose one that has, or set its providerSchema.`
+      ? `The schema "${schema}" has no warehouse: its providerSchema is NA. Choose another schema, or set its providerSchema.`
       : `The schema "${schema}" is in a ${warehouseProducts[kind].name} warehouse (${kind}), which is not configured on this installation. Ask an operator to set ${warehouseProducts[kind].setting}, or choose another schema.`
   return new WarehouseProblem('WAREHOUSE_NOT_SET_UP', sentence)
 }

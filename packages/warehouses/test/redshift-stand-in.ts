@@ -4,7 +4,7 @@ import { superuserUrl } from './scratch-warehouse.ts'
 import { ensureCatalogue } from './redshift-catalogue.ts'
 import { copyFromBucket, type ReadableBucket } from './redshift-copy.ts'
 import { errorResponse, FrontendMessages, message, ready, ServerMessages, textOf } from './postgres-messages.ts'
-import { refusal } from './redshift-refusals.ts'
+import { refusal } from './unsupported-in-redshift.ts'
 
 /** When connections are lost: before the server hears of the n-th statement, or before it can say how that went. */
 export interface Cut {

@@ -7,7 +7,7 @@ import { publicationsSuite } from './publications-suite.ts'
 import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { redshiftMissing, redshiftServer } from './redshift-under-test.ts'
-import { shapesSuite } from './shapes-suite.ts'
+import { shapesSuite } from './table-shapes-suite.ts'
 import { subjectForAll } from './warehouse-under-test.ts'
 import { viewsSuite } from './views-suite.ts'
 

@@ -5,7 +5,7 @@ import { publicationsSuite } from './publications-suite.ts'
 import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { sqlServer, sqlServerMissing } from './sql-server-under-test.ts'
-import { shapesSuite } from './shapes-suite.ts'
+import { shapesSuite } from './table-shapes-suite.ts'
 import { subjectForAll } from './warehouse-under-test.ts'
 import { viewsSuite } from './views-suite.ts'
 

@@ -42,7 +42,7 @@ export const requestSlots = {
     waitMs,
     title: 'Too many queries of your organisation are running. Wait until one has ended, then try again.',
   }),
-  /** Previews of files. Each file is held in memory until it is written. */
+  /** Previews of files. Each file is held in memory until it is written to the disk. */
   previewFiles: new Semaphore({
     total: 12,
     each: 4,

@@ -1,6 +1,6 @@
 import { problems } from '@sluice/http-server'
 import type { GivenSecrets } from '@sluice/connectors/settings/connector-definition'
-import type { SecretValues } from '../secrets/sealed-secrets.ts'
+import type { SecretValues } from '../secrets/encrypted-secrets.ts'
 
 interface SecretMerge {
   stored: SecretValues

@@ -33,7 +33,7 @@ export interface Destinations {
     query: { query: string; limit: number },
     signal: AbortSignal,
   ): Promise<Choice[] | undefined>
-  /** Sends the rows of a view. Throws `DestinationProblem`, an error of reading the pages, or the signal's reason. */
+  /** Sends the rows of a view. Throws a `DestinationProblem`, the error of a failed page, or the signal's reason. */
   push(push: PushRequest, report: PushReport, signal: AbortSignal): Promise<PushResult>
   close(): Promise<void>
 }

@@ -1,5 +1,5 @@
 import type { KeyRing } from '@sluice/database'
-import { unsealSecrets, sealSecrets, type SecretValues } from '../secrets/sealed-secrets.ts'
+import { unsealSecrets, sealSecrets, type SecretValues } from '../secrets/encrypted-secrets.ts'
 
 /** The address and credentials of a target system: a username and password, or a token. */
 export interface Target {

@@ -1,7 +1,7 @@
 import type { SecretStatus } from '@sluice/contracts'
 import type { GivenSecrets } from '@sluice/connectors/settings/connector-definition'
 import { SealProblem } from '@sluice/database'
-import type { SecretValues } from './sealed-secrets.ts'
+import type { SecretValues } from './encrypted-secrets.ts'
 
 /** The time (ISO 8601) at which each stored secret was last sent, by the secret's name. Null if unknown. */
 export type SecretTimes = Readonly<Record<string, string | null>>

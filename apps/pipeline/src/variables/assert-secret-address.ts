@@ -1,4 +1,4 @@
-import type { SecretAddress } from '../secrets/sealed-secrets.ts'
+import type { SecretAddress } from '../secrets/encrypted-secrets.ts'
 import { namesVariables, replaceVariables, variablesInSettings } from './replace-variables.ts'
 import { VariableProblem } from './variable-problem.ts'
 

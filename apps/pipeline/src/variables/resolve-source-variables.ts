@@ -1,5 +1,5 @@
 import { connectorTypes } from '@sluice/contracts/connector-types'
-import type { SecretAddress } from '../secrets/sealed-secrets.ts'
+import type { SecretAddress } from '../secrets/encrypted-secrets.ts'
 import { assertAddressUnchanged } from './assert-secret-address.ts'
 import { assertVariablePlaces, insertVariablesIntoSql } from './insert-variables-into-sql.ts'
 import { replaceVariables } from './replace-variables.ts'

@@ -3,7 +3,7 @@ import { listSqlLiterals } from './sql-language.ts'
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import { unsealVariableValue } from '../secrets/sealed-secrets.ts'
+import { unsealVariableValue } from '../secrets/encrypted-secrets.ts'
 
 /** A variable with its decrypted value. */
 export interface OpenVariable {

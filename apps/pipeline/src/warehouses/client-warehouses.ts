@@ -204,7 +204,7 @@ async function insertRow({ db, keyRing }: ClientWarehouseOptions, client: string
   return db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirstOrThrow()
 }
 
-/** Returns an organisation's name and passwords in its warehouses. Returns undefined if it has no warehouse yet. */
+/** Returns the user name and the passwords of an organisation's warehouses, or undefined if it has none yet. */
 export async function warehouseCredentials(
   options: Pick<ClientWarehouseOptions, 'db' | 'keyRing' | 'redaction'>,
   client: string,

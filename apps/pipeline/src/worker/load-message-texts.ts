@@ -13,16 +13,15 @@ function sumOf<Table>(tables: readonly Table[], count: (table: Table) => number 
   return counts.includes(undefined) ? undefined : counts.reduce<number>((sum, one) => sum + one!, 0)
 }
 
-/**
- * Describes how a merge changed rows: `2 rows are new, 1 row has changed.` Appended rows are mentioned only if they
- * replaced others.
- */
+/** Describes how a merge changed rows: ` 2 rows are new, 1 row changed.` An append is mentioned only if its rows replaced earlier ones. */
 function describeMergedRows(tables: readonly LoadedTable[], mode: WriteMode | undefined): string {
   const countOf = (kind: keyof MergedRows) => sumOf(tables, ({ merged }) => merged?.[kind])
   const [added, changed, removed] = [countOf('added'), countOf('changed'), countOf('removed')]
   if (added === undefined || changed === undefined || removed === undefined) return ''
   if (mode === 'APPEND')
-    return removed === 0 ? '' : ` They replaced ${formatCount(removed, 'earlier row')} of changed parts of the source.`
+    return removed === 0
+      ? ''
+      : ` They replaced ${formatCount(removed, 'earlier row')} of parts of the source that changed.`
   if (mode !== 'MERGE') return ''
   const changeTexts = [
     ...(added > 0 ? [`${formatRows(added)} ${added === 1 ? 'is' : 'are'} new`] : []),

@@ -122,15 +122,15 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   await clearCursorReset(context.db, pipeline)
   for (const table of tables) logChanges(log, table)
   return createLoadSuccess(warehouse, tables, rejectedRows, {
-    sourceRows: sourceRows,
-    isMerged: isMerged,
+    sourceRows,
+    isMerged,
     keepsRows: isMerged && pipeline.writeMode !== 'REPLACE',
     mode: writeModeOf(claim, pipeline, isMerged),
     replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && !isMerged,
     ownTable: pipeline,
     cursor,
-    fullReadReason: fullReadReason,
-    nothingNew: nothingNewMessage,
+    fullReadReason,
+    nothingNewMessage,
     hints: new Map(hints),
     isDataset: isDatasetRun(claim),
   })

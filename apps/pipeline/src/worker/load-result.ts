@@ -91,7 +91,7 @@ interface LoadSummary {
   /** Why the source was read completely although an incremental load was requested. */
   fullReadReason?: string | undefined
   /** The reason why the source had no rows that are new to the table. */
-  nothingNew?: string | undefined
+  nothingNewMessage?: string | undefined
   hints?: Hints
   /** Whether the message is for the publisher of a public dataset. */
   isDataset?: boolean
@@ -99,7 +99,7 @@ interface LoadSummary {
 
 /**
  * Returns the result of a successful load. Its state is WARNING if rows were rejected, a change of a column has a
- * warning, the source had no new rows (`nothingNew`), or no table has rows, unless the load was merged into rows that
+ * warning, the source had nothing new, or no table has rows, unless the load was merged into rows that
  * stay.
  */
 export async function createLoadSuccess(
@@ -115,14 +115,14 @@ export async function createLoadSuccess(
     ownTable,
     cursor,
     fullReadReason,
-    nothingNew: nothingNewMessage,
+    nothingNewMessage,
     hints = new Map(),
     isDataset = false,
   }: LoadSummary = {},
 ): Promise<RunSuccess> {
   const dataTables = dataTablesOf(tables)
   const rowsWritten = dataTables.reduce((sum, { rows }) => sum + rows, 0)
-  // An incremental load may have no rows. A load that only adds to earlier rows warns if its source has none.
+  // An increment of a source often has no rows. A file that is appended or merged should have some.
   const mayBeEmpty = isMerged && !(keepsRows && tables.length > 0)
   const needsWarning = nothingNewMessage !== undefined || hasWarning(tables, rejectedRows, mayBeEmpty)
   return {

@@ -1,7 +1,7 @@
 import { failpoint } from '@sluice/process'
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
 import { refuseAmbiguousTables, combineRefusals, refuseOldRows } from '../quality-checks/query-refusals.ts'
-import { listGroupChecks, readRunVariables } from '../quality-checks/sealed-run-variables.ts'
+import { listGroupChecks, readRunVariables } from '../quality-checks/encrypted-run-variables.ts'
 import { deleteCheckResults, insertCheckResult } from '../quality-checks/check-result-repository.ts'
 import { qualityFailedCode, summarizeOutcomes } from '../quality-checks/save-check-group-run.ts'
 import { type CheckOutcome, runChecks } from '../quality-checks/run-checks.ts'

@@ -1,6 +1,6 @@
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
 import { refuseAmbiguousTables } from '../quality-checks/query-refusals.ts'
-import { listGroupChecks, readSealedVariables, readRunVariables } from '../quality-checks/sealed-run-variables.ts'
+import { listGroupChecks, readSealedVariables, readRunVariables } from '../quality-checks/encrypted-run-variables.ts'
 import { deleteCheckResults, insertCheckResult } from '../quality-checks/check-result-repository.ts'
 import { qualityFailedCode, summarizeOutcomes } from '../quality-checks/save-check-group-run.ts'
 import { type CheckOutcome, runChecks } from '../quality-checks/run-checks.ts'

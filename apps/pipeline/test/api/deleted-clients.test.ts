@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { startService, type Asking, type Service } from './app-under-test.ts'
-import { deletedClient } from './deleted-client.ts'
+import { deletedClient } from './create-deleted-organisation.ts'
 
 let service: Service
 let boss: Asking

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
-import { sealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
+import { sealSourceSecrets } from '../../src/secrets/encrypted-secrets.ts'
 import { credentials, type Dhis2StandIn, startDhis2, token } from '../dhis2/dhis2-stand-in.ts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 

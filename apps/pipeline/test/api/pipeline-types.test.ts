@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineTypes, connectorNames } from '@sluice/contracts'
-import { unsealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
+import { unsealSourceSecrets } from '../../src/secrets/encrypted-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { samples, withSecrets } from './pipeline-type-samples.ts'
 

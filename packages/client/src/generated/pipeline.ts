@@ -5031,28 +5031,28 @@ export interface ViewStatus {
   jobId?: string
   /** For a pending view: the tables that it waits for. */
   pendingReason?: string
-  /** The number of an external dashboard that shows the view. The service only stores it. */
+  /** The id of an external dashboard that shows the view. The service only stores it. */
   visualizationId?: number
   /** The address of an external dashboard that shows the view. The service only stores it. */
   visualizationHref?: string
 }
 
 export interface ViewStatusBody {
-  /** The number of an external dashboard that shows the view. The service only stores it. */
+  /** The id of an external dashboard that shows the view. The service only stores it. */
   visualizationId?: number
   /** The address of an external dashboard that shows the view. The service only stores it. */
   visualizationHref?: string
 }
 
 export interface ViewStatusBodyOfConfiguration {
-  /** The number of an external dashboard that shows the view. The service only stores it. */
+  /** The id of an external dashboard that shows the view. The service only stores it. */
   visualizationId?: number
   /** The address of an external dashboard that shows the view. The service only stores it. */
   visualizationHref?: string
 }
 
 export interface ViewStatusBodyOfExport {
-  /** The number of an external dashboard that shows the view. The service only stores it. */
+  /** The id of an external dashboard that shows the view. The service only stores it. */
   visualizationId?: number
   /** The address of an external dashboard that shows the view. The service only stores it. */
   visualizationHref?: string

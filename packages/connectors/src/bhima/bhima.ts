@@ -1,4 +1,4 @@
-import { declareColumns, type KnownColumn } from '../http-connector/known-column.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import { splitIntoMonths } from '../http-connector/paging.ts'
 import type { SourceOption } from '../connector.ts'

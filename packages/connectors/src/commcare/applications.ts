@@ -1,7 +1,7 @@
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
-import { createQuestionColumn, type KnownColumn } from '../http-connector/known-column.ts'
+import { createQuestionColumn, type KnownColumn } from '../http-connector/declared-column.ts'
 
 export interface CommCareApplication {
   name: string

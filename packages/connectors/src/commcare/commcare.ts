@@ -1,6 +1,6 @@
 import type { connectorTypes } from '@sluice/contracts/connector-types'
 import { compareNames, createOption, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import { declareColumns } from '../http-connector/known-column.ts'
+import { declareColumns } from '../http-connector/declared-column.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import {

@@ -1,5 +1,5 @@
 import type { connectorTypes } from '@sluice/contracts/connector-types'
-import { declareColumns, type KnownColumn } from '../http-connector/known-column.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SourceOption } from '../connector.ts'
 import { formatBasicAuthorization, type HttpSession } from '../http-connector/http-session.ts'

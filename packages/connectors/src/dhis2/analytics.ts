@@ -1,4 +1,4 @@
-import { declareColumns } from '../http-connector/known-column.ts'
+import { declareColumns } from '../http-connector/declared-column.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'

@@ -1,4 +1,4 @@
-import { declareColumns, type KnownColumn } from '../http-connector/known-column.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
 import { splitIntoMonths } from '../http-connector/paging.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { readCsvRows } from './csv-records.ts'

@@ -1,4 +1,4 @@
-import { declareColumns, type KnownColumn } from '../http-connector/known-column.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
 import { parseObject, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'

@@ -1,4 +1,4 @@
-import { declareColumns } from '../http-connector/known-column.ts'
+import { declareColumns } from '../http-connector/declared-column.ts'
 import { parseList } from '../http-connector/parse-response.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'

@@ -15,7 +15,10 @@ export const fhirDefinition = defineConnectedSource({
         `This view reads a resource type that is not loaded. Add ${views[other]!.resource} to the resource types.`,
       )
     if (method === 'SEARCH' && group !== undefined)
-      throw new InvalidSetting('/group', 'Only exports support a group. Choose BULK_EXPORT, or remove it.')
+      throw new InvalidSetting(
+        '/group',
+        'A group can be used only with BULK_EXPORT. Choose BULK_EXPORT, or remove the group.',
+      )
     if (method === 'BULK_EXPORT' && search)
       throw new InvalidSetting('/search', 'Exports support no search. Choose the method SEARCH, or remove it.')
   },

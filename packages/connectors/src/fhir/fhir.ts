@@ -1,5 +1,5 @@
 import type { connectorTypes } from '@sluice/contracts/connector-types'
-import { declareColumns } from '../http-connector/known-column.ts'
+import { declareColumns } from '../http-connector/declared-column.ts'
 import {
   createOption,
   parseText,

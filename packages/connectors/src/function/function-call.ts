@@ -6,7 +6,7 @@ import type { HttpSession, HttpConnection } from '../http-connector/http-session
 import { connectToLambda, explainRejectedKey, getInvocationPath, listFunctions } from './lambda.ts'
 import { type connectorTypes, type DataType, dataTypes } from '@sluice/contracts'
 import { parseJson } from '../http-connector/exact-json.ts'
-import type { KnownColumn } from '../http-connector/known-column.ts'
+import type { KnownColumn } from '../http-connector/declared-column.ts'
 
 type FunctionSettings = SettingsOf<typeof connectorTypes.functionCall>
 type FunctionAddress = FunctionSettings['functionSource']

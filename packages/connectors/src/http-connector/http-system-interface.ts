@@ -3,7 +3,7 @@ import type { SourceSecrets, SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSession, HttpConnection } from './http-session.ts'
 import type { FlattenOptions } from './records/flatten-record.ts'
-import type { KnownColumn } from './known-column.ts'
+import type { KnownColumn } from './declared-column.ts'
 
 export type SettingsOf<Type extends PipelineType> = Extract<SourceBody, { type: Type }>
 

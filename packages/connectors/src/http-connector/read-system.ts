@@ -3,7 +3,7 @@ import type { ReadRequest } from '../connector.ts'
 import { columnNames as createColumnNames, groupColumns } from '../table-names.ts'
 import { RecordFlattener } from './records/flatten-record.ts'
 import type { TablesReporter } from './read-reporter.ts'
-import { declareColumns } from './known-column.ts'
+import { declareColumns } from './declared-column.ts'
 import {
   getOwnTable,
   hashSettings,

@@ -18,7 +18,7 @@ import {
   parseObject,
   toText,
 } from '../http-connector/parse-response.ts'
-import { createQuestionColumn, type KnownColumn } from '../http-connector/known-column.ts'
+import { createQuestionColumn, type KnownColumn } from '../http-connector/declared-column.ts'
 
 type KobotoolboxSettings = SettingsOf<typeof connectorTypes.kobotoolbox>
 

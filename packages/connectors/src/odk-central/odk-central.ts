@@ -9,7 +9,7 @@ import {
   parseList,
   toText,
 } from '../http-connector/parse-response.ts'
-import { declareColumns, createQuestionColumn, type KnownColumn } from '../http-connector/known-column.ts'
+import { declareColumns, createQuestionColumn, type KnownColumn } from '../http-connector/declared-column.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import {

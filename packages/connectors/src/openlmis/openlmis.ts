@@ -1,5 +1,5 @@
 import type { connectorTypes } from '@sluice/contracts/connector-types'
-import { declareColumns, type KnownColumn } from '../http-connector/known-column.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
 import {
   createOption,
   parseObject,

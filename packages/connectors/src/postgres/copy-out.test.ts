@@ -53,6 +53,8 @@ describe.each([1, 7, 1_000])('rows that a server sends in pieces of %d bytes', (
   ])('end the load if they have %s', async (_, malformed) => {
     const reading = read([header, valid, malformed, valid], piece)
     await expect(reading).rejects.toThrow(UnexpectedFormat)
-    await expect(reading).rejects.toThrow('a row does not have 2 fields, or their lengths are not those of the row')
+    await expect(reading).rejects.toThrow(
+      'a row does not have 2 fields, or the lengths of its fields do not add up to the length of the row',
+    )
   })
 })

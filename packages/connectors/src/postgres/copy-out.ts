@@ -171,7 +171,7 @@ export class CopyOut implements Submittable {
     const { buffer } = this.#sink
     if (!buffer.isWholeRow(this.#labels.length))
       throw new UnexpectedFormat(
-        `Invalid COPY data: a row does not have ${this.#labels.length} fields, or their lengths are not those of the row.`,
+        `Invalid COPY data: a row does not have ${this.#labels.length} fields, or the lengths of its fields do not add up to the length of the row.`,
       )
     const long = buffer.findLongValue()
     if (long < 0) return void this.#sink.finishRow()

@@ -8,7 +8,7 @@ import {
   createResponseProblem,
   toText,
 } from '../http-connector/parse-response.ts'
-import { declareColumns, type KnownColumn } from '../http-connector/known-column.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
 import { overlapSeconds, requestFittingPage } from '../http-connector/paging.ts'
 import type { SourceOption } from '../connector.ts'
 import {

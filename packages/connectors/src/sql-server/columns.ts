@@ -78,7 +78,7 @@ export function formatCursorText(value: string, field: ServerField): string {
   return read === value ? `convert(varchar(60), ${value}, 126)` : read
 }
 
-/** Returns the filter syntax for the columns of `wrapQuery`. */
+/** Returns the filter syntax for a query from `wrapQuery`, which names the columns c1, c2, … */
 export const createFilterSyntax = (fields: readonly ServerField[]): FilterSyntax => ({
   column: (index) => `c${index + 1}`,
   literal: (value, kind, index) => (kind === 'NUMBER' ? formatNumber(value) : formatMoment(value, fields[index]!)),

@@ -44,7 +44,7 @@ const viewFields = {
 const visualizationFields = {
   visualizationId: Type.Optional({
     ...NonNegativeInteger,
-    description: 'The number of an external dashboard that shows the view. The service only stores it.',
+    description: 'The id of an external dashboard that shows the view. The service only stores it.',
   }),
   visualizationHref: Type.Optional({
     ...UrlOrEmpty,

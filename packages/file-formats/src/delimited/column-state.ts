@@ -44,13 +44,32 @@ export const dateSpellings: readonly DateFormat[] = [
   'YYYYMMDD',
 ]
 
-const PROVEN = 1
-const APART = 2
+/** Positions in the state of a column, whose layout assembly/column-state.ts describes. */
+const STATE = {
+  KINDS: 0,
+  INTEGER_SIZE: 1,
+  INTEGER_DIGITS: 2,
+  SCALE: 3,
+  SPELLINGS: 4,
+  STORED_TYPE: 5,
+  CHECK: 6,
+  TYPE: 7,
+  TYPE_DIGITS: 8,
+  TYPE_SCALE: 9,
+  TYPE_SPELLINGS: 10,
+  STORED_DIGITS: 11,
+  STORED_SCALE: 12,
+  DECIDED_SPELLINGS: 13,
+  MAX_CHARACTERS: 14,
+} as const
+
+const INFERRED = 1
+const STORED_WIDER = 2
 const VALID_JSON = 4
 
 /** Masks of date spellings: all that are recognised, and those that a single value can prove. */
-const inferred = 0x7f
-const unmistakable = 0x07
+const inferredSpellings = 0x7f
+const unambiguousSpellings = 0x07
 const maxPrecision = 38
 const everyKind = 0xff
 const anyDigits = 255
@@ -92,8 +111,8 @@ function resetColumns(
   wasm.run.forgetColumns(declaredTypes.length)
   for (const [column, type] of declaredTypes.entries()) {
     const state = columnStateOf(wasm, column)
-    state[4] = inferred & ~otherOrder(dayFirstOf[column])
-    state[6] = PROVEN
+    state[STATE.SPELLINGS] = inferredSpellings & ~otherOrder(dayFirstOf[column])
+    state[STATE.CHECK] = INFERRED
     if (type) setColumn(wasm, column, type, type, false)
   }
 }
@@ -110,16 +129,16 @@ export class ObservedColumn {
   }
 
   reset(): void {
-    this.#state[0] = 0
-    this.#state[4] = inferred
+    this.#state[STATE.KINDS] = 0
+    this.#state[STATE.SPELLINGS] = inferredSpellings
   }
 
   get kinds(): number {
-    return this.#state[0]!
+    return this.#state[STATE.KINDS]!
   }
 
   get spellings(): number {
-    return this.#state[4]!
+    return this.#state[STATE.SPELLINGS]!
   }
 }
 
@@ -128,7 +147,7 @@ const otherOrder = (isDayFirst: boolean | undefined): number =>
 
 /** True if a value contradicts the known order of day and month of its column. */
 export function hasOtherDateOrder(wasm: WasmScanner, column: number, isDayFirst: boolean | undefined): boolean {
-  return (columnStateOf(wasm, column)[13]! & otherOrder(isDayFirst)) !== 0
+  return (columnStateOf(wasm, column)[STATE.DECIDED_SPELLINGS]! & otherOrder(isDayFirst)) !== 0
 }
 
 /** Sets a column's type, its stored type, and whether the type is inferred. Keeps the observations. */
@@ -137,26 +156,29 @@ export function setColumn(
   column: number,
   type: ColumnType,
   stored: StoredType,
-  guessed: boolean,
+  isInferred: boolean,
 ): void {
   const state = columnStateOf(wasm, column)
-  const taken = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothingCode : stateCodeOf(type.dataType)
-  const alike = taken === stateCodeOf(stored.dataType)
+  const typeCode = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothingCode : stateCodeOf(type.dataType)
+  const isSameType = typeCode === stateCodeOf(stored.dataType)
   // Text types differ only in their maximum length, so the shorter one applies.
-  const texts = taken !== nothingCode && isTextType(type.dataType) && isTextType(stored.dataType)
-  state[5] = stateCodeOf(texts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
-  state[6] = (guessed ? PROVEN : 0) | (alike || texts ? 0 : APART) | (type.hasValidJson ? VALID_JSON : 0)
-  state[7] = taken
-  state[8] = packedDigits(type)
-  state[9] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
-  state[10] = type.dateFormat ? spellingOf(type.dateFormat) : unmistakable
+  const areTexts = typeCode !== nothingCode && isTextType(type.dataType) && isTextType(stored.dataType)
+  state[STATE.STORED_TYPE] = stateCodeOf(areTexts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
+  state[STATE.CHECK] =
+    (isInferred ? INFERRED : 0) | (isSameType || areTexts ? 0 : STORED_WIDER) | (type.hasValidJson ? VALID_JSON : 0)
+  state[STATE.TYPE] = typeCode
+  state[STATE.TYPE_DIGITS] = packedDigits(type)
+  state[STATE.TYPE_SCALE] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
+  state[STATE.TYPE_SPELLINGS] = type.dateFormat ? spellingOf(type.dateFormat) : unambiguousSpellings
   // If both are DECIMAL, the warehouse pads the narrower value, so the narrower limits apply.
-  const limits = alike ? type : stored
-  state[11] = packedDigits(limits)
-  state[12] = limits.precision === undefined ? anyDigits : (limits.scale ?? 0)
+  const limits = isSameType ? type : stored
+  state[STATE.STORED_DIGITS] = packedDigits(limits)
+  state[STATE.STORED_SCALE] = limits.precision === undefined ? anyDigits : (limits.scale ?? 0)
   state.writeUInt16LE(
-    texts ? (maxCharacters[shorterType(type.dataType, stored.dataType)] ?? 0) : (maxCharacters[stored.dataType] ?? 0),
-    14,
+    areTexts
+      ? (maxCharacters[shorterType(type.dataType, stored.dataType)] ?? 0)
+      : (maxCharacters[stored.dataType] ?? 0),
+    STATE.MAX_CHARACTERS,
   )
 }
 
@@ -173,15 +195,15 @@ export function seenType(wasm: WasmScanner, column: number): ColumnType {
   const state = columnStateOf(wasm, column)
   const dataType = stateCodes[wasm.run.columnType(column)] as DataType
   if (dataType === 'TEXT') {
-    const evidence = undecidedEvidence(state[0]!, state[4]!)
+    const evidence = undecidedEvidence(state[STATE.KINDS]!, state[STATE.SPELLINGS]!)
     return { dataType, ...(evidence && { evidence }) }
   }
   if (dataType === 'DECIMAL') {
-    const scale = state[3]!
-    return { dataType, precision: Math.min(Math.max(state[2]!, 1) + scale, maxPrecision), scale }
+    const scale = state[STATE.SCALE]!
+    return { dataType, precision: Math.min(Math.max(state[STATE.INTEGER_DIGITS]!, 1) + scale, maxPrecision), scale }
   }
   if (dataType === 'DATE' || dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ') {
-    return { dataType, dateFormat: dateSpellings[31 - Math.clz32(state[4]!)]! }
+    return { dataType, dateFormat: dateSpellings[31 - Math.clz32(state[STATE.SPELLINGS]!)]! }
   }
   return { dataType }
 }
@@ -205,10 +227,11 @@ export function copyColumnStates(wasm: WasmScanner, columns: number): Buffer[] {
 export function mergeColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
   for (const [column, before] of states.entries()) {
     const state = columnStateOf(wasm, column)
-    state[0]! |= before[0]!
-    for (const place of [1, 2, 3]) state[place] = Math.max(state[place]!, before[place]!)
-    state[4]! &= before[4]!
-    state[13]! |= before[13]!
+    state[STATE.KINDS]! |= before[STATE.KINDS]!
+    for (const size of [STATE.INTEGER_SIZE, STATE.INTEGER_DIGITS, STATE.SCALE])
+      state[size] = Math.max(state[size]!, before[size]!)
+    state[STATE.SPELLINGS]! &= before[STATE.SPELLINGS]!
+    state[STATE.DECIDED_SPELLINGS]! |= before[STATE.DECIDED_SPELLINGS]!
   }
 }
 
@@ -220,10 +243,10 @@ export function restoreColumnStates(wasm: WasmScanner, states: readonly Uint8Arr
 /** Stops observing a column. Returns a function that resumes it. */
 export function closeColumn(wasm: WasmScanner, column: number): () => void {
   const state = columnStateOf(wasm, column)
-  const kinds = state[0]!
-  state[0] = everyKind
+  const kinds = state[STATE.KINDS]!
+  state[STATE.KINDS] = everyKind
   return () => {
-    state[0] = kinds
+    state[STATE.KINDS] = kinds
   }
 }
 

@@ -10,7 +10,7 @@ import { wasmJson } from './wasm-json.ts'
 const HAS_NUL = 2
 const HAS_LONE_SURROGATE = 4
 
-/** Results of `writeRow`; BATCH_IS_FULL is one of `writeLines` too. */
+/** Results of `writeRow`. `writeLines` also returns BATCH_IS_FULL. */
 const WRITTEN = 0
 const BATCH_IS_FULL = 1
 

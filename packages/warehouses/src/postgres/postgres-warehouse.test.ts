@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { until } from '@sluice/testing/wait-until'
-import { leftovers } from '../../test/leftovers.ts'
+import { leftovers } from '../../test/find-leftover-tables.ts'
 import { columns, loadAll, never, numbered } from '../../test/row-fixtures.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../test/scratch-warehouse.ts'
 import { binary, tuple } from '../../test/tuples.ts'

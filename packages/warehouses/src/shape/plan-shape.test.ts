@@ -6,7 +6,7 @@ import { typeRules as sqlRules } from '../sql-warehouse/staging/staging-columns.
 import { sqlType as postgresType, typeRules as postgres } from '../postgres/types.ts'
 import { redshiftTypes as redshift } from '../redshift/types.ts'
 import { tsqlTypes as sqlServer } from '../tsql/types.ts'
-import { type DataType, type Step, step, tell, type Told } from '../../test/shape-model.ts'
+import { type DataType, type Step, step, tell, type Told } from '../../test/table-shape-model.ts'
 import type { FeedMemory, StoredAs } from './previous-source-columns.ts'
 import { isRefusal, type NewFeed, planShape, type TypeRules } from './plan-shape.ts'
 import { planTable, type TableColumn } from './plan-table.ts'

@@ -65,7 +65,7 @@ export async function updateSsoProviderConfig(
   })
 }
 
-/** Deletes a provider config. Users can no longer sign in there, and their identities at the provider are deleted. */
+/** Deletes a provider config, and the stored links between users and their accounts at the provider. Users can no longer sign in there. */
 export async function deleteSsoProviderConfig(
   uid: string,
   { write, caller, request }: IdentityRequestContext,

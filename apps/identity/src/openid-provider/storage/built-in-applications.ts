@@ -30,7 +30,7 @@ export function findBuiltIn(
   clientId: string,
   settings: BuiltInSettings,
 ): (AllClientMetadata & ExtraMetadata) | undefined {
-  if (clientId === cliApplication) return settings.DEVICE_FLOW ? commandLine : commandLineWithoutDeviceFlow
+  if (clientId === cliApplication) return settings.DEVICE_FLOW ? commandLineClient : commandLineClientWithoutDeviceFlow
   const { CONSOLE_SECRET, CONSOLE_REDIRECT_URIS } = settings
   if (!isConsole(clientId) || CONSOLE_SECRET === undefined || CONSOLE_REDIRECT_URIS.length === 0) return undefined
   const metadata = toClientMetadata({
@@ -65,7 +65,7 @@ export async function endSwitchedOff(db: Kysely<DB>, settings: BuiltInSettings):
   return Number(numAffectedRows ?? 0)
 }
 
-const buildCommandLine = (grantTypes: readonly string[]) =>
+const buildCommandLineClient = (grantTypes: readonly string[]) =>
   toClientMetadata({
     sso_client_id: cliApplication,
     client_name: 'Sluice command line',
@@ -75,5 +75,5 @@ const buildCommandLine = (grantTypes: readonly string[]) =>
     grant_types: ['authorization_code', 'refresh_token', ...grantTypes],
   })
 
-const commandLine = buildCommandLine([deviceGrant])
-const commandLineWithoutDeviceFlow = buildCommandLine([])
+const commandLineClient = buildCommandLineClient([deviceGrant])
+const commandLineClientWithoutDeviceFlow = buildCommandLineClient([])

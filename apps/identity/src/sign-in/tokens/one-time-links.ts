@@ -104,4 +104,4 @@ export async function revokeLinks(trx: Kysely<DB>, user: number): Promise<void> 
 }
 
 export const linkProblem = () =>
-  problems.refused('/token', 'This link was used, replaced or has expired. Request a new one.')
+  problems.refused('/token', 'This link has been used or replaced, or has expired. Request a new one.')

@@ -3,7 +3,7 @@ import { configurationKinds } from '@sluice/contracts'
 import { sql } from 'kysely'
 import type { IdentityLookups } from '../../identity/identity-lookups.ts'
 import type { RequestContext } from '../operation-context.ts'
-import { configuredKinds } from './kinds.ts'
+import { configuredKinds } from './configuration-kinds.ts'
 
 type ConfiguredAccess = NonNullable<ConfiguredObject['access']>
 type StoredGrants = Pick<ObjectAccess, 'userAccess' | 'userGroupAccess'>

@@ -1,7 +1,12 @@
 import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import { type Caller, type OperationInput, Problem, problems } from '@sluice/http-server'
-import { sealSourceSecrets, type SecretAddress, type SentSecrets, unsealSource } from '../../secrets/sealed-secrets.ts'
+import {
+  sealSourceSecrets,
+  type SecretAddress,
+  type SentSecrets,
+  unsealSource,
+} from '../../secrets/encrypted-secrets.ts'
 import { mergeSecretTimes } from '../../secrets/secret-status.ts'
 import { createSecretAddress, isSameAddress } from '../../variables/assert-secret-address.ts'
 import { definedSecrets, mergeSecrets } from '../merge-secrets.ts'

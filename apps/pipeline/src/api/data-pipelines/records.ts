@@ -34,7 +34,7 @@ import {
 } from '../record-fields.ts'
 import type { KeyRing } from '@sluice/database'
 import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
-import { unsealSourceSecrets } from '../../secrets/sealed-secrets.ts'
+import { unsealSourceSecrets } from '../../secrets/encrypted-secrets.ts'
 import { type SecretTimes, presentSecretStatus } from '../../secrets/secret-status.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'

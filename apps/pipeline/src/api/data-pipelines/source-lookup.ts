@@ -105,7 +105,7 @@ function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
   }
   for (const [field, store] of Object.entries({ objectStoreSource, blobStoreSource })) {
     if (!ownFields.includes(field)) continue
-    if (!store) throw problems.refused(`/${field}`, 'Set the account, bucket or container, and the credentials.')
+    if (!store) throw problems.refused(`/${field}`, 'Set the account, the bucket (or container) and the credentials.')
     return { type, [field]: store } as SourceBody
   }
   // Lookups accept the nested fields of a pipeline body, and the same fields without nesting.

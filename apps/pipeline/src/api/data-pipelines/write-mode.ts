@@ -68,7 +68,7 @@ export function assertRunFitsWriteMode(
     )
 }
 
-/** Maximum length of a key in a sentence, in UTF-16 units. */
+/** Maximum length of a key that a message quotes, in UTF-16 units. */
 const maxDescribedKeyLength = 100
 
 /** Returns sentences about rows of a preview that cannot be merged by the key, each about the first such rows. */

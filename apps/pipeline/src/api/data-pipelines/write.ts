@@ -179,7 +179,7 @@ async function targetColumns(
   if (targetSchema.provider_schema === 'NA') {
     throw problems.refused(
       '/dataWarehouseTarget/schema/id',
-      `The schema "${targetSchema.name}" has no warehouse (NA). Choose another one.`,
+      `The schema "${targetSchema.name}" has no warehouse: its providerSchema is NA. Choose another schema.`,
     )
   }
 

@@ -1,7 +1,11 @@
 import type { GroupResult, ResultEnvelope, RunInput } from '@sluice/contracts'
 import { type OperationInput, problems } from '@sluice/http-server'
 import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
-import { listGroupChecks, storeSealedVariables, readRunVariables } from '../../quality-checks/sealed-run-variables.ts'
+import {
+  listGroupChecks,
+  storeSealedVariables,
+  readRunVariables,
+} from '../../quality-checks/encrypted-run-variables.ts'
 import { recordGroupRun, summarizeOutcomes } from '../../quality-checks/save-check-group-run.ts'
 import { type CheckOutcome, runChecks, checkNotRun } from '../../quality-checks/run-checks.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'

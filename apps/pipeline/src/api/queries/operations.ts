@@ -234,7 +234,10 @@ async function findSchemas({ db, caller, body }: PrepareInput): Promise<QueriedS
     const pointer = `/schemas/${index}/id`
     if (!schema) throw problems.refused(pointer, `No schema that you may see has the id ${id}. Choose another schema.`)
     if (schema.provider_schema === 'NA')
-      throw problems.refused(pointer, `The schema "${schema.name}" has no warehouse (NA). Choose another one.`)
+      throw problems.refused(
+        pointer,
+        `The schema "${schema.name}" has no warehouse: its providerSchema is NA. Choose another schema.`,
+      )
     return schema
   })
 }

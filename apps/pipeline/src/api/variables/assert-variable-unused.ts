@@ -10,7 +10,7 @@ import { unsealTargetSecrets } from '../../destinations/push-target.ts'
 import { findVariablesInSql } from '../../variables/insert-variables-into-sql.ts'
 import { findSourceLanguage } from '../../variables/resolve-source-variables.ts'
 import { getWarehouseLanguage } from '../../variables/sql-language.ts'
-import { unsealSourceSecrets } from '../../secrets/sealed-secrets.ts'
+import { unsealSourceSecrets } from '../../secrets/encrypted-secrets.ts'
 import { describeReaders, maxNamedReaders } from '../objects/find-readers.ts'
 import type { VariableRow } from './records.ts'
 

@@ -84,7 +84,10 @@ async function readTargetSchema(
   if (!schemaRow)
     throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}. Choose another schema.`)
   if (schemaRow.provider_schema === 'NA')
-    throw problems.refused('/schema/id', `The schema "${schemaRow.name}" has no warehouse (NA). Choose another one.`)
+    throw problems.refused(
+      '/schema/id',
+      `The schema "${schemaRow.name}" has no warehouse: its providerSchema is NA. Choose another schema.`,
+    )
   return schemaRow
 }
 

@@ -138,7 +138,7 @@ export function listRejects(
   const listedIndexes = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))
   for (const index of listedIndexes ?? []) if (!rejectedIndexes.has(index)) reject(index, noReasonGiven)
   if (listedIndexes) return { rows, rejected: listedIndexes.size }
-  // If no conflict names a value, the number of ignored values is the best estimate of the number of rejected rows.
+  // If there are conflicts but none names a value, the number of ignored values is the best estimate of rejected rows.
   const estimate = summary.conflicts.length > 0 ? Math.min(summary.ignored, items.length) : 0
   return { rows, rejected: rejectedIndexes.size || estimate }
 }

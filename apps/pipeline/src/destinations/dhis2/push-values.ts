@@ -33,7 +33,7 @@ interface OutgoingValue extends ValueItem {
 
 /**
  * Sends the rows of a view as data values. Safe to repeat. Needs memory for one page and one chunk. Throws
- * `DestinationProblem`, an error of reading the pages, or the signal's reason.
+ * `DestinationProblem`, the error of a failed page, or the signal's reason.
  */
 export async function pushValues(pushing: PushOptions): Promise<PushResult> {
   const { dhis2, options, columns, pages, report, signal, policy = defaultRetryPolicy } = pushing

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { somewhere } from './raw-servers.ts'
+import { somewhere } from './raw-tcp-servers.ts'
 
 it('reuses the compiled modules of a reader thread in the next process if NODE_COMPILE_CACHE is set', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-compiled-'))

@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { testDatabaseConnection } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
-import { rawServers, somewhere } from './raw-servers.ts'
+import { rawServers, somewhere } from './raw-tcp-servers.ts'
 import { here } from './load-feed.ts'
 
 const never = new AbortController().signal

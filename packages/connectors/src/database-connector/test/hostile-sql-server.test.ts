@@ -7,7 +7,7 @@ import { tdsStandIn } from '@sluice/warehouses/testing/stand-in'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
-import { rawServers, somewhere } from './raw-servers.ts'
+import { rawServers, somewhere } from './raw-tcp-servers.ts'
 import { here, listener } from './load-feed.ts'
 import { tlsInTds } from './tds-tls.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { OracleByteLimit } from '../../oracle/oracle-session.ts'
-import { rawServers, somewhere } from './raw-servers.ts'
+import { rawServers, somewhere } from './raw-tcp-servers.ts'
 
 const mega = 1024 * 1024
 

@@ -5,7 +5,7 @@ import { databaseLimits } from '../database-config.ts'
 import { createDatabaseSource } from '../database-source.ts'
 import { createDatabaseProblem, findDatabaseProblem, redactError } from '../problems.ts'
 import { loadEngine } from '../database-session.ts'
-import { somewhere as config } from './raw-servers.ts'
+import { somewhere as config } from './raw-tcp-servers.ts'
 import { here, listener, postgresConfig, superuser, word } from './load-feed.ts'
 
 const kinds = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle']

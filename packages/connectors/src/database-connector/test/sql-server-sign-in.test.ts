@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { createServer, type Server, type Socket } from 'node:net'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { testDatabaseConnection } from '../database-source.ts'
-import { somewhere } from './raw-servers.ts'
+import { somewhere } from './raw-tcp-servers.ts'
 import { here } from './load-feed.ts'
 
 const never = new AbortController().signal

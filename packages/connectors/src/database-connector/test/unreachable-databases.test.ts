@@ -4,7 +4,7 @@ import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { testDatabaseConnection } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
-import { rawServers, somewhere } from './raw-servers.ts'
+import { rawServers, somewhere } from './raw-tcp-servers.ts'
 import { here } from './load-feed.ts'
 
 const never = new AbortController().signal

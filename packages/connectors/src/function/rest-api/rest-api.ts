@@ -1,4 +1,4 @@
-import type { KnownColumn } from '../../http-connector/known-column.ts'
+import type { KnownColumn } from '../../http-connector/declared-column.ts'
 import { formatBasicAuthorization, type HttpConnection } from '../../http-connector/http-session.ts'
 import type { HttpSystem, RecordPage, RecordStream } from '../../http-connector/http-system-interface.ts'
 import { createOption } from '../../http-connector/parse-response.ts'

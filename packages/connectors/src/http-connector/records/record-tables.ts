@@ -9,7 +9,7 @@ import {
   RecordFlattener,
   type RecordValue,
 } from './flatten-record.ts'
-import type { KnownColumn } from '../known-column.ts'
+import type { KnownColumn } from '../declared-column.ts'
 import { type KeyComparison, SeenKeys } from './seen-keys.ts'
 import { closeTable, type SpooledTable, TableSpool } from './table-spool.ts'
 

@@ -66,7 +66,7 @@ export class RowBytes {
     this.length += bytes.write(text, this.length)
   }
 
-  /** Returns the memory, with space for so many more bytes. */
+  /** Returns the memory after making space for `count` more bytes. */
   #reserve(count: number): Buffer {
     const needed = this.length + count
     if (needed > this.bytes.length) {

@@ -4,7 +4,7 @@ import { diskProblem, openSpoolFile } from '@sluice/file-formats/spool/spool-fil
 import { tooLarge } from '@sluice/file-formats/spool/spool-writer'
 import { SourceProblem } from '@sluice/row-stream'
 import { type FlattenedRow, TEXT_VALUE } from './flatten-record.ts'
-import type { KnownColumn } from '../known-column.ts'
+import type { KnownColumn } from '../declared-column.ts'
 
 /** The rows of a table on disk: a line of JSON for each row. It is plain data, so that a thread can send it. */
 export interface SpooledTable {

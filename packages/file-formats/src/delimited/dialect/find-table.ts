@@ -196,27 +196,27 @@ function emptyAtEnd(body: readonly SampleRecord[], width: number): number {
 }
 
 /**
- * Returns the index of the record with which the table starts: its header, if it has one. `wide` is the usual number of
- * fields.
+ * Returns the index of the record with which the table starts: its header, if it has one. A broken record ends
+ * the text above the table, because titles are rarely broken.
  */
 function tableStart(
   { records, blankLines }: ParsedSample,
-  wide: number,
+  usualFieldCount: number,
   headerAt: (index: number) => HeaderCandidate,
   rowsFrom: (index: number) => HeaderCandidate[],
   isBroken: (record: SampleRecord) => boolean,
 ): number {
-  if (wide === 1) return 0
+  if (usualFieldCount === 1) return 0
   const limit = Math.min(longestPreamble, records.length)
   const isHeader = (index: number) => sumHeaderVotes(headerAt(index), rowsFrom(index + 1)) > 0
   let start = 0
-  while (start < limit && records[start]!.count !== wide && !isBroken(records[start]!)) start++
+  while (start < limit && records[start]!.count !== usualFieldCount && !isBroken(records[start]!)) start++
   if (start === limit) return 0
   // A header may have one field too few or too many.
   const above = start - 1
   if (above >= 0 && records[above]!.count > 1 && !isHeader(start) && lookLikeLabels(headerAt(above))) return above
   start = skipTitles(start, limit, blankLines, headerAt, isHeader)
-  return skipBlock(start, limit, records, blankLines, isHeader)
+  return skipBlockAboveBlankLine(start, limit, records, blankLines, isHeader)
 }
 
 /** Skips titles that spreadsheet programs pad with delimiters: lines with few filled cells above a header with more. */
@@ -246,7 +246,7 @@ function skipTitles(
 /**
  * Skips a block of lines above an empty line, such as pairs of names and values, if a header follows the empty line.
  */
-function skipBlock(
+function skipBlockAboveBlankLine(
   start: number,
   limit: number,
   records: readonly SampleRecord[],

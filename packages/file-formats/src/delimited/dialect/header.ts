@@ -18,7 +18,7 @@ export interface HeaderCandidate {
  * - -1 if the label and most values are numbers or times, or if the label occurs among the values,
  * - 0 otherwise.
  *
- * If only the candidate has labels that count up, such as years, the result is 1.
+ * If the cells of the candidate form an ascending sequence, such as years, and those of no row do, the result is 1.
  */
 export function sumHeaderVotes({ record, texts }: HeaderCandidate, rows: readonly HeaderCandidate[]): number {
   // In concatenated files, the header occurs again between the rows. Such repetitions do not count as rows.

@@ -30,7 +30,7 @@ interface MergeInput {
   columns: readonly { name: string; type: string; nullable: boolean }[]
   keys: readonly string[]
   /** The columns that take the increment's values. Other columns of a matched row keep their values. */
-  replaced: readonly string[]
+  replacedColumns: readonly string[]
   currentShape: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
   /** Set if several rows form one record. All staged rows of a record then replace all its earlier rows. */
   records?: StagedRecords | undefined
@@ -40,10 +40,10 @@ interface MergeInput {
 
 /**
  * Builds the query for all rows of the merged table, in the column types of the staging table. Without keys, the
- * increment's rows are appended.
+ * increment's rows are appended. Leaves out rows that the increment marks as deleted, and earlier parts of its records.
  */
 export function buildMergeQuery(input: MergeInput): string {
-  const { staging, columns, keys, replaced, currentShape, records, deletedColumn } = input
+  const { staging, columns, keys, replacedColumns, currentShape, records, deletedColumn } = input
   const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
   const table = qualifyName(currentShape.database, currentShape.name)
   const sameKey = keys.map((key) => `incoming.${quoteIdentifier(key)} = live.${quoteIdentifier(key)}`).join(' and ')
@@ -55,12 +55,12 @@ export function buildMergeQuery(input: MergeInput): string {
   }
   const isAppend = keys.length === 0
   const incomingExpressions = columns.map((column) =>
-    isAppend || replaced.includes(column.name) || !liveColumns.has(column.name)
+    isAppend || replacedColumns.includes(column.name) || !liveColumns.has(column.name)
       ? `incoming.${quoteIdentifier(column.name)} as ${quoteIdentifier(column.name)}`
       : `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`,
   )
   const keptExpressions = columns.map((column) => `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`)
-  const needsLive = !isAppend && columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
+  const needsLive = !isAppend && columns.some(({ name }) => !replacedColumns.includes(name) && liveColumns.has(name))
   const joinClause = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
   const isDeleted = buildDeletedCondition({
     column: deletedColumn,
@@ -88,7 +88,15 @@ function isPartOf({ staging, keys, column }: StagedRecords): string {
  * Returns the queries that count how a merge changes rows: those of the increment, those of them that the table has too, and the parts of
  * records that it removes.
  */
-function buildCountQueries({ staging, columns, keys, replaced, currentShape, records, deletedColumn }: MergeInput) {
+function buildCountQueries({
+  staging,
+  columns,
+  keys,
+  replacedColumns,
+  currentShape,
+  records,
+  deletedColumn,
+}: MergeInput) {
   const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
   const table = qualifyName(currentShape.database, currentShape.name)
   const isDeleted =
@@ -98,7 +106,7 @@ function buildCountQueries({ staging, columns, keys, replaced, currentShape, rec
       expression: (name) => `incoming.${quoteIdentifier(name)}`,
     }) ?? '0'
   const differences = columns.flatMap(({ name, type }) => {
-    if (keys.includes(name) || !replaced.includes(name)) return []
+    if (keys.includes(name) || !replacedColumns.includes(name)) return []
     const incoming = `incoming.${quoteIdentifier(name)}`
     if (!liveColumns.has(name)) return [`isNotNull(${incoming})`]
     const live = `cast(live.${quoteIdentifier(name)} as Nullable(${type}))`
@@ -167,7 +175,7 @@ function createMergeInput(
     staging: load.stagingTable,
     columns: mergedColumns(load, staging),
     keys: load.keys,
-    replaced: replacedColumns(load) ?? staging.columns.map(({ name }) => name),
+    replacedColumns: replacedColumns(load) ?? staging.columns.map(({ name }) => name),
     currentShape,
     records: stagedRecords(records, load.target.partOf),
     deletedColumn: load.target.deletedColumn,

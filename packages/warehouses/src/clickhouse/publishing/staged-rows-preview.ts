@@ -71,9 +71,9 @@ async function rowsAfterPublication(
   if (!merge || !currentShape) return `select * from ${staging}`
   const shape = (await readShape(access.service, runDatabase(access.key, attempt), table))!
   const { columns } = shape
-  const replaced = merge.columns ?? columns.map(({ name }) => name)
+  const replacedColumns = merge.columns ?? columns.map(({ name }) => name)
   const { keys, records, deletedColumn } = merge
-  return buildMergeQuery({ staging, columns, keys, replaced, currentShape, records, deletedColumn })
+  return buildMergeQuery({ staging, columns, keys, replacedColumns, currentShape, records, deletedColumn })
 }
 
 /**

@@ -48,7 +48,7 @@ describe('copying binary tuples', () => {
       binary(() => numberedTuples(count, name), size),
       never,
     )
-    expect(written).toEqual({ rows: count, bytes: count * (2 + 8 + 4 + 80) })
+    expect(written).toEqual({ rows: count, bytes: count * (2 + 8 + 4 + 80), superseded: 0 })
     expect(await rowsIn(load.stagingTable)).toEqual({
       count,
       sum: count ? (count * (count + 1)) / 2 : null,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { leftovers } from '../../../test/leftovers.ts'
+import { leftovers } from '../../../test/find-leftover-tables.ts'
 import { keyed, mergedForEach } from '../../../test/merged-table.ts'
 import { columns, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { word } from '../../../test/scratch-warehouse.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { casesForEach, two } from '../../../test/test-case-tables.ts'
-import { leftovers } from '../../../test/leftovers.ts'
+import { leftovers } from '../../../test/find-leftover-tables.ts'
 import { longestWait } from '../../../test/measure-longest-wait.ts'
 import { never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { connectedAs } from '../../../test/scratch-warehouse.ts'

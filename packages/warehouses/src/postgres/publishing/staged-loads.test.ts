@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { until } from '@sluice/testing/wait-until'
-import { stagingTables } from '../../../test/leftovers.ts'
+import { stagingTables } from '../../../test/find-leftover-tables.ts'
 import { columns, loadAll, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples } from '../../../test/tuples.ts'

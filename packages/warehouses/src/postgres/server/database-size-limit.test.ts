@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { leftovers } from '../../../test/leftovers.ts'
+import { leftovers } from '../../../test/find-leftover-tables.ts'
 import { columns, given, loadAll, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
 import type { RowStream } from '@sluice/row-stream'

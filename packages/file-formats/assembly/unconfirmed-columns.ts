@@ -1,4 +1,4 @@
-import { checkAt, PROVEN, stateOf } from './column-state'
+import { checkAt, INFERRED, stateOf } from './column-state'
 import { observe } from './infer-types'
 import { OPEN } from './memory-layout'
 import { isSettled } from './column-type'
@@ -8,18 +8,18 @@ import { isSettled } from './column-type'
  */
 export let openCount: i32 = 0
 
-/** Lists all columns with an inferred type as unproven. */
+/** Lists all columns with an inferred type as unconfirmed. */
 export function openColumns(width: i32): void {
   openCount = 0
   for (let column = 0; column < width; column++) {
-    if ((checkAt(stateOf(column)) & PROVEN) == 0) continue
+    if ((checkAt(stateOf(column)) & INFERRED) == 0) continue
     store<i32>(OPEN + <usize>openCount * 4, column)
     openCount++
   }
 }
 
 /**
- * Observes the current record, which fits the inferred types, in the unproven columns. Removes a column once a value
+ * Observes the current record, which fits the inferred types, in the unconfirmed columns. Removes a column once a value
  * needs its type fully.
  */
 export function observeOpen(): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
 import { isSameAddress } from '../variables/assert-secret-address.ts'
-import { sealSecrets, unsealSource } from './sealed-secrets.ts'
+import { sealSecrets, unsealSource } from './encrypted-secrets.ts'
 
 const ring = keyRing(`test:${Buffer.alloc(32, 1).toString('base64')}`)
 

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals'
-import { installMissingPrograms } from './npm-programs.ts'
+import { installMissingPrograms } from './install-npm-packages.ts'
 
 const before = process.env['SLUICE_INSTALL_PACKAGES']
 let folder: string

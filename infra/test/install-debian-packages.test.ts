@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals'
-import { installMissingPackages } from './install-test-packages.ts'
+import { installMissingPackages } from './install-debian-packages.ts'
 
 const before = process.env['SLUICE_INSTALL_PACKAGES']
 beforeEach(() => void (process.env['SLUICE_INSTALL_PACKAGES'] = 'no'))

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type { ShapeRequest, Column } from '../src/warehouse.ts'
 import { columns, given, never, stage } from './row-fixtures.ts'
 import { word } from './scratch-warehouse.ts'
-import { type Fed, step, type Step, tell, type Told } from './shape-model.ts'
+import { type Fed, step, type Step, tell, type Told } from './table-shape-model.ts'
 import { type Given, rowsIn } from './warehouse-under-test.ts'
 
 const sequences = drawCount({ short: 4, long: 200 })
