@@ -13,6 +13,8 @@ function sumOf<Table>(tables: readonly Table[], count: (table: Table) => number 
   return counts.includes(undefined) ? undefined : counts.reduce<number>((sum, one) => sum + one!, 0)
 }
 
+const unchangedText = ' No row changed.'
+
 /** Describes how a merge changed rows: ` 2 rows are new, 1 row changed.` An append is mentioned only if its rows replaced earlier ones. */
 function describeMergedRows(tables: readonly LoadedTable[], mode: WriteMode | undefined): string {
   const countOf = (kind: keyof MergedRows) => sumOf(tables, ({ merged }) => merged?.[kind])
@@ -28,7 +30,7 @@ function describeMergedRows(tables: readonly LoadedTable[], mode: WriteMode | un
     ...(changed > 0 ? [`${formatRows(changed)} changed`] : []),
     ...(removed > 0 ? [`${formatRows(removed)} ${removed === 1 ? 'was' : 'were'} removed`] : []),
   ]
-  return changeTexts.length === 0 ? ' No row changed.' : ` ${changeTexts.join(', ')}.`
+  return changeTexts.length === 0 ? unchangedText : ` ${changeTexts.join(', ')}.`
 }
 
 /** Says how many rows of earlier loads a run replaced, although the pipeline usually keeps them. */
@@ -127,7 +129,7 @@ export function describeLoad(
       ? describeMergedRows(tables, mode)
       : ''
   const loadedMessage = withAdvice(
-    `Loaded ${formatRows(rows)} into ${target}.${rowTexts}${emptyText}${changeTexts}${moreText}`,
+    `${rowTexts === unchangedText ? `Read ${formatRows(rows)} for` : `Loaded ${formatRows(rows)} into`} ${target}.${rowTexts}${emptyText}${changeTexts}${moreText}`,
     advice,
     {
       isDataset,

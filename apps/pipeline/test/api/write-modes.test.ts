@@ -243,7 +243,7 @@ describe('files with writeMode MERGE', () => {
     })
     const merged = ['1 open a', '2 closed ', '3 open c']
     expect(await rowsOf(path)).toEqual(merged)
-    const noChange = /^Loaded 2 rows into \S+\. No row changed\.$/
+    const noChange = /^Read 2 rows for \S+\. No row changed\.$/
     const unchanged = { status: 'OK', rowsWritten: 2, message: expect.stringMatching(noChange) }
     expect(await run(path)).toMatchObject(unchanged)
     expect(await rowsOf(path)).toEqual(merged)

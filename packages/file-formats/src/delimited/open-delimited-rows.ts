@@ -1,4 +1,4 @@
-import { detectDialect } from './dialect/detect-dialect.ts'
+import { detectDialect, findPreviousLabels } from './dialect/detect-dialect.ts'
 import type { DelimitedDialect, DetectedDialect, DetectedOptions } from './dialect/dialect.ts'
 import type { DelimitedOptions } from './dialect/delimited-options.ts'
 import type { ReadableFile } from './dialect/sample.ts'
@@ -27,12 +27,12 @@ export function detectText(file: TextSource, options: DelimitedOptions): Detecte
 function detectWithLastGrammar(source: ReadableFile, options: DelimitedOptions): DetectedDialect | undefined {
   const { remembered: lastFile } = options
   if (!lastFile?.delimiter) return undefined
-  const { delimiter, quote, escape, headerRow, labels } = lastFile
+  const { delimiter, quote, escape, headerRow } = lastFile
   const grammar = { delimiter, ...(quote && { quote }), ...(escape && { escape }) }
   const header = headerRow === undefined || options.headerLines !== undefined ? {} : { headerRow }
   try {
     const detected = detectDialect(source, { ...grammar, ...header, ...options })
-    if (!detected.dialect.labels.some((label) => labels.includes(label))) return undefined
+    if (findPreviousLabels(detected.dialect.labels, lastFile).every((label) => label === undefined)) return undefined
     return { ...detected, guesses: withOriginalOptions(detected.guesses, options) }
   } catch (error) {
     // For DECIMAL_SIGN_CHANGED, the grammar fits the file, but its decimal sign differs. Another grammar could read the

@@ -48,6 +48,13 @@ describe('the remembered dialect of earlier files', () => {
     expect(typesOf(lines('id,d,v', '1,2026-01-31,x'), { dayFirst: { d: true } })[1]).toBe('DATE')
   })
 
+  it('applies to columns whose labels differ only in case or punctuation', () => {
+    const known: Partial<PreviousDialect> = { dayFirst: { d: true }, decimal: 'COMMA', numbers: ['v'] }
+    expect(read(lines('ID;D;V', '1;01/31/2026;1'), known)).toEqual({ problem: 'DATE_ORDER_CHANGED' })
+    expect(read(lines('ID;D;V ', '1;01/02/2026;1.5'), known)).toEqual({ problem: 'DECIMAL_SIGN_CHANGED' })
+    expect(typesOf(lines('ID;D;V', '1;01/02/2026;2,50'), known)).toEqual(['SMALLINT', 'DATE', 'DECIMAL'])
+  })
+
   it('sets the decimal sign, and rejects a file with the other one', () => {
     const known: Partial<PreviousDialect> = { delimiter: 'SEMI_COLON', decimal: 'COMMA', numbers: ['v'] }
     expect(typesOf(lines('id;d;v', '1;x;1'), known)[2]).toBe('SMALLINT')

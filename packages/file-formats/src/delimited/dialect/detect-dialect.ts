@@ -14,7 +14,7 @@ import type { DelimitedDialect, DetectedDialect, DelimitedGrammar } from './dial
 import { chooseTable, describeUnread, type TableChoice } from './choose-table.ts'
 import { type DetectedFooter, findFooter, lastLines, skipLines, steadyKind } from './footer.ts'
 import { describeAmbiguousPoints, describeDetection, detectionNotes } from './detected-options.ts'
-import { maxColumns, SourceProblem } from '@sluice/row-stream'
+import { maxColumns, SourceProblem, toUniqueIdentifiers } from '@sluice/row-stream'
 import {
   assertUsableOptions,
   type ColumnOptions,
@@ -136,8 +136,22 @@ const withGivenNames = (labels: readonly string[], columns: readonly (ColumnOpti
 
 const decimalSignBytes = { POINT: 46, COMMA: 44 } as const
 
-const dayFirstOf = (labels: readonly string[], { dayFirst }: PreviousDialect): (boolean | undefined)[] =>
-  labels.map((label) => (Object.hasOwn(dayFirst, label) ? dayFirst[label] : undefined))
+const dayFirstOf = (labels: readonly string[], previous: PreviousDialect): (boolean | undefined)[] =>
+  findPreviousLabels(labels, previous).map((label) =>
+    label !== undefined && Object.hasOwn(previous.dayFirst, label) ? previous.dayFirst[label] : undefined,
+  )
+
+/**
+ * Returns, for each label of a file, the label that the same column of the table had in the last file; undefined for a
+ * new column. Labels such as `Rate` and `RATE` belong to the same column, because its name in the table is the same.
+ */
+export function findPreviousLabels(labels: readonly string[], previous: PreviousDialect): (string | undefined)[] {
+  const names = toUniqueIdentifiers(previous.labels)
+  const labelByName = new Map(names.map((name, index) => [name, previous.labels[index]]))
+  return toUniqueIdentifiers(labels).map((name, index) =>
+    previous.labels.includes(labels[index]!) ? labels[index] : labelByName.get(name),
+  )
+}
 
 /**
  * Returns the decimal sign: from the options, else from earlier files, else the detected one. Throws
@@ -153,15 +167,17 @@ function decimalOf(
   if (remembered?.decimal === undefined) return guessed.sign
   const decimalByte = decimalSignBytes[remembered.decimal]
   const other = decimalByte === decimalSignBytes.POINT ? decimalSignBytes.COMMA : decimalSignBytes.POINT
-  const changed = labels.findIndex(
-    (label, index) => remembered.numbers.includes(label) && areDecimals(columns[index] ?? [], other),
+  const previousLabels = findPreviousLabels(labels, remembered)
+  const changed = previousLabels.findIndex(
+    (label, index) =>
+      label !== undefined && remembered.numbers.includes(label) && areDecimals(columns[index] ?? [], other),
   )
   if (changed < 0) return decimalByte
   const [before, now] = decimalByte === decimalSignBytes.POINT ? ['point', 'comma'] : ['comma', 'point']
   throw new SourceProblem(
     'DECIMAL_SIGN_CHANGED',
     `Column "${labels[changed]}" has a decimal ${now} in this file, but the table was loaded with a decimal ${before}. Nothing was loaded, because numbers could be misread. Write the numbers as before.`,
-    { advice: { pipeline: 'Alternatively, set decimal.' } },
+    { advice: { pipeline: 'Alternatively, set csvOptions.decimal of the pipeline.' } },
   )
 }
 
