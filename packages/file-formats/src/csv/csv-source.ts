@@ -51,7 +51,7 @@ export const csvSource: DataSource<CsvConfig> = {
 
 /** Same as `csvSource.read`, with other limits. */
 export async function* readCsv(
-  { path, fileName, written = false, reportOddValues = false, ...options }: CsvConfig,
+  { path, fileName, written: isWrittenByProduct = false, reportOddValues = false, ...options }: CsvConfig,
   report: ReadReporter,
   signal: AbortSignal,
   limits: DelimitedLimits,
@@ -59,23 +59,26 @@ export async function* readCsv(
   signal.throwIfAborted()
   const job: CsvThreadJob = { file: path, fileName, options, limits, reportOddValues }
   await using thread: CsvThread = startReaderThread('csv', job, { reading: fileName }, signal)
-  const first = await thread.receive()
-  if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${fileName}`)
-  const { opened } = first
+  const firstMessage = await thread.receive()
+  if (firstMessage.kind !== 'opened')
+    throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${fileName}`)
+  const { opened } = firstMessage
   const columns = feedColumns(opened.columns, opened.names)
   report.log(
     'INFO',
     'LOW',
-    `Read ${fileName}${written ? '' : ` as UTF-8, ${opened.guesses}`}, ${describeContents(columns)}`,
+    `Read ${fileName}${isWrittenByProduct ? '' : ` as UTF-8, ${opened.guesses}`}, ${describeContents(columns)}`,
   )
   for (const note of opened.notes) report.log('INFO', 'MEDIUM', note)
-  const rows = new CsvRows(thread, opened, report, !written)
+  const rows = new CsvRows(thread, opened, report, !isWrittenByProduct)
   const content = {
     format: 'copy-binary' as const,
     rows: (types: readonly StoredType[]) => rows.read(types),
     size: opened.size,
     facts: () => rows.facts(columns),
-    ...(!written && { reading: () => ({ ...findRememberedDecimal(options.remembered), ...opened.reading }) }),
+    ...(!isWrittenByProduct && {
+      reading: () => ({ ...findRememberedDecimal(options.remembered), ...opened.reading }),
+    }),
   }
   yield { table: '', columns, content, ...(opened.unread !== undefined && { unread: opened.unread }) }
 }

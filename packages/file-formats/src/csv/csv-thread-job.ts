@@ -58,7 +58,7 @@ export async function readCsvFile(
   port: JobPort,
 ): Promise<CsvResult> {
   using file = new TextFile(path, fileName)
-  const { dialect, guesses, decimalDecided, notes, unread } = detectText(file, options)
+  const { dialect, guesses, decimalDecided, notes, unread: unreadWarning } = detectText(file, options)
   const reader = new DelimitedReader(file, dialect, limits, scanner)
   const bytesTotal = file.size
   let types = await port.open({
@@ -66,7 +66,7 @@ export async function readCsvFile(
     names: dialect.columns.map((column) => column?.name),
     guesses: describeGuesses(guesses),
     notes,
-    ...(unread !== undefined && { unread }),
+    ...(unreadWarning !== undefined && { unread: unreadWarning }),
     reading: readingOf(guesses, decimalDecided),
     size: bytesTotal,
   } satisfies OpenedFile)

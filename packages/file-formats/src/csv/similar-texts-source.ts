@@ -71,11 +71,12 @@ export class SimilarTextGroup {
       limits: defaultDelimitedLimits,
     }
     await using thread = startReaderThread<TextPartsResult, object>('csv', job, { reading: this.#name }, signal)
-    const first = await thread.receive()
-    if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${this.#name}`)
+    const firstMessage = await thread.receive()
+    if (firstMessage.kind !== 'opened')
+      throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${this.#name}`)
     const outcome = yield* receiveRows(thread, types, report)
     if ('widened' in outcome) throw new Error('The thread sent types instead of its result')
-    const { known, isWidened, printedForms, written, oddValues } = outcome.result
+    const { known, isWidened, printedForms, written: writtenRowCounts, oddValues } = outcome.result
     if (isWidened) {
       this.#known = known
       this.columns = this.#toColumns()
@@ -87,7 +88,7 @@ export class SimilarTextGroup {
       ...(evidence && { evidence }),
       ...(printedForms[index] !== undefined && { printedForm: printedForms[index] }),
     }))
-    return { written, facts }
+    return { written: writtenRowCounts, facts }
   }
 
   get #name(): string {

@@ -137,25 +137,28 @@ export function setColumn(
   column: number,
   type: ColumnType,
   stored: StoredType,
-  guessed: boolean,
+  isInferred: boolean,
 ): void {
   const state = columnStateOf(wasm, column)
-  const taken = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothingCode : stateCodeOf(type.dataType)
-  const alike = taken === stateCodeOf(stored.dataType)
+  const typeCode = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothingCode : stateCodeOf(type.dataType)
+  const isStoredUnchanged = typeCode === stateCodeOf(stored.dataType)
   // Text types differ only in their maximum length, so the shorter one applies.
-  const texts = taken !== nothingCode && isTextType(type.dataType) && isTextType(stored.dataType)
-  state[5] = stateCodeOf(texts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
-  state[6] = (guessed ? PROVEN : 0) | (alike || texts ? 0 : APART) | (type.hasValidJson ? VALID_JSON : 0)
-  state[7] = taken
+  const areBothTexts = typeCode !== nothingCode && isTextType(type.dataType) && isTextType(stored.dataType)
+  state[5] = stateCodeOf(areBothTexts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
+  state[6] =
+    (isInferred ? PROVEN : 0) | (isStoredUnchanged || areBothTexts ? 0 : APART) | (type.hasValidJson ? VALID_JSON : 0)
+  state[7] = typeCode
   state[8] = packedDigits(type)
   state[9] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
   state[10] = type.dateFormat ? spellingOf(type.dateFormat) : unmistakable
   // If both are DECIMAL, the warehouse pads the narrower value, so the narrower limits apply.
-  const limits = alike ? type : stored
-  state[11] = packedDigits(limits)
-  state[12] = limits.precision === undefined ? anyDigits : (limits.scale ?? 0)
+  const limitingType = isStoredUnchanged ? type : stored
+  state[11] = packedDigits(limitingType)
+  state[12] = limitingType.precision === undefined ? anyDigits : (limitingType.scale ?? 0)
   state.writeUInt16LE(
-    texts ? (maxCharacters[shorterType(type.dataType, stored.dataType)] ?? 0) : (maxCharacters[stored.dataType] ?? 0),
+    areBothTexts
+      ? (maxCharacters[shorterType(type.dataType, stored.dataType)] ?? 0)
+      : (maxCharacters[stored.dataType] ?? 0),
     14,
   )
 }

@@ -94,7 +94,7 @@ export class DelimitedReader {
    * is requested. Throws SourceProblem FILE_CHANGED if the file changed since it was opened.
    */
   *encode(
-    stored: readonly StoredType[],
+    storedTypes: readonly StoredType[],
     onProgress: ProgressListener = () => {},
   ): Generator<TupleBatch, EncodingOutcome, void> {
     const { columns } = this
@@ -102,25 +102,25 @@ export class DelimitedReader {
     this.#file.assertUnchanged()
     configureScanner(wasm, this.#dialect, this.#limits.chunkBytes)
     for (const [index, column] of columns.entries()) {
-      setColumn(wasm, index, column, stored[index]!, this.#given[index] === undefined)
+      setColumn(wasm, index, column, storedTypes[index]!, this.#given[index] === undefined)
     }
     wasm.run.openColumns(columns.length)
     wasm.run.emptyOut()
-    const { ending, rows, written } = yield* this.#encodeParts(onProgress)
+    const { ending, rows, written: writtenRowCounts } = yield* this.#encodeParts(onProgress)
     this.#file.assertUnchanged()
     // Rejected rows must not affect types, and the stored types determine which rows are rejected. Repeated passes end,
     // because types only widen.
     if (this.#statesAfterAllRows) mergeColumnStates(wasm, this.#statesAfterAllRows)
     this.#statesAfterAllRows = copyColumnStates(wasm, columns.length)
     this.assertDateOrders()
-    const seen = this.#seen()
-    if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
-      this.columns = seen
-      this.printedForms = findPrintedForms(wasm, seen, this.#dialect)
-      return { rows, written }
+    const observedColumns = this.#seen()
+    if (ending === 'END' && observedColumns.every((column, index) => isSameType(column, columns[index]!))) {
+      this.columns = observedColumns
+      this.printedForms = findPrintedForms(wasm, observedColumns, this.#dialect)
+      return { rows, written: writtenRowCounts }
     }
-    this.columns = seen
-    return { widened: seen }
+    this.columns = observedColumns
+    return { widened: observedColumns }
   }
 
   /**
@@ -172,25 +172,25 @@ export class DelimitedReader {
    */
   *#encodeParts(onProgress: ProgressListener): Generator<TupleBatch, EncodedParts, void> {
     const types = this.columns.map(({ dataType }) => dataType)
-    const written: number[] = []
+    const writtenRowCounts: number[] = []
     let ending: EncodedParts['ending'] = 'END'
     let bytesBefore = 0
     let rowsBefore = 0
     for (const [index, part] of this.#parts.entries()) {
       const rows = openRows(this.#file, { ...this.#dialect, ...part }, this.#limits, this.#wasm.window)
       const pass = new RecordPass(this.#wasm, rows, types)
-      const bytesToHere = bytesBefore - (this.#parts.length === 1 ? 0 : part.from)
-      rows.records.onRead = () => onProgress(bytesToHere + rows.reader.position, rowsBefore + pass.rows)
+      const positionOffset = bytesBefore - (this.#parts.length === 1 ? 0 : part.from)
+      rows.records.onRead = () => onProgress(positionOffset + rows.reader.position, rowsBefore + pass.rows)
       if (ending === 'END') {
         setRowSuffix(this.#wasm, part.suffix)
         ending = yield* withName(part, pass.encode(index === this.#parts.length - 1))
       }
       if (ending === 'NOT_AS_GUESSED') pass.observe(Infinity)
-      written.push(pass.rows - pass.rejectedRows)
+      writtenRowCounts.push(pass.rows - pass.rejectedRows)
       rowsBefore += pass.rows
       bytesBefore += part.end - part.from
     }
-    return { ending, rows: rowsBefore, written }
+    return { ending, rows: rowsBefore, written: writtenRowCounts }
   }
 }
 

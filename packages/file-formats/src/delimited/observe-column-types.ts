@@ -32,22 +32,24 @@ export function observeText(
 ): Observation {
   const { from, end } = dialect
   const readsWholeText = size <= limits.wholeBytes
-  const pass = new RecordPass(wasm, openRows(file, dialect, limits, wasm.window))
-  pass.observe(readsWholeText ? Infinity : from + limits.sampleBytes)
-  const { faultyRows } = pass
-  const atFirst = dialect.labels.map((_, column) => seenType(wasm, column))
+  const samplePass = new RecordPass(wasm, openRows(file, dialect, limits, wasm.window))
+  samplePass.observe(readsWholeText ? Infinity : from + limits.sampleBytes)
+  const { faultyRows } = samplePass
+  const typesInSample = dialect.labels.map((_, column) => seenType(wasm, column))
   if (readsWholeText || !isPlain(dialect)) return { isWhole: readsWholeText, faultyRows }
   const { sampleBytes, slices, sliceBytes } = limits
-  const first = from + sampleBytes
-  const last = Math.max(end - sampleBytes, first)
-  if (first >= end) return { isWhole: true, faultyRows }
+  const firstSliceStart = from + sampleBytes
+  const lastSliceStart = Math.max(end - sampleBytes, firstSliceStart)
+  if (firstSliceStart >= end) return { isWhole: true, faultyRows }
   for (let slice = 0; slice < slices; slice++) {
-    const position = Math.floor(first + ((last - first) * slice) / slices)
-    observeSlice(wasm, file, position, Math.min(sliceBytes, last - position))
+    const position = Math.floor(firstSliceStart + ((lastSliceStart - firstSliceStart) * slice) / slices)
+    observeSlice(wasm, file, position, Math.min(sliceBytes, lastSliceStart - position))
   }
-  observeSlice(wasm, file, last, end - last)
-  const unsure = atFirst.flatMap((type, column) => (isUnsure(type, seenType(wasm, column)) ? [column] : []))
-  if (unsure.length > 0) observeColumns(wasm, unsure, openRows(file, dialect, limits, wasm.window))
+  observeSlice(wasm, file, lastSliceStart, end - lastSliceStart)
+  const unsureColumns = typesInSample.flatMap((type, column) =>
+    isUnsure(type, seenType(wasm, column)) ? [column] : [],
+  )
+  if (unsureColumns.length > 0) observeColumns(wasm, unsureColumns, openRows(file, dialect, limits, wasm.window))
   return { isWhole: false, faultyRows }
 }
 

@@ -77,20 +77,20 @@ export function previewRows(
   { rows: maxRows = 100 } = {},
 ): DelimitedPreview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
-  const { dialect, guesses, notes, unread } = detectText(text, options)
+  const { dialect, guesses, notes, unread: unreadWarning } = detectText(text, options)
   const wasm = startScanner()
-  const reading = new DelimitedReader(text, dialect, defaultDelimitedLimits, wasm)
-  reading.assertDateOrders()
-  const { columns, hasSeenAllRows } = reading
-  const rows = readFirstRows(wasm, text, dialect, columns, maxRows)
+  const reader = new DelimitedReader(text, dialect, defaultDelimitedLimits, wasm)
+  reader.assertDateOrders()
+  const { columns, hasSeenAllRows } = reader
+  const firstRows = readFirstRows(wasm, text, dialect, columns, maxRows)
   return {
     guesses,
     description: describeGuesses(guesses),
-    notes: [...notes, ...reading.findOddValues(oddValueBytes).map(describeOddValue)],
+    notes: [...notes, ...reader.findOddValues(oddValueBytes).map(describeOddValue)],
     columns,
     hasSeenAllRows,
-    ...(unread !== undefined && { unread }),
-    ...rows,
+    ...(unreadWarning !== undefined && { unread: unreadWarning }),
+    ...firstRows,
   }
 }
 
@@ -112,13 +112,13 @@ function readFirstRows(
     rejectedRows++
     if (rejected.length < maxRejected) rejected.push(row)
   }
-  let rows = 0
-  let bytes = 0
-  let complete = false
-  for (; rows < sampleRows && bytes < sampleBytes; rows++) {
-    complete = !records.advance()
-    if (complete) break
-    bytes += records.next - records.from
+  let rowCount = 0
+  let byteCount = 0
+  let isComplete = false
+  for (; rowCount < sampleRows && byteCount < sampleBytes; rowCount++) {
+    isComplete = !records.advance()
+    if (isComplete) break
+    byteCount += records.next - records.from
     if (records.fault !== undefined) {
       reject(rejectFaultyRecord(records, shape))
       continue
@@ -138,7 +138,13 @@ function readFirstRows(
     }
   }
   const printedForms = findPrintedForms(wasm, columns, dialect)
-  return { tuples, lines, printedForms, rejected, sample: { rows, rejected: rejectedRows, complete } }
+  return {
+    tuples,
+    lines,
+    printedForms,
+    rejected,
+    sample: { rows: rowCount, rejected: rejectedRows, complete: isComplete },
+  }
 }
 
 /**

@@ -135,15 +135,15 @@ export class RecordScanner {
    * Scans a quoted field. Sets `next` to the byte after the closing quote and returns the field's marks, or 0 if the
    * quote stays open.
    */
-  #quoted(bytes: Uint8Array, opened: number, end: number, complete: boolean): number {
+  #quoted(bytes: Uint8Array, openingQuote: number, end: number, isComplete: boolean): number {
     const { quote, escape } = this.#grammar
     let mark = IS_QUOTED
-    let position = opened + 1
+    let position = openingQuote + 1
     for (; position < end; position++) {
       const byte = bytes[position]!
       if (byte === quote) {
         // The next byte determines whether this quote closes the field, and it may not be available yet.
-        if (position + 1 === end && !complete) break
+        if (position + 1 === end && !isComplete) break
         if (position + 1 === end || bytes[position + 1] !== quote) {
           this.next = position + 1
           return mark
@@ -157,13 +157,13 @@ export class RecordScanner {
         mark |= NEEDS_ESCAPE
         this.lines++
       } else if (byte === escape) {
-        const after = this.#afterBackslash(bytes, position, end, complete)
-        if (after < 0) break
-        mark |= after - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
-        position = after - 1
+        const positionAfterEscape = this.#afterBackslash(bytes, position, end, isComplete)
+        if (positionAfterEscape < 0) break
+        mark |= positionAfterEscape - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
+        position = positionAfterEscape - 1
       } else if (byte === TAB || byte === BACKSLASH) mark |= NEEDS_ESCAPE
     }
-    this.openQuote = opened
+    this.openQuote = openingQuote
     return 0
   }
 
@@ -208,22 +208,22 @@ export function unescapeField(
   grammar: DelimitedGrammar,
   target: Uint8Array,
 ): number {
-  let out = 0
+  let writtenBytes = 0
   for (let position = from; position < to; position++) {
     const byte = bytes[position]!
-    const escapes =
+    const isEscapingBackslash =
       mark & HAS_BACKSLASH_ESCAPE &&
       byte === BACKSLASH &&
       position + 1 < to &&
       isEscapable(bytes[position + 1]!, grammar)
-    if (escapes) {
-      target[out++] = bytes[++position]!
+    if (isEscapingBackslash) {
+      target[writtenBytes++] = bytes[++position]!
       continue
     }
-    target[out++] = byte
+    target[writtenBytes++] = byte
     if (mark & HAS_DOUBLED_QUOTES && byte === grammar.quote) position++
   }
-  return out
+  return writtenBytes
 }
 
 function afterSpaces(bytes: Uint8Array, from: number, end: number): number {

@@ -101,18 +101,18 @@ export class XmlScanner {
     let position = this.nameTo
     while (position < this.#tagTo && count < attributesKept) {
       while (position < this.#tagTo && (bytes[position]! <= 32 || bytes[position] === SLASH)) position++
-      let name = position
+      let nameStart = position
       for (; position < this.#tagTo && bytes[position] !== EQUALS && bytes[position]! > 32; position++)
-        if (bytes[position] === COLON) name = position + 1
+        if (bytes[position] === COLON) nameStart = position + 1
       const nameTo = position
       while (position < this.#tagTo && bytes[position] !== QUOTE && bytes[position] !== APOSTROPHE) position++
-      const value = position + 1
-      const closing = bytes[position]
-      for (position++; position < this.#tagTo && bytes[position] !== closing; position++);
+      const valueStart = position + 1
+      const closingQuote = bytes[position]
+      for (position++; position < this.#tagTo && bytes[position] !== closingQuote; position++);
       if (position >= this.#tagTo) break
-      places[count * 4] = name
+      places[count * 4] = nameStart
       places[count * 4 + 1] = nameTo
-      places[count * 4 + 2] = value
+      places[count * 4 + 2] = valueStart
       places[count * 4 + 3] = position++
       count++
     }

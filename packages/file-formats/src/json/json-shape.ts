@@ -29,31 +29,31 @@ interface ShapeSample {
  * source is truncated, only the part before the cut is examined. Throws SourceProblem JSON_BROKEN, JSON_AMBIGUOUS or
  * ROWS_NOT_FOUND.
  */
-export async function jsonShape(look: ShapeSample): Promise<JsonShape> {
-  const { window, name, recordBytes } = look
+export async function jsonShape(sample: ShapeSample): Promise<JsonShape> {
+  const { window, name, recordBytes } = sample
   let isCut = false
   const grow = async () => {
     if (isCut) return false
-    const grown = await window.grow().catch(catchTruncatedRead)
-    isCut ||= grown === 'CUT'
-    return grown !== false
+    const growResult = await window.grow().catch(catchTruncatedRead)
+    isCut ||= growResult === 'CUT'
+    return growResult !== false
   }
   await grow()
   let start = 0
   while ((start = afterSpace(window.bytes, 0, window.end)) === window.end && (await grow()));
   if (window.bytes[start] === OPEN_ARRAY) return { kind: 'ARRAY' }
   for (;;) {
-    const after = jsonScanner.value(start, window.end)
-    if (after === INVALID_JSON) {
+    const valueEnd = jsonScanner.value(start, window.end)
+    if (valueEnd === INVALID_JSON) {
       while (window.end < linesBytes && (await grow()));
       if (someLineIsAnObject(window)) return { kind: 'LINES' }
       throw brokenJson(name, jsonScanner.fault, window.place(jsonScanner.faultAt))
     }
-    const next = after === NEEDS_MORE ? window.end : afterSpace(window.bytes, after, window.end)
-    if (next < window.end) return shapeOfSeveral(window, start, after, next)
+    const nextPosition = valueEnd === NEEDS_MORE ? window.end : afterSpace(window.bytes, valueEnd, window.end)
+    if (nextPosition < window.end) return shapeOfSeveral(window, start, valueEnd, nextPosition)
     if (window.end <= recordBytes && (await grow())) continue
-    if (after === NEEDS_MORE && window.complete) throw endsTooEarly(name, window.place(window.end))
-    return shapeOfOne(look, start, isCut)
+    if (valueEnd === NEEDS_MORE && window.complete) throw endsTooEarly(name, window.place(window.end))
+    return shapeOfOne(sample, start, isCut)
   }
 }
 

@@ -92,13 +92,15 @@ function typedKind(bytes: Uint8Array, from: number, to: number): number {
   if (classCounts[COMMA]! + classCounts[UNIT_CLASS]! > 0 || digits < minTimeDigits || digits > maxTimeDigits)
     return TEXT_CELL
   // Has the separators of a date, as in 2024-01-31, 31/01/2024 or 31.01.2024.
-  const dashed = signs >= 2 || slashes === 2 || points >= 2
+  const hasDateSeparators = signs >= 2 || slashes === 2 || points >= 2
   // Has the colons of a time, as in 10:30, 10:30:00 or 10:30:00+01:00.
-  const clock = colons >= 1 && colons <= 3
+  const hasTimeColons = colons >= 1 && colons <= 3
   if (letters === 0)
-    return (dashed || clock) && signs + slashes + points + colons <= maxTimeSeparators ? TIME_CELL : TEXT_CELL
+    return (hasDateSeparators || hasTimeColons) && signs + slashes + points + colons <= maxTimeSeparators
+      ? TIME_CELL
+      : TEXT_CELL
   // Such as 2024-01-31T10:00Z, 10:30 PM or 12-Jan-2024.
-  if (letters <= 2 && clock) return TIME_CELL
+  if (letters <= 2 && hasTimeColons) return TIME_CELL
   return letters === 3 && (signs === 2 || slashes === 2) ? TIME_CELL : TEXT_CELL
 }
 
@@ -111,27 +113,27 @@ function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
   let separators = 0
   let points = 0
   let commas = 0
-  let last = 0
+  let lastSeparatorClass = 0
   let digitsAfterComma = 0
   for (; position < to; position++) {
-    const kind = byteClasses[bytes[position]!]!
-    if (kind === UNIT_CLASS) return bytes[position] === 37 && position === to - 1
-    if (kind === DIGIT_CLASS) {
-      last = 0
+    const byteClass = byteClasses[bytes[position]!]!
+    if (byteClass === UNIT_CLASS) return bytes[position] === 37 && position === to - 1
+    if (byteClass === DIGIT_CLASS) {
+      lastSeparatorClass = 0
       digitsAfterComma++
       continue
     }
     if (commas > 1 && digitsAfterComma !== 3) return false
     digitsAfterComma = 0
-    if (kind !== POINT_CLASS && kind !== COMMA && kind !== SPACE_CLASS) return false
-    if (last !== 0) return false
-    last = kind
+    if (byteClass !== POINT_CLASS && byteClass !== COMMA && byteClass !== SPACE_CLASS) return false
+    if (lastSeparatorClass !== 0) return false
+    lastSeparatorClass = byteClass
     separators++
-    if (kind === POINT_CLASS) points++
-    if (kind === COMMA) commas++
+    if (byteClass === POINT_CLASS) points++
+    if (byteClass === COMMA) commas++
   }
   return (
-    last !== COMMA &&
+    lastSeparatorClass !== COMMA &&
     (commas < 2 || points > 0 || digitsAfterComma === 3) &&
     separators <= 6 &&
     !(points > 1 && commas > 1) &&

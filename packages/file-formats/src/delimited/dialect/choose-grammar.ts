@@ -24,39 +24,51 @@ const fewestFaults = 3
 export function chooseGrammar(
   sample: Uint8Array,
   from: number,
-  complete: boolean,
-  declared: GivenGrammar,
+  isComplete: boolean,
+  declaredGrammar: GivenGrammar,
 ): GrammarChoice {
   const judgedSample = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
-  const candidates = listCandidateGrammars(judgedSample, declared).map((grammar) => {
-    const parsed = parseSample(sample, from, complete, grammar, comparedRecords, from + comparedBytes)
+  const candidates = listCandidateGrammars(judgedSample, declaredGrammar).map((grammar) => {
+    const parsed = parseSample(sample, from, isComplete, grammar, comparedRecords, from + comparedBytes)
     return { grammar, ...scoreGrammar(parsed), parsed }
   })
-  const possible = candidates.filter(
+  const plausibleCandidates = candidates.filter(
     ({ grammar, parsed }) =>
-      (!grammar.padded || declared.padded === true || isPadded(parsed)) &&
+      (!grammar.padded || declaredGrammar.padded === true || isPadded(parsed)) &&
       (grammar.quote >= 0 ||
-        declared.quote === -1 ||
+        declaredGrammar.quote === -1 ||
         areQuotesText(
           candidates.map((other) => other.parsed),
           grammar,
         )),
   )
-  const best = possible.reduce((one, other) => (other.total > one.total * minimumLead ? other : one))
-  const against = (differs: (grammar: DelimitedGrammar) => boolean) => {
-    const rival = Math.max(0, ...possible.filter((other) => differs(other.grammar)).map(({ total }) => total))
-    return best.total === 0 ? 0 : Math.max(0, Math.min(1, 1 - rival / best.total))
+  const bestCandidate = plausibleCandidates.reduce((bestSoFar, other) =>
+    other.total > bestSoFar.total * minimumLead ? other : bestSoFar,
+  )
+  const leadOverAlternatives = (isAlternative: (grammar: DelimitedGrammar) => boolean) => {
+    const bestAlternativeScore = Math.max(
+      0,
+      ...plausibleCandidates.filter((other) => isAlternative(other.grammar)).map(({ total }) => total),
+    )
+    return bestCandidate.total === 0 ? 0 : Math.max(0, Math.min(1, 1 - bestAlternativeScore / bestCandidate.total))
   }
   const confidence = {
-    delimiter: confidenceOf(against(({ delimiter }) => delimiter !== best.grammar.delimiter)),
+    delimiter: confidenceOf(leadOverAlternatives(({ delimiter }) => delimiter !== bestCandidate.grammar.delimiter)),
     quote: confidenceOf(
-      against(({ quote, delimiter }) => quote !== best.grammar.quote && delimiter === best.grammar.delimiter),
+      leadOverAlternatives(
+        ({ quote, delimiter }) =>
+          quote !== bestCandidate.grammar.quote && delimiter === bestCandidate.grammar.delimiter,
+      ),
     ),
     escape: 1,
     padded: 1,
   }
-  if (best.width > 1 || declared.delimiter !== undefined) return { grammar: best.grammar, confidence }
-  return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judgedSample, best.grammar) }, confidence }
+  if (bestCandidate.width > 1 || declaredGrammar.delimiter !== undefined)
+    return { grammar: bestCandidate.grammar, confidence }
+  return {
+    grammar: { ...bestCandidate.grammar, delimiter: harmlessDelimiter(judgedSample, bestCandidate.grammar) },
+    confidence,
+  }
 }
 
 /** Converts a lead over the second best grammar to a confidence of 0.5 to 1. A lead of a third or more gives 1. */
@@ -118,23 +130,24 @@ type GivenGrammar = Partial<DelimitedGrammar>
  * Lists the grammars to try on a sample, the simplest first. Includes only delimiters that occur, single quotes only if
  * one starts a field, and backslashes only if one precedes a quote or delimiter.
  */
-function listCandidateGrammars(sample: Uint8Array, declared: GivenGrammar): DelimitedGrammar[] {
+function listCandidateGrammars(sample: Uint8Array, declaredGrammar: GivenGrammar): DelimitedGrammar[] {
   const counts = countBytes(sample)
-  const present = guessedDelimiters.filter((delimiter) => counts.bytes[delimiter]! > 0)
+  const presentDelimiters = guessedDelimiters.filter((delimiter) => counts.bytes[delimiter]! > 0)
   // If no delimiter occurs, the file has a single column. So one delimiter that does not occur is tried too.
-  const absent = guessedDelimiters.filter((delimiter) => (counts.bytes[delimiter] ?? 0) === 0).slice(0, 1)
-  const delimiters = declared.delimiter === undefined ? [...present, ...absent] : [declared.delimiter]
-  const comment = declared.comment ?? -1
+  const absentDelimiters = guessedDelimiters.filter((delimiter) => (counts.bytes[delimiter] ?? 0) === 0).slice(0, 1)
+  const delimiters =
+    declaredGrammar.delimiter === undefined ? [...presentDelimiters, ...absentDelimiters] : [declaredGrammar.delimiter]
+  const comment = declaredGrammar.comment ?? -1
   return delimiters.flatMap((delimiter) =>
-    candidateQuotes(counts, delimiter, declared).flatMap((quote) =>
-      candidateEscapes(counts, delimiter, quote, declared).flatMap((escape) =>
-        candidatePaddings(counts, delimiter, declared).map((padded) => ({
+    candidateQuotes(counts, delimiter, declaredGrammar).flatMap((quote) =>
+      candidateEscapes(counts, delimiter, quote, declaredGrammar).flatMap((escape) =>
+        candidatePaddings(counts, delimiter, declaredGrammar).map((padded) => ({
           delimiter,
           quote,
           escape,
           padded,
           comment,
-          readsStrayQuotes: declared.readsStrayQuotes ?? false,
+          readsStrayQuotes: declaredGrammar.readsStrayQuotes ?? false,
         })),
       ),
     ),
@@ -161,17 +174,17 @@ function countBytes(sample: Uint8Array): ByteCounts {
     padded: new Uint32Array(256),
     backslashed: new Uint32Array(256),
   }
-  let before = LF
-  let solid = LF
+  let previousByte = LF
+  let lastNonSpaceByte = LF
   for (let position = 0; position < sample.length; position++) {
     const byte = sample[position]!
     counts.bytes[byte]!++
-    if (byte === DOUBLE) counts.doubleQuoteAfter[solid]!++
-    else if (byte === SINGLE) counts.singleQuoteAfter[solid]!++
-    else if (byte === SPACE) counts.padded[before]!++
-    if (before === BACKSLASH) counts.backslashed[byte]!++
-    before = byte
-    if (byte !== SPACE) solid = byte
+    if (byte === DOUBLE) counts.doubleQuoteAfter[lastNonSpaceByte]!++
+    else if (byte === SINGLE) counts.singleQuoteAfter[lastNonSpaceByte]!++
+    else if (byte === SPACE) counts.padded[previousByte]!++
+    if (previousByte === BACKSLASH) counts.backslashed[byte]!++
+    previousByte = byte
+    if (byte !== SPACE) lastNonSpaceByte = byte
   }
   return counts
 }
@@ -234,23 +247,26 @@ const labelledStart = 0.75
 function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const { records, grammar } = parsed
   if (records.length === 0) return { total: 0, width: 1 }
-  const width = usualWidth(records)
-  const quality = cellQuality(records, width)
-  if (width === 1) {
-    const alike = records.filter(({ count }) => count === 1)
-    const times = alike.filter(({ kinds }) => kinds[0] === TIME_CELL).length
+  const usualFieldCount = usualWidth(records)
+  const quality = cellQuality(records, usualFieldCount)
+  if (usualFieldCount === 1) {
+    const singleFieldRecords = records.filter(({ count }) => count === 1)
+    const timeRecordCount = singleFieldRecords.filter(({ kinds }) => kinds[0] === TIME_CELL).length
     // Prefers a single column of times, because a colon inside a time does not delimit fields.
-    const worthOfOne = times > 0.9 * alike.length ? wholeTimes : singleColumn
-    return { total: (worthOfOne * quality * alike.length) / records.length, width }
+    const singleColumnScore = timeRecordCount > 0.9 * singleFieldRecords.length ? wholeTimes : singleColumn
+    return { total: (singleColumnScore * quality * singleFieldRecords.length) / records.length, width: usualFieldCount }
   }
-  const table = withoutTitles(records)
-  const tables = labelledTables(table)
-  const isTableFirst = startsWithTable(records, width) || (tables.count > 1 && records[0]!.count > 1)
-  const isLabelled = startsWithLabels(table, width) || tables.count > 1
-  const start = isTableFirst ? 1 : isLabelled ? labelledStart : lateStart
-  const consistency = Math.max(widthConsistency(table, width), tables.count > 1 ? tables.share ** 2 : 0)
-  const total = consistency * quality * (width / (width + 0.5)) * start
-  return { total: total * (delimiterTrust[String.fromCharCode(grammar.delimiter)] ?? 1), width }
+  const tableRecords = withoutTitles(records)
+  const labelledParts = labelledTables(tableRecords)
+  const isTableFirst = startsWithTable(records, usualFieldCount) || (labelledParts.count > 1 && records[0]!.count > 1)
+  const isLabelled = startsWithLabels(tableRecords, usualFieldCount) || labelledParts.count > 1
+  const startFactor = isTableFirst ? 1 : isLabelled ? labelledStart : lateStart
+  const consistency = Math.max(
+    widthConsistency(tableRecords, usualFieldCount),
+    labelledParts.count > 1 ? labelledParts.share ** 2 : 0,
+  )
+  const total = consistency * quality * (usualFieldCount / (usualFieldCount + 0.5)) * startFactor
+  return { total: total * (delimiterTrust[String.fromCharCode(grammar.delimiter)] ?? 1), width: usualFieldCount }
 }
 
 /**

@@ -39,16 +39,16 @@ export function chooseTable(
   }
   const parts = separateTables(parsed, sample.head)
   const isComplete = sample.complete && parsed.exhausted
-  const largest = isComplete ? parts.toSorted(longestFirst)[0]! : parts.at(-1)!
-  const chosen = skipLines === undefined ? largest : parts[0]!
-  const next = parts[parts.indexOf(chosen) + 1]
-  const end = next && sample.from + parsed.records[chosen.end]!.from
+  const defaultPart = isComplete ? parts.toSorted(longestFirst)[0]! : parts.at(-1)!
+  const chosenPart = skipLines === undefined ? defaultPart : parts[0]!
+  const nextPart = parts[parts.indexOf(chosenPart) + 1]
+  const end = nextPart && sample.from + parsed.records[chosenPart.end]!.from
   const linesAfter = end === undefined ? 0 : countLines(file, end)
   return {
-    parsed: { ...parsed, records: parsed.records.slice(chosen.first, chosen.end) },
+    parsed: { ...parsed, records: parsed.records.slice(chosenPart.first, chosenPart.end) },
     end,
     linesAfter,
-    parts: parts.length === 1 ? undefined : { all: parts, chosen, isComplete },
+    parts: parts.length === 1 ? undefined : { all: parts, chosen: chosenPart, isComplete },
   }
 }
 

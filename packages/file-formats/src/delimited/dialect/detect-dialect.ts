@@ -145,22 +145,23 @@ const dayFirstOf = (labels: readonly string[], { dayFirst }: PreviousDialect): (
  */
 function decimalOf(
   { decimal, remembered }: DelimitedOptions,
-  guessed: DecimalGuess,
+  detectedDecimal: DecimalGuess,
   labels: readonly string[],
   columns: readonly (readonly string[])[],
 ): number {
   if (decimal !== undefined) return decimalSignBytes[decimal]
-  if (remembered?.decimal === undefined) return guessed.sign
+  if (remembered?.decimal === undefined) return detectedDecimal.sign
   const decimalByte = decimalSignBytes[remembered.decimal]
-  const other = decimalByte === decimalSignBytes.POINT ? decimalSignBytes.COMMA : decimalSignBytes.POINT
-  const changed = labels.findIndex(
-    (label, index) => remembered.numbers.includes(label) && areDecimals(columns[index] ?? [], other),
+  const otherSignByte = decimalByte === decimalSignBytes.POINT ? decimalSignBytes.COMMA : decimalSignBytes.POINT
+  const changedColumn = labels.findIndex(
+    (label, index) => remembered.numbers.includes(label) && areDecimals(columns[index] ?? [], otherSignByte),
   )
-  if (changed < 0) return decimalByte
-  const [before, now] = decimalByte === decimalSignBytes.POINT ? ['point', 'comma'] : ['comma', 'point']
+  if (changedColumn < 0) return decimalByte
+  const [previousSignName, currentSignName] =
+    decimalByte === decimalSignBytes.POINT ? ['point', 'comma'] : ['comma', 'point']
   throw new SourceProblem(
     'DECIMAL_SIGN_CHANGED',
-    `Column "${labels[changed]}" has a decimal ${now} in this file, but the table was loaded with a decimal ${before}. Nothing was loaded, because numbers could be misread. Write the numbers as before.`,
+    `Column "${labels[changedColumn]}" has a decimal ${currentSignName} in this file, but the table was loaded with a decimal ${previousSignName}. Nothing was loaded, because numbers could be misread. Write the numbers as before.`,
     { advice: { pipeline: 'Alternatively, set decimal.' } },
   )
 }
@@ -179,22 +180,24 @@ function placeOfRows({ head, from }: FileSample, { records }: ParsedSample, { st
 function footerOf(
   file: ReadableFile,
   sample: FileSample,
-  { parsed, end, linesAfter }: TableChoice,
+  { parsed, end: tableEnd, linesAfter }: TableChoice,
   table: DetectedTable,
   { footerLines }: DelimitedOptions,
 ): DetectedFooter {
   const { records, grammar, blankLines } = parsed
-  const body = records.slice(table.start + table.headerLines)
-  const rowsFrom = sample.from + (body[0]?.from ?? sample.head.length)
+  const rowRecords = records.slice(table.start + table.headerLines)
+  const rowsFrom = sample.from + (rowRecords[0]?.from ?? sample.head.length)
   if (footerLines !== undefined) return lastLines(file, sample, footerLines, rowsFrom)
-  const fields = table.width + table.trailing
-  const fitting = body.filter(({ count }) => count === fields)
-  const firstKind = steadyKind(fitting.map(({ kinds }) => kinds[0]!))
-  const hasGaps = blankLines.some((line) => line > (body[0]?.line ?? 0) && line < (fitting.at(-1)?.line ?? 0))
-  const shape = { fields, rowsFrom, firstKind, hasGaps }
-  if (end === undefined) return findFooter(sample, file.size, grammar, shape)
-  const part = { ...sample, tail: sample.head.subarray(0, end - sample.from), tailFrom: sample.from }
-  const footer = findFooter(part, end, grammar, shape)
+  const fieldCount = table.width + table.trailing
+  const regularRecords = rowRecords.filter(({ count }) => count === fieldCount)
+  const firstKind = steadyKind(regularRecords.map(({ kinds }) => kinds[0]!))
+  const hasGaps = blankLines.some(
+    (line) => line > (rowRecords[0]?.line ?? 0) && line < (regularRecords.at(-1)?.line ?? 0),
+  )
+  const footerShape = { fields: fieldCount, rowsFrom, firstKind, hasGaps }
+  if (tableEnd === undefined) return findFooter(sample, file.size, grammar, footerShape)
+  const sampleOfTable = { ...sample, tail: sample.head.subarray(0, tableEnd - sample.from), tailFrom: sample.from }
+  const footer = findFooter(sampleOfTable, tableEnd, grammar, footerShape)
   return { ...footer, lines: footer.lines + linesAfter }
 }
 
@@ -292,21 +295,23 @@ function assertReadable({ records }: ParsedSample, table: DetectedTable, sample:
     const text = `${file.name} has no row that can be read; check its encoding and its quotes.`
     throw new SourceProblem('NO_READABLE_ROW', text)
   }
-  const refuse = (reason: string, location = line) => {
-    const text = `The header of ${file.name} in line ${location} cannot be read: ${reason}. If the file has no header row, set headerRow to false.`
+  const createHeaderProblem = (reason: string, lineNumber = line) => {
+    const text = `The header of ${file.name} in line ${lineNumber} cannot be read: ${reason}. If the file has no header row, set headerRow to false.`
     return new SourceProblem('HEADER_NOT_READABLE', text)
   }
   for (const record of records.slice(start, start + headerLines)) {
     const reason = whyUnreadable(record, sample)
-    if (reason) throw refuse(reason, record.line)
+    if (reason) throw createHeaderProblem(reason, record.line)
   }
   if (width > maxColumns) {
     const text = `${file.name} has ${width} columns in line ${line}; a table holds at most ${maxColumns}. Remove columns, or check the delimiter.`
     throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
-  const long = labels.findIndex((label) => label.length > longestLabel)
-  if (long < 0) return
-  throw refuse(`label ${long + 1} is longer than ${longestLabel} characters, so the first row is probably not a header`)
+  const longLabelIndex = labels.findIndex((label) => label.length > longestLabel)
+  if (longLabelIndex < 0) return
+  throw createHeaderProblem(
+    `label ${longLabelIndex + 1} is longer than ${longestLabel} characters, so the first row is probably not a header`,
+  )
 }
 
 function whyUnreadable({ from, next, fault }: SampleRecord, sample: Uint8Array): string | undefined {

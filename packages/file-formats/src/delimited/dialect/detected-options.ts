@@ -23,7 +23,7 @@ export function describeDetection(
 ): DetectedOptions {
   const { choice, table, footer, directive } = detection
   const { grammar, confidence } = choice
-  const ends = recordEnds(detection.sample)
+  const lineEndKind = recordEnds(detection.sample)
   const headerRow = table.headerLines > 0
   const skipLines = records[table.start]!.line - 1
   return {
@@ -34,7 +34,7 @@ export function describeDetection(
       confidence.quote,
     ),
     escape: detectedValue(grammar.escape < 0 ? 'DOUBLED' : 'BACKSLASH', options.escape, grammar.escape < 0 ? 1 : 0.9),
-    recordEnds: detectedValue(ends, undefined, ends === 'MIXED' ? 0.8 : 1),
+    recordEnds: detectedValue(lineEndKind, undefined, lineEndKind === 'MIXED' ? 0.8 : 1),
     skipLines: detectedValue(skipLines, options.skipLines, table.confidence.start),
     headerRow: detectedValue(headerRow, options.headerRow, table.confidence.header),
     headerLines: detectedValue(

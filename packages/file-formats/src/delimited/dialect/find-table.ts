@@ -227,18 +227,24 @@ function skipTitles(
   headerAt: (index: number) => HeaderCandidate,
   isHeader: (index: number) => boolean,
 ): number {
-  const filled = (index: number) => headerAt(index).record.kinds.filter((kind) => kind !== EMPTY_CELL)
-  let most = filled(start).length
-  if (most > 1) return start
-  let wasEmpty = most === 0
+  const filledCells = (index: number) => headerAt(index).record.kinds.filter((kind) => kind !== EMPTY_CELL)
+  let maxFilledCells = filledCells(start).length
+  if (maxFilledCells > 1) return start
+  let followsEmptyLine = maxFilledCells === 0
   for (let next = start + 1; next < Math.min(limit - 1, start + longestTitles); next++) {
-    const cells = filled(next)
-    const [above, line] = [headerAt(next - 1).record.line, headerAt(next).record.line]
-    wasEmpty ||= blankLines.some((blank) => blank > above && blank < line)
-    const hasMore = cells.length > most && headerAt(next).record.count === headerAt(start).record.count
-    if (hasMore && cells.every(isTextKind) && (isHeader(next) || (wasEmpty && cells.length > 1))) return next
-    most = Math.max(most, cells.length)
-    wasEmpty = cells.length === 0
+    const nextFilledCells = filledCells(next)
+    const [previousLine, nextLine] = [headerAt(next - 1).record.line, headerAt(next).record.line]
+    followsEmptyLine ||= blankLines.some((blank) => blank > previousLine && blank < nextLine)
+    const hasMore =
+      nextFilledCells.length > maxFilledCells && headerAt(next).record.count === headerAt(start).record.count
+    if (
+      hasMore &&
+      nextFilledCells.every(isTextKind) &&
+      (isHeader(next) || (followsEmptyLine && nextFilledCells.length > 1))
+    )
+      return next
+    maxFilledCells = Math.max(maxFilledCells, nextFilledCells.length)
+    followsEmptyLine = nextFilledCells.length === 0
   }
   return start
 }

@@ -48,35 +48,35 @@ interface FooterLine {
  */
 export function findFooter(
   sample: FileSample,
-  size: number,
+  fileSize: number,
   grammar: DelimitedGrammar,
   shape: FooterShape,
 ): DetectedFooter {
-  const noFooter = { from: size, lines: 0, text: '' }
+  const noFooter = { from: fileSize, lines: 0, text: '' }
   if (shape.fields < 2) return noFooter
-  const lines: FooterLine[] = []
+  const footerLines: FooterLine[] = []
   let end = sample.tail.length
-  let setOff = false
-  let clear = false
-  while (end > 0 && lines.length < maxLines) {
+  let isAfterEmptyLine = false
+  let reachedRow = false
+  while (end > 0 && footerLines.length < maxLines) {
     const from = startOfLine(sample.tail, end)
     if (sample.tailFrom + from < shape.rowsFrom) break
     const line = readLine(sample.tail, from, end, grammar)
     if (!line) return noFooter
-    const filled = line.kinds.filter((kind) => kind !== EMPTY_CELL).length
-    if (filled > 0 && isRow(line, filled, shape)) {
-      clear = true
-      const isLast = lines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY_CELL))
-      if (isLast && totalPattern.test(line.fields.find((field) => field !== '')!))
+    const filledCount = line.kinds.filter((kind) => kind !== EMPTY_CELL).length
+    if (filledCount > 0 && isRow(line, filledCount, shape)) {
+      reachedRow = true
+      const isLastFilledLine = footerLines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY_CELL))
+      if (isLastFilledLine && totalPattern.test(line.fields.find((field) => field !== '')!))
         return { ...noFooter, doubt: shortenText(line.text) }
       break
     }
-    lines.unshift(line)
-    setOff = filled === 0 && !shape.hasGaps
+    footerLines.unshift(line)
+    isAfterEmptyLine = filledCount === 0 && !shape.hasGaps
     end = from
   }
-  const noteLines = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY_CELL))
-  if (!clear || noteLines.length === 0 || !(setOff || noteLines.every(isMeaningful))) return noFooter
+  const noteLines = footerLines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY_CELL))
+  if (!reachedRow || noteLines.length === 0 || !(isAfterEmptyLine || noteLines.every(isMeaningful))) return noFooter
   // If a similar total occurs between the rows, both are subtotals and stay.
   const rows = Buffer.from(sample.tail.subarray(0, noteLines[0]!.from))
   const subtotal = noteLines.find(({ fields, text }) => {
@@ -85,10 +85,10 @@ export function findFooter(
   })
   if (subtotal) return { ...noFooter, doubt: shortenText(subtotal.text) }
   const from = sample.tailFrom + noteLines[0]!.from
-  const count = countLineEnds(sample.tail, noteLines[0]!.from, sample.tail.length)
-  const open = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
+  const lineEndCount = countLineEnds(sample.tail, noteLines[0]!.from, sample.tail.length)
+  const unterminatedLines = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
   const text = noteLines.map((line) => line.text).join(' / ')
-  return { from, lines: count + open, text: shortenText(text) }
+  return { from, lines: lineEndCount + unterminatedLines, text: shortenText(text) }
 }
 
 /** Returns the first cell with its delimiter. */

@@ -189,15 +189,17 @@ class SimilarGroup {
       return dialect
     }
     if (!isFirst && this.#mayDiffer(text, dialect) && !examine()) return undefined
-    const before = copyColumnStates(this.#wasm, this.#dialect.labels.length)
+    const statesBefore = copyColumnStates(this.#wasm, this.#dialect.labels.length)
     const { isWhole, faultyRows } = observeText(this.#wasm, text, dialect, text.size, this.#limits)
     const types = this.#seenTypes()
-    const newTexts = isFirst ? [] : types.flatMap((type, column) => (this.#becameText(column, type) ? [column] : []))
+    const newTextColumns = isFirst
+      ? []
+      : types.flatMap((type, column) => (this.#becameText(column, type) ? [column] : []))
     // Points in some texts may separate thousands. Only an examination of all columns reveals that.
     const hasNewDecimals = !isFirst && types.some((type, column) => this.#becameDecimal(column, type))
-    if (faultyRows > 0 || newTexts.length > 0 || hasNewDecimals) {
-      if ((!isExamined && !examine()) || this.#hasOtherForm(text, dialect, newTexts)) {
-        restoreColumnStates(this.#wasm, before)
+    if (faultyRows > 0 || newTextColumns.length > 0 || hasNewDecimals) {
+      if ((!isExamined && !examine()) || this.#hasOtherForm(text, dialect, newTextColumns)) {
+        restoreColumnStates(this.#wasm, statesBefore)
         return undefined
       }
     }
