@@ -128,8 +128,8 @@ function getDatabaseConfig(
   const { jdbcSource, sqlQuery, tables, incremental } = settings as DatabaseSettings
   const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
   const names = listPositionNames(tables ?? [], request.table)
-  const createIncrement = (own: IncrementSettings, name: string): IncrementRequest => ({
-    ...own,
+  const createIncrement = (incrementOfTable: IncrementSettings, name: string): IncrementRequest => ({
+    ...incrementOfTable,
     storesCursor,
     ...(positions[name] && { last: positions[name] }),
   })
@@ -144,9 +144,9 @@ function getDatabaseConfig(
     trustServerCertificate: trustServerCertificate ?? false,
     ...(sqlQuery !== undefined && { query: sqlQuery }),
     ...(tables && {
-      tables: tables.map(({ incremental: own = incremental, ...table }, index) => ({
+      tables: tables.map(({ incremental: incrementOfTable = incremental, ...table }, index) => ({
         ...table,
-        ...(own && { increment: createIncrement(own, names[index]!) }),
+        ...(incrementOfTable && { increment: createIncrement(incrementOfTable, names[index]!) }),
       })),
     }),
     ...(incremental && { increment: createIncrement(incremental, '') }),

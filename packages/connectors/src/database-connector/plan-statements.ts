@@ -41,22 +41,22 @@ export async function planStatements(
   statements: readonly SourceStatement[],
 ): Promise<PlannedStatement[]> {
   const { session, onUnreadable } = context
-  const planned: PlannedStatement[] = []
-  const unreadable: SourceProblem[] = []
+  const plannedStatements: PlannedStatement[] = []
+  const problems: SourceProblem[] = []
   for (const statement of statements) {
     const plan = () => planStatement(context, statement)
     try {
-      planned.push(await (session.withSavepoint ? session.withSavepoint(plan) : plan()))
+      plannedStatements.push(await (session.withSavepoint ? session.withSavepoint(plan) : plan()))
     } catch (error) {
       const problem = findTableProblem(context, statement, error)
       if (!problem || statements.length === 1) throw error
       onUnreadable(problem.message)
-      unreadable.push(problem)
+      problems.push(problem)
       if (!session.withSavepoint) break
     }
   }
-  if (unreadable.length > 0) throw createUnreadableProblem(unreadable, statements.length)
-  return readAllInFull(context, planned)
+  if (problems.length > 0) throw createUnreadableProblem(problems, statements.length)
+  return readAllInFull(context, plannedStatements)
 }
 
 /**

@@ -181,31 +181,33 @@ const toBoolean = ([value]: readonly unknown[]): boolean | undefined =>
 
 /** Evaluates a binary operator. A comparison with an empty collection is empty, as FHIRPath specifies. */
 function applyOperator(operator: string, left: unknown[], right: unknown[]): unknown[] {
-  const [item, other] = [toBoolean(left), toBoolean(right)]
+  const [leftBoolean, rightBoolean] = [toBoolean(left), toBoolean(right)]
   if (operator === '|') return [...new Set([...left, ...right])]
-  if (operator === 'and') return item === false || other === false ? [false] : item && other ? [true] : []
-  if (operator === 'or') return item || other ? [true] : item === false && other === false ? [false] : []
+  if (operator === 'and')
+    return leftBoolean === false || rightBoolean === false ? [false] : leftBoolean && rightBoolean ? [true] : []
+  if (operator === 'or')
+    return leftBoolean || rightBoolean ? [true] : leftBoolean === false && rightBoolean === false ? [false] : []
   if (operator === '&') return [`${left.join('')}${right.join('')}`]
   if (left.length === 0 || right.length === 0) return []
-  if (operator === 'xor') return [item !== other]
+  if (operator === 'xor') return [leftBoolean !== rightBoolean]
   const isEqual = JSON.stringify(left) === JSON.stringify(right)
   if (operator === '=' || operator === '!=') return [isEqual === (operator === '=')]
-  const [first, second] = [left[0], right[0]].map(toNumber) as [number, number]
+  const [leftNumber, rightNumber] = [left[0], right[0]].map(toNumber) as [number, number]
   switch (operator) {
     case '+':
-      return [first + second]
+      return [leftNumber + rightNumber]
     case '-':
-      return [first - second]
+      return [leftNumber - rightNumber]
     case '*':
-      return [first * second]
+      return [leftNumber * rightNumber]
     case '/':
-      return second === 0 ? [] : [first / second]
+      return rightNumber === 0 ? [] : [leftNumber / rightNumber]
     case '<':
-      return [first < second]
+      return [leftNumber < rightNumber]
     case '>':
-      return [first > second]
+      return [leftNumber > rightNumber]
     default:
-      return [operator === '<=' ? first <= second : first >= second]
+      return [operator === '<=' ? leftNumber <= rightNumber : leftNumber >= rightNumber]
   }
 }
 

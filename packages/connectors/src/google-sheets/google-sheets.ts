@@ -54,9 +54,9 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
     const cells = parseRange(tab, range)
     const rowWindows = readWindows(context, tab, cells)
     // Reads the first rows before it returns the stream, because they contain the column names.
-    const first = (await rowWindows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
-    const headerIndex = headerRow ? first.rows.findIndex((row) => row.length > 0) : -1
-    const header = first.rows[headerIndex] ?? []
+    const firstWindow = (await rowWindows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
+    const headerIndex = headerRow ? firstWindow.rows.findIndex((row) => row.length > 0) : -1
+    const header = firstWindow.rows[headerIndex] ?? []
     const getColumnName = createColumnNames(header, [rowNumberColumn])
     const createRecords = ({ firstRow, rows }: RowWindow, skippedRows: number) =>
       rows.flatMap((row, index) =>
@@ -73,7 +73,7 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
       inferStrings: true,
       unreadWarning,
       async *readPages() {
-        yield { records: createRecords(first, headerIndex + 1) }
+        yield { records: createRecords(firstWindow, headerIndex + 1) }
         for await (const window of rowWindows) yield { records: createRecords(window, 0) }
       },
     }
@@ -167,15 +167,15 @@ async function describeUnreadTabs(
   })
   const fields = 'sheets(properties.title,data.rowData.values.effectiveValue)'
   const response = await requestSpreadsheet(context, { ranges, fields })
-  const unread = listField(response, 'sheets').filter((sheet) =>
+  const sheetsWithRows = listField(response, 'sheets').filter((sheet) =>
     listField(sheet, 'data')
       .flatMap((data) => listField(data, 'rowData'))
       .some((row) =>
         listField(row, 'values').some((cell) => parseObject(cell, sheetsName)['effectiveValue'] !== undefined),
       ),
   )
-  if (unread.length === 0) return undefined
-  const titles = unread.map((sheet) =>
+  if (sheetsWithRows.length === 0) return undefined
+  const titles = sheetsWithRows.map((sheet) =>
     toText(parseObject(parseObject(sheet, sheetsName)['properties'], sheetsName)['title']),
   )
   return `Only the sheet "${readTab.title}" was read. These sheets also have rows: ${titles.map((title) => `"${title}"`).join(', ')}. Select the sheet to read in the setting sheet.`

@@ -400,14 +400,14 @@ async function downloadToSpool(
     closeSync(descriptor)
     throw diskProblem(error) ?? error
   }
-  let open = true
+  let isOpen = true
   return {
     size,
     headers: response.headers,
     chunks: () => new FileBytes(descriptor, 0, size, chunkBytes).chunks(),
     [Symbol.dispose]() {
-      if (open) closeSync(descriptor)
-      open = false
+      if (isOpen) closeSync(descriptor)
+      isOpen = false
     },
   }
 }

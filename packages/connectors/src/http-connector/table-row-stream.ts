@@ -55,13 +55,18 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
     const dialect = { ...normalised.dialect, columns, ...(rememberedDialect && { remembered: rememberedDialect }) }
     const renameColumns = createColumnRenamer(table)
     for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
-      const renamed = renameColumns(feed.columns)
+      const renamedColumns = renameColumns(feed.columns)
       reporter.log(
         'INFO',
         'LOW',
-        `Read ${table.name}, ${formatCount(renamed.length, 'column')}: ${describeColumns(renamed)}`,
+        `Read ${table.name}, ${formatCount(renamedColumns.length, 'column')}: ${describeColumns(renamedColumns)}`,
       )
-      yield { table: streamName, columns: renamed, sparse: true, content: renameContent(feed, renamed, renameColumns) }
+      yield {
+        table: streamName,
+        columns: renamedColumns,
+        sparse: true,
+        content: renameContent(feed, renamedColumns, renameColumns),
+      }
     }
   } finally {
     closeSync(spool)

@@ -52,24 +52,24 @@ const isZeroDate = ({ columnType }: MysqlField, value: unknown): boolean =>
   /^0000|-00/.test(value)
 
 function createValueReader(field: MysqlField): ReadValue {
-  const positive = isUnsigned(field)
+  const isUnsignedField = isUnsigned(field)
   switch (field.columnType) {
     case Types.TINY:
-      return positive
+      return isUnsignedField
         ? (cursor) => cursor.view.getUint8(cursor.skip(1))
         : (cursor) => cursor.view.getInt8(cursor.skip(1))
     case Types.SHORT:
     case Types.YEAR:
-      return positive
+      return isUnsignedField
         ? (cursor) => cursor.view.getUint16(cursor.skip(2), true)
         : (cursor) => cursor.view.getInt16(cursor.skip(2), true)
     case Types.LONG:
     case Types.INT24:
-      return positive
+      return isUnsignedField
         ? (cursor) => cursor.view.getUint32(cursor.skip(4), true)
         : (cursor) => cursor.view.getInt32(cursor.skip(4), true)
     case Types.LONGLONG:
-      return positive
+      return isUnsignedField
         ? (cursor) => cursor.view.getBigUint64(cursor.skip(8), true)
         : (cursor) => cursor.view.getBigInt64(cursor.skip(8), true)
     case Types.FLOAT:

@@ -30,8 +30,8 @@ const maxKeyLength = 2_048
  * character. A trailing slash matches everything below the folder. Throws `SourceProblem` PATTERN_TOO_LARGE or
  * PATTERN_INVALID; a saved pattern can be invalid, because variables can insert any text.
  */
-export function compileKeyPattern(written: string): KeyPattern {
-  const pattern = written.replace(/^\/+/, '')
+export function compileKeyPattern(setting: string): KeyPattern {
+  const pattern = setting.replace(/^\/+/, '')
   const shownPattern = pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern
   const { alternatives, problem } = parsePattern(pattern)
   if (problem !== undefined)
@@ -46,15 +46,15 @@ export function compileKeyPattern(written: string): KeyPattern {
       'PATTERN_TOO_LARGE',
       `"${shownPattern}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
     )
-  const starts = alternatives.map(getLiteralPrefix)
-  const prefix = starts.reduce(getCommonPrefix)
-  const single = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'sign')
+  const literalPrefixes = alternatives.map(getLiteralPrefix)
+  const prefix = literalPrefixes.reduce(getCommonPrefix)
+  const isSingleKey = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'sign')
   return {
-    single: single ? prefix : undefined,
+    single: isSingleKey ? prefix : undefined,
     prefix,
     matches: (key) =>
       key.length <= maxKeyLength &&
-      alternatives.some((tokens, index) => key.startsWith(starts[index]!) && matchesTokens(tokens, [...key])),
+      alternatives.some((tokens, index) => key.startsWith(literalPrefixes[index]!) && matchesTokens(tokens, [...key])),
   }
 }
 
@@ -145,32 +145,32 @@ function getCommonPrefix(one: string, other: string): string {
  * Compares the key with all possible positions of the pattern in one pass, so the time is bounded for every pattern.
  */
 function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]): boolean {
-  const last = tokens.length - 1
-  let places = new PatternPositions(tokens.length)
-  let after = new PatternPositions(tokens.length)
-  const enter = (into: PatternPositions, from: number, atFolder: boolean): void => {
-    for (let at = from; into.add(at); at++) {
-      const kind = tokens[at]?.kind
-      if (kind !== 'some' && !(kind === 'folders' && (atFolder || at === last))) return
+  const lastIndex = tokens.length - 1
+  let currentPositions = new PatternPositions(tokens.length)
+  let nextPositions = new PatternPositions(tokens.length)
+  const enter = (positions: PatternPositions, from: number, isAtFolderStart: boolean): void => {
+    for (let tokenIndex = from; positions.add(tokenIndex); tokenIndex++) {
+      const kind = tokens[tokenIndex]?.kind
+      if (kind !== 'some' && !(kind === 'folders' && (isAtFolderStart || tokenIndex === lastIndex))) return
     }
   }
-  enter(places, 0, true)
-  for (const sign of key) {
-    after.clear()
-    const atFolder = sign === '/'
-    for (let index = 0; index < places.size; index++) {
-      const at = places.list[index]!
-      const token = tokens[at]
+  enter(currentPositions, 0, true)
+  for (const character of key) {
+    nextPositions.clear()
+    const isAtFolderStart = character === '/'
+    for (let index = 0; index < currentPositions.size; index++) {
+      const tokenIndex = currentPositions.list[index]!
+      const token = tokens[tokenIndex]
       if (token === undefined) continue
-      if (token.kind === 'folders') enter(after, at, atFolder)
+      if (token.kind === 'folders') enter(nextPositions, tokenIndex, isAtFolderStart)
       else if (token.kind === 'some') {
-        if (!atFolder) enter(after, at, atFolder)
-      } else if (matchesCharacter(token, sign)) enter(after, at + 1, atFolder)
+        if (!isAtFolderStart) enter(nextPositions, tokenIndex, isAtFolderStart)
+      } else if (matchesCharacter(token, character)) enter(nextPositions, tokenIndex + 1, isAtFolderStart)
     }
-    ;[places, after] = [after, places]
-    if (places.size === 0) return false
+    ;[currentPositions, nextPositions] = [nextPositions, currentPositions]
+    if (currentPositions.size === 0) return false
   }
-  return places.has(tokens.length)
+  return currentPositions.has(tokens.length)
 }
 
 /** A set of positions of a pattern that can be cleared in constant time. */

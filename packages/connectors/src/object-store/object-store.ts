@@ -98,9 +98,9 @@ export function createObjectStore({ host, get, close, ...lists }: StoreProtocol)
       const response = await get({ key, headers: { range: 'bytes=0-0' }, expected: [416] }, signal)
       await response.cancel()
       if (response.status !== 416) return parseObjectHeaders(key, response)
-      const empty = await get({ key }, signal)
-      await empty.cancel()
-      return parseObjectHeaders(key, empty)
+      const emptyResponse = await get({ key }, signal)
+      await emptyResponse.cancel()
+      return parseObjectHeaders(key, emptyResponse)
     },
 
     async open(object, from, to, signal) {

@@ -53,20 +53,20 @@ export async function* readObjects(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const chosen = await selectObjects({ ...reading, key, onPage: () => report.progress({}) }, signal)
-  const { single, objects } = chosen
-  const before = parseLoadedObjects(cursor, settings)
-  if (before) logFullRead(before, objects, report)
-  if (!single) report.log('INFO', 'LOW', describeSelection(chosen, key))
-  const counts = new Map<string, number>()
-  const feeds = single
+  const selection = await selectObjects({ ...reading, key, onPage: () => report.progress({}) }, signal)
+  const { single: isSingle, objects } = selection
+  const loadedBefore = parseLoadedObjects(cursor, settings)
+  if (loadedBefore) logFullRead(loadedBefore, objects, report)
+  if (!isSingle) report.log('INFO', 'LOW', describeSelection(selection, key))
+  const rowCounts = new Map<string, number>()
+  const feeds = isSingle
     ? readSingleObject(reading, objects[0]!, report, signal)
-    : readObjectsAsOneTable(reading, { objects, keyed: false, counts }, report, signal)
+    : readObjectsAsOneTable(reading, { objects, keyed: false, counts: rowCounts }, report, signal)
   for await (const feed of feeds)
     yield {
       ...feed,
-      ...(!single && { precedence: objectPrecedence }),
-      cursor: () => createLoadedObjects(settings, objects, single ? [] : omitOwnColumns(feed.columns), counts),
+      ...(!isSingle && { precedence: objectPrecedence }),
+      cursor: () => createLoadedObjects(settings, objects, isSingle ? [] : omitOwnColumns(feed.columns), rowCounts),
     }
 }
 
@@ -77,31 +77,37 @@ export async function* readObjects(
 export async function* readIncrement(
   reading: ObjectReading,
   settings: unknown,
-  { before, newObjects, changed, unchangedObjects }: ObjectIncrement,
+  { before: loadedBefore, newObjects, changed: changedObjects, unchangedObjects }: ObjectIncrement,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed, unchangedObjects }))
-  const objectsToRead = sortByKey([...newObjects, ...changed])
+  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed: changedObjects, unchangedObjects }))
+  const objectsToRead = sortByKey([...newObjects, ...changedObjects])
   if (objectsToRead.length === 0) return
-  const counts = new Map<string, number>()
-  const shorter = () => changed.find(({ key }) => counts.get(key)! < before.rows[key]!)
-  let isComplete = false
+  const rowCounts = new Map<string, number>()
+  const findShorterObject = () => changedObjects.find(({ key }) => rowCounts.get(key)! < loadedBefore.rows[key]!)
+  let readsAllObjects = false
   const unreadObjects = (): readonly StoredObject[] => {
-    const shorterObject = shorter()
+    const shorterObject = findShorterObject()
     if (shorterObject === undefined) return []
     const text = `"${shorterObject.key}" has fewer rows than before, so all objects are read and replace the old rows.`
-    if (!isComplete) report.log('INFO', 'MEDIUM', text)
-    isComplete = true
+    if (!readsAllObjects) report.log('INFO', 'MEDIUM', text)
+    readsAllObjects = true
     return unchangedObjects
   }
-  const combined = { objects: objectsToRead, before: before.columns, keyed: true, counts, unreadObjects }
+  const combined = {
+    objects: objectsToRead,
+    before: loadedBefore.columns,
+    keyed: true,
+    counts: rowCounts,
+    unreadObjects,
+  }
   for await (const feed of readObjectsAsOneTable(reading, combined, report, signal)) {
     const cursor = () => {
-      const rows = new Map([...Object.entries(before.rows), ...counts])
+      const rows = new Map([...Object.entries(loadedBefore.rows), ...rowCounts])
       return createLoadedObjects(settings, [...unchangedObjects, ...objectsToRead], omitOwnColumns(feed.columns), rows)
     }
-    yield { ...feed, cursor, whole: () => isComplete }
+    yield { ...feed, cursor, whole: () => readsAllObjects }
   }
 }
 

@@ -29,7 +29,7 @@ export interface ParquetResult {
 export async function encodeRows(
   file: ParquetFile,
   columns: readonly ParquetColumn[],
-  stored: readonly StoredType[],
+  storedTypes: readonly StoredType[],
   limits: ParquetLimits,
   port: JobPort,
 ): Promise<ParquetResult> {
@@ -45,28 +45,28 @@ export async function encodeRows(
       )
     pool.close(memory, length)
   }
-  const types = stored.map(({ dataType }) => dataType)
+  const types = storedTypes.map(({ dataType }) => dataType)
   const groups = new RowGroups(file, columns, types, limits)
   const kinds = columns.map(({ node }) => (isFlat(node) ? node.leaf.type.kind : 'json'))
   const encoder = new TupleEncoder(
     kinds.map((kind, index) => ({ kind, dataType: types[index]! })),
     { open: (atLeast) => pool.open(atLeast), close },
   )
-  let rows = 0
+  let rowCount = 0
   for (const batch of groups.batches()) {
-    rows += batch.rows
+    rowCount += batch.rows
     addFaultsOfLongRows(batch)
-    const rejected: RejectedRow[] = []
-    for (const [from, to] of listValidRanges(batch, (row) => rejected.push(rejectedRow(batch, row, columns)))) {
+    const rejectedRows: RejectedRow[] = []
+    for (const [from, to] of listValidRanges(batch, (row) => rejectedRows.push(rejectedRow(batch, row, columns)))) {
       for (const _ of encoder.encode(batch.vectors, from, to)) await pool.waitForRoom()
     }
-    if (rejected.length > 0) await pool.reject(rejected)
-    port.progress({ bytesRead: groups.bytesRead, bytesTotal: file.size, rowsRead: rows })
+    if (rejectedRows.length > 0) await pool.reject(rejectedRows)
+    port.progress({ bytesRead: groups.bytesRead, bytesTotal: file.size, rowsRead: rowCount })
   }
   encoder.flush()
-  port.progress({ bytesRead: file.size, bytesTotal: file.size, rowsRead: rows }, true)
-  const cuts = groups.cuts.map((values, index) => ({ label: columns[index]!.column.label, values }))
-  return { cuts: cuts.filter(({ values }) => values > 0) }
+  port.progress({ bytesRead: file.size, bytesTotal: file.size, rowsRead: rowCount }, true)
+  const shortenedValueCounts = groups.cuts.map((values, index) => ({ label: columns[index]!.column.label, values }))
+  return { cuts: shortenedValueCounts.filter(({ values }) => values > 0) }
 }
 
 /** Records a reason for each row that is too long or has a too long value. */

@@ -182,26 +182,28 @@ function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: numbe
 
 /** Reads big-endian two's complement integers of any width. Most such values are wide and contain small numbers. */
 function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFunction {
-  return (values, places, count, vector, notes) => {
+  return (values, offsets, count, vector, notes) => {
     const { bytes } = values
-    const varying = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
+    const variableLengthValues = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
     for (let row = 0; row < count; row++) {
-      const offset = places[row]!
+      const offset = offsets[row]!
       if (offset < 0) continue
-      const start = varying ? varying.starts[offset]! : offset * width
-      const end = start + (varying ? varying.lengths[offset]! : width)
+      const start = variableLengthValues ? variableLengthValues.starts[offset]! : offset * width
+      const end = start + (variableLengthValues ? variableLengthValues.lengths[offset]! : width)
       const sign = end > start && bytes[start]! >= 0x80 ? -1 : 0
-      let first = start
-      while (end - first > 8 && bytes[first] === (sign & 0xff)) first++
-      const fits = end - first < 8 || (end - first === 8 && (bytes[first]! >= 0x80 ? -1 : 0) === sign)
+      let firstSignificantByte = start
+      while (end - firstSignificantByte > 8 && bytes[firstSignificantByte] === (sign & 0xff)) firstSignificantByte++
+      const fits64Bits =
+        end - firstSignificantByte < 8 ||
+        (end - firstSignificantByte === 8 && (bytes[firstSignificantByte]! >= 0x80 ? -1 : 0) === sign)
       let low = sign
       let high = sign
-      for (let position = fits ? first : end; position < end; position++) {
+      for (let position = fits64Bits ? firstSignificantByte : end; position < end; position++) {
         high = (high << 8) | (low >>> 24)
         low = (low << 8) | bytes[position]!
       }
-      const big = fits ? undefined : bigOf(bytes, start, end)
-      storeDecimal(vector as DecimalVector, row, low, high, big, digits, notes)
+      const bigValue = fits64Bits ? undefined : bigOf(bytes, start, end)
+      storeDecimal(vector as DecimalVector, row, low, high, bigValue, digits, notes)
     }
   }
 }
@@ -236,24 +238,24 @@ function storeDecimal(
   row: number,
   low: number,
   high: number,
-  big: bigint | undefined,
-  digits: number,
+  bigValue: bigint | undefined,
+  maxDigits: number,
   notes: ConversionNotes,
 ): void {
   vector.low[row] = low
   vector.high[row] = high
-  if (big !== undefined) {
+  if (bigValue !== undefined) {
     vector.big ??= new Map()
-    vector.big.set(row, big)
+    vector.big.set(row, bigValue)
   } else vector.big?.delete(row)
   // 64 bits represent at most 19 digits, so no check is needed.
-  if (big === undefined && digits >= 19) return
-  const value = big ?? wholeOf(low, high)
-  const tooLong =
-    typeof value === 'number' && digits <= 15
-      ? Math.abs(value) >= 10 ** digits
-      : toAbsoluteBigint(value) >= 10n ** BigInt(digits)
-  if (tooLong) notes.fault(row, `has more than the ${digits} digits that its column allows`)
+  if (bigValue === undefined && maxDigits >= 19) return
+  const value = bigValue ?? wholeOf(low, high)
+  const hasTooManyDigits =
+    typeof value === 'number' && maxDigits <= 15
+      ? Math.abs(value) >= 10 ** maxDigits
+      : toAbsoluteBigint(value) >= 10n ** BigInt(maxDigits)
+  if (hasTooManyDigits) notes.fault(row, `has more than the ${maxDigits} digits that its column allows`)
 }
 
 function toAbsoluteBigint(value: number | bigint): bigint {

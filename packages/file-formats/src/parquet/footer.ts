@@ -69,20 +69,20 @@ export class ParquetFile implements Disposable {
 
   #footerLength(size: number, { footerBytes }: ParquetLimits): number {
     if (size === 0) throw new FileProblem('FILE_EMPTY', 'is empty. Upload a file with data.')
-    const head = this.read(0, Math.min(4, size)).toString('latin1')
-    if (head === encryptedMagic) throw encryptedFileProblem()
-    if (head !== parquetMagic) {
+    const firstMagic = this.read(0, Math.min(4, size)).toString('latin1')
+    if (firstMagic === encryptedMagic) throw encryptedFileProblem()
+    if (firstMagic !== parquetMagic) {
       throw new FileProblem(
         'NOT_PARQUET',
         'is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.',
       )
     }
     if (size < minFileBytes) throw createTruncatedFileProblem()
-    const tail = this.read(size - 8, 8)
-    const end = tail.toString('latin1', 4)
-    if (end === encryptedMagic) throw encryptedFileProblem()
-    if (end !== parquetMagic) throw createTruncatedFileProblem()
-    const length = tail.readUInt32LE(0)
+    const trailer = this.read(size - 8, 8)
+    const lastMagic = trailer.toString('latin1', 4)
+    if (lastMagic === encryptedMagic) throw encryptedFileProblem()
+    if (lastMagic !== parquetMagic) throw createTruncatedFileProblem()
+    const length = trailer.readUInt32LE(0)
     if (length > size - minFileBytes) throw damagedFileProblem('its footer')
     if (length > footerBytes) {
       throw new FileProblem(

@@ -125,18 +125,18 @@ export class LeafReader implements ConversionNotes {
     const { maxDefinition } = this.leaf
     const { nulls } = this.vector
     page.repetitions?.read(this.repetitions, count)
-    let present = count
+    let valueCount = count
     if (page.definitions) {
       page.definitions.read(this.definitions, count)
-      present = 0
+      valueCount = 0
       for (let i = 0; i < count; i++) {
         const hasValue = this.definitions[i] === maxDefinition
         nulls[i] = hasValue ? 0 : 1
-        if (hasValue) present++
+        if (hasValue) valueCount++
       }
     } else nulls.fill(0, 0, count)
-    if (present > 0 && !this.#values) throw new RangeError('values are missing')
-    this.#place(count, present)
+    if (valueCount > 0 && !this.#values) throw new RangeError('values are missing')
+    this.#place(count, valueCount)
     if (this.#values) this.#fill(this.#values, this.#places, count, this.vector, this)
     // The vector's previous data may refer to freed memory.
     else if ('data' in this.vector) this.vector.data = noBytes

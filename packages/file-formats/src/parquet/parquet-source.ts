@@ -40,9 +40,10 @@ export async function* readParquet(
 ): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
   await using thread = startParquetThread({ path, fileName, limits }, signal)
-  const first = await thread.receive()
-  if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${fileName}`)
-  const { opened } = first
+  const firstMessage = await thread.receive()
+  if (firstMessage.kind !== 'opened')
+    throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${fileName}`)
+  const { opened } = firstMessage
   report.log('INFO', 'LOW', describeFile(opened, fileName))
   const { columns, size } = opened
   let hasStarted = false

@@ -190,21 +190,24 @@ const typedElement = (dataType: DataType, kind: VectorKind, reading: LeafReading
 })
 
 function annotatedElement(element: SchemaElement, physical: ParquetType, width: number, label: string): TypedElement {
-  const { converted_type: converted, logical_type: logical } = element
-  const bytes = physical === 'BYTE_ARRAY'
-  if (logical?.type === 'DECIMAL' || converted === 'DECIMAL') return decimalElement(element, physical, label)
+  const { converted_type: convertedType, logical_type: logicalType } = element
+  const isByteArray = physical === 'BYTE_ARRAY'
+  if (logicalType?.type === 'DECIMAL' || convertedType === 'DECIMAL') return decimalElement(element, physical, label)
   if (physical === 'INT32' || physical === 'INT64') return integerElement(element, physical)
-  if (bytes && (logical?.type === 'JSON' || converted === 'JSON')) return typedElement('JSONB', 'json', { as: 'json' })
-  if (bytes && (logical?.type === 'STRING' || converted === 'UTF8')) return typedElement('TEXT', 'text', { as: 'text' })
-  if (bytes && (logical?.type === 'ENUM' || converted === 'ENUM')) return typedElement('TEXT', 'text', { as: 'text' })
-  if (bytes && (logical?.type === 'GEOMETRY' || logical?.type === 'GEOGRAPHY')) {
+  if (isByteArray && (logicalType?.type === 'JSON' || convertedType === 'JSON'))
+    return typedElement('JSONB', 'json', { as: 'json' })
+  if (isByteArray && (logicalType?.type === 'STRING' || convertedType === 'UTF8'))
+    return typedElement('TEXT', 'text', { as: 'text' })
+  if (isByteArray && (logicalType?.type === 'ENUM' || convertedType === 'ENUM'))
+    return typedElement('TEXT', 'text', { as: 'text' })
+  if (isByteArray && (logicalType?.type === 'GEOMETRY' || logicalType?.type === 'GEOGRAPHY')) {
     return typedElement('GEOMETRY', 'text', { as: 'hex', prefix: '' })
   }
-  if (bytes && (logical?.type === 'BSON' || converted === 'BSON')) return hexElement
+  if (isByteArray && (logicalType?.type === 'BSON' || convertedType === 'BSON')) return hexElement
   if (physical === 'FIXED_LEN_BYTE_ARRAY') {
-    if (logical?.type === 'UUID' && width === 16) return typedElement('TEXT', 'text', { as: 'uuid' })
-    if (logical?.type === 'FLOAT16' && width === 2) return typedElement('FLOAT', 'float', { as: 'float16' })
-    if ((logical?.type === 'INTERVAL' || converted === 'INTERVAL') && width === 12) {
+    if (logicalType?.type === 'UUID' && width === 16) return typedElement('TEXT', 'text', { as: 'uuid' })
+    if (logicalType?.type === 'FLOAT16' && width === 2) return typedElement('FLOAT', 'float', { as: 'float16' })
+    if ((logicalType?.type === 'INTERVAL' || convertedType === 'INTERVAL') && width === 12) {
       return typedElement('TEXT', 'text', { as: 'interval' })
     }
   }
@@ -228,28 +231,30 @@ const unannotatedElements: Record<ParquetType, TypedElement> = {
  * Returns the type of an integer column. Its annotations may declare it as a timestamp, time, date or another integer.
  */
 function integerElement(element: SchemaElement, physical: 'INT32' | 'INT64'): TypedElement {
-  const { converted_type: converted, logical_type: logical } = element
+  const { converted_type: convertedType, logical_type: logicalType } = element
   const is64Bit = physical === 'INT64'
-  if (logical?.type === 'TIMESTAMP' && is64Bit) return timestampElement(logical.unit, logical.isAdjustedToUTC)
-  if (logical?.type === 'TIME') return timeElement(logical.unit, is64Bit)
-  if (!is64Bit && (logical?.type === 'DATE' || converted === 'DATE'))
+  if (logicalType?.type === 'TIMESTAMP' && is64Bit)
+    return timestampElement(logicalType.unit, logicalType.isAdjustedToUTC)
+  if (logicalType?.type === 'TIME') return timeElement(logicalType.unit, is64Bit)
+  if (!is64Bit && (logicalType?.type === 'DATE' || convertedType === 'DATE'))
     return typedElement('DATE', 'date', { as: 'date' })
   // In the old annotation, timestamps were always in UTC.
-  if (is64Bit && converted === 'TIMESTAMP_MILLIS') return timestampElement('MILLIS', true)
-  if (is64Bit && converted === 'TIMESTAMP_MICROS') return timestampElement('MICROS', true)
-  if (converted === 'TIME_MILLIS') return timeElement('MILLIS', is64Bit)
-  if (converted === 'TIME_MICROS') return timeElement('MICROS', is64Bit)
-  const annotated = /^(U?)INT_(8|16|32|64)$/.exec(converted ?? '')
-  const signed = logical?.type === 'INTEGER' ? logical.isSigned : annotated?.[1] !== 'U'
-  const bits = logical?.type === 'INTEGER' ? logical.bitWidth : Number(annotated?.[2] ?? (is64Bit ? 64 : 32))
+  if (is64Bit && convertedType === 'TIMESTAMP_MILLIS') return timestampElement('MILLIS', true)
+  if (is64Bit && convertedType === 'TIMESTAMP_MICROS') return timestampElement('MICROS', true)
+  if (convertedType === 'TIME_MILLIS') return timeElement('MILLIS', is64Bit)
+  if (convertedType === 'TIME_MICROS') return timeElement('MICROS', is64Bit)
+  const annotationMatch = /^(U?)INT_(8|16|32|64)$/.exec(convertedType ?? '')
+  const isSigned = logicalType?.type === 'INTEGER' ? logicalType.isSigned : annotationMatch?.[1] !== 'U'
+  const bits =
+    logicalType?.type === 'INTEGER' ? logicalType.bitWidth : Number(annotationMatch?.[2] ?? (is64Bit ? 64 : 32))
   if (is64Bit) {
-    if (signed) return unannotatedElements.INT64
+    if (isSigned) return unannotatedElements.INT64
     return { ...typedElement('DECIMAL', 'decimal', { as: 'unsigned64', digits: 20 }), precision: 20, scale: 0 }
   }
-  if (bits >= 32) return signed ? unannotatedElements.INT32 : typedElement('BIGINT', 'integer', { as: 'uint32' })
-  const to = signed ? 2 ** (bits - 1) - 1 : 2 ** bits - 1
-  const reading: LeafReading = { as: 'int32', from: signed ? -to - 1 : 0, to }
-  return typedElement(to > 32_767 ? 'INTEGER' : 'SMALLINT', 'integer', reading)
+  if (bits >= 32) return isSigned ? unannotatedElements.INT32 : typedElement('BIGINT', 'integer', { as: 'uint32' })
+  const maxValue = isSigned ? 2 ** (bits - 1) - 1 : 2 ** bits - 1
+  const reading: LeafReading = { as: 'int32', from: isSigned ? -maxValue - 1 : 0, to: maxValue }
+  return typedElement(maxValue > 32_767 ? 'INTEGER' : 'SMALLINT', 'integer', reading)
 }
 
 type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS'

@@ -26,8 +26,8 @@ export async function previewFeed(
     log: (_level, _importance, message) => void (notes.length < maxNotes && notes.push(message)),
   }
   for await (const feed of read(report, signal)) {
-    const first = await firstRows(feed, maxRows)
-    return { ...first, rejected, notes }
+    const preview = await firstRows(feed, maxRows)
+    return { ...preview, rejected, notes }
   }
   return { columns: [], rows: [], rejected, notes, complete: true }
 }

@@ -84,7 +84,7 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
   const close = () => {
     if (fd !== path) closeSync(fd)
   }
-  let kept = false
+  let isDescriptorInUse = false
   try {
     const { size } = fstatSync(fd)
     const start = Buffer.alloc(Math.min(size, detectionBytes))
@@ -94,7 +94,7 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
     }
     const format = content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED'
     assertFormat(format, upload.expectedFormat, name)
-    kept = true
+    isDescriptorInUse = true
     const formatSentence = `${name} is ${content.kind === 'PARQUET' ? 'Parquet' : 'UTF-8 text'}.`
     return {
       format,
@@ -107,7 +107,7 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
       [Symbol.dispose]: callOnce(close),
     }
   } finally {
-    if (!kept) close()
+    if (!isDescriptorInUse) close()
   }
 }
 
@@ -166,7 +166,7 @@ function createOpenedUpload(
   close: () => void,
 ): OpenedUpload {
   const columns = addDeclared(options.columns ?? [], dialect?.columns ?? [])
-  const unread = sheets && unreadSheets(sheets, options, name)
+  const unreadWarning = sheets && unreadSheets(sheets, options, name)
   return {
     format,
     file: { fd: spool, size, name },
@@ -175,7 +175,7 @@ function createOpenedUpload(
     formatSentence: `${name} is ${notices.join(' holding ')}.`,
     ...(dialect && { dialect: { ...dialect, ...(columns.length > 0 && { columns }) } }),
     ...(sheets && { sheets }),
-    ...(unread !== undefined && { unread }),
+    ...(unreadWarning !== undefined && { unread: unreadWarning }),
     ...(sparse && { sparse }),
     rejected,
     rejects: () => (rejected === 0 ? yieldNoRejects() : readRejects(rejects)),

@@ -185,7 +185,7 @@ const makeBooleanWriter: WriterFactory = () => (value, out) => {
 
 const makeTimeWriter =
   (dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ'): WriterFactory =>
-  (_column, nulled) => {
+  (_column, nullCounts) => {
     const moment: TimestampParts = { days: 0, seconds: 0, microseconds: 0 }
     return (value, out) => {
       if (value instanceof Date) {
@@ -194,11 +194,11 @@ const makeTimeWriter =
         const { nanosecondsDelta = 0 } = value as { nanosecondsDelta?: number }
         moment.microseconds += Math.round(nanosecondsDelta * 1e6)
       } else {
-        const read = typeof value === 'string' ? readTime(value, moment) : undefined
-        if (read === undefined || (dataType === 'DATE' && read === 'TIME' && !atMidnight(moment)))
+        const timeKind = typeof value === 'string' ? readTime(value, moment) : undefined
+        if (timeKind === undefined || (dataType === 'DATE' && timeKind === 'TIME' && !atMidnight(moment)))
           throw new UnstorableValue(`is not a valid ${dataType}`)
-        if (read === 'ZERO') {
-          nulled.zeroDates++
+        if (timeKind === 'ZERO') {
+          nullCounts.zeroDates++
           out.writeNull()
           return
         }

@@ -52,41 +52,42 @@ export async function planIncrement(
   request: IncrementRequest,
 ): Promise<IncrementPlan> {
   assertDistinctNames(columns)
-  const key = request.key.map((name) => findColumn(columns, name, 'key'))
-  assertDistinctKey(columns, key, request.key)
+  const keyIndexes = request.key.map((name) => findColumn(columns, name, 'key'))
+  assertDistinctKey(columns, keyIndexes, request.key)
   for (const [index, column] of columns.entries()) {
-    if (key.includes(index)) column.primaryKey = true
+    if (keyIndexes.includes(index)) column.primaryKey = true
     else delete column.primaryKey
   }
-  const cursor = findColumn(columns, request.cursorColumn, 'cursorColumn')
-  const kind = getCursorKind(columns[cursor]!)
-  const deleted =
+  const cursorIndex = findColumn(columns, request.cursorColumn, 'cursorColumn')
+  const kind = getCursorKind(columns[cursorIndex]!)
+  const deletedIndex =
     request.deletedColumn === undefined ? undefined : findColumn(columns, request.deletedColumn, 'deletedColumn')
-  if (deleted !== undefined) assertDeletedType(columns[deleted]!)
-  const notDeleted = deleted === undefined ? {} : { notDeleted: { index: deleted, ...pickType(columns[deleted]!) } }
+  if (deletedIndex !== undefined) assertDeletedType(columns[deletedIndex]!)
+  const notDeleted =
+    deletedIndex === undefined ? {} : { notDeleted: { index: deletedIndex, ...pickType(columns[deletedIndex]!) } }
   if (!request.storesCursor) return { filter: notDeleted }
 
   const digest = createDigest(
     columns.map(({ label, dataType, precision, scale }) => [label, dataType, precision, scale]),
   )
-  const place: CursorPlace = { source, index: cursor, kind, label: columns[cursor]!.label }
+  const cursorPlace: CursorPlace = { source, index: cursorIndex, kind, label: columns[cursorIndex]!.label }
   // The clock is read before the rows, because the stored cursor must not be later than the start of the read.
   const clock = readCursorClock(kind, await source.readClock())
   if (kind !== 'NUMBER' && clock === undefined)
     throw new Error('Internal error: the clock of the database is unreadable.')
-  const store = (value: string | undefined) => ({
+  const createCursor = (value: string | undefined) => ({
     cursor: { kind, ...(value !== undefined && { value }), columns: digest },
   })
-  const increment = request.last && (await findIncrement(place, request.last, request.lookback ?? 0, digest))
+  const increment = request.last && (await findIncrement(cursorPlace, request.last, request.lookback ?? 0, digest))
   if (increment && 'filter' in increment) {
-    const value = increment.largest === undefined ? undefined : limitToClock(place, increment.largest, clock)
-    const deletedColumn = deleted === undefined ? {} : { deletedColumn: columns[deleted]!.name }
-    const note = describeIncrement(place, increment.filter, columns[deleted ?? -1]?.label)
-    return { filter: increment.filter, ...store(value), ...deletedColumn, note }
+    const value = increment.largest === undefined ? undefined : limitToClock(cursorPlace, increment.largest, clock)
+    const deletedColumn = deletedIndex === undefined ? {} : { deletedColumn: columns[deletedIndex]!.name }
+    const note = describeIncrement(cursorPlace, increment.filter, columns[deletedIndex ?? -1]?.label)
+    return { filter: increment.filter, ...createCursor(value), ...deletedColumn, note }
   }
-  const largest = await readLargest(place, {})
-  const value = largest === undefined ? undefined : limitToClock(place, largest, clock)
-  return { filter: notDeleted, ...store(value), ...increment }
+  const largest = await readLargest(cursorPlace, {})
+  const value = largest === undefined ? undefined : limitToClock(cursorPlace, largest, clock)
+  return { filter: notDeleted, ...createCursor(value), ...increment }
 }
 
 interface CursorPlace {

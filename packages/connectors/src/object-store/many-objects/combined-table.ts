@@ -210,17 +210,23 @@ const maxNamedColumns = 20
  */
 export function describeDifferences(
   shapes: readonly (readonly Column[])[],
-  united: readonly Column[],
+  unionColumns: readonly Column[],
 ): string | undefined {
   const columnMaps = shapes.map((shape) => new Map(shape.map((column) => [column.name, column])))
-  const notes = united.flatMap((column) => {
-    const sameColumns = columnMaps.map((shape) => shape.get(column.name)).filter((one) => one !== undefined)
-    const lacking = shapes.length - sameColumns.length
-    const kinds = new Map(sameColumns.map((one) => [describeColumns([{ ...one, name: '' }]).trim(), one]))
+  const notes = unionColumns.flatMap((column) => {
+    const sameColumns = columnMaps
+      .map((shape) => shape.get(column.name))
+      .filter((sameColumn) => sameColumn !== undefined)
+    const lackingCount = shapes.length - sameColumns.length
+    const columnsByType = new Map(
+      sameColumns.map((sameColumn) => [describeColumns([{ ...sameColumn, name: '' }]).trim(), sameColumn]),
+    )
     const changes = [
-      ...(lacking > 0 ? [`${lacking} of ${shapes.length} do not have it`] : []),
-      ...(sameColumns.some((one) => one.evidence !== 'NOTHING' && !hasSameType(one, column))
-        ? [`it is ${[...kinds.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`]
+      ...(lackingCount > 0 ? [`${lackingCount} of ${shapes.length} do not have it`] : []),
+      ...(sameColumns.some((sameColumn) => sameColumn.evidence !== 'NOTHING' && !hasSameType(sameColumn, column))
+        ? [
+            `it is ${[...columnsByType.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`,
+          ]
         : []),
     ]
     return changes.length > 0 ? [`"${column.label}": ${changes.join('; ')}`] : []

@@ -226,9 +226,9 @@ class SingleObject implements ObjectBatch {
     const reading = this.#isMisguessed ? { ...this.#reading, options: { ...options, lookAtAll: true } } : this.#reading
     const layout = new TupleLayout(findFieldSources(columns, types, shape, object), shape.length)
     const facts: ColumnFacts[] = []
-    using local = await this.#spool.open(object, signal)
+    using localObject = await this.#spool.open(object, signal)
     try {
-      for await (const { content } of readLocalObject(reading, local, withKey(object, report), signal)) {
+      for await (const { content } of readLocalObject(reading, localObject, withKey(object, report), signal)) {
         for await (const chunk of content.rows(findStoredTypes(columns, types, shape))) yield layout.lay(chunk)
         facts.push(...(content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))))
       }

@@ -109,20 +109,20 @@ export class ObjectSpool implements Disposable {
   ): Promise<void> {
     const { partBytes, concurrency, spoolBytes } = this.#limits
     const parallelBytes = partBytes * concurrency
-    const fitting = findFittingObjects(objects, spoolBytes)
-    const bytesOf = fitting.map(() => 0)
-    let sum = 0
+    const fittingObjects = findFittingObjects(objects, spoolBytes)
+    const bytesByObject = fittingObjects.map(() => 0)
+    let totalBytes = 0
     const load = async (index: number, loadSignal: AbortSignal): Promise<Disposable> => {
       const onObjectProgress = (bytes: number) => {
-        sum += bytes - bytesOf[index]!
-        bytesOf[index] = bytes
-        onProgress(sum)
+        totalBytes += bytes - bytesByObject[index]!
+        bytesByObject[index] = bytes
+        onProgress(totalBytes)
       }
-      await this.#downloadOne(fitting[index]!, onObjectProgress, loadSignal)
+      await this.#downloadOne(fittingObjects[index]!, onObjectProgress, loadSignal)
       return { [Symbol.dispose]() {} }
     }
     // A large object is downloaded in parallel parts, so it counts as several objects.
-    const weights = fitting.map(({ size }) => Math.min(size, parallelBytes))
+    const weights = fittingObjects.map(({ size }) => Math.min(size, parallelBytes))
     const maxAhead = { things: parallelObjects, weight: parallelBytes }
     for await (const _ of prefetchInOrder({ weights, maxAhead, load }, signal));
     await this.#writeBlock()

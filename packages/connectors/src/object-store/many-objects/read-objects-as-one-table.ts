@@ -150,16 +150,16 @@ function mergeFacts(column: string, facts: readonly ColumnFacts[]): ColumnFacts 
 /** Returns a reporter for one batch. It adds to the report of all objects. */
 function createBatchReporter(
   { index, size }: { index: number; size: number },
-  before: { bytes: number; rows: number },
+  totalsBefore: { bytes: number; rows: number },
   report: ReadReporter,
-  progress: ReadReporter['progress'],
+  reportProgress: ReadReporter['progress'],
 ): ReadReporter & { rowsSoFar(): number } {
-  let rows = before.rows
+  let rowCount = totalsBefore.rows
   return {
     progress({ bytesRead, rowsRead }) {
-      if (rowsRead !== undefined) rows = before.rows + rowsRead
-      const bytes = bytesRead === undefined ? {} : { bytesRead: before.bytes + Math.min(bytesRead, size) }
-      progress({ ...bytes, rowsRead: rows })
+      if (rowsRead !== undefined) rowCount = totalsBefore.rows + rowsRead
+      const bytes = bytesRead === undefined ? {} : { bytesRead: totalsBefore.bytes + Math.min(bytesRead, size) }
+      reportProgress({ ...bytes, rowsRead: rowCount })
     },
     reject: (row) => report.reject(row),
     rejectMore: (count) => report.rejectMore(count),
@@ -169,6 +169,6 @@ function createBatchReporter(
     log(level, importance, message) {
       if (index < maxLoggedBatches || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)
     },
-    rowsSoFar: () => rows,
+    rowsSoFar: () => rowCount,
   }
 }

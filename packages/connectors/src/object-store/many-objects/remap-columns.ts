@@ -43,26 +43,26 @@ export class TupleLayout {
 
   lay({ bytes, release }: TupleChunk): TupleChunk {
     let target = this.#free.pop() ?? Buffer.allocUnsafeSlow(usualBytes)
-    const from = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const starts = this.#starts
     const fields = starts.length - 1
-    let to = 0
-    for (let position = 0; position < from.length; ) {
+    let targetLength = 0
+    for (let position = 0; position < source.length; ) {
       const recordStart = position
       position += 2
       for (let field = 0; field < fields; field++) {
         starts[field] = position
-        position += 4 + Math.max(0, from.readInt32BE(position))
+        position += 4 + Math.max(0, source.readInt32BE(position))
       }
       starts[fields] = position
       // An output row contains each input field at most once, so it grows by at most the added bytes.
       const maxBytes = position - recordStart + this.#added
-      if (target.length - to < maxBytes) target = growBuffer(target, to, maxBytes)
+      if (target.length - targetLength < maxBytes) target = growBuffer(target, targetLength, maxBytes)
       this.#rows += 1
-      to = this.#put(from, target, to)
+      targetLength = this.#put(source, target, targetLength)
     }
     release?.()
-    return { bytes: target.subarray(0, to), release: () => void this.#free.push(target) }
+    return { bytes: target.subarray(0, targetLength), release: () => void this.#free.push(target) }
   }
 
   #put(from: Buffer, target: Buffer, position: number): number {
