@@ -45,19 +45,19 @@ export async function* nameTableStreams(
   report: ReadReporter,
 ): AsyncGenerator<RowStream, void, void> {
   const names = nameAdditionalTables(request.table ?? 'preview', tables)
-  const clash = findNameClash(names)
-  if (clash >= 0) throw new SourceProblem('DUPLICATE_TABLE', describeNameClash(tables, names, clash))
+  const clashIndex = findNameClash(names)
+  if (clashIndex >= 0) throw new SourceProblem('DUPLICATE_TABLE', describeNameClash(tables, names, clashIndex))
   logFormerTables(request, names, report)
-  const contents: TableContent[] = []
+  const tableContents: TableContent[] = []
   const positions: Record<string, StoredCursor> = {}
   for await (const { cursor, rowsRead, ...stream } of streams) {
-    const index = contents.length
+    const index = tableContents.length
     const name = names[index]!
     yield { ...stream, table: name }
     if (cursor) positions[name] = cursor()
-    contents.push({ name, content: formatTable(tables[index]!), rowsRead: rowsRead() })
+    tableContents.push({ name, content: formatTable(tables[index]!), rowsRead: rowsRead() })
   }
-  yield createContentsStream(contents, () => createDatabaseState(request, names, positions))
+  yield createContentsStream(tableContents, () => createDatabaseState(request, names, positions))
 }
 
 /** Logs the tables of earlier runs that this run does not load. */

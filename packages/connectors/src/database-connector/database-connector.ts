@@ -119,6 +119,10 @@ interface ReadIncrement {
   positions?: TablePositions
 }
 
+/**
+ * Returns the configuration of a read from a pipeline's settings. A table without its own increment has the increment
+ * of the pipeline. Each increment continues from the stored position of its table.
+ */
 function getDatabaseConfig(
   kind: string,
   request: ReadRequest,

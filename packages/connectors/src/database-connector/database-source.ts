@@ -62,13 +62,13 @@ export async function listStatementColumns(
   const statements = config.query || config.tables?.length ? listStatements(config) : []
   await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
   if (statements.length === 0) thread.send({ kind: 'end' })
-  let described = 0
+  let describedCount = 0
   for (let columns: RowStream['columns'] = []; ; ) {
     const message = await thread.receive()
     if (message.kind === 'finished') return columns
     if (message.kind !== 'described') continue
     columns = message.columns
-    if (++described === statements.length) thread.send({ kind: 'end' })
+    if (++describedCount === statements.length) thread.send({ kind: 'end' })
   }
 }
 
@@ -227,8 +227,10 @@ function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThre
   // The thread gets no environment variables of this process, because drivers read passwords and settings from some of
   // them and would send them to the server. The only exception is the compile cache, which avoids compiling the modules
   // in each thread. Node reports the subdirectory of its own version, so the parent directory is passed.
-  const compiled = getCompileCacheDir()
-  const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
+  const compileCacheDirectory = getCompileCacheDir()
+  const env: Record<string, string> = compileCacheDirectory
+    ? { NODE_COMPILE_CACHE: dirname(compileCacheDirectory) }
+    : {}
   const reading = `the database at ${host}`
   // A cancelled run must end within five seconds.
   const cancellation = {

@@ -143,10 +143,10 @@ function findTableProblem(
 export function nameStatement(
   context: Pick<PlanContext, 'config' | 'engine'>,
   statement: SourceStatement,
-  count: number,
+  statementCount: number,
   error: unknown,
 ): unknown {
-  const problem = count > 1 ? findTableProblem(context, statement, error) : undefined
+  const problem = statementCount > 1 ? findTableProblem(context, statement, error) : undefined
   if (!problem) return error
   const { code, message, cause } = problem
   return new SourceProblem(

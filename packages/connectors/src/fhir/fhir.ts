@@ -74,13 +74,15 @@ export const fhir: HttpSystem<FhirSettings> = {
       const typeViews = views.filter(({ resource }) => resource === type)
       return typeViews.length === 0 ? [{ type }] : typeViews.map((view) => ({ type, view }))
     })
-    const read =
+    const readResources =
       method === 'BULK_EXPORT'
         ? createBulkExport({ http, signal, log }, { prefix, types, group, streams: tables.length })
         : (type: string, since?: string) =>
             searchResources(http, { name: fhirName, type, path: `${prefix}/${type}`, search, since })
     return tables.map(({ type, view }) =>
-      view ? createViewStream(view, () => read(type)) : createResourceStream(type, (since) => read(type, since)),
+      view
+        ? createViewStream(view, () => readResources(type))
+        : createResourceStream(type, (since) => readResources(type, since)),
     )
   },
 }

@@ -117,13 +117,13 @@ type CreateProblem = (reason: string) => SourceProblem
 
 function compileColumn(
   column: unknown,
-  path: (value: unknown) => FhirPathExpression,
+  compilePath: (value: unknown) => FhirPathExpression,
   createProblem: CreateProblem,
 ): SelectPart {
   const { name, path: columnPath, type, collection } = toObject(column)
   if (typeof name !== 'string' || !/^[A-Za-z_]\w{0,254}$/.test(name))
     throw createProblem('a column needs a name of letters, digits and underscores')
-  const getValues = path(columnPath)
+  const getValues = compilePath(columnPath)
   const declaredType = toText(type)
   return {
     columns: [{ name, ...(declaredType !== undefined && collection !== true && { type: declaredType }) }],
@@ -147,9 +147,9 @@ const maxRepeatDepth = 100
 function compileRepeat(paths: readonly FhirPathExpression[]): FhirPathExpression {
   return (focus) => {
     const values: unknown[] = []
-    const walk = (from: unknown, depth: number): void => {
-      for (const compile of paths)
-        for (const item of compile(from)) {
+    const walk = (element: unknown, depth: number): void => {
+      for (const getValuesOfPath of paths)
+        for (const item of getValuesOfPath(element)) {
           if (depth > maxRepeatDepth || values.length === maxRows)
             throw new BadRecord(`has a cycle, or more than ${maxRows} elements, in a repeat of the view`)
           values.push(item)

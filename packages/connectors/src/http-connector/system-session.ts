@@ -23,7 +23,7 @@ export interface SessionOptions {
   maxValues?: number | undefined
 }
 
-/** Returns the result of `work`, which gets an open session. Signs out and closes all connections afterwards. */
+/** Returns the result of `useSession`, which gets an open session. Signs out and closes all connections afterwards. */
 export async function withSession<T>(
   system: HttpSystem,
   { settings, secrets, query, within }: ReadRequest,

@@ -101,7 +101,9 @@ function findTableDialect(table: SpooledTable, feed: PreviousSourceColumns | und
 
 type ColumnRenamer = (columns: readonly Column[]) => Column[]
 
-/** Returns a function that adds the warehouse name, label and key flag to columns, which only have paths in the spool. */
+/**
+ * Returns a function that adds the warehouse name, label and key flag to columns, which only have paths in the spool.
+ */
 function createColumnRenamer(table: SpooledTable): ColumnRenamer {
   const paths = [...table.valueKinds.keys()]
   const names = columnNames(paths)
@@ -115,6 +117,7 @@ function createColumnRenamer(table: SpooledTable): ColumnRenamer {
     }))
 }
 
+/** Returns the content with renamed columns: in statistics, and in the columns of `TypesWidened`. */
 function renameContent(
   { content }: RowStream,
   columns: readonly Column[],

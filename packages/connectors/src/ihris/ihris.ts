@@ -152,6 +152,10 @@ function toReferenceKey(reference: string, type: string): string {
   return parts.length > 1 ? parts.slice(-2).join('/') : `${type}/${reference}`
 }
 
+/**
+ * Returns the linked resources by key. Resources that are referenced by their own id are cached; resources that refer
+ * to one of the keys are requested each time.
+ */
 async function readLinkedResources(
   search: SearchFunction,
   { resource: type, targetReference: element, parameter }: ReportLink,

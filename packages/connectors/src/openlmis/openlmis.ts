@@ -78,7 +78,7 @@ async function* readRequisitions(
   { http, settings, signal }: Pick<SystemContext<OpenlmisSettings>, 'http' | 'settings' | 'signal'>,
   since: string | undefined,
 ): AsyncGenerator<RecordPage, void, void> {
-  let latest = ''
+  let latestTime = ''
   for (const facility of new Set(settings.facilities)) {
     const query = {
       facility,
@@ -94,13 +94,13 @@ async function* readRequisitions(
         const batch = page.slice(from, from + maxConcurrentRequests)
         const requisitions = await Promise.all(batch.map((item) => readRequisition(http, item)))
         const records = requisitions.filter((record) => record !== undefined)
-        for (const record of records) latest = getLaterTime(latest, record)
+        for (const record of records) latestTime = getLaterTime(latestTime, record)
         yield { records: records.map(parseRequisition) }
       }
     }
   }
   // Only the last page has a cursor, because facilities are read one after another.
-  yield { records: [], cursor: createNextCursor(latest, http.startedAt(), since) }
+  yield { records: [], cursor: createNextCursor(latestTime, http.startedAt(), since) }
 }
 
 function getLaterTime(latest: string, record: unknown): string {

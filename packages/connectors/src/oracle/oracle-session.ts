@@ -38,13 +38,13 @@ const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24
 
 async function openOracleSession(access: SessionParameters): Promise<DatabaseSession> {
   const { config, limits } = access
-  const connect = formatConnectString(config, limits)
+  const connectString = formatConnectString(config, limits)
   restrictConnections(access)
   const byteLimit = new OracleByteLimit(access)
   const signIn = {
     user: config.username,
     password: config.password,
-    connectString: connect,
+    connectString: connectString,
     sslServerDNMatch: !config.trustServerCertificate,
   }
   const connection = await byteLimit.request(() => oracledb.getConnection(signIn))
@@ -141,16 +141,16 @@ class OracleSession implements DatabaseSession {
   ): Promise<ReadNote[]> {
     const columns = types.map((type, index) => ({ label: fields[index]!.name, ...type }))
     const encoder = new RowEncoder(columns, sink.buffer)
-    const atOnce = getRowsPerResponse(fields)
+    const rowsPerResponse = getRowsPerResponse(fields)
     const options = {
       resultSet: true,
       outFormat: oracledb.OUT_FORMAT_ARRAY,
-      fetchArraySize: atOnce,
-      prefetchRows: atOnce,
+      fetchArraySize: rowsPerResponse,
+      prefetchRows: rowsPerResponse,
       fetchTypeHandler: getFetchType,
     }
-    const filtered = buildFilteredQuery(text, fields, filter, { isTable })
-    const execute = () => this.#connection.execute<unknown[]>(filtered, [], options)
+    const filteredQuery = buildFilteredQuery(text, fields, filter, { isTable })
+    const execute = () => this.#connection.execute<unknown[]>(filteredQuery, [], options)
     const { resultSet } = await this.#byteLimit.request(execute, maxRowsBytes)
     const rows = {
       getRows: (maxRows: number) => this.#byteLimit.request(() => resultSet!.getRows(maxRows), maxRowsBytes),
@@ -248,23 +248,23 @@ export interface OracleRows {
   close(): Promise<void>
 }
 
-/** Writes all rows to the sink and closes the result set. Calls `count` with the number of rows of each response. */
+/** Writes all rows to the sink and closes the result set. Calls `onRows` with the number of rows of each response. */
 export async function writeAllRows(
   rows: OracleRows,
   fields: readonly OracleField[],
   encoder: RowEncoder,
   sink: TupleSink,
-  count: (rows: number) => void,
+  onRows: (rows: number) => void,
 ): Promise<void> {
-  const atOnce = getRowsPerResponse(fields)
-  const converts = fields.map(createValueConverter)
+  const rowsPerResponse = getRowsPerResponse(fields)
+  const valueConverters = fields.map(createValueConverter)
   try {
     for (;;) {
-      const batch = await rows.getRows(atOnce)
+      const batch = await rows.getRows(rowsPerResponse)
       if (batch.length === 0) return
-      count(batch.length)
+      onRows(batch.length)
       for (const row of batch) {
-        for (const [index, convert] of converts.entries()) if (convert) row[index] = convert(row[index])
+        for (const [index, convert] of valueConverters.entries()) if (convert) row[index] = convert(row[index])
         if (!writeRow(encoder, sink, row)) await sink.waitForRoom()
       }
     }

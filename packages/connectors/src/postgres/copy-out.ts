@@ -91,8 +91,8 @@ export class CopyOut implements Submittable {
   }
 
   /** Processes all received bytes. Returns false if the sink requests a pause afterwards. */
-  #take(given: Buffer): boolean {
-    const bytes = this.#stump ? Buffer.concat([this.#stump, given]) : given
+  #take(receivedBytes: Buffer): boolean {
+    const bytes = this.#stump ? Buffer.concat([this.#stump, receivedBytes]) : receivedBytes
     this.#stump = undefined
     const end = bytes.length
     let position = this.#finishCut(bytes)
@@ -103,10 +103,10 @@ export class CopyOut implements Submittable {
       }
       const length = bytes.readUInt32BE(position + 1) + 1
       if (bytes[position] !== copyData) {
-        const to = Math.min(end, position + length)
-        this.#driverLeft = position + length - to
-        this.#driver(Buffer.from(bytes.subarray(position, to)))
-        position = to
+        const driverEnd = Math.min(end, position + length)
+        this.#driverLeft = position + length - driverEnd
+        this.#driver(Buffer.from(bytes.subarray(position, driverEnd)))
+        position = driverEnd
       } else if (this.#hasStarted) position = this.#row(bytes, position + messageHeader, position + length)
       else if (end - position < Math.min(length, messageHeader + formatHeader + 4)) {
         this.#stump = Buffer.from(bytes.subarray(position))

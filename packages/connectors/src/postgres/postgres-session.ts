@@ -96,19 +96,19 @@ class PostgresSession implements DatabaseSession {
     assertHasColumns(fields, statement)
     const types = await this.#typesOf(fields)
     await assertQueryRuns(this.#client, wrapQuery(text, ['*'], fields.length))
-    const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
+    const primaryKeyNames = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
     const columns = fields.map((field, index) => {
       const column: DescribedColumn = { label: field.name, ...postgresColumnType(types[index]!) }
-      return keys.has(field.name) ? { ...column, primaryKey: true } : column
+      return primaryKeyNames.has(field.name) ? { ...column, primaryKey: true } : column
     })
-    const bytes = await this.#estimate(text, fields.length)
+    const estimatedBytes = await this.#estimate(text, fields.length)
     const query = { text, types, labels: fields.map(({ name }) => name) }
     return {
       columns,
       notes: [],
-      ...(bytes !== undefined && { bytes }),
+      ...(estimatedBytes !== undefined && { bytes: estimatedBytes }),
       findLargest: (index, filter) => this.#findLargest(query, index, filter),
-      read: (stored, sink, filter) => this.#read(query, stored, sink, filter),
+      read: (storedTypes, sink, filter) => this.#read(query, storedTypes, sink, filter),
     }
   }
 

@@ -201,23 +201,23 @@ class SqlServerSession implements DatabaseSession {
     this.#request = request
     request.stream = true
     request.arrayRowMode = true
-    const reading = Promise.withResolvers<void>()
-    request.on('error', reading.reject)
-    request.on('done', () => reading.resolve())
+    const readCompletion = Promise.withResolvers<void>()
+    request.on('error', readCompletion.reject)
+    request.on('done', () => readCompletion.resolve())
     request.on('row', (row: unknown[]) => {
       try {
         if (writeRow(encoder, sink, row)) return
         request.pause()
         void sink.waitForRoom().then(() => request.resume())
       } catch (error) {
-        reading.reject(error)
+        readCompletion.reject(error)
         this.#close()
       }
     })
     this.#byteLimit.readsRowByRow = true
     const expressions = query.fields.map((field, index) => readExpression(`c${index + 1}`, field))
-    void Promise.resolve(request.query(buildQuery(query, expressions, filter))).catch(reading.reject)
-    await reading.promise
+    void Promise.resolve(request.query(buildQuery(query, expressions, filter))).catch(readCompletion.reject)
+    await readCompletion.promise
     this.#byteLimit.readsRowByRow = false
     return []
   }

@@ -13,7 +13,9 @@ const ignoredEntryPattern = /(^|\/)(__MACOSX\/|\.|Thumbs\.db$|desktop\.ini$)/i
 
 /**
  * Returns the archive entry with the rows: the one named in the options, the only one, or the only one that looks like
- * a table. Throws SourceProblem ENTRY_NOT_FOUND, ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists the entries.
+ * a table. Unless an entry is named, entries that match `ignoredEntryPattern` do not count. If the archive has more
+ * than `maxInspectedEntries` entries, the choice is always ambiguous. Throws SourceProblem ENTRY_NOT_FOUND,
+ * ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists the entries.
  */
 export async function chooseEntry(
   archive: ZipArchive,

@@ -123,11 +123,16 @@ export async function groupSimilarTexts(
 }
 
 async function groupInThread(
-  job: SimilarTextsJob,
+  groupingJob: SimilarTextsJob,
   onProgress: () => void,
   signal: AbortSignal,
 ): Promise<SimilarTextsResult[]> {
-  await using thread = startReaderThread<SimilarTextsResult[]>('csv', job, { reading: job.segments[0]!.name }, signal)
+  await using thread = startReaderThread<SimilarTextsResult[]>(
+    'csv',
+    groupingJob,
+    { reading: groupingJob.segments[0]!.name },
+    signal,
+  )
   for (;;) {
     const message = await thread.receive()
     onProgress()

@@ -44,6 +44,33 @@ export const dateSpellings: readonly DateFormat[] = [
   'YYYYMMDD',
 ]
 
+/**
+ * The offsets of the fields in a column's state, in the layout of assembly/column-state.ts. `kinds` to `spellings` and
+ * `provenSpellings` are observed; the others are set before values are written.
+ */
+const offsets = {
+  kinds: 0,
+  integerSize: 1,
+  integerDigits: 2,
+  scale: 3,
+  spellings: 4,
+  storedType: 5,
+  check: 6,
+  type: 7,
+  maxTypeDigits: 8,
+  maxTypeScale: 9,
+  typeSpellings: 10,
+  maxStoredDigits: 11,
+  maxStoredScale: 12,
+  provenSpellings: 13,
+  maxCharacters: 14,
+} as const
+
+/**
+ * Bits of the field `check`. PROVEN: the type is inferred, so a value that does not fit it makes it wider; without this
+ * bit, the row of such a value is rejected. APART: the stored
+ * type is wider than the type. VALID_JSON: the source has already validated the JSON.
+ */
 const PROVEN = 1
 const APART = 2
 const VALID_JSON = 4
@@ -92,8 +119,8 @@ function resetColumns(
   wasm.run.forgetColumns(declaredTypes.length)
   for (const [column, type] of declaredTypes.entries()) {
     const state = columnStateOf(wasm, column)
-    state[4] = inferred & ~otherOrder(dayFirstOf[column])
-    state[6] = PROVEN
+    state[offsets.spellings] = inferred & ~otherOrder(dayFirstOf[column])
+    state[offsets.check] = PROVEN
     if (type) setColumn(wasm, column, type, type, false)
   }
 }
@@ -110,16 +137,16 @@ export class ObservedColumn {
   }
 
   reset(): void {
-    this.#state[0] = 0
-    this.#state[4] = inferred
+    this.#state[offsets.kinds] = 0
+    this.#state[offsets.spellings] = inferred
   }
 
   get kinds(): number {
-    return this.#state[0]!
+    return this.#state[offsets.kinds]!
   }
 
   get spellings(): number {
-    return this.#state[4]!
+    return this.#state[offsets.spellings]!
   }
 }
 
@@ -131,7 +158,11 @@ export function hasOtherDateOrder(wasm: WasmScanner, column: number, isDayFirst:
   return (columnStateOf(wasm, column)[13]! & otherOrder(isDayFirst)) !== 0
 }
 
-/** Sets a column's type, its stored type, and whether the type is inferred. Keeps the observations. */
+/**
+ * Sets a column's type, its stored type, and whether the type is inferred. Also sets the limits of both types: digits,
+ * scale, date spellings and, for texts, the maximum number of characters. Keeps the observations. The type of a column
+ * without values is `nothingCode`, unless it is stored as TEXT.
+ */
 export function setColumn(
   wasm: WasmScanner,
   column: number,
@@ -144,22 +175,22 @@ export function setColumn(
   const isStoredUnchanged = typeCode === stateCodeOf(stored.dataType)
   // Text types differ only in their maximum length, so the shorter one applies.
   const areBothTexts = typeCode !== nothingCode && isTextType(type.dataType) && isTextType(stored.dataType)
-  state[5] = stateCodeOf(areBothTexts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
-  state[6] =
+  state[offsets.storedType] = stateCodeOf(areBothTexts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
+  state[offsets.check] =
     (isInferred ? PROVEN : 0) | (isStoredUnchanged || areBothTexts ? 0 : APART) | (type.hasValidJson ? VALID_JSON : 0)
-  state[7] = typeCode
-  state[8] = packedDigits(type)
-  state[9] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
-  state[10] = type.dateFormat ? spellingOf(type.dateFormat) : unmistakable
+  state[offsets.type] = typeCode
+  state[offsets.maxTypeDigits] = packedDigits(type)
+  state[offsets.maxTypeScale] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
+  state[offsets.typeSpellings] = type.dateFormat ? spellingOf(type.dateFormat) : unmistakable
   // If both are DECIMAL, the warehouse pads the narrower value, so the narrower limits apply.
   const limitingType = isStoredUnchanged ? type : stored
-  state[11] = packedDigits(limitingType)
-  state[12] = limitingType.precision === undefined ? anyDigits : (limitingType.scale ?? 0)
+  state[offsets.maxStoredDigits] = packedDigits(limitingType)
+  state[offsets.maxStoredScale] = limitingType.precision === undefined ? anyDigits : (limitingType.scale ?? 0)
   state.writeUInt16LE(
     areBothTexts
       ? (maxCharacters[shorterType(type.dataType, stored.dataType)] ?? 0)
       : (maxCharacters[stored.dataType] ?? 0),
-    14,
+    offsets.maxCharacters,
   )
 }
 
@@ -176,15 +207,15 @@ export function seenType(wasm: WasmScanner, column: number): ColumnType {
   const state = columnStateOf(wasm, column)
   const dataType = stateCodes[wasm.run.columnType(column)] as DataType
   if (dataType === 'TEXT') {
-    const evidence = undecidedEvidence(state[0]!, state[4]!)
+    const evidence = undecidedEvidence(state[offsets.kinds]!, state[offsets.spellings]!)
     return { dataType, ...(evidence && { evidence }) }
   }
   if (dataType === 'DECIMAL') {
-    const scale = state[3]!
-    return { dataType, precision: Math.min(Math.max(state[2]!, 1) + scale, maxPrecision), scale }
+    const scale = state[offsets.scale]!
+    return { dataType, precision: Math.min(Math.max(state[offsets.integerDigits]!, 1) + scale, maxPrecision), scale }
   }
   if (dataType === 'DATE' || dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ') {
-    return { dataType, dateFormat: dateSpellings[31 - Math.clz32(state[4]!)]! }
+    return { dataType, dateFormat: dateSpellings[31 - Math.clz32(state[offsets.spellings]!)]! }
   }
   return { dataType }
 }
@@ -208,10 +239,11 @@ export function copyColumnStates(wasm: WasmScanner, columns: number): Buffer[] {
 export function mergeColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
   for (const [column, before] of states.entries()) {
     const state = columnStateOf(wasm, column)
-    state[0]! |= before[0]!
-    for (const place of [1, 2, 3]) state[place] = Math.max(state[place]!, before[place]!)
-    state[4]! &= before[4]!
-    state[13]! |= before[13]!
+    state[offsets.kinds]! |= before[offsets.kinds]!
+    for (const offset of [offsets.integerSize, offsets.integerDigits, offsets.scale])
+      state[offset] = Math.max(state[offset]!, before[offset]!)
+    state[offsets.spellings]! &= before[offsets.spellings]!
+    state[offsets.provenSpellings]! |= before[offsets.provenSpellings]!
   }
 }
 
@@ -223,10 +255,10 @@ export function restoreColumnStates(wasm: WasmScanner, states: readonly Uint8Arr
 /** Stops observing a column. Returns a function that resumes it. */
 export function closeColumn(wasm: WasmScanner, column: number): () => void {
   const state = columnStateOf(wasm, column)
-  const kinds = state[0]!
-  state[0] = everyKind
+  const kinds = state[offsets.kinds]!
+  state[offsets.kinds] = everyKind
   return () => {
-    state[0] = kinds
+    state[offsets.kinds] = kinds
   }
 }
 

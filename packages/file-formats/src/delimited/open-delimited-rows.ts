@@ -29,9 +29,9 @@ function detectWithLastGrammar(source: ReadableFile, options: DelimitedOptions):
   if (!lastFile?.delimiter) return undefined
   const { delimiter, quote, escape, headerRow, labels } = lastFile
   const grammar = { delimiter, ...(quote && { quote }), ...(escape && { escape }) }
-  const header = headerRow === undefined || options.headerLines !== undefined ? {} : { headerRow }
+  const headerOption = headerRow === undefined || options.headerLines !== undefined ? {} : { headerRow }
   try {
-    const detected = detectDialect(source, { ...grammar, ...header, ...options })
+    const detected = detectDialect(source, { ...grammar, ...headerOption, ...options })
     if (!detected.dialect.labels.some((label) => labels.includes(label))) return undefined
     return { ...detected, guesses: withOriginalOptions(detected.guesses, options) }
   } catch (error) {

@@ -212,15 +212,15 @@ export class RecordReader {
 
   #skipLine(): void {
     for (;;) {
-      const after = afterLineEnd(this.bytes, this.from, this.#end, this.#complete)
-      if (after >= 0 || this.#complete) {
-        if (after >= 0) this.line++
-        this.from = after < 0 ? this.#end : after
+      const lineEnd = afterLineEnd(this.bytes, this.from, this.#end, this.#complete)
+      if (lineEnd >= 0 || this.#complete) {
+        if (lineEnd >= 0) this.line++
+        this.from = lineEnd < 0 ? this.#end : lineEnd
         this.#skipping = false
         return
       }
-      const last = this.#end > this.from && this.bytes[this.#end - 1] === 13 ? 1 : 0
-      this.from = this.#end - last
+      const carriageReturnBytes = this.#end > this.from && this.bytes[this.#end - 1] === 13 ? 1 : 0
+      this.from = this.#end - carriageReturnBytes
       this.#fill()
     }
   }
@@ -240,9 +240,9 @@ export class RecordReader {
     this.bytes = window
     this.from = 0
     this.#end = heldBytes
-    const read = this.#reader.read(window, heldBytes, size - heldBytes)
-    this.#end += read
-    this.#complete = read === 0
+    const bytesRead = this.#reader.read(window, heldBytes, size - heldBytes)
+    this.#end += bytesRead
+    this.#complete = bytesRead === 0
     this.#nul = this.#indexOfNul(0)
     this.#clean = isUtf8(window.subarray(0, this.#wholeCharacters(this.#end)))
     this.onRead?.()

@@ -29,7 +29,7 @@ interface RestReading {
 }
 
 /**
- * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fields` fields. In this
+ * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fieldCount` fields. In this
  * reading, a quoted field may contain undoubled quotes that are not next to a delimiter, and an unquoted field may
  * start with a quote. The reading with the fewest of these stray quotes counts. Sets the scanner's fields and returns
  * true if exactly one such reading exists. Returns false for grammars with an escape character or padding, which would

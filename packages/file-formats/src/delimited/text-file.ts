@@ -45,9 +45,9 @@ export class TextFile implements TextSource, Disposable {
       const stat = fstatSync(this.#descriptor, { bigint: true })
       this.size = Number(stat.size)
       this.#modified = stat.mtimeNs
-      const start = Buffer.alloc(byteOrderMark.length)
-      readSync(this.#descriptor, start, 0, start.length, 0)
-      this.skip = start.equals(byteOrderMark) ? byteOrderMark.length : 0
+      const firstBytes = Buffer.alloc(byteOrderMark.length)
+      readSync(this.#descriptor, firstBytes, 0, firstBytes.length, 0)
+      this.skip = firstBytes.equals(byteOrderMark) ? byteOrderMark.length : 0
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
       const reason = openErrors[code] ?? `cannot be read (${code})`

@@ -18,7 +18,8 @@ type JsonFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'
 
 /**
  * Writes the objects of a UTF-8 JSON text as lines of delimited text. The keys at the start determine the header. If a
- * later object has another key, reads only the keys of the rest, and then writes everything again.
+ * later object has another key, reads only the keys of the rest, and then writes everything again. Throws SourceProblem
+ * PREVIEW_TOO_LARGE, EMPTY_SOURCE, ROWS_KEY_NOT_SET or EMPTY_FILE if the text has no rows or no columns.
  */
 export async function writeJson(
   source: ByteSource,

@@ -77,7 +77,7 @@ async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void
 }
 
 /**
- * Processes rows while the window contains complete ones. With `separated`, they are the elements of an array, up to
+ * Processes rows while the window contains complete ones. With `isArray`, they are the elements of an array, up to
  * its end; otherwise, they are consecutive objects without commas.
  */
 function takeRun(
@@ -162,6 +162,10 @@ function takeCompleteLines(window: ByteWindow, pass: JsonPass, firstLine: number
   }
 }
 
+/**
+ * Processes one line. A blank line is skipped. Rejects the line as a row if it is too long, is not a JSON object, is
+ * incomplete, or has text after the object.
+ */
 function takeLine(
   window: ByteWindow,
   pass: JsonPass,

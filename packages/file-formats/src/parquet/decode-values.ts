@@ -36,8 +36,8 @@ const smallBytes = 64 * 1024
 const physicalTypeWidths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
 /**
- * Reads at most `maxBytes` values of a page's body. `longest` limits the output of encodings with shared prefixes.
- * Throws for invalid bytes.
+ * Reads at most `maxBytes` values of a page's body. `maxOutputBytes` limits the output of encodings with shared
+ * prefixes. Throws for invalid bytes.
  */
 export function readValues(
   body: Uint8Array,

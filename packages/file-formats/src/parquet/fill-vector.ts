@@ -231,7 +231,8 @@ const fillBytes: FillFunction = (values, places, count, vector, notes) => {
 }
 
 /**
- * Writes an unscaled integer to the vector. It is given as two 32-bit halves, or as `big` if it does not fit into them.
+ * Writes an unscaled integer to the vector. It is given as two 32-bit halves, or as `bigValue` if it does not fit
+ * into them. Records a fault if the value has more than `maxDigits` digits.
  */
 function storeDecimal(
   vector: DecimalVector,

@@ -68,8 +68,8 @@ export class HybridReader {
     const bytes = this.#bytes
     const mask = width === 32 ? -1 : (1 << width) - 1
     let bit = this.#bit
-    const last = this.#at + ((bit + count * width + 7) >> 3)
-    if (last > this.#end) throw new RangeError('packed values end too early')
+    const unpackedEnd = this.#at + ((bit + count * width + 7) >> 3)
+    if (unpackedEnd > this.#end) throw new RangeError('packed values end too early')
     if (width === 1) {
       // A fast loop for one-bit values: the definition levels that most columns have for every row.
       for (let i = from; i < from + count; i++, bit++) out[i] = (bytes[this.#at + (bit >> 3)]! >> (bit & 7)) & 1

@@ -79,19 +79,25 @@ interface NestingLevels {
 }
 
 /** Returns the node of an element with its descendants. `counter.leaves` numbers the leaves. */
-function nodeOf(tree: SchemaTree, above: NestingLevels, counter: { leaves: number }): SchemaNode {
+function nodeOf(tree: SchemaTree, parentLevels: NestingLevels, counter: { leaves: number }): SchemaNode {
   const { element, children, path } = tree
-  const repeated = element.repetition_type === 'REPEATED'
-  const optional = element.repetition_type === 'OPTIONAL'
+  const isRepeated = element.repetition_type === 'REPEATED'
+  const isOptional = element.repetition_type === 'OPTIONAL'
   const levels = {
-    definition: above.definition + (repeated || optional ? 1 : 0),
-    repetition: above.repetition + (repeated ? 1 : 0),
-    depth: above.depth + 1,
+    definition: parentLevels.definition + (isRepeated || isOptional ? 1 : 0),
+    repetition: parentLevels.repetition + (isRepeated ? 1 : 0),
+    depth: parentLevels.depth + 1,
   }
   if (levels.depth > maxDepth) {
     throw new FileProblem('PARQUET_NOT_SUPPORTED', `nests groups deeper than ${maxDepth}. Write it flatter.`)
   }
-  const base = { name: element.name, optional, repeated, definition: levels.definition, repetition: levels.repetition }
+  const commonFields = {
+    name: element.name,
+    optional: isOptional,
+    repeated: isRepeated,
+    definition: levels.definition,
+    repetition: levels.repetition,
+  }
   if (children.length === 0 && element.type !== undefined) {
     const leaf: SchemaLeaf = {
       index: counter.leaves++,
@@ -100,7 +106,7 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, counter: { leaves: numbe
       maxDefinition: levels.definition,
       maxRepetition: levels.repetition,
     }
-    return { ...base, shape: 'leaf', children: [], leaf, leaves: [leaf] }
+    return { ...commonFields, shape: 'leaf', children: [], leaf, leaves: [leaf] }
   }
   if (element.logical_type?.type === 'VARIANT') {
     throw new FileProblem(
@@ -108,10 +114,10 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, counter: { leaves: numbe
       `cannot be read: column "${path.join('.')}" is a VARIANT. Write it as text or JSON.`,
     )
   }
-  const nodes = children.map((child) => nodeOf(child, levels, counter))
-  const leaves = nodes.flatMap((node) => node.leaves)
+  const childNodes = children.map((child) => nodeOf(child, levels, counter))
+  const leaves = childNodes.flatMap((node) => node.leaves)
   if (leaves.length === 0) throw damagedFileProblem(`column "${path.join('.')}", an empty group,`)
-  return { ...base, shape: shapeOf(tree, nodes), children: nodes, leaves }
+  return { ...commonFields, shape: shapeOf(tree, childNodes), children: childNodes, leaves }
 }
 
 /**

@@ -41,22 +41,22 @@ export function exactValues(measured: MeasuredColumn): ColumnValues {
   const { module, bytes, column, type } = measured
   const { slots, SLOT_COUNT, SLOT_BYTES, values, MAX_COUNTED, VALUE_BYTES, KEPT_BYTES } = module
   const counts: number[] = []
-  const kept: { bytes: Buffer; length: number }[] = []
+  const storedValues: { bytes: Buffer; length: number }[] = []
   for (let index = 0; index < SLOT_COUNT.value; index++) {
-    const packed = bytes.readBigUInt64LE(slots.value + (column * SLOT_COUNT.value + index) * SLOT_BYTES.value + 8)
-    if (packed === 0n) continue
-    const at = values.value + (column * MAX_COUNTED.value + Number(packed >> countBits)) * VALUE_BYTES.value
-    const length = bytes.readUInt32LE(at)
-    kept.push({ bytes: bytes.subarray(at + 4, at + 4 + Math.min(length, KEPT_BYTES.value)), length })
-    counts.push(Number(packed & ((1n << countBits) - 1n)))
+    const packedCount = bytes.readBigUInt64LE(slots.value + (column * SLOT_COUNT.value + index) * SLOT_BYTES.value + 8)
+    if (packedCount === 0n) continue
+    const address = values.value + (column * MAX_COUNTED.value + Number(packedCount >> countBits)) * VALUE_BYTES.value
+    const length = bytes.readUInt32LE(address)
+    storedValues.push({ bytes: bytes.subarray(address + 4, address + 4 + Math.min(length, KEPT_BYTES.value)), length })
+    counts.push(Number(packedCount & ((1n << countBits) - 1n)))
   }
   if (hasKeys(type))
     return keyValues(
-      kept.map((one) => one.bytes.readBigInt64LE(0)),
+      storedValues.map((storedValue) => storedValue.bytes.readBigInt64LE(0)),
       counts,
       type,
     )
-  return byteValues(kept, counts, measured)
+  return byteValues(storedValues, counts, measured)
 }
 
 /** Returns a column's values in the sample. */

@@ -102,22 +102,22 @@ interface CursorPlace {
  * read.
  */
 async function findIncrement(
-  place: CursorPlace,
-  last: StoredCursor,
+  cursorPlace: CursorPlace,
+  lastCursor: StoredCursor,
   lookback: number,
   digest: string,
 ): Promise<{ filter: RowFilter; largest?: string | undefined } | { fullRead: string }> {
-  const { kind, index, label } = place
-  if (last.columns !== digest || last.kind !== kind)
+  const { kind, index, label } = cursorPlace
+  if (lastCursor.columns !== digest || lastCursor.kind !== kind)
     return { fullRead: 'All rows are read, because the columns of the source changed since the last load.' }
-  if (last.value === undefined) return { filter: {}, largest: await readLargest(place, {}) }
-  const from = subtractLookback(kind, last.value, lookback)
-  const filter: RowFilter = from === undefined ? {} : { cursor: { index, kind, from } }
-  const largest = await readLargest(place, filter)
-  if (largest !== undefined && (largest === 'FUTURE' || compareCursorValues(kind, largest, last.value) >= 0))
+  if (lastCursor.value === undefined) return { filter: {}, largest: await readLargest(cursorPlace, {}) }
+  const lowerBound = subtractLookback(kind, lastCursor.value, lookback)
+  const filter: RowFilter = lowerBound === undefined ? {} : { cursor: { index, kind, from: lowerBound } }
+  const largest = await readLargest(cursorPlace, filter)
+  if (largest !== undefined && (largest === 'FUTURE' || compareCursorValues(kind, largest, lastCursor.value) >= 0))
     return { filter, largest }
   return {
-    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(last.value)} or later, although an earlier load found one: rows were deleted or restored.`,
+    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(lastCursor.value)} or later, although an earlier load found one: rows were deleted or restored.`,
   }
 }
 

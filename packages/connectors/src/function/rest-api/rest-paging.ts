@@ -149,9 +149,11 @@ const createMissingCursorProblem = (path: string, isField: boolean) =>
   )
 
 /**
- * Counts pages or records. The last page is the first empty one, because a server may return fewer records than requested on any page. If
- * `total` announces more records, empty pages are passed over. Some servers respond with “not found” instead of an empty page
- * (`endsWhenNotFound`).
+ * Counts pages or records. Without `hasMore`, the last page is the first empty one, because a server may return fewer
+ * records than requested on any page. With `hasMore`, the page that says false is the last one. If `total` announces
+ * more records, up to `maxSkippedPages` empty pages are skipped. Some servers respond with “not found” instead of an
+ * empty page (`endsWhenNotFound`). Throws if two consecutive pages are equal, unless `total` shows that this is the
+ * end.
  */
 function countPages(paging: RestPaging, count: RecordCount): PagingStrategy {
   const { type, parameter, firstPage = 1, size, hasMore, total } = paging

@@ -206,7 +206,7 @@ const maxNamedColumns = 20
 
 /**
  * Describes how the columns of objects differ, for the log. Returns undefined if all objects have the same columns.
- * `united` is the union of their columns.
+ * `unionColumns` is the union of their columns.
  */
 export function describeDifferences(
   shapes: readonly (readonly Column[])[],

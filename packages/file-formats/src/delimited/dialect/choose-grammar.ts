@@ -20,7 +20,11 @@ const minimumLead = 1.02
 const paddedShare = 0.9
 const fewestFaults = 3
 
-/** Returns the grammar (delimiter, quote, escape) that fits the start of a sample best. */
+/**
+ * Returns the grammar (delimiter, quote, escape, padding) that fits the start of a sample best. The confidence of a
+ * delimiter or quote is its lead over the best grammar with another one. If the best grammar has a single column and
+ * the options name no delimiter, returns a delimiter that does not split any field.
+ */
 export function chooseGrammar(
   sample: Uint8Array,
   from: number,
@@ -90,18 +94,19 @@ function areQuotesText(otherParses: readonly ParsedSample[], { delimiter }: Deli
 
 /** True if nearly all fields after the first of a record have a space next to the preceding delimiter. */
 function isPadded({ records, grammar }: ParsedSample): boolean {
-  let fields = 0
-  let padded = 0
+  let fieldCount = 0
+  let paddedCount = 0
   for (const { kinds, marks, starts, ends } of records) {
     for (let i = 1; i < kinds.length; i++) {
       if (kinds[i] === EMPTY_CELL) continue
-      fields++
+      fieldCount++
       // Spaces on both sides have been trimmed, so a field directly after its delimiter had no padding.
-      const gap = starts[i]! - ends[i - 1]! - (marks[i]! & IS_QUOTED ? 1 : 0) - (marks[i - 1]! & IS_QUOTED ? 1 : 0)
-      if (gap > 1) padded++
+      const spaceCount =
+        starts[i]! - ends[i - 1]! - (marks[i]! & IS_QUOTED ? 1 : 0) - (marks[i - 1]! & IS_QUOTED ? 1 : 0)
+      if (spaceCount > 1) paddedCount++
     }
   }
-  return grammar.delimiter !== 32 && fields > 0 && padded / fields >= paddedShare
+  return grammar.delimiter !== 32 && fieldCount > 0 && paddedCount / fieldCount >= paddedShare
 }
 
 /** Returns a delimiter for a file with a single column: one that does not occur in the sample, or else the rarest. */
@@ -243,7 +248,11 @@ const maxNotes = 5
 const lateStart = 0.45
 const labelledStart = 0.75
 
-/** Scores how well a grammar fits the sample, and returns the usual number of fields. */
+/**
+ * Scores how well a grammar fits the sample, and returns the usual number of fields as `width`. The score grows with
+ * the share of records that have this number of fields, the share of well-formed cells and the number of columns. It is
+ * lower if no table or labels are at the start, and for rarely used delimiters.
+ */
 function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const { records, grammar } = parsed
   if (records.length === 0) return { total: 0, width: 1 }

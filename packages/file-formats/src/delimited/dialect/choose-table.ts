@@ -64,28 +64,30 @@ export function describeUnread(
 ): string | undefined {
   if (!parts) return undefined
   const { all, chosen, isComplete } = parts
-  const linesOf = (part: TablePart) =>
+  const formatLines = (part: TablePart) =>
     isComplete || part !== all.at(-1) ? `lines ${part.firstLine} to ${part.lastLine}` : `line ${part.firstLine} on`
-  const others = all.filter((part) => part !== chosen)
-  const listed = others.slice(0, maxListed).map((part) => `${linesOf(part)} (skipLines ${part.headerLine - 1})`)
-  const more = others.length > maxListed ? ` and ${others.length - maxListed} more` : ''
-  const confirmed = `skipLines ${skipLines.value} and footerLines ${footerLines.value}`
-  return `Only the table in ${linesOf(chosen)} of ${name} was read; ${others.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${listed.join(', ')}${more}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${confirmed} keep this one.`
+  const otherParts = all.filter((part) => part !== chosen)
+  const otherRanges = otherParts
+    .slice(0, maxListed)
+    .map((part) => `${formatLines(part)} (skipLines ${part.headerLine - 1})`)
+  const moreText = otherParts.length > maxListed ? ` and ${otherParts.length - maxListed} more` : ''
+  const optionsOfChosenPart = `skipLines ${skipLines.value} and footerLines ${footerLines.value}`
+  return `Only the table in ${formatLines(chosen)} of ${name} was read; ${otherParts.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${otherRanges.join(', ')}${moreText}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${optionsOfChosenPart} keep this one.`
 }
 
 /** Returns the number of lines from a position to the end of the file. */
 function countLines(file: ReadableFile, from: number): number {
   const chunk = new Uint8Array(countedChunkBytes + 1)
-  let lines = 0
-  let last = 0
+  let lineCount = 0
+  let lastByte = 0
   for (let position = from; position < file.size; ) {
-    const read = file.read(chunk, 1, countedChunkBytes, position)
-    if (read === 0) break
+    const bytesRead = file.read(chunk, 1, countedChunkBytes, position)
+    if (bytesRead === 0) break
     // The preceding byte shows whether a line feed is the second half of a CRLF.
-    chunk[0] = last
-    lines += countLineEnds(chunk, 0, read + 1) - (last === 13 || last === 10 ? 1 : 0)
-    last = chunk[read]!
-    position += read
+    chunk[0] = lastByte
+    lineCount += countLineEnds(chunk, 0, bytesRead + 1) - (lastByte === 13 || lastByte === 10 ? 1 : 0)
+    lastByte = chunk[bytesRead]!
+    position += bytesRead
   }
-  return last === 10 || last === 13 ? lines : lines + 1
+  return lastByte === 10 || lastByte === 13 ? lineCount : lineCount + 1
 }

@@ -5,6 +5,11 @@ import type { DetectedTable } from './find-table.ts'
 import type { DetectedFooter } from './footer.ts'
 import type { ParsedSample } from './sample.ts'
 
+const LF = 10
+const CR = 13
+const DOUBLE_QUOTE = 34
+const SINGLE_QUOTE = 39
+
 interface DetectionResult {
   choice: GrammarChoice
   table: DetectedTable
@@ -15,7 +20,10 @@ interface DetectionResult {
   directive: number | undefined
 }
 
-/** Returns the detected values under the names of the corresponding options. */
+/**
+ * Returns the detected values under the names of the corresponding options, each with a confidence from 0 to 1. Values
+ * that need a detection beyond the usual case, such as a footer or a decimal comma, have a fixed lower confidence.
+ */
 export function describeDetection(
   detection: DetectionResult,
   { records }: ParsedSample,
@@ -26,10 +34,11 @@ export function describeDetection(
   const lineEndKind = recordEnds(detection.sample)
   const headerRow = table.headerLines > 0
   const skipLines = records[table.start]!.line - 1
+  const isDecimalComma = String.fromCharCode(detection.decimal) === ','
   return {
     delimiter: detectedValue(delimiterName(grammar.delimiter), options.delimiter ?? directive, confidence.delimiter),
     quote: detectedValue(
-      grammar.quote === 34 ? 'DOUBLE' : grammar.quote === 39 ? 'SINGLE' : 'NONE',
+      grammar.quote === DOUBLE_QUOTE ? 'DOUBLE' : grammar.quote === SINGLE_QUOTE ? 'SINGLE' : 'NONE',
       options.quote,
       confidence.quote,
     ),
@@ -45,11 +54,7 @@ export function describeDetection(
     trailingDelimiters: detectedValue(table.trailing, options.trailingDelimiters, table.trailing > 0 ? 0.9 : 1),
     trimSpaces: detectedValue(grammar.padded, options.trimSpaces, grammar.padded ? 0.9 : 1),
     footerLines: detectedValue(footer.lines, options.footerLines, footer.lines > 0 ? 0.8 : 1),
-    decimal: detectedValue(
-      detection.decimal === 44 ? 'COMMA' : 'POINT',
-      options.decimal,
-      detection.decimal === 44 ? 0.9 : 1,
-    ),
+    decimal: detectedValue(isDecimalComma ? 'COMMA' : 'POINT', options.decimal, isDecimalComma ? 0.9 : 1),
     nullValues: {
       ...detectedValue([...(options.nullValues ?? [])], options.nullValues, 1),
       suggested: detection.suggested,
@@ -72,21 +77,21 @@ function delimiterName(delimiter: number): string {
 
 /** Returns the kind of line ends in a text. Line ends inside quotes count too, because the same program wrote them. */
 function recordEnds(sample: Uint8Array): DetectedOptions['recordEnds']['value'] {
-  let lf = 0
-  let crlf = 0
-  let cr = 0
+  let lfCount = 0
+  let crlfCount = 0
+  let crCount = 0
   for (let position = 0; position < sample.length; position++) {
-    if (sample[position] === 10) lf++
-    else if (sample[position] === 13) {
-      if (sample[position + 1] === 10) {
-        crlf++
+    if (sample[position] === LF) lfCount++
+    else if (sample[position] === CR) {
+      if (sample[position + 1] === LF) {
+        crlfCount++
         position++
-      } else cr++
+      } else crCount++
     }
   }
-  const kinds = [lf, crlf, cr].filter((count) => count > 0).length
-  if (kinds > 1) return 'MIXED'
-  return lf > 0 ? 'LF' : crlf > 0 ? 'CRLF' : cr > 0 ? 'CR' : 'NONE'
+  const usedKindCount = [lfCount, crlfCount, crCount].filter((count) => count > 0).length
+  if (usedKindCount > 1) return 'MIXED'
+  return lfCount > 0 ? 'LF' : crlfCount > 0 ? 'CRLF' : crCount > 0 ? 'CR' : 'NONE'
 }
 
 const shownDelimiters: Record<string, string> = {

@@ -125,17 +125,17 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
 /** Finds the first later record with exactly the fields of the header. */
 function findRepetition(
   { record, texts }: HeaderCandidate,
-  body: readonly SampleRecord[],
+  recordsBelow: readonly SampleRecord[],
   sample: Uint8Array,
   grammar: DelimitedGrammar,
 ): DetectedTable['repeatedHeader'] {
   if (record.mended) return undefined
   const lengthOf = ({ starts, ends }: SampleRecord, column: number) => ends[column]! - starts[column]!
-  const repetition = body.find(
-    (other) =>
-      other.count === record.count &&
-      texts.every((_, column) => lengthOf(other, column) === lengthOf(record, column)) &&
-      cellTexts(sample, other, grammar).every((text, column) => text === texts[column]),
+  const repetition = recordsBelow.find(
+    (laterRecord) =>
+      laterRecord.count === record.count &&
+      texts.every((_, column) => lengthOf(laterRecord, column) === lengthOf(record, column)) &&
+      cellTexts(sample, laterRecord, grammar).every((text, column) => text === texts[column]),
   )
   return repetition && { texts, line: repetition.line }
 }
@@ -196,25 +196,26 @@ function emptyAtEnd(body: readonly SampleRecord[], width: number): number {
 }
 
 /**
- * Returns the index of the record with which the table starts: its header, if it has one. `wide` is the usual number of
- * fields.
+ * Returns the index of the record with which the table starts: its header, if it has one. `usualFieldCount` is the
+ * usual number of fields.
  */
 function tableStart(
   { records, blankLines }: ParsedSample,
-  wide: number,
+  usualFieldCount: number,
   headerAt: (index: number) => HeaderCandidate,
   rowsFrom: (index: number) => HeaderCandidate[],
   isBroken: (record: SampleRecord) => boolean,
 ): number {
-  if (wide === 1) return 0
+  if (usualFieldCount === 1) return 0
   const limit = Math.min(longestPreamble, records.length)
   const isHeader = (index: number) => sumHeaderVotes(headerAt(index), rowsFrom(index + 1)) > 0
   let start = 0
-  while (start < limit && records[start]!.count !== wide && !isBroken(records[start]!)) start++
+  while (start < limit && records[start]!.count !== usualFieldCount && !isBroken(records[start]!)) start++
   if (start === limit) return 0
   // A header may have one field too few or too many.
-  const above = start - 1
-  if (above >= 0 && records[above]!.count > 1 && !isHeader(start) && lookLikeLabels(headerAt(above))) return above
+  const indexAbove = start - 1
+  if (indexAbove >= 0 && records[indexAbove]!.count > 1 && !isHeader(start) && lookLikeLabels(headerAt(indexAbove)))
+    return indexAbove
   start = skipTitles(start, limit, blankLines, headerAt, isHeader)
   return skipBlock(start, limit, records, blankLines, isHeader)
 }
@@ -261,8 +262,8 @@ function skipBlock(
 ): number {
   if (start !== 0 || isHeader(0)) return start
   for (let index = 1; index < Math.min(limit, 20, records.length - 1); index++) {
-    const gap = blankLines.some((line) => line > records[index - 1]!.line && line < records[index]!.line)
-    if (gap && records.length - index > index && isHeader(index)) return index
+    const hasBlankLineAbove = blankLines.some((line) => line > records[index - 1]!.line && line < records[index]!.line)
+    if (hasBlankLineAbove && records.length - index > index && isHeader(index)) return index
   }
   return start
 }
@@ -270,18 +271,20 @@ function skipBlock(
 /** Counts the records of the header: all those above the first record with the same kinds of cells as the rows. */
 function headerDepth(
   start: number,
-  rows: number,
+  recordCount: number,
   headerAt: (index: number) => HeaderCandidate,
   rowsFrom: (index: number) => HeaderCandidate[],
 ): number {
-  let lines = 1
-  while (lines < deepestHeader && rows > lines + 1) {
-    const next = start + lines
-    if (!continuesHeader(headerAt(start), headerAt(next), () => rowsFrom(next + 1))) break
-    lines++
+  let lineCount = 1
+  while (lineCount < deepestHeader && recordCount > lineCount + 1) {
+    const nextIndex = start + lineCount
+    if (!continuesHeader(headerAt(start), headerAt(nextIndex), () => rowsFrom(nextIndex + 1))) break
+    lineCount++
   }
-  const below = rowsFrom(start + lines)[0]
-  return below && below.record.count === headerAt(start).record.count && isRule(below) ? lines + 1 : lines
+  const firstRowBelow = rowsFrom(start + lineCount)[0]
+  return firstRowBelow && firstRowBelow.record.count === headerAt(start).record.count && isRule(firstRowBelow)
+    ? lineCount + 1
+    : lineCount
 }
 
 /** True if a line below the header's first line also belongs to the header, judging by the rows below both lines. */

@@ -44,7 +44,8 @@ interface FooterLine {
 /**
  * Finds lines after the last row that are clearly no rows: notes with one cell, and totals. They are separated by an
  * empty line, or recognised by their first words. If one line may be a row or a part of one, no line is removed; lines
- * that do not fit are then rejected as rows.
+ * that do not fit are then rejected as rows. Tables with one column have no footer. If the last row or a note looks
+ * like a total but stays a row, returns its text as `doubt`.
  */
 export function findFooter(
   sample: FileSample,
@@ -159,17 +160,22 @@ export function steadyKind(kinds: readonly number[]): number | undefined {
 }
 
 /** Returns the last lines as the footer, as an option requests. Takes no more than the lines after the header. */
-export function lastLines(file: ReadableFile, sample: FileSample, lines: number, rowsFrom: number): DetectedFooter {
+export function lastLines(
+  file: ReadableFile,
+  sample: FileSample,
+  requestedLines: number,
+  rowsFrom: number,
+): DetectedFooter {
   let { tail, tailFrom } = sample
   for (;;) {
     let position = tail.length
-    let line = 0
-    while (line < lines && position > 0) {
+    let foundLines = 0
+    while (foundLines < requestedLines && position > 0) {
       position = startOfLine(tail, position)
-      line++
+      foundLines++
     }
-    const from = lines === 0 ? file.size : Math.max(tailFrom + position, rowsFrom)
-    if (position > 0 || tailFrom <= sample.from || from === file.size) return { from, lines, text: '' }
+    const from = requestedLines === 0 ? file.size : Math.max(tailFrom + position, rowsFrom)
+    if (position > 0 || tailFrom <= sample.from || from === file.size) return { from, lines: requestedLines, text: '' }
     tailFrom = Math.max(sample.from, file.size - tail.length * 8)
     tail = readAt(file, tailFrom, file.size - tailFrom)
   }

@@ -22,18 +22,18 @@ export interface HeaderCandidate {
  */
 export function sumHeaderVotes({ record, texts }: HeaderCandidate, rows: readonly HeaderCandidate[]): number {
   // In concatenated files, the header occurs again between the rows. Such repetitions do not count as rows.
-  const sample = rows.filter((row) => row.texts.some((text, index) => text !== texts[index]))
-  if (countsUp({ record, texts }) && !sample.some(countsUp)) return 1
+  const distinctRows = rows.filter((row) => row.texts.some((text, index) => text !== texts[index]))
+  if (countsUp({ record, texts }) && !distinctRows.some(countsUp)) return 1
   let votes = 0
   for (const [index, kind] of record.kinds.entries()) {
-    const column = sample.filter(
+    const rowsWithValue = distinctRows.filter(
       (row) => row.record.kinds[index] !== undefined && row.record.kinds[index] !== EMPTY_CELL,
     )
-    if (kind === EMPTY_CELL || column.length === 0) continue
+    if (kind === EMPTY_CELL || rowsWithValue.length === 0) continue
     votes += voteOfColumn(
       kind,
       texts[index]!,
-      column.map((row) => ({ kind: row.record.kinds[index]!, text: row.texts[index]! })),
+      rowsWithValue.map((row) => ({ kind: row.record.kinds[index]!, text: row.texts[index]! })),
     )
   }
   return votes

@@ -23,9 +23,9 @@ export function readHeaderWithStrayQuotes(
 }
 
 /**
- * Reads a header with broken quotes as if quotes had no meaning. Only if this gives a text label for each of the `wide`
- * columns, except for at most `unnamed` empty columns at the end. Values are never repaired in this way: users can
- * check labels, but not a million rows.
+ * Reads a header with broken quotes as if quotes had no meaning. Only if this gives a text label for each of the
+ * `columnCount` columns, except for at most `maxUnnamedColumns` columns at the end; otherwise returns undefined. Values
+ * are never repaired in this way: users can check labels, but not a million rows.
  */
 export function readHeaderWithoutQuotes(
   header: SampleRecord,

@@ -95,7 +95,11 @@ interface SampleBudget {
 
 const fewRecords = 20
 
-/** Parses the records of a sample that start before `until`. */
+/**
+ * Parses the records of a sample that start before `startLimit`. Stops earlier if the budget is used up, if the last
+ * record is incomplete, or if more than three quotes stay open. A line with an unclosed quote becomes a record without
+ * fields. Blank lines and comments are no records.
+ */
 export function parseSample(
   bytes: Uint8Array,
   from: number,

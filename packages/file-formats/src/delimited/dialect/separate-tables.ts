@@ -160,20 +160,21 @@ interface UnpaddedSample {
  * them. A sample with only empty cells stays unchanged.
  */
 function removePadding(parsed: ParsedSample): UnpaddedSample {
-  const filled = parsed.records.map(filledWidth)
-  const isEmpty = filled.every((width) => width === 0)
-  const isPaddedBlank = (index: number) => !isEmpty && filled[index] === 0 && parsed.records[index]!.count > 1
-  const isTitle = (index: number) => filled[index] === 1
+  const filledWidths = parsed.records.map(filledWidth)
+  const isEmpty = filledWidths.every((width) => width === 0)
+  const isPaddedBlank = (index: number) => !isEmpty && filledWidths[index] === 0 && parsed.records[index]!.count > 1
+  const isTitle = (index: number) => filledWidths[index] === 1
   const indexes = parsed.records.flatMap((_, index) => (isPaddedBlank(index) ? [] : [index]))
   const records: SampleRecord[] = []
-  for (let first = 0; first < indexes.length; ) {
-    let end = first + 1
-    if (!isTitle(indexes[first]!))
-      while (end < indexes.length && !isTitle(indexes[end]!) && !hasBlankBetween(parsed, indexes, end)) end++
-    const block = indexes.slice(first, end)
-    const width = Math.max(1, ...block.map((index) => filled[index]!))
-    records.push(...block.map((index) => shorten(parsed.records[index]!, width)))
-    first = end
+  for (let blockStart = 0; blockStart < indexes.length; ) {
+    let blockEnd = blockStart + 1
+    if (!isTitle(indexes[blockStart]!))
+      while (blockEnd < indexes.length && !isTitle(indexes[blockEnd]!) && !hasBlankBetween(parsed, indexes, blockEnd))
+        blockEnd++
+    const blockIndexes = indexes.slice(blockStart, blockEnd)
+    const width = Math.max(1, ...blockIndexes.map((index) => filledWidths[index]!))
+    records.push(...blockIndexes.map((index) => shorten(parsed.records[index]!, width)))
+    blockStart = blockEnd
   }
   const paddedBlanks = parsed.records.filter((_, index) => isPaddedBlank(index)).map(({ line }) => line)
   return { unpadded: { ...parsed, records, blankLines: [...parsed.blankLines, ...paddedBlanks] }, indexes }

@@ -39,10 +39,11 @@ interface Grouping {
 }
 
 /**
- * Groups the texts, in the order of the first text of each group. Detects the dialect of this text and infers types from it and all texts that
- * begin with the same lines up to their first row. Detection takes longer than reading a small text, so another text is only examined by
- * itself if it may have a footer, has rows that cannot be read, or makes a column TEXT or DECIMAL. If it then has another dialect, or values of
- * the same kind in another form, it is not alike. Throws what `detectText` throws for the first text of a group.
+ * Groups the texts, in the order of the first text of each group. Detects the dialect of this text and infers types
+ * from it and all texts that begin with the same lines up to their first row. Detection takes longer than reading a
+ * small text, so another text is only examined by itself if it may have a footer, has rows that cannot be read, or
+ * makes a column TEXT or DECIMAL. If it then has another dialect, or values of the same kind in another form, it is not
+ * alike. Throws what `detectText` throws for the first text of a group.
  */
 export function findSimilarTexts(
   file: TextSource,
@@ -62,7 +63,10 @@ export function findSimilarTexts(
 class SimilarGroups {
   readonly #grouping: Grouping
   readonly #groups: SimilarGroup[] = []
-  /** The groups by the bytes before their first row, as Latin-1, so that each text is compared only with groups that begin like it. */
+  /**
+   * The groups by the bytes before their first row, as Latin-1, so that each text is compared only with groups that
+   * begin like it.
+   */
   readonly #byStart = new Map<string, SimilarGroup[]>()
   readonly #startLengths = new Set<number>()
   #active: SimilarGroup | undefined
@@ -110,7 +114,10 @@ class SimilarGroups {
   }
 }
 
-/** The texts that are alike so far. Its methods require that the scanner holds the observations of these texts (`resume`). */
+/**
+ * The texts that are alike so far. Its methods require that the scanner holds the observations of these texts
+ * (`resume`).
+ */
 class SimilarGroup {
   /** The bytes before the first row, as Latin-1. */
   readonly start: string
@@ -221,7 +228,9 @@ class SimilarGroup {
     return { columns, ...(this.#hasSeenAllRows && { states: copyColumnStates(this.#wasm, labels.length) }) }
   }
 
-  /** Returns the dialect for a text that begins with the same bytes. Returns undefined if they do not end with a line. */
+  /**
+   * Returns the dialect for a text that begins with the same bytes. Returns undefined if they do not end with a line.
+   */
   #shiftDialect(text: SegmentText): DelimitedDialect | undefined {
     const from = text.skip + this.start.length
     // The first text can be a header without a line end, or with half of one.
@@ -275,10 +284,10 @@ class SimilarGroup {
     const types = this.#seenTypes()
     restoreColumnStates(this.#wasm, groupStates)
     return newTexts.some((column) => {
-      const [one, other] = [this.#types[column]!, types[column]!]
-      const contradicts = isDayFirst(one) !== undefined && isDayFirst(other) === !isDayFirst(one)
+      const [groupType, textType] = [this.#types[column]!, types[column]!]
+      const contradicts = isDayFirst(groupType) !== undefined && isDayFirst(textType) === !isDayFirst(groupType)
       const isOneKind = [temporalTypes, numericTypes].some((kind) =>
-        [one, other].every(({ dataType }) => kind.includes(dataType)),
+        [groupType, textType].every(({ dataType }) => kind.includes(dataType)),
       )
       return isOneKind && !contradicts
     })
