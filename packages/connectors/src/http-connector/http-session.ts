@@ -312,23 +312,25 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
 /** Returns the address of a redirect. Throws `UnusableResponse` if the redirect must not be followed. */
 function getRedirectTarget(
   location: string,
-  current: URL,
+  currentUrl: URL,
   method: string,
-  redirects: number,
+  redirectCount: number,
   target: RequestTarget,
 ): URL {
-  const next = URL.canParse(location, current.href) ? new URL(location, current) : undefined
+  const redirectUrl = URL.canParse(location, currentUrl.href) ? new URL(location, currentUrl) : undefined
   // The ports must be equal too, because another port can be another server. The only exception is a redirect from http
   // to https with default ports, which `host` leaves out.
-  if (!next || next.host !== current.host)
-    throw new UnusableResponse(createRedirectFailure(next ? next.host : 'no address', target))
-  if (next.protocol !== current.protocol && next.protocol !== 'https:')
-    throw new UnusableResponse(createRedirectFailure(next.origin, target))
+  if (!redirectUrl || redirectUrl.host !== currentUrl.host)
+    throw new UnusableResponse(createRedirectFailure(redirectUrl ? redirectUrl.host : 'no address', target))
+  if (redirectUrl.protocol !== currentUrl.protocol && redirectUrl.protocol !== 'https:')
+    throw new UnusableResponse(createRedirectFailure(redirectUrl.origin, target))
   // The message leaves out the query, which can contain secrets.
   if (method !== 'GET')
-    throw new UnusableResponse(createRedirectedBodyFailure(target.redactText(next.origin + next.pathname), target))
-  if (redirects === maxRedirects) throw new UnusableResponse(createRedirectLoopFailure(target))
-  return next
+    throw new UnusableResponse(
+      createRedirectedBodyFailure(target.redactText(redirectUrl.origin + redirectUrl.pathname), target),
+    )
+  if (redirectCount === maxRedirects) throw new UnusableResponse(createRedirectLoopFailure(target))
+  return redirectUrl
 }
 
 /** Lists header values with and without the authentication scheme, because servers repeat either form in messages. */

@@ -148,8 +148,8 @@ function createEmptyStream({ table, streamName, reporter, remembered }: TableStr
   const paths = [...new Set([...table.key, ...table.declaredColumns.keys()])]
   const earlierColumns = columnsBefore(remembered)
   // If all records were rejected, the load fails instead of emptying the table, because the source does have records.
-  const isKnown = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejectedCount === 0)
-  if (!isKnown) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
+  const hasKnownColumns = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejectedCount === 0)
+  if (!hasKnownColumns) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
   const names = columnNames(paths)
   const columns = paths.map((path, index): Column => {
     const { label = path, dataType } = table.declaredColumns.get(path) ?? {}

@@ -23,19 +23,19 @@ export type ReadValue = (cursor: PacketCursor) => unknown
  * otherwise.
  */
 export function createCellReader(field: MysqlField, stored: StoredType): CellReader {
-  const nulled = { zeroDates: 0 }
-  const read = createValueReader(field)
-  const direct =
-    stored.dataType === mysqlColumnType(field).dataType ? createDirectWriter(field, stored, nulled) : undefined
-  if (direct) return { read, nulled, write: direct }
-  const writeValue = valueWriter(stored, nulled)
+  const nullCounts = { zeroDates: 0 }
+  const readValue = createValueReader(field)
+  const directWriter =
+    stored.dataType === mysqlColumnType(field).dataType ? createDirectWriter(field, stored, nullCounts) : undefined
+  if (directWriter) return { read: readValue, nulled: nullCounts, write: directWriter }
+  const writeValue = valueWriter(stored, nullCounts)
   return {
-    read,
-    nulled,
+    read: readValue,
+    nulled: nullCounts,
     write: (cursor, out) => {
-      const value = read(cursor)
+      const value = readValue(cursor)
       if (isZeroDate(field, value)) {
-        nulled.zeroDates++
+        nullCounts.zeroDates++
         out.writeNull()
       } else writeValue(value, out)
     },

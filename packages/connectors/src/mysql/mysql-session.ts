@@ -86,12 +86,12 @@ function limitGreeting(socket: Socket, { config: { host, port }, limits }: Sessi
 /** Limits the received bytes, counted after decryption. */
 function attachByteLimit(connection: Connection, { config }: SessionParameters): MysqlByteLimit {
   const byteLimit = new MysqlByteLimit(config)
-  const inside = connection as unknown as DriverInternals
-  byteLimit.watch(inside.stream)
-  const startTLS = inside.startTLS.bind(connection)
-  inside.startTLS = (secured) => {
+  const driverInternals = connection as unknown as DriverInternals
+  byteLimit.watch(driverInternals.stream)
+  const startTLS = driverInternals.startTLS.bind(connection)
+  driverInternals.startTLS = (secured) => {
     startTLS(secured)
-    byteLimit.watch(inside.stream)
+    byteLimit.watch(driverInternals.stream)
   }
   connection.once('connect', () => {
     byteLimit.isSignedIn = true
@@ -155,12 +155,12 @@ class MysqlSession implements DatabaseSession {
     )
     const { utc = '', local = '' } = version ?? {}
     this.#clock = { utc, local }
-    const limit = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
+    const timeoutSetting = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
     await this.#query(
       `set session time_zone = '+00:00', net_write_timeout = ${serverTimeoutSeconds}, wait_timeout = ${serverTimeoutSeconds}`,
     )
     // Ignores errors, because not every server with this protocol has the setting.
-    await this.#query(`set session ${limit} = 0`).catch(() => {})
+    await this.#query(`set session ${timeoutSetting} = 0`).catch(() => {})
     await this.#query('set session transaction isolation level repeatable read')
     await this.#query('start transaction with consistent snapshot, read only')
     const { tables = [] } = this.#access.config

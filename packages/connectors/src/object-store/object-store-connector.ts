@@ -146,8 +146,8 @@ async function listObjectOptions(
     const keys = objects.map(({ key }) => key).filter((key) => key !== prefix)
     if (collect(options, query, [...folders, ...keys].map(toObjectOption))) break
   }
-  const rank = ({ id }: SourceOption) => (id.endsWith('/') ? 0 : 1)
-  return options.toSorted((one, other) => rank(one) - rank(other))
+  const getSortRank = ({ id }: SourceOption) => (id.endsWith('/') ? 0 : 1)
+  return options.toSorted((one, other) => getSortRank(one) - getSortRank(other))
 }
 
 /** Adds the options with the query in their names. Returns true if there are enough. */

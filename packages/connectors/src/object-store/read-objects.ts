@@ -117,12 +117,12 @@ export async function* readSingleObject(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first, onSecondProgress } = splitProgress(report)
-  const onProgress = (bytes: number) => first(bytes, object.size)
+  const { first: reportDownload, onSecondProgress } = splitProgress(report)
+  const onProgress = (bytes: number) => reportDownload(bytes, object.size)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
-  using local = await fetchObject(reading, object, { log, onProgress }, signal)
+  using localObject = await fetchObject(reading, object, { log, onProgress }, signal)
   try {
-    yield* readLocalObject(reading, local, { ...report, progress: onSecondProgress(local.size) }, signal)
+    yield* readLocalObject(reading, localObject, { ...report, progress: onSecondProgress(localObject.size) }, signal)
   } catch (error) {
     if (!isEmptyListProblem(error) || reading.columnsBefore.length === 0) throw error
     yield emptyRowStream('', [...reading.columnsBefore])
@@ -171,10 +171,10 @@ export function createLoadedObjects(
   columns: Column[],
   rows: ReadonlyMap<string, number>,
 ): LoadedObjects {
-  const marks = objects.map((object) => [object.key, getObjectVersion(object)])
+  const versions = objects.map((object) => [object.key, getObjectVersion(object)])
   return {
     settings: hashReadSettings(settings),
-    objects: Object.fromEntries(marks),
+    objects: Object.fromEntries(versions),
     rows: Object.fromEntries(rows),
     columns,
   }
@@ -188,16 +188,17 @@ function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects |
 }
 
 export function diffObjects(
-  before: Pick<LoadedObjects, 'objects'>,
+  loadedBefore: Pick<LoadedObjects, 'objects'>,
   objects: readonly StoredObject[],
 ): ObjectDifferences {
-  const versionsByKey = new Map(Object.entries(before.objects))
+  const versionsByKey = new Map(Object.entries(loadedBefore.objects))
   const differences: ObjectDifferences = { newObjects: [], changed: [], unchangedObjects: [], gone: 0 }
   for (const object of objects) {
-    const mark = versionsByKey.get(object.key)
+    const loadedVersion = versionsByKey.get(object.key)
     // In cursors of Sluice 0.1, the version is only the ETag.
-    if (mark === undefined) differences.newObjects.push(object)
-    else if (mark === getObjectVersion(object) || mark === object.etag) differences.unchangedObjects.push(object)
+    if (loadedVersion === undefined) differences.newObjects.push(object)
+    else if (loadedVersion === getObjectVersion(object) || loadedVersion === object.etag)
+      differences.unchangedObjects.push(object)
     else differences.changed.push(object)
     versionsByKey.delete(object.key)
   }

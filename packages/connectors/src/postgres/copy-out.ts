@@ -30,10 +30,10 @@ export class CopyOut implements Submittable {
   #socket: Socket | undefined
   #driver!: CopyListener
   /** The received bytes of an incomplete message: its header, the start of a row, or a message for the driver. */
-  #stump: Buffer | undefined
+  #incompleteMessage: Buffer | undefined
   #rowLeft = 0
   #skipLeft = 0
-  #driverLeft = 0
+  #driverBytesLeft = 0
   #hasStarted = false
 
   /** Creates the reader. `labels` are the labels of the columns that the statement returns. */
@@ -81,7 +81,7 @@ export class CopyOut implements Submittable {
   readonly #read = (given: Buffer): void => {
     const socket = this.#socket!
     try {
-      if (this.#take(given)) return
+      if (this.#processBytes(given)) return
       socket.pause()
       void this.#sink.waitForRoom().then(() => socket.resume())
     } catch (error) {
@@ -91,25 +91,25 @@ export class CopyOut implements Submittable {
   }
 
   /** Processes all received bytes. Returns false if the sink requests a pause afterwards. */
-  #take(receivedBytes: Buffer): boolean {
-    const bytes = this.#stump ? Buffer.concat([this.#stump, receivedBytes]) : receivedBytes
-    this.#stump = undefined
+  #processBytes(receivedBytes: Buffer): boolean {
+    const bytes = this.#incompleteMessage ? Buffer.concat([this.#incompleteMessage, receivedBytes]) : receivedBytes
+    this.#incompleteMessage = undefined
     const end = bytes.length
     let position = this.#finishCut(bytes)
     while (position < end) {
       if (end - position < messageHeader) {
-        this.#stump = Buffer.from(bytes.subarray(position))
+        this.#incompleteMessage = Buffer.from(bytes.subarray(position))
         break
       }
       const length = bytes.readUInt32BE(position + 1) + 1
       if (bytes[position] !== copyData) {
         const driverEnd = Math.min(end, position + length)
-        this.#driverLeft = position + length - driverEnd
+        this.#driverBytesLeft = position + length - driverEnd
         this.#driver(Buffer.from(bytes.subarray(position, driverEnd)))
         position = driverEnd
       } else if (this.#hasStarted) position = this.#row(bytes, position + messageHeader, position + length)
       else if (end - position < Math.min(length, messageHeader + formatHeader + 4)) {
-        this.#stump = Buffer.from(bytes.subarray(position))
+        this.#incompleteMessage = Buffer.from(bytes.subarray(position))
         break
       } else {
         this.#hasStarted = true
@@ -121,9 +121,9 @@ export class CopyOut implements Submittable {
 
   /** Completes a message that started in earlier bytes. Returns the position of its end. */
   #finishCut(bytes: Buffer): number {
-    if (this.#driverLeft > 0) {
-      const to = Math.min(bytes.length, this.#driverLeft)
-      this.#driverLeft -= to
+    if (this.#driverBytesLeft > 0) {
+      const to = Math.min(bytes.length, this.#driverBytesLeft)
+      this.#driverBytesLeft -= to
       this.#driver(Buffer.from(bytes.subarray(0, to)))
       return to
     }

@@ -56,7 +56,7 @@ export class DelimitedReader {
   readonly #dialect: DelimitedDialect
   readonly #limits: DelimitedLimits
   /** The types from the options, by column. */
-  readonly #given: readonly (ColumnType | undefined)[]
+  readonly #declaredTypes: readonly (ColumnType | undefined)[]
   /**
    * The scanner's column states (one buffer each) after it observed all rows. Set by the first pass over the whole
    * file.
@@ -76,7 +76,7 @@ export class DelimitedReader {
     this.#file = file
     this.#dialect = dialect
     this.#limits = limits
-    this.#given = givenTypes(dialect)
+    this.#declaredTypes = givenTypes(dialect)
     this.#parts = parts
     if (known) {
       this.columns = known.columns
@@ -102,7 +102,7 @@ export class DelimitedReader {
     this.#file.assertUnchanged()
     configureScanner(wasm, this.#dialect, this.#limits.chunkBytes)
     for (const [index, column] of columns.entries()) {
-      setColumn(wasm, index, column, storedTypes[index]!, this.#given[index] === undefined)
+      setColumn(wasm, index, column, storedTypes[index]!, this.#declaredTypes[index] === undefined)
     }
     wasm.run.openColumns(columns.length)
     wasm.run.emptyOut()
@@ -137,7 +137,7 @@ export class DelimitedReader {
   #seen(): InferredColumn[] {
     return this.#dialect.labels.map((label, index) => ({
       label,
-      ...(this.#given[index] ?? seenType(this.#wasm, index)),
+      ...(this.#declaredTypes[index] ?? seenType(this.#wasm, index)),
     }))
   }
 

@@ -33,13 +33,13 @@ export class TextFile implements TextSource, Disposable {
   readonly skip: number
   readonly #descriptor: number
   /** True if this object opened the descriptor and must close it. */
-  readonly #own: boolean
+  readonly #ownsDescriptor: boolean
   readonly #modified: bigint
 
   /** Opens a path, or uses an open descriptor. Throws SourceProblem FILE_NOT_FOUND or FILE_NOT_READABLE. */
   constructor(path: string | number, name: string) {
     this.name = name
-    this.#own = typeof path === 'string'
+    this.#ownsDescriptor = typeof path === 'string'
     try {
       this.#descriptor = typeof path === 'string' ? openSync(path, 'r') : path
       const stat = fstatSync(this.#descriptor, { bigint: true })
@@ -68,7 +68,7 @@ export class TextFile implements TextSource, Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#own) closeSync(this.#descriptor)
+    if (this.#ownsDescriptor) closeSync(this.#descriptor)
   }
 }
 

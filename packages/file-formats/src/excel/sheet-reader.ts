@@ -38,7 +38,7 @@ export class SheetReader implements XmlHandler {
   #spoken = false
   #type = NUMBER_TYPE
   /** The type of the cell if it is a word. */
-  #typeWord = ''
+  #typeName = ''
   #style = 0
 
   constructor(row: SheetRow, context: SheetContext) {
@@ -84,7 +84,7 @@ export class SheetReader implements XmlHandler {
     const { bytes, places } = xml
     this.#inCell = true
     this.#type = NUMBER_TYPE
-    this.#typeWord = ''
+    this.#typeName = ''
     this.#style = 0
     this.#text.clear()
     let column = this.#column + 1
@@ -98,7 +98,7 @@ export class SheetReader implements XmlHandler {
       else if (letter === STYLE_LETTER) this.#style = parseDigits(bytes, from, to)
       else if (letter !== TYPE_LETTER) continue
       else if (to - from === 1) this.#type = bytes[from]!
-      else this.#typeWord = bytes.toString('latin1', from, to)
+      else this.#typeName = bytes.toString('latin1', from, to)
     }
     if (column <= this.#column) throw new BadXml('the cells of a row are not in order')
     this.#column = column
@@ -109,10 +109,10 @@ export class SheetReader implements XmlHandler {
     this.#inCell = false
     this.#listening = false
     if (length === 0) return
-    if (this.#typeWord !== '') return this.#worded(bytes, length)
+    if (this.#typeName !== '') return this.#putTypedText(bytes, length)
     const type = this.#type
-    if (type === SHARED_TEXT_TYPE) this.#shared(bytes, length)
-    else if (type === NUMBER_TYPE) this.#number(bytes, length)
+    if (type === SHARED_TEXT_TYPE) this.#putSharedText(bytes, length)
+    else if (type === NUMBER_TYPE) this.#putNumber(bytes, length)
     else if (type === BOOLEAN_TYPE) {
       const word = booleanWords[bytes[0] === ONE || bytes[0] === TYPE_LETTER ? 'true' : 'false']
       this.#row.put(this.#column, word, 0, word.length, false)
@@ -120,20 +120,20 @@ export class SheetReader implements XmlHandler {
     else if (type !== ERROR_TYPE) throw unknownType(String.fromCharCode(type))
   }
 
-  #worded(bytes: Buffer, length: number): void {
-    const word = this.#typeWord
+  #putTypedText(bytes: Buffer, length: number): void {
+    const word = this.#typeName
     if (word !== 'inlineStr' && word !== 'str') throw unknownType(word)
     this.#row.put(this.#column, bytes, 0, length, true)
   }
 
-  #shared(bytes: Buffer, length: number): void {
+  #putSharedText(bytes: Buffer, length: number): void {
     const { texts } = this.#context
     if (!texts.find(parseDigits(bytes, 0, length)))
       throw new BadXml('a cell refers to a shared text that does not exist')
     if (texts.to > texts.from) this.#row.put(this.#column, texts.page, texts.from, texts.to, true)
   }
 
-  #number(bytes: Buffer, length: number): void {
+  #putNumber(bytes: Buffer, length: number): void {
     const { meanings, is1904 } = this.#context
     const meaning = meanings[this.#style] ?? 'NUMBER'
     if (meaning !== 'NUMBER') {
@@ -251,11 +251,11 @@ export class SheetRow {
       const reason = `is longer than ${Math.floor(this.#longest / 1024 / 1024)} MB`
       return rejects.add(number, reason, this.#line.subarray(0, Math.min(this.#at, 8192)))
     }
-    const missing = this.width - 1 - this.#column
-    this.#reserve(missing + 1)
-    this.#line.fill(COMMA, this.#at, this.#at + missing)
-    this.#line[this.#at + missing] = LF
-    writer.put(this.#line.subarray(0, this.#at + missing + 1))
+    const missingFields = this.width - 1 - this.#column
+    this.#reserve(missingFields + 1)
+    this.#line.fill(COMMA, this.#at, this.#at + missingFields)
+    this.#line[this.#at + missingFields] = LF
+    writer.put(this.#line.subarray(0, this.#at + missingFields + 1))
   }
 
   #widen(column: number): void {

@@ -66,18 +66,18 @@ async function readRelations(archive: ZipArchive, path: string): Promise<Map<str
 async function readMeanings(archive: ZipArchive, path: string): Promise<NumberMeaning[]> {
   const customFormats = new Map<number, NumberMeaning>()
   const meanings: NumberMeaning[] = []
-  let inCells = false
+  let isInCellFormats = false
   const reader: XmlReader = (xml) => {
     if (xml.is('numFmt'))
       customFormats.set(Number(xml.attribute('numFmtId')), meaningOf(xml.attribute('formatCode') ?? ''))
-    else if (xml.is('cellXfs')) inCells = true
-    else if (inCells && xml.is('xf')) {
+    else if (xml.is('cellXfs')) isInCellFormats = true
+    else if (isInCellFormats && xml.is('xf')) {
       const id = Number(xml.attribute('numFmtId') ?? 0)
       meanings.push(customFormats.get(id) ?? builtInMeaning(id))
     }
   }
   await readPart(archive, path, reader, (xml) => {
-    if (xml.is('cellXfs')) inCells = false
+    if (xml.is('cellXfs')) isInCellFormats = false
   })
   return meanings
 }

@@ -45,7 +45,7 @@ export class XmlScanner {
   #end = 0
   #tagTo = 0
   #depth = 0
-  #seen = false
+  #hasElement = false
 
   /** Creates a scanner. `longest` is the maximum length of a tag or text in bytes. */
   constructor(handler: XmlHandler, longest: number) {
@@ -68,7 +68,7 @@ export class XmlScanner {
   }
 
   finish(): void {
-    if (this.#depth > 0 || !this.#seen) throw new BadXml('it ends too early')
+    if (this.#depth > 0 || !this.#hasElement) throw new BadXml('it ends too early')
   }
 
   /** True if the current element has this name. */
@@ -159,17 +159,17 @@ export class XmlScanner {
   /** Passes a tag to the handler. The tag of an empty element is passed as both a start tag and an end tag. */
   #tag(from: number, to: number): void {
     const { bytes } = this
-    const closing = bytes[from + 1] === SLASH
-    let name = closing ? from + 2 : from + 1
-    let position = name
+    const isEndTag = bytes[from + 1] === SLASH
+    let nameStart = isEndTag ? from + 2 : from + 1
+    let position = nameStart
     for (; position < to && bytes[position]! > 32 && bytes[position] !== SLASH; position++)
-      if (bytes[position] === COLON) name = position + 1
-    this.nameFrom = name
+      if (bytes[position] === COLON) nameStart = position + 1
+    this.nameFrom = nameStart
     this.nameTo = position
     this.#tagTo = to
-    if (!closing) {
+    if (!isEndTag) {
       this.#depth++
-      this.#seen = true
+      this.#hasElement = true
       this.#handler.open(this)
       if (bytes[to - 1] !== SLASH) return
     }

@@ -88,11 +88,11 @@ function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isC
       `${name} has no array of objects under the key ${rowsUnder}. Correct the key, or the file.`,
     )
   }
-  const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
+  const [firstArray, secondArray] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
   // A single line may be a document or the only row of NDJSON. Only in this case, the file name decides.
   if (/\.(ndjson|jsonl)\b/i.test(name) && (window.complete || isCut)) return { kind: 'LINES' }
-  if (first && second) throw ambiguousArraysProblem(name, first.key, second.key)
-  return first ? { kind: 'ARRAY', key: first.key } : { kind: 'SEQUENCE' }
+  if (firstArray && secondArray) throw ambiguousArraysProblem(name, firstArray.key, secondArray.key)
+  return firstArray ? { kind: 'ARRAY', key: firstArray.key } : { kind: 'SEQUENCE' }
 }
 
 export function ambiguousArraysProblem(name: string, one: string, other: string): SourceProblem {
@@ -105,14 +105,16 @@ function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: stri
   const arrays: { key: string; empty: boolean }[] = []
   let position = start
   do {
-    const keyAt = afterSpace(bytes, position + 1, end)
-    const valueAt = jsonScanner.key(keyAt, end)
-    if (valueAt < 0) break
-    const value = afterSpace(bytes, valueAt, end)
-    const element = bytes[value] === OPEN_ARRAY ? bytes[afterSpace(bytes, value + 1, end)] : undefined
-    const key = JSON.parse(bytes.toString('utf8', keyAt, jsonScanner.string(keyAt, end))) as string
-    if (element === OPEN_OBJECT || element === CLOSE_ARRAY) arrays.push({ key, empty: element === CLOSE_ARRAY })
-    position = jsonScanner.value(value, end)
+    const keyStart = afterSpace(bytes, position + 1, end)
+    const valueSeparator = jsonScanner.key(keyStart, end)
+    if (valueSeparator < 0) break
+    const valueStart = afterSpace(bytes, valueSeparator, end)
+    const firstByteInArray =
+      bytes[valueStart] === OPEN_ARRAY ? bytes[afterSpace(bytes, valueStart + 1, end)] : undefined
+    const key = JSON.parse(bytes.toString('utf8', keyStart, jsonScanner.string(keyStart, end))) as string
+    if (firstByteInArray === OPEN_OBJECT || firstByteInArray === CLOSE_ARRAY)
+      arrays.push({ key, empty: firstByteInArray === CLOSE_ARRAY })
+    position = jsonScanner.value(valueStart, end)
     if (position > 0) position = afterSpace(bytes, position, end)
   } while (position > 0 && bytes[position] === COMMA)
   return arrays

@@ -106,9 +106,9 @@ function joinStreams(body: Uint8Array, width: number): Uint8Array {
  * Returns the values of a page's body as positions in its bytes. Reads at most `maxBytes` values. Throws RangeError if
  * the page is damaged.
  */
-function readByteArrays(body: Uint8Array, encoding: Encoding, maxBytes: number, longest: number): ByteValues {
+function readByteArrays(body: Uint8Array, encoding: Encoding, maxBytes: number, maxOutputBytes: number): ByteValues {
   if (encoding === 'PLAIN') return plainByteArrays(body, maxBytes)
-  if (encoding === 'DELTA_BYTE_ARRAY') return joinPrefixes(body, maxBytes, longest)
+  if (encoding === 'DELTA_BYTE_ARRAY') return joinPrefixes(body, maxBytes, maxOutputBytes)
   if (encoding !== 'DELTA_LENGTH_BYTE_ARRAY') throw new RangeError(`values of BYTE_ARRAY in encoding ${encoding}`)
   const { values, end } = unpackDeltas(body, maxBytes, (count) => new Int32Array(count))
   const starts = new Uint32Array(values.length)

@@ -71,15 +71,17 @@ export async function encodeRows(
 
 /** Records a reason for each row that is too long or has a too long value. */
 function addFaultsOfLongRows({ rows, vectors, faults }: RowBatch): void {
-  const texts = [...vectors.entries()].flatMap(([column, vector]) => ('data' in vector ? [{ column, vector }] : []))
+  const textVectors = [...vectors.entries()].flatMap(([column, vector]) =>
+    'data' in vector ? [{ column, vector }] : [],
+  )
   // No row is longer than all values of the batch together.
-  if (texts.reduce((sum, { vector }) => sum + vector.data.length, 0) <= maxValueBytes) return
+  if (textVectors.reduce((sum, { vector }) => sum + vector.data.length, 0) <= maxValueBytes) return
   for (let row = 0; row < rows; row++) {
-    let total = 0
-    for (const { column, vector } of texts) {
+    let rowBytes = 0
+    for (const { column, vector } of textVectors) {
       const length = vector.nulls[row] ? 0 : vector.lengths[row]!
-      total += length
-      const reason = length > maxValueBytes ? valueTooLong : total > maxRowBytes ? rowTooLong : undefined
+      rowBytes += length
+      const reason = length > maxValueBytes ? valueTooLong : rowBytes > maxRowBytes ? rowTooLong : undefined
       if (reason === undefined || faults.has(row)) continue
       faults.set(row, { column, reason })
     }

@@ -213,19 +213,19 @@ function bigOf(bytes: Uint8Array, start: number, end: number): bigint {
   return BigInt.asIntN((end - start) * 8, BigInt(`0x${hex}`))
 }
 
-const fillBytes: FillFunction = (values, places, count, vector, notes) => {
+const fillBytes: FillFunction = (values, valueIndexes, count, vector, notes) => {
   const { bytes, starts, lengths, faults } = values as ByteValues
   const bytesVector = vector as BytesVector
   bytesVector.data = bytes
   for (let row = 0; row < count; row++) {
-    const offset = places[row]!
-    if (offset < 0) continue
-    bytesVector.starts[row] = starts[offset]!
-    bytesVector.lengths[row] = lengths[offset]!
+    const valueIndex = valueIndexes[row]!
+    if (valueIndex < 0) continue
+    bytesVector.starts[row] = starts[valueIndex]!
+    bytesVector.lengths[row] = lengths[valueIndex]!
   }
   if (!faults) return
   for (let row = 0; row < count; row++) {
-    const fault = faults.get(places[row]!)
+    const fault = faults.get(valueIndexes[row]!)
     if (fault) notes.fault(row, fault)
   }
 }
@@ -271,19 +271,19 @@ type RenderOne = (values: DecodedValues, offset: number, row: number, notes: Con
 /** Returns the function that formats values for types that the warehouse stores as text. */
 function createTextFill(type: LeafType): FillFunction {
   const formatValue = renderOne(type)
-  return (values, places, count, vector, notes) => {
+  return (values, valueIndexes, count, vector, notes) => {
     const bytesVector = vector as BytesVector
     const texts: Buffer[] = []
-    let length = 0
+    let totalBytes = 0
     for (let row = 0; row < count; row++) {
-      if (places[row]! < 0) continue
-      const text = Buffer.from(formatValue(values, places[row]!, row, notes), 'latin1')
-      bytesVector.starts[row] = length
+      if (valueIndexes[row]! < 0) continue
+      const text = Buffer.from(formatValue(values, valueIndexes[row]!, row, notes), 'latin1')
+      bytesVector.starts[row] = totalBytes
       bytesVector.lengths[row] = text.length
-      length += text.length
+      totalBytes += text.length
       texts.push(text)
     }
-    bytesVector.data = Buffer.concat(texts, length)
+    bytesVector.data = Buffer.concat(texts, totalBytes)
   }
 }
 

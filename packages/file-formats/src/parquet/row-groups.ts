@@ -80,16 +80,16 @@ export class RowGroups {
   }
 
   *batches(): Generator<RowBatch, void, void> {
-    let before = 0
+    let rowsBefore = 0
     for (const [index, group] of this.#file.metadata.row_groups.entries()) {
       const rows = Number(group.num_rows)
       if (rows === 0) continue
       this.#open(group, index)
       for (let rowsLeft = rows; rowsLeft > 0; ) {
-        const batch = this.#batch(rowsLeft, before)
+        const batch = this.#batch(rowsLeft, rowsBefore)
         yield batch
         rowsLeft -= batch.rows
-        before += batch.rows
+        rowsBefore += batch.rows
       }
       for (const column of this.#columns) column.assertEnded()
       this.#finishedBytes += this.#current()

@@ -277,13 +277,13 @@ function timeElement(unit: TimeUnit, wide: boolean): TypedElement {
 }
 
 function decimalElement(element: SchemaElement, physical: ParquetType, label: string): TypedElement {
-  const logical = element.logical_type?.type === 'DECIMAL' ? element.logical_type : undefined
-  const precision = logical?.precision ?? element.precision ?? 0
-  const scale = logical?.scale ?? element.scale ?? 0
+  const logicalType = element.logical_type?.type === 'DECIMAL' ? element.logical_type : undefined
+  const precision = logicalType?.precision ?? element.precision ?? 0
+  const scale = logicalType?.scale ?? element.scale ?? 0
   if (!(precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision)) {
     throw unsupportedColumnProblem(label, `is a DECIMAL(${precision},${scale}), which is not a valid type`)
   }
-  const as =
+  const storage =
     physical === 'INT32'
       ? 'decimal32'
       : physical === 'INT64'
@@ -291,8 +291,8 @@ function decimalElement(element: SchemaElement, physical: ParquetType, label: st
         : physical === 'BYTE_ARRAY' || physical === 'FIXED_LEN_BYTE_ARRAY'
           ? 'decimal-bytes'
           : undefined
-  if (!as) throw unsupportedColumnProblem(label, `is a DECIMAL of ${physical}, which is not a valid type`)
-  return { ...typedElement('DECIMAL', 'decimal', { as, digits: precision }), precision, scale }
+  if (!storage) throw unsupportedColumnProblem(label, `is a DECIMAL of ${physical}, which is not a valid type`)
+  return { ...typedElement('DECIMAL', 'decimal', { as: storage, digits: precision }), precision, scale }
 }
 
 function unsupportedColumnProblem(label: string, reason: string): FileProblem {

@@ -65,14 +65,14 @@ export class SpoolWriter {
   }
 
   #write(chunk: Uint8Array): void {
-    const written = this.#written + chunk.length
-    if (written > this.#limit) throw tooLarge(this.#name, this.#limit)
-    if (written > this.#dense) throw tooDense(this.#name)
+    const totalBytes = this.#written + chunk.length
+    if (totalBytes > this.#limit) throw tooLarge(this.#name, this.#limit)
+    if (totalBytes > this.#dense) throw tooDense(this.#name)
     try {
       for (let bytesWritten = 0; bytesWritten < chunk.length; ) {
-        const wrote = writeSync(this.#descriptor, chunk, bytesWritten, chunk.length - bytesWritten, this.#written)
-        bytesWritten += wrote
-        this.#written += wrote
+        const bytesInCall = writeSync(this.#descriptor, chunk, bytesWritten, chunk.length - bytesWritten, this.#written)
+        bytesWritten += bytesInCall
+        this.#written += bytesInCall
       }
     } catch (error) {
       throw diskProblem(error) ?? error

@@ -123,9 +123,9 @@ export class NumericText {
       this.before = this.after = this.significantAfter = 0
       return true
     }
-    const plain = withoutExponent(text)
-    if (plain === undefined) return false
-    const bytes = Buffer.from(plain, 'latin1')
+    const textWithoutExponent = withoutExponent(text)
+    if (textWithoutExponent === undefined) return false
+    const bytes = Buffer.from(textWithoutExponent, 'latin1')
     return this.read(bytes, 0, bytes.length)
   }
 }

@@ -89,18 +89,18 @@ const writeAnyText: WriteValue = (value, out) => {
 }
 
 const makeIntegerWriter =
-  (bytes: 2 | 4, name: string): WriterFactory =>
+  (byteCount: 2 | 4, name: string): WriterFactory =>
   () => {
-    const least = -(2 ** (bytes * 8 - 1))
+    const minValue = -(2 ** (byteCount * 8 - 1))
     return (value, out) => {
       const number = typeof value === 'number' ? value : wholeNumber(value, name)
-      if (!Number.isInteger(number) || number < least || number >= -least)
+      if (!Number.isInteger(number) || number < minValue || number >= -minValue)
         throw new UnstorableValue(`does not fit ${name}`)
-      out.reserve(4 + bytes)
-      out.view.setInt32(out.at, bytes)
-      if (bytes === 2) out.view.setInt16(out.at + 4, number)
+      out.reserve(4 + byteCount)
+      out.view.setInt32(out.at, byteCount)
+      if (byteCount === 2) out.view.setInt16(out.at + 4, number)
       else out.view.setInt32(out.at + 4, number)
-      out.at += 4 + bytes
+      out.at += 4 + byteCount
     }
   }
 
@@ -127,16 +127,17 @@ const makeBigintWriter: WriterFactory = () => (value, out) => {
 
 const makeDecimalWriter: WriterFactory = ({ precision, scale = 0 }) => {
   const number = new NumericText()
-  let scratch = Buffer.allocUnsafeSlow(256)
+  let textBuffer = Buffer.allocUnsafeSlow(256)
   return (value, out) => {
-    const written = toText(value)
-    if (written.length > scratch.length) scratch = Buffer.allocUnsafeSlow(written.length)
-    if (!number.read(scratch, 0, scratch.write(written, 'latin1'))) throw new UnstorableValue('is not a number')
+    const decimalText = toText(value)
+    if (decimalText.length > textBuffer.length) textBuffer = Buffer.allocUnsafeSlow(decimalText.length)
+    if (!number.read(textBuffer, 0, textBuffer.write(decimalText, 'latin1')))
+      throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
     out.reserve(4 + number.room)
-    const bytes = number.write(out.view, out.at + 4)
-    out.view.setInt32(out.at, bytes)
-    out.at += 4 + bytes
+    const byteCount = number.write(out.view, out.at + 4)
+    out.view.setInt32(out.at, byteCount)
+    out.at += 4 + byteCount
   }
 }
 

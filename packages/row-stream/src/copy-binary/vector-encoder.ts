@@ -304,17 +304,17 @@ function createBufferedWriter(
 
 function createNumericWriter(): CellWriter {
   const buffer = new NumericBuffer()
-  return createBufferedWriter((vector, from, to, into) => {
+  return createBufferedWriter((vector, from, to, encodedValues) => {
     buffer.clear()
     for (let row = from; row < to; row++) {
       if (vector.nulls[row]) continue
-      into.starts[row] = buffer.length
+      encodedValues.starts[row] = buffer.length
       if (vector.kind === 'integer') buffer.push(wholeOf(vector.low[row]!, vector.high[row]!), 0)
       else if (vector.kind === 'decimal') buffer.push(unscaledOf(vector, row), vector.scale)
       else buffer.pushFloating((vector as FloatingVector).values[row]!, vectorText(vector, row))
-      into.lengths[row] = buffer.length - into.starts[row]!
+      encodedValues.lengths[row] = buffer.length - encodedValues.starts[row]!
     }
-    into.data = buffer.bytes
+    encodedValues.data = buffer.bytes
   })
 }
 

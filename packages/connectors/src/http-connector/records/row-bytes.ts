@@ -28,19 +28,24 @@ export class RowBytes {
   /** Writes an integer of at most 32 bits. */
   putInteger(value: number): void {
     const bytes = this.#reserve(maxDigits + 1)
-    let rest = value
+    let magnitude = value
     if (value < 0) {
       bytes[this.length++] = minus
-      rest = -value
+      magnitude = -value
     }
     let end = this.length + 1
-    for (let above = Math.floor(rest / 10); above > 0; above = Math.floor(above / 10)) end += 1
+    for (
+      let remainingDigits = Math.floor(magnitude / 10);
+      remainingDigits > 0;
+      remainingDigits = Math.floor(remainingDigits / 10)
+    )
+      end += 1
     this.length = end
     do {
-      const next = Math.floor(rest / 10)
-      bytes[--end] = zero + rest - next * 10
-      rest = next
-    } while (rest > 0)
+      const quotient = Math.floor(magnitude / 10)
+      bytes[--end] = zero + magnitude - quotient * 10
+      magnitude = quotient
+    } while (magnitude > 0)
   }
 
   /** Writes a text in quotes if it contains only ASCII characters that JSON does not escape. Otherwise writes nothing and returns false. */

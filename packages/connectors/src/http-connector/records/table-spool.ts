@@ -70,16 +70,16 @@ export class TableSpool {
     this.spooled.rowCount += 1
     this.#reserve(emptyFields.length + to - from + lineBytes)
     const buffer = this.#buffer
-    let at = this.#buffered
-    buffer[at++] = openObject
+    let position = this.#buffered
+    buffer[position++] = openObject
     if (emptyFields.length > 0) {
-      at += emptyFields.copy(buffer, at)
-      if (to > from) buffer[at++] = comma
+      position += emptyFields.copy(buffer, position)
+      if (to > from) buffer[position++] = comma
     }
-    at += bytes.copy(buffer, at, from, to)
-    buffer[at++] = closeObject
-    buffer[at++] = lineFeed
-    this.#buffered = at
+    position += bytes.copy(buffer, position, from, to)
+    buffer[position++] = closeObject
+    buffer[position++] = lineFeed
+    this.#buffered = position
   }
 
   /** Makes space in the buffer. Rows stay in memory until the table has a file. */

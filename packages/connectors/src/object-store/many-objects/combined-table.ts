@@ -38,16 +38,16 @@ const objectColumns = [objectKeyColumn, objectRowColumn, lastModifiedColumn]
  * Returns the columns of the table for several objects: the union of their columns. It has a key only if rows will be
  * merged, because a key needs an index. Throws TOO_MANY_COLUMNS.
  */
-export function createCombinedTable(united: readonly Column[], { keyed }: { keyed: boolean }): Column[] {
-  const identity = keyed ? { primaryKey: true } : {}
+export function createCombinedTable(unionColumns: readonly Column[], { keyed: hasKey }: { keyed: boolean }): Column[] {
+  const keyOption = hasKey ? { primaryKey: true } : {}
   const columns = [
-    ...united,
-    { ...objectKeyColumn, ...identity },
-    { ...objectRowColumn, ...identity },
+    ...unionColumns,
+    { ...objectKeyColumn, ...keyOption },
+    { ...objectRowColumn, ...keyOption },
     lastModifiedColumn,
   ]
   if (columns.length > maxColumns) {
-    const text = `The objects have ${united.length} different columns in total, but a table can have at most ${maxColumns - objectColumns.length}. Load the objects with several pipelines.`
+    const text = `The objects have ${unionColumns.length} different columns in total, but a table can have at most ${maxColumns - objectColumns.length}. Load the objects with several pipelines.`
     throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
   return columns
@@ -60,12 +60,12 @@ export function findFieldSources(
   shape: readonly Column[],
   object: StoredObject,
 ): FieldSource[] {
-  const places = new Map(shape.map(({ name }, index) => [name, index]))
+  const indexesByName = new Map(shape.map(({ name }, index) => [name, index]))
   return columns.map(({ name }, index): FieldSource => {
     if (name === objectKeyColumn.name) return encodeKeyText(object.key)
     if (name === lastModifiedColumn.name) return encodeTimestamp(object.lastModified, types[index]!)
     if (name === objectRowColumn.name) return 'ROW_NUMBER'
-    return places.get(name) ?? null
+    return indexesByName.get(name) ?? null
   })
 }
 
@@ -141,19 +141,21 @@ const floatTypes = ['FLOAT', 'DOUBLE']
 const maxDecimalDigits = 38
 
 /** Returns the narrowest type that stores all values of both types without loss. The last resort is TEXT. */
-export function findCommonType(one: StoredType, other: StoredType): StoredType {
-  if (hasSameType(one, other)) return widestStoredType(one)
+export function findCommonType(firstType: StoredType, secondType: StoredType): StoredType {
+  if (hasSameType(firstType, secondType)) return widestStoredType(firstType)
   for (const family of [integerTypes, temporalTypes]) {
-    const [a, b] = [family.indexOf(one.dataType), family.indexOf(other.dataType)]
-    if (a >= 0 && b >= 0) return { dataType: a > b ? one.dataType : other.dataType }
+    const [a, b] = [family.indexOf(firstType.dataType), family.indexOf(secondType.dataType)]
+    if (a >= 0 && b >= 0) return { dataType: a > b ? firstType.dataType : secondType.dataType }
   }
-  if (!isNumericType(one) || !isNumericType(other)) return { dataType: 'TEXT' }
-  if (floatTypes.includes(one.dataType) || floatTypes.includes(other.dataType)) {
-    const isExact = [one, other].every(({ dataType }) => [...floatTypes, 'SMALLINT', 'INTEGER'].includes(dataType))
+  if (!isNumericType(firstType) || !isNumericType(secondType)) return { dataType: 'TEXT' }
+  if (floatTypes.includes(firstType.dataType) || floatTypes.includes(secondType.dataType)) {
+    const isExact = [firstType, secondType].every(({ dataType }) =>
+      [...floatTypes, 'SMALLINT', 'INTEGER'].includes(dataType),
+    )
     // A double rounds integers above 2^53, so the type becomes DECIMAL if numbers can be larger.
     return { dataType: isExact ? 'DOUBLE' : 'DECIMAL' }
   }
-  const [a, b] = [countDigits(one), countDigits(other)]
+  const [a, b] = [countDigits(firstType), countDigits(secondType)]
   if (!a || !b) return { dataType: 'DECIMAL' }
   const scale = Math.max(a.after, b.after)
   const precision = Math.max(a.before, b.before) + scale

@@ -115,14 +115,15 @@ function groupByFirstLine(
   const groups: FirstLineGroup[] = []
   const byLine = new Map<string, FirstLineGroup>()
   for (const object of objects) {
-    const spooled = spool.find(object)
-    const lineHash = options.headerRow === false && spooled?.firstLineHash !== undefined ? '' : spooled?.firstLineHash
-    const known = lineHash === undefined ? undefined : byLine.get(lineHash)
-    const group = known ?? { object, segments: [] }
-    if (!known) groups.push(group)
+    const spooledObject = spool.find(object)
+    const lineHash =
+      options.headerRow === false && spooledObject?.firstLineHash !== undefined ? '' : spooledObject?.firstLineHash
+    const knownGroup = lineHash === undefined ? undefined : byLine.get(lineHash)
+    const group = knownGroup ?? { object, segments: [] }
+    if (!knownGroup) groups.push(group)
     if (lineHash === undefined) continue
     byLine.set(lineHash, group)
-    const { name, from, to } = spooled!
+    const { name, from, to } = spooledObject!
     group.segments.push({ name, from, to })
   }
   return groups

@@ -65,20 +65,21 @@ export class TupleLayout {
     return { bytes: target.subarray(0, targetLength), release: () => void this.#free.push(target) }
   }
 
-  #put(from: Buffer, target: Buffer, position: number): number {
-    let to = target.writeInt16BE(this.#width, position)
+  #put(source: Buffer, target: Buffer, position: number): number {
+    let targetPosition = target.writeInt16BE(this.#width, position)
     for (const piece of this.#pieces) {
-      if ('from' in piece) to += from.copy(target, to, this.#starts[piece.from], this.#starts[piece.to])
+      if ('from' in piece)
+        targetPosition += source.copy(target, targetPosition, this.#starts[piece.from], this.#starts[piece.to])
       else if ('bytes' in piece) {
-        target.set(piece.bytes, to)
-        to += piece.bytes.length
+        target.set(piece.bytes, targetPosition)
+        targetPosition += piece.bytes.length
       } else {
-        to = target.writeInt32BE(8, to)
-        to = target.writeUInt32BE(Math.floor(this.#rows / 2 ** 32), to)
-        to = target.writeUInt32BE(this.#rows % 2 ** 32, to)
+        targetPosition = target.writeInt32BE(8, targetPosition)
+        targetPosition = target.writeUInt32BE(Math.floor(this.#rows / 2 ** 32), targetPosition)
+        targetPosition = target.writeUInt32BE(this.#rows % 2 ** 32, targetPosition)
       }
     }
-    return to
+    return targetPosition
   }
 }
 

@@ -283,9 +283,9 @@ function scoreGrammar(parsed: ParsedSample): GrammarScore {
  * fields get a minimum score, because rejecting such rows is better than loading everything as one column.
  */
 function widthConsistency(table: readonly SampleRecord[], width: number): number {
-  const alike = table.filter(({ count }) => count === width).length / table.length
-  const several = table.filter(({ count }) => count > 1).length / table.length
-  return Math.max(alike ** 2, table[0]!.count > 1 ? severalFields * several : 0)
+  const shareOfWidth = table.filter(({ count }) => count === width).length / table.length
+  const shareOfSeveralFields = table.filter(({ count }) => count > 1).length / table.length
+  return Math.max(shareOfWidth ** 2, table[0]!.count > 1 ? severalFields * shareOfSeveralFields : 0)
 }
 
 const fewestRecords = 3
@@ -293,16 +293,20 @@ const fewestRecords = 3
 /** Returns the number of tables with labels, if each has another number of fields, and their share of the records. */
 function labelledTables(records: readonly SampleRecord[]): { count: number; share: number } {
   let count = 0
-  let size = 0
-  for (let first = 0, end = 0; first < records.length; first = end) {
-    const width = records[first]!.count
-    while (end < records.length && records[end]!.count === width) end++
-    if (width === 1 || end - first < fewestRecords || !startsWithLabels(records.slice(first, first + 2), width))
+  let recordsInTables = 0
+  for (let tableStart = 0, tableEnd = 0; tableStart < records.length; tableStart = tableEnd) {
+    const width = records[tableStart]!.count
+    while (tableEnd < records.length && records[tableEnd]!.count === width) tableEnd++
+    if (
+      width === 1 ||
+      tableEnd - tableStart < fewestRecords ||
+      !startsWithLabels(records.slice(tableStart, tableStart + 2), width)
+    )
       continue
     count++
-    size += end - first
+    recordsInTables += tableEnd - tableStart
   }
-  return { count, share: size / records.length }
+  return { count, share: recordsInTables / records.length }
 }
 
 /** Leaves out lines with one field above and below the table, because they may be titles and notes. */

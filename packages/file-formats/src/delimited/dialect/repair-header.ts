@@ -13,12 +13,12 @@ export function readHeaderWithStrayQuotes(
   header: SampleRecord,
   sample: Uint8Array,
   grammar: DelimitedGrammar,
-  wide: number,
+  columnCount: number,
 ): SampleRecord | undefined {
   const { from, next } = header
   const scanner = new RecordScanner(grammar)
   const end = withoutLineEnd(sample, from, next)
-  if (!grammar.readsStrayQuotes || !readStrayQuotes(scanner, sample, from, end, grammar, wide)) return undefined
+  if (!grammar.readsStrayQuotes || !readStrayQuotes(scanner, sample, from, end, grammar, columnCount)) return undefined
   return describeRecord(scanner, header, COMPLETE_RECORD, sample)
 }
 
