@@ -27,9 +27,9 @@ export const findNameClash = (names: readonly string[]): number =>
 
 /** Returns a message for the user about two tables with the same name in the warehouse. */
 export function describeNameClash(tables: readonly DatabaseTable[], names: readonly string[], second: number): string {
-  const [one, other] = [tables[names.indexOf(names[second]!)]!, tables[second]!].map(formatTable)
-  if (one === other) return `The table ${one} is listed twice. Remove one of the two entries.`
-  return `The tables ${one} and ${other} would both fill ${names[second]}. Load one of them with another pipeline.`
+  const [firstTable, secondTable] = [tables[names.indexOf(names[second]!)]!, tables[second]!].map(formatTable)
+  if (firstTable === secondTable) return `The table ${firstTable} is listed twice. Remove one of the two entries.`
+  return `The tables ${firstTable} and ${secondTable} would both fill ${names[second]}. Load one of them with another pipeline.`
 }
 
 const formatTable = (table: DatabaseTable): string => formatStatementName({ table: '', ...table })
@@ -62,12 +62,12 @@ export async function* nameTableStreams(
 
 /** Logs the tables of earlier runs that this run does not load. */
 function logFormerTables(request: ReadRequest, names: readonly string[], report: ReadReporter): void {
-  const former = listFilledTables(request).filter((name) => !names.includes(name))
-  if (former.length > 0)
+  const formerTables = listFilledTables(request).filter((name) => !names.includes(name))
+  if (formerTables.length > 0)
     report.log(
       'INFO',
       'MEDIUM',
-      `The settings no longer include the tables that fill ${former.join(', ')}. Their rows stay until the pipeline is deleted.`,
+      `The settings no longer include the tables that fill ${formerTables.join(', ')}. Their rows stay until the pipeline is deleted.`,
     )
 }
 

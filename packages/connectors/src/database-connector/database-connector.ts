@@ -79,9 +79,9 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
   /** Yields the rows of the query or of the first table. */
   function readPreview(request: ReadRequest, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream> {
     const { tables = [], ...config } = getDatabaseConfig(product.kind, request, { storesCursor: false })
-    const [first, ...others] = tables
-    if (others.length > 0)
-      report.log('INFO', 'LOW', `The preview shows ${first!.name} only. A load also reads ${others.length} more.`)
+    const [first, ...otherTables] = tables
+    if (otherTables.length > 0)
+      report.log('INFO', 'LOW', `The preview shows ${first!.name} only. A load also reads ${otherTables.length} more.`)
     const streams = source.read({ ...config, ...(first && { tables: [first] }) }, report, signal)
     return toOwnTable(streams, request)
   }

@@ -62,9 +62,9 @@ interface StageElement {
 }
 
 function listColumns({ elements }: ProgramStage): KnownColumn[] {
-  const texts = [...elements.values()].filter(({ valueType }) => isTextual(valueType)).map(({ column }) => column)
+  const textColumns = [...elements.values()].filter(({ valueType }) => isTextual(valueType)).map(({ column }) => column)
   const fixed = ['event', 'status', 'program', 'programStage', 'orgUnit', 'enrollment', 'trackedEntity']
-  return declareColumns('TEXT', [...fixed, ...texts])
+  return declareColumns('TEXT', [...fixed, ...textColumns])
 }
 
 interface EventQuery {

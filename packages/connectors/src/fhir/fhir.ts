@@ -96,7 +96,7 @@ const getPathPrefix = ({ url }: FhirSettings['apiSource']): string =>
  */
 export const createResourceStream = (
   type: string,
-  read: (since: string | undefined) => ReturnType<RecordStream['readPages']>,
+  readResources: (since: string | undefined) => ReturnType<RecordStream['readPages']>,
 ): RecordStream => ({
   name: type,
   key: ['id'],
@@ -105,7 +105,7 @@ export const createResourceStream = (
     ...declareColumns('TIMESTAMPTZ', ['meta.lastUpdated']),
   ],
   isStoredAsJson: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
-  readPages: (cursor) => read(toText(cursor)),
+  readPages: (cursor) => readResources(toText(cursor)),
 })
 
 async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
@@ -117,8 +117,8 @@ async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
       'OTHER_PROTOCOL',
       `The server uses ${version ? `FHIR ${version}` : 'an unknown FHIR version'}, but Sluice reads only R4 (4.0 or 4.3). Enter the R4 address of the server.`,
     )
-  const [rest] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
-  const resources = parseObject(rest ?? {}, fhirName)['resource']
+  const [restStatement] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
+  const resources = parseObject(restStatement ?? {}, fhirName)['resource']
   return (Array.isArray(resources) ? (resources as unknown[]) : [])
     .map((resource) => toText(parseObject(resource, fhirName)['type']))
     .filter((type) => type !== undefined)

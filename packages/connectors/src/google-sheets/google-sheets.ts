@@ -266,17 +266,17 @@ function formatTime(ms: number): string {
  * Returns a function from column position to column name. The name is the text in the header row; it gets a suffix such
  * as `_2` if it repeats, and is `column_n` if the cell is empty.
  */
-function createColumnNames(header: SheetRow, reserved: readonly string[]): (index: number) => string {
+function createColumnNames(header: SheetRow, reservedNames: readonly string[]): (index: number) => string {
   const names: string[] = []
-  const used = new Set(reserved)
+  const usedNames = new Set(reservedNames)
   return (index) => {
     while (names.length <= index) {
       const cell = header[names.length] ?? ''
       const text = (typeof cell === 'string' ? cell.trim() : JSON.stringify(cell)) || `column_${names.length + 1}`
-      let unique = text
-      for (let number = 2; used.has(unique); number += 1) unique = `${text}_${number}`
-      used.add(unique)
-      names.push(unique)
+      let uniqueName = text
+      for (let number = 2; usedNames.has(uniqueName); number += 1) uniqueName = `${text}_${number}`
+      usedNames.add(uniqueName)
+      names.push(uniqueName)
     }
     return names[index]!
   }

@@ -206,10 +206,10 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     }
     const signature = isAuthenticated && (await connection.sign?.({ method, url, headers, ...(body && { body }) }))
     const init = { method, signal, headers: { ...headers, ...signature }, ...(body && { body }) }
-    let current = url
+    let currentUrl = url
     for (let redirects = 0; ; redirects += 1) {
       const [clock, sentAt] = [Date.now(), performance.now()]
-      const response = await fetch.fetch(current, init)
+      const response = await fetch.fetch(currentUrl, init)
       if (startedAt === undefined) {
         const date = Date.parse(response.headers.get('date') ?? '')
         startedAt = Number.isNaN(date) ? clock : date - (performance.now() - sentAt)
@@ -217,7 +217,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
       const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
       if (location === null) return response
       await response.body?.cancel()
-      current = getRedirectTarget(location, current, method, redirects, createTarget(request.subject))
+      currentUrl = getRedirectTarget(location, currentUrl, method, redirects, createTarget(request.subject))
     }
   }
 

@@ -10,7 +10,10 @@ import type { TablesReporter } from './read-reporter.ts'
 import { RecordTables } from './records/record-tables.ts'
 import type { SpooledTable } from './records/table-spool.ts'
 
-/** The cursor that is stored with the rows. Version 1 is not accepted, because its increments kept values that the source had cleared. */
+/**
+ * The cursor that is stored with the rows. Version 1 is not accepted, because its increments kept values that the
+ * source had cleared.
+ */
 export interface IncrementState {
   version: 2
   /** A hash of the settings. If they change, everything is read again. */
@@ -52,7 +55,9 @@ export interface SystemRead {
   maxRecords?: number | undefined
 }
 
-/** Returns whether an increment can be read: the settings support increments and did not change since the last cursor. */
+/**
+ * Returns whether an increment can be read: the settings support increments and did not change since the last cursor.
+ */
 export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: ReadRequest): boolean =>
   system.canReadIncrement?.(settings) === true &&
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
@@ -137,7 +142,7 @@ async function spoolPages(
 ): Promise<unknown> {
   let cursor = lastCursor
   let hasDuplicates = false
-  let repeated = 0
+  let repeatedCount = 0
   let resumedAt = performance.now()
   const checkPage = createPagingCheck(system.name)
   const { table, key } = tables.shape
@@ -155,7 +160,7 @@ async function spoolPages(
       if (comparison === 'SAME' || comparison === 'OTHER') hasDuplicates = true
       else hasNewRecords = true
       if (tables.needsFiles) await tables.openFiles()
-      if (comparison === 'SAME') repeated += 1
+      if (comparison === 'SAME') repeatedCount += 1
       if (comparison === 'OTHER')
         reporter.rejectRecord(
           tables.recordCount,
@@ -170,11 +175,11 @@ async function spoolPages(
   }
   tables.flush()
   // The same record occurs twice if the list shifts during the read.
-  if (repeated > 0)
+  if (repeatedCount > 0)
     reporter.log(
       'INFO',
       'LOW',
-      `The source returned ${formatCount(repeated, 'record')} of ${table} more than once. Each was loaded once.`,
+      `The source returned ${formatCount(repeatedCount, 'record')} of ${table} more than once. Each was loaded once.`,
     )
   return cursor
 }

@@ -163,10 +163,10 @@ function createEmptyStream({ table, streamName, reporter, remembered }: TableStr
   return emptyRowStream(streamName, [...columns, ...earlierColumns.filter(({ name }) => !names.includes(name))])
 }
 
-const createEmptySourceProblem = (table: string, rejected: number): SourceProblem =>
+const createEmptySourceProblem = (table: string, rejectedCount: number): SourceProblem =>
   new SourceProblem(
     'EMPTY_SOURCE',
-    rejected > 0
+    rejectedCount > 0
       ? `All records for ${table} were rejected; the list of rejected rows contains the reasons. The old data stays: correct the records in the source, then run again.`
       : `The source has no records for ${table} and does not declare its columns. The old data stays: run again when there are records.`,
   )

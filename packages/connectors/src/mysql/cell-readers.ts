@@ -22,13 +22,15 @@ export type ReadValue = (cursor: PacketCursor) => unknown
  * Returns the reader for a column. It copies bytes if the stored type equals the column type, and converts values
  * otherwise.
  */
-export function createCellReader(field: MysqlField, stored: StoredType): CellReader {
+export function createCellReader(field: MysqlField, storedType: StoredType): CellReader {
   const nullCounts = { zeroDates: 0 }
   const readValue = createValueReader(field)
   const directWriter =
-    stored.dataType === mysqlColumnType(field).dataType ? createDirectWriter(field, stored, nullCounts) : undefined
+    storedType.dataType === mysqlColumnType(field).dataType
+      ? createDirectWriter(field, storedType, nullCounts)
+      : undefined
   if (directWriter) return { read: readValue, nulled: nullCounts, write: directWriter }
-  const writeValue = valueWriter(stored, nullCounts)
+  const writeValue = valueWriter(storedType, nullCounts)
   return {
     read: readValue,
     nulled: nullCounts,
@@ -133,9 +135,9 @@ function readTimestamp(cursor: PacketCursor): string {
 function readTime(cursor: PacketCursor): string {
   const length = cursor.readLength()
   if (length === 0) return '00:00:00'
-  const negative = cursor.view.getUint8(cursor.skip(1)) === 1
+  const isNegative = cursor.view.getUint8(cursor.skip(1)) === 1
   const days = cursor.view.getUint32(cursor.skip(4), true)
-  return (negative ? '-' : '') + formatClock(cursor, days * 24, length === 12)
+  return (isNegative ? '-' : '') + formatClock(cursor, days * 24, length === 12)
 }
 
 function formatDate(cursor: PacketCursor, length: number): string {

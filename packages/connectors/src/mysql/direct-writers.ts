@@ -21,8 +21,8 @@ type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
  */
 export function createDirectWriter(
   field: MysqlField,
-  stored: StoredType,
-  nulled: NulledCounts,
+  storedType: StoredType,
+  nullCounts: NulledCounts,
 ): DirectWriter | undefined {
   const positive = isUnsigned(field)
   switch (field.columnType) {
@@ -32,7 +32,7 @@ export function createDirectWriter(
         : (cursor, out) => writeInt16(out, cursor.view.getInt8(cursor.skip(1)))
     case Types.SHORT:
     case Types.YEAR:
-      if (stored.dataType === 'SMALLINT')
+      if (storedType.dataType === 'SMALLINT')
         return (cursor, out) => writeInt16(out, cursor.view.getInt16(cursor.skip(2), true))
       return (cursor, out) => writeInt32(out, cursor.view.getUint16(cursor.skip(2), true))
     case Types.INT24:
@@ -48,11 +48,11 @@ export function createDirectWriter(
       return writeLong
     case Types.NEWDECIMAL:
     case Types.DECIMAL:
-      return createDecimalWriter(stored)
+      return createDecimalWriter(storedType)
     case Types.DATE:
     case Types.DATETIME:
     case Types.TIMESTAMP:
-      return createTimestampWriter(stored.dataType as 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled)
+      return createTimestampWriter(storedType.dataType as 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nullCounts)
     case Types.VARCHAR:
     case Types.VAR_STRING:
     case Types.STRING:

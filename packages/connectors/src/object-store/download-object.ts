@@ -190,9 +190,9 @@ async function downloadDecompressed(
 
 export async function writeCompletely(fd: number, bytes: Uint8Array, position: number): Promise<void> {
   try {
-    for (let done = 0; done < bytes.length; ) {
-      const { bytesWritten } = await writeAt(fd, bytes, done, bytes.length - done, position + done)
-      done += bytesWritten
+    for (let bytesWritten = 0; bytesWritten < bytes.length; ) {
+      const outcome = await writeAt(fd, bytes, bytesWritten, bytes.length - bytesWritten, position + bytesWritten)
+      bytesWritten += outcome.bytesWritten
     }
   } catch (error) {
     throw diskProblem(error) ?? error

@@ -77,10 +77,10 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
   for (let position = 0; position < signs.length; position++) {
     const sign = signs[position]!
     if (sign === '\\') {
-      const escaped = signs[++position]
-      if (escaped === undefined)
+      const escapedCharacter = signs[++position]
+      if (escapedCharacter === undefined)
         return invalid('The backslash at the end escapes nothing. Remove it, or write \\\\ for a backslash.')
-      add({ kind: 'sign', sign: escaped })
+      add({ kind: 'sign', sign: escapedCharacter })
     } else if (sign === '[') {
       const end = signs.indexOf(']', position + 2)
       if (end < 0)
@@ -109,8 +109,8 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
   }
   if (choices) return invalid('The brace { is not closed. Add }, or write \\{ for a literal brace.')
   for (const tokens of alternatives) {
-    const last = tokens.at(-1)
-    if (!last || (last.kind === 'sign' && last.sign === '/')) tokens.push({ kind: 'folders' })
+    const lastToken = tokens.at(-1)
+    if (!lastToken || (lastToken.kind === 'sign' && lastToken.sign === '/')) tokens.push({ kind: 'folders' })
   }
   return { alternatives }
 }
@@ -135,10 +135,10 @@ function getLiteralPrefix(tokens: readonly PatternToken[]): string {
   return fixed
 }
 
-function getCommonPrefix(one: string, other: string): string {
+function getCommonPrefix(firstText: string, secondText: string): string {
   let length = 0
-  while (length < one.length && one[length] === other[length]) length++
-  return one.slice(0, length)
+  while (length < firstText.length && firstText[length] === secondText[length]) length++
+  return firstText.slice(0, length)
 }
 
 /**

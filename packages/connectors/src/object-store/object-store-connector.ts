@@ -159,12 +159,12 @@ function collect(options: SourceOption[], query: string, collected: readonly Sou
 }
 
 async function* readPages<Page extends { next: string | undefined }>(
-  read: (page: string | undefined) => Promise<Page>,
+  readPage: (page: string | undefined) => Promise<Page>,
   signal: AbortSignal,
 ): AsyncGenerator<Page, void, void> {
   let next: string | undefined
   do {
-    const page = await retry(() => read(next), { policy: interactiveRetry, signal })
+    const page = await retry(() => readPage(next), { policy: interactiveRetry, signal })
     yield page
     // Ends the listing if a store returns the same page token again, because the loop would never end.
     next = page.next === next ? undefined : page.next

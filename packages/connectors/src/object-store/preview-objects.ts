@@ -31,12 +31,12 @@ export async function previewObjects(
   const moreText = secondObject
     ? `The preview shows the first of several objects that match "${key}".`
     : `The preview shows the only object that matches "${key}".`
-  const { columns, rows, notes, complete, ...otherFields } = preview
+  const { columns, rows, notes, complete: isComplete, ...otherFields } = preview
   return {
     ...otherFields,
     ...addOwnColumns(columns, rows, object!),
     notes: [...notes, moreText],
-    complete: complete && !secondObject,
+    complete: isComplete && !secondObject,
   }
 }
 

@@ -63,15 +63,15 @@ export async function* readNewObjects(
 }
 
 /**
- * Throws OBJECT_ROWS_UNKNOWN if a changed object was loaded as a single one. Its rows in the table then have no object key, so its new rows
- * cannot replace them, and the table would have both.
+ * Throws OBJECT_ROWS_UNKNOWN if a changed object was loaded as a single one. Its rows in the table then have no object
+ * key, so its new rows cannot replace them, and the table would have both.
  */
-function assertEarlierRowsKnown({ rows }: Pick<LoadedObjects, 'rows'>, changed: readonly StoredObject[]): void {
-  const unknown = changed.find(({ key }) => !Object.hasOwn(rows, key))
-  if (!unknown) return
+function assertEarlierRowsKnown({ rows }: Pick<LoadedObjects, 'rows'>, changedObjects: readonly StoredObject[]): void {
+  const objectWithoutCount = changedObjects.find(({ key }) => !Object.hasOwn(rows, key))
+  if (!objectWithoutCount) return
   throw new SourceProblem(
     'OBJECT_ROWS_UNKNOWN',
-    `"${unknown.key}" changed, and its earlier rows cannot be replaced: they were loaded while it was the only object of the pipeline, so they have no ${objectKeyName}. The old data stays. Exclude the object from the key of the pipeline, or run once with "rebuild": true, which replaces all rows of the table by those of the objects that exist now.`,
+    `"${objectWithoutCount.key}" changed, and its earlier rows cannot be replaced: they were loaded while it was the only object of the pipeline, so they have no ${objectKeyName}. The old data stays. Exclude the object from the key of the pipeline, or run once with "rebuild": true, which replaces all rows of the table by those of the objects that exist now.`,
   )
 }
 

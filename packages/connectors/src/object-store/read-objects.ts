@@ -34,13 +34,13 @@ export async function findIncrement(
   { key, settings, cursor }: ObjectsRequest,
   signal: AbortSignal,
 ): Promise<ObjectIncrement | undefined> {
-  const before = parseLoadedObjects(cursor, settings)
-  if (!before) return undefined
-  const { single, objects } = await selectObjects({ ...reading, key }, signal)
-  const { newObjects, changed, unchangedObjects, gone } = diffObjects(before, objects)
-  const hasRowCounts = changed.every((object) => Object.hasOwn(before.rows, object.key))
-  if (gone > 0 || !hasRowCounts || (single && changed.length > 0)) return undefined
-  return { before, newObjects, changed, unchangedObjects }
+  const loadedBefore = parseLoadedObjects(cursor, settings)
+  if (!loadedBefore) return undefined
+  const { single: isSingle, objects } = await selectObjects({ ...reading, key }, signal)
+  const { newObjects, changed: changedObjects, unchangedObjects, gone: goneCount } = diffObjects(loadedBefore, objects)
+  const hasRowCounts = changedObjects.every((object) => Object.hasOwn(loadedBefore.rows, object.key))
+  if (goneCount > 0 || !hasRowCounts || (isSingle && changedObjects.length > 0)) return undefined
+  return { before: loadedBefore, newObjects, changed: changedObjects, unchangedObjects }
 }
 
 /**
@@ -132,16 +132,16 @@ export async function* readSingleObject(
 const formatIsOrAre = (amount: number): string => (amount === 1 ? 'is' : 'are')
 const formatObjectCount = (amount: number): string => `${formatCount(amount, 'object')} ${formatIsOrAre(amount)}`
 
-function describeSelection({ objects, empty }: SelectedObjects, key: string): string {
-  const emptyText = empty > 0 ? `; ${empty} more ${formatIsOrAre(empty)} empty and omitted` : ''
+function describeSelection({ objects, empty: emptyCount }: SelectedObjects, key: string): string {
+  const emptyText = emptyCount > 0 ? `; ${emptyCount} more ${formatIsOrAre(emptyCount)} empty and omitted` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
   return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${emptyText}.`
 }
 
-function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
-  const { newObjects, changed, gone } = diffObjects(before, objects)
-  if (changed.length + gone === 0) return
-  const message = `Since the last load, ${formatCount(changed.length, 'object')} changed, ${gone} ${formatIsOrAre(gone)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
+function logFullRead(loadedBefore: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
+  const { newObjects, changed: changedObjects, gone: goneCount } = diffObjects(loadedBefore, objects)
+  if (changedObjects.length + goneCount === 0) return
+  const message = `Since the last load, ${formatCount(changedObjects.length, 'object')} changed, ${goneCount} ${formatIsOrAre(goneCount)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }
 
@@ -182,9 +182,10 @@ export function createLoadedObjects(
 
 /** Parses the cursor of a load. Returns undefined if the settings have changed. */
 function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects | undefined {
-  const { settings: before, objects, rows = {}, columns } = (cursor ?? {}) as Partial<LoadedObjects>
-  if (before !== hashReadSettings(settings) || typeof objects !== 'object' || !Array.isArray(columns)) return undefined
-  return { settings: before, objects, rows, columns }
+  const { settings: settingsHash, objects, rows = {}, columns } = (cursor ?? {}) as Partial<LoadedObjects>
+  if (settingsHash !== hashReadSettings(settings) || typeof objects !== 'object' || !Array.isArray(columns))
+    return undefined
+  return { settings: settingsHash, objects, rows, columns }
 }
 
 export function diffObjects(
@@ -214,12 +215,12 @@ const getObjectVersion = ({ etag, size, lastModified }: StoredObject): string =>
 
 export function describeObjectChanges({
   newObjects,
-  changed,
+  changed: changedObjects,
   unchangedObjects,
 }: Pick<ObjectDifferences, 'newObjects' | 'changed' | 'unchangedObjects'>): string {
-  const changedText = changed.length === 0 ? '' : `, ${changed.length} changed`
-  const unchanged = unchangedObjects.length
-  return `${formatObjectCount(newObjects.length)} new${changedText}; ${unchanged} ${formatIsOrAre(unchanged)} unchanged.`
+  const changedText = changedObjects.length === 0 ? '' : `, ${changedObjects.length} changed`
+  const unchangedCount = unchangedObjects.length
+  return `${formatObjectCount(newObjects.length)} new${changedText}; ${unchangedCount} ${formatIsOrAre(unchangedCount)} unchanged.`
 }
 
 const hashReadSettings = (settings: unknown): string =>

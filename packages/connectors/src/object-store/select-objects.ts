@@ -89,14 +89,14 @@ async function* listMatchingObjects(
 const countFolders = (key: string): number => key.replace(/^\/+/, '').split('/').length
 
 /** Returns the pattern extended to subfolders: `a/*.csv` becomes `a/**\/*.csv`. */
-const includeSubfolders = (key: string): string => key.replace(/[^/]*$/, (last) => `**/${last}`)
+const includeSubfolders = (key: string): string => key.replace(/[^/]*$/, (fileName) => `**/${fileName}`)
 
-const createNoObjectsProblem = (key: string, empty: number, deeper: boolean): SourceProblem =>
+const createNoObjectsProblem = (key: string, emptyCount: number, hasDeeperKeys: boolean): SourceProblem =>
   new SourceProblem(
     'NO_OBJECTS',
-    empty > 0
-      ? `All ${empty} objects that match "${key}" are empty. The old data stays. Write data to them, or correct the key.`
-      : deeper && key.includes('*') && !key.includes('**')
+    emptyCount > 0
+      ? `All ${emptyCount} objects that match "${key}" are empty. The old data stays. Write data to them, or correct the key.`
+      : hasDeeperKeys && key.includes('*') && !key.includes('**')
         ? `No object matches "${key}". \`*\` matches within one folder only; use \`${includeSubfolders(key)}\` to include subfolders, which have matching objects. The old data stays.`
         : `No object matches "${key}". Check the key: it must not start with a slash, and a folder must end with one. The old data stays.`,
   )

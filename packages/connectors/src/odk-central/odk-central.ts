@@ -136,8 +136,8 @@ function parseSubmission(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || isExactNumber(value)) return value
   const shape = value as GeoJsonShape
   if ('type' in value && 'coordinates' in value) return shape.type === 'Point' ? parseLocation(shape) : value
-  const own = Object.entries(value).filter(([key]) => !key.endsWith('@odata.navigationLink'))
-  return Object.fromEntries(own.map(([key, item]) => [key, parseSubmission(item)]))
+  const answerEntries = Object.entries(value).filter(([key]) => !key.endsWith('@odata.navigationLink'))
+  return Object.fromEntries(answerEntries.map(([key, item]) => [key, parseSubmission(item)]))
 }
 
 interface GeoJsonShape {

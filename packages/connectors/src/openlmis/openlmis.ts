@@ -139,9 +139,9 @@ async function* readSpringPages(
 }
 
 function parsePage(response: unknown): { content: readonly unknown[]; isLast: boolean } {
-  const { last, totalPages, number = 0 } = parseObject(response, openLmisName)
+  const { last: isLast, totalPages, number = 0 } = parseObject(response, openLmisName)
   const content = parseList(response, openLmisName, 'content')
-  if (typeof last === 'boolean') return { content, isLast: last || content.length === 0 }
+  if (typeof isLast === 'boolean') return { content, isLast: isLast || content.length === 0 }
   if (typeof totalPages !== 'number') throw createResponseProblem(openLmisName, 'page with "last" or "totalPages"')
   return { content, isLast: Number(number) + 1 >= totalPages || content.length === 0 }
 }

@@ -98,8 +98,8 @@ class OracleSession implements DatabaseSession {
   /** Reads the server's clock before the transaction starts. */
   async recordClock(): Promise<void> {
     const text = `select to_char(sys_extract_utc(systimestamp), 'YYYY-MM-DD HH24:MI:SS.FF9'), to_char(systimestamp, 'YYYY-MM-DD HH24:MI:SS.FF9') from dual`
-    const [utc = '', local = ''] = (await this.#fetchRow(text)) as string[]
-    this.#clock = { utc, local }
+    const [utcTime = '', localTime = ''] = (await this.#fetchRow(text)) as string[]
+    this.#clock = { utc: utcTime, local: localTime }
   }
 
   async readClock(): Promise<SourceClock> {
@@ -107,8 +107,8 @@ class OracleSession implements DatabaseSession {
   }
 
   async #findLargest({ text, fields }: OracleQuery, index: number, filter: RowFilter): Promise<string | null> {
-    const [largest] = await this.#fetchRow(buildLargestQuery(text, fields, index, filter))
-    return typeof largest === 'string' ? largest : null
+    const [largestValue] = await this.#fetchRow(buildLargestQuery(text, fields, index, filter))
+    return typeof largestValue === 'string' ? largestValue : null
   }
 
   async #fetchRow(text: string): Promise<unknown[]> {
@@ -189,9 +189,9 @@ export function buildFilteredQuery(
   filter: RowFilter,
   { isTable }: { isTable: boolean },
 ): string {
-  const where = buildWhere(filter, createFilterSyntax(fields))
-  if (where === '' || isTable) return text + where
-  return `select * from (\n${text}\n)${where}`
+  const whereClause = buildWhere(filter, createFilterSyntax(fields))
+  if (whereClause === '' || isTable) return text + whereClause
+  return `select * from (\n${text}\n)${whereClause}`
 }
 
 /**
@@ -201,15 +201,15 @@ export function buildFilteredQuery(
  * modules and are not affected.
  */
 function restrictConnections({ addresses, config, openedSockets: opened }: SessionParameters): void {
-  const admitted = new Set(addresses.map(({ address }) => address))
+  const allowedAddresses = new Set(addresses.map(({ address }) => address))
   const lookup = async (host: string) => {
     if (host.toLowerCase() !== config.host.toLowerCase()) throw createRedirectError(host)
     return addresses.map(({ address, family }) => ({ address, family }))
   }
-  const connect = net.connect as (port: number | string, host: string, done: () => void) => net.Socket
-  const pinned = (port: number | string, host: string, done: () => void): net.Socket => {
-    if (admitted.has(host) && Number(port) === config.port) {
-      const socket = connect(port, host, done)
+  const connect = net.connect as (port: number | string, host: string, onConnect: () => void) => net.Socket
+  const pinned = (port: number | string, host: string, onConnect: () => void): net.Socket => {
+    if (allowedAddresses.has(host) && Number(port) === config.port) {
+      const socket = connect(port, host, onConnect)
       opened.push(socket)
       return socket
     }

@@ -149,7 +149,7 @@ export class CopyOut implements Submittable {
     // A message without a row: the header of the format, or the field count -1 that marks the end.
     if (length <= 2) return to
     const { buffer } = this.#sink
-    const until = Math.min(to, bytes.length)
+    const rowEnd = Math.min(to, bytes.length)
     buffer.beginTuple()
     try {
       buffer.reserve(length)
@@ -157,13 +157,13 @@ export class CopyOut implements Submittable {
       if (!(error instanceof UnstorableValue)) throw error
       buffer.dropRow()
       this.#sink.reject(undefined, `The row is too long: it ${error.message}.`, '')
-      this.#skipLeft = to - until
-      return until
+      this.#skipLeft = to - rowEnd
+      return rowEnd
     }
-    this.#copy(bytes, from, until)
-    this.#rowLeft = to - until
+    this.#copy(bytes, from, rowEnd)
+    this.#rowLeft = to - rowEnd
     if (this.#rowLeft === 0) this.#endRow()
-    return until
+    return rowEnd
   }
 
   /** Counts a copied row. Rejects it if a value is too long. Throws `UnexpectedFormat` if it is malformed. */
@@ -173,10 +173,10 @@ export class CopyOut implements Submittable {
       throw new UnexpectedFormat(
         `Invalid COPY data: a row does not have ${this.#labels.length} fields, or their lengths are not those of the row.`,
       )
-    const long = buffer.findLongValue()
-    if (long < 0) return void this.#sink.finishRow()
+    const longValue = buffer.findLongValue()
+    if (longValue < 0) return void this.#sink.finishRow()
     buffer.dropRow()
-    this.#sink.reject(this.#labels[long], `The value ${valueTooLong}.`, '')
+    this.#sink.reject(this.#labels[longValue], `The value ${valueTooLong}.`, '')
   }
 
   #copy(source: Buffer, from: number, to: number): void {

@@ -130,8 +130,8 @@ class PostgresSession implements DatabaseSession {
   }
 
   async #findLargest({ text, types }: PostgresQuery, index: number, filter: RowFilter): Promise<string | null> {
-    const largest = `max(c${index + 1})::text as largest`
-    const query = wrapQuery(text, [largest], types.length, buildWhere(filter, postgresFilterSyntax))
+    const largestExpression = `max(c${index + 1})::text as largest`
+    const query = wrapQuery(text, [largestExpression], types.length, buildWhere(filter, postgresFilterSyntax))
     const { rows } = await this.#client.query<{ largest: string | null }>(query)
     return rows[0]!.largest
   }
@@ -154,7 +154,9 @@ class PostgresSession implements DatabaseSession {
     sink: TupleSink,
     filter: RowFilter,
   ): Promise<ReadNote[]> {
-    const expressions = storedTypes.map((stored, index) => readExpression(`c${index + 1}`, types[index]!, stored))
+    const expressions = storedTypes.map((storedType, index) =>
+      readExpression(`c${index + 1}`, types[index]!, storedType),
+    )
     const query = wrapQuery(text, expressions, types.length, buildWhere(filter, postgresFilterSyntax))
     const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, labels, sink)
     this.#client.query(copy)

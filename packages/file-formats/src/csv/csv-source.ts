@@ -62,25 +62,25 @@ export async function* readCsv(
   const firstMessage = await thread.receive()
   if (firstMessage.kind !== 'opened')
     throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${fileName}`)
-  const { opened } = firstMessage
-  const columns = feedColumns(opened.columns, opened.names)
+  const { opened: openedFile } = firstMessage
+  const columns = feedColumns(openedFile.columns, openedFile.names)
   report.log(
     'INFO',
     'LOW',
-    `Read ${fileName}${isWrittenByProduct ? '' : ` as UTF-8, ${opened.guesses}`}, ${describeContents(columns)}`,
+    `Read ${fileName}${isWrittenByProduct ? '' : ` as UTF-8, ${openedFile.guesses}`}, ${describeContents(columns)}`,
   )
-  for (const note of opened.notes) report.log('INFO', 'MEDIUM', note)
-  const rows = new CsvRows(thread, opened, report, !isWrittenByProduct)
+  for (const note of openedFile.notes) report.log('INFO', 'MEDIUM', note)
+  const rows = new CsvRows(thread, openedFile, report, !isWrittenByProduct)
   const content = {
     format: 'copy-binary' as const,
     rows: (types: readonly StoredType[]) => rows.read(types),
-    size: opened.size,
+    size: openedFile.size,
     facts: () => rows.facts(columns),
     ...(!isWrittenByProduct && {
-      reading: () => ({ ...findRememberedDecimal(options.remembered), ...opened.reading }),
+      reading: () => ({ ...findRememberedDecimal(options.remembered), ...openedFile.reading }),
     }),
   }
-  yield { table: '', columns, content, ...(opened.unread !== undefined && { unread: opened.unread }) }
+  yield { table: '', columns, content, ...(openedFile.unread !== undefined && { unread: openedFile.unread }) }
 }
 
 type CsvThread = ReaderThread<CsvResult, OpenedFile, InferredColumn[]>
@@ -95,10 +95,10 @@ class CsvRows {
   #hasStarted = false
   #result: CsvResult = { columns: [], printedForms: [], oddValues: [] }
 
-  constructor(thread: CsvThread, opened: OpenedFile, report: ReadReporter, isSourceText: boolean) {
+  constructor(thread: CsvThread, openedFile: OpenedFile, report: ReadReporter, isSourceText: boolean) {
     this.#isSourceText = isSourceText
     this.#thread = thread
-    this.#opened = opened
+    this.#opened = openedFile
     this.#report = report
   }
 
@@ -134,8 +134,11 @@ export const oddValueAdvice: ReaderAdvice = {
     'To load the column with its type, correct the file and send it again with ?rebuild=true, which replaces all rows of the table.',
 }
 
-export function feedColumns(columns: readonly InferredColumn[], given: readonly (string | undefined)[]): Column[] {
-  const names = toUniqueIdentifiers(columns.map(({ label }, index) => given[index] ?? label))
+export function feedColumns(
+  columns: readonly InferredColumn[],
+  namesFromOptions: readonly (string | undefined)[],
+): Column[] {
+  const names = toUniqueIdentifiers(columns.map(({ label }, index) => namesFromOptions[index] ?? label))
   return columns.map(({ label, dataType, precision, scale, evidence }, index) => ({
     name: names[index]!,
     label,

@@ -76,14 +76,14 @@ export class SimilarTextGroup {
       throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${this.#name}`)
     const outcome = yield* receiveRows(thread, types, report)
     if ('widened' in outcome) throw new Error('The thread sent types instead of its result')
-    const { known, isWidened, printedForms, written: writtenRowCounts, oddValues } = outcome.result
+    const { known: knownColumns, isWidened, printedForms, written: writtenRowCounts, oddValues } = outcome.result
     if (isWidened) {
-      this.#known = known
+      this.#known = knownColumns
       this.columns = this.#toColumns()
       throw new TypesWidened(this.columns)
     }
     for (const sentence of oddValues) report.hint?.(sentence, oddValueAdvice)
-    const facts = known.columns.map(({ evidence }, index) => ({
+    const facts = knownColumns.columns.map(({ evidence }, index) => ({
       column: this.columns[index]!.name,
       ...(evidence && { evidence }),
       ...(printedForms[index] !== undefined && { printedForm: printedForms[index] }),

@@ -167,15 +167,18 @@ export function setColumn(
   wasm: WasmScanner,
   column: number,
   type: ColumnType,
-  stored: StoredType,
+  storedType: StoredType,
   isInferred: boolean,
 ): void {
   const state = columnStateOf(wasm, column)
-  const typeCode = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothingCode : stateCodeOf(type.dataType)
-  const isStoredUnchanged = typeCode === stateCodeOf(stored.dataType)
+  const typeCode =
+    type.evidence === 'NOTHING' && storedType.dataType !== 'TEXT' ? nothingCode : stateCodeOf(type.dataType)
+  const isStoredUnchanged = typeCode === stateCodeOf(storedType.dataType)
   // Text types differ only in their maximum length, so the shorter one applies.
-  const areBothTexts = typeCode !== nothingCode && isTextType(type.dataType) && isTextType(stored.dataType)
-  state[offsets.storedType] = stateCodeOf(areBothTexts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
+  const areBothTexts = typeCode !== nothingCode && isTextType(type.dataType) && isTextType(storedType.dataType)
+  state[offsets.storedType] = stateCodeOf(
+    areBothTexts ? shorterType(type.dataType, storedType.dataType) : storedType.dataType,
+  )
   state[offsets.check] =
     (isInferred ? PROVEN : 0) | (isStoredUnchanged || areBothTexts ? 0 : APART) | (type.hasValidJson ? VALID_JSON : 0)
   state[offsets.type] = typeCode
@@ -183,13 +186,13 @@ export function setColumn(
   state[offsets.maxTypeScale] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
   state[offsets.typeSpellings] = type.dateFormat ? spellingOf(type.dateFormat) : unmistakable
   // If both are DECIMAL, the warehouse pads the narrower value, so the narrower limits apply.
-  const limitingType = isStoredUnchanged ? type : stored
+  const limitingType = isStoredUnchanged ? type : storedType
   state[offsets.maxStoredDigits] = packedDigits(limitingType)
   state[offsets.maxStoredScale] = limitingType.precision === undefined ? anyDigits : (limitingType.scale ?? 0)
   state.writeUInt16LE(
     areBothTexts
-      ? (maxCharacters[shorterType(type.dataType, stored.dataType)] ?? 0)
-      : (maxCharacters[stored.dataType] ?? 0),
+      ? (maxCharacters[shorterType(type.dataType, storedType.dataType)] ?? 0)
+      : (maxCharacters[storedType.dataType] ?? 0),
     offsets.maxCharacters,
   )
 }
@@ -198,8 +201,8 @@ function packedDigits({ precision, scale }: StoredType): number {
   return precision === undefined ? anyDigits : precision - (scale ?? 0)
 }
 
-function shorterType(one: DataType, other: DataType): DataType {
-  return (maxCharacters[one] ?? Infinity) < (maxCharacters[other] ?? Infinity) ? one : other
+function shorterType(firstType: DataType, secondType: DataType): DataType {
+  return (maxCharacters[firstType] ?? Infinity) < (maxCharacters[secondType] ?? Infinity) ? firstType : secondType
 }
 
 /** Returns the narrowest type that represents all observed values of a column. */
@@ -237,19 +240,19 @@ export function copyColumnStates(wasm: WasmScanner, columns: number): Buffer[] {
 
 /** Adds the column states of another pass over the same rows, so that types determined afterwards fit both passes. */
 export function mergeColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
-  for (const [column, before] of states.entries()) {
+  for (const [column, stateBefore] of states.entries()) {
     const state = columnStateOf(wasm, column)
-    state[offsets.kinds]! |= before[offsets.kinds]!
+    state[offsets.kinds]! |= stateBefore[offsets.kinds]!
     for (const offset of [offsets.integerSize, offsets.integerDigits, offsets.scale])
-      state[offset] = Math.max(state[offset]!, before[offset]!)
-    state[offsets.spellings]! &= before[offsets.spellings]!
-    state[offsets.provenSpellings]! |= before[offsets.provenSpellings]!
+      state[offset] = Math.max(state[offset]!, stateBefore[offset]!)
+    state[offsets.spellings]! &= stateBefore[offsets.spellings]!
+    state[offsets.provenSpellings]! |= stateBefore[offsets.provenSpellings]!
   }
 }
 
 /** Restores copied column states. */
 export function restoreColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
-  for (const [column, before] of states.entries()) columnStateOf(wasm, column).set(before)
+  for (const [column, stateBefore] of states.entries()) columnStateOf(wasm, column).set(stateBefore)
 }
 
 /** Stops observing a column. Returns a function that resumes it. */

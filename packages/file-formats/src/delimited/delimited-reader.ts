@@ -70,7 +70,7 @@ export class DelimitedReader {
     dialect: DelimitedDialect,
     limits: DelimitedLimits,
     wasm: WasmScanner = startScanner(),
-    { parts, known }: { parts: readonly TextPart[]; known?: KnownColumns } = { parts: [dialect] },
+    { parts, known: knownColumns }: { parts: readonly TextPart[]; known?: KnownColumns } = { parts: [dialect] },
   ) {
     this.#wasm = wasm
     this.#file = file
@@ -78,9 +78,9 @@ export class DelimitedReader {
     this.#limits = limits
     this.#declaredTypes = givenTypes(dialect)
     this.#parts = parts
-    if (known) {
-      this.columns = known.columns
-      this.#statesAfterAllRows = known.states
+    if (knownColumns) {
+      this.columns = knownColumns.columns
+      this.#statesAfterAllRows = knownColumns.states
       return
     }
     configureScanner(wasm, dialect, limits.chunkBytes)
@@ -158,10 +158,10 @@ export class DelimitedReader {
     const { dayFirst = [], labels } = this.#dialect
     const column = labels.findIndex((_, index) => hasOtherDateOrder(this.#wasm, index, dayFirst[index]))
     if (column < 0) return
-    const [now, before] = dayFirst[column] ? ['month', 'day'] : ['day', 'month']
+    const [currentFirst, previousFirst] = dayFirst[column] ? ['month', 'day'] : ['day', 'month']
     throw new SourceProblem(
       'DATE_ORDER_CHANGED',
-      `Column "${labels[column]}" has the ${now} first in some of its dates, but the table has the ${before} first. Nothing was loaded, because the other dates are ambiguous. Write the dates as before.`,
+      `Column "${labels[column]}" has the ${currentFirst} first in some of its dates, but the table has the ${previousFirst} first. Nothing was loaded, because the other dates are ambiguous. Write the dates as before.`,
       { advice: { pipeline: 'Alternatively, set dateFormat of the column.' } },
     )
   }
@@ -178,16 +178,16 @@ export class DelimitedReader {
     let rowsBefore = 0
     for (const [index, part] of this.#parts.entries()) {
       const rows = openRows(this.#file, { ...this.#dialect, ...part }, this.#limits, this.#wasm.window)
-      const pass = new RecordPass(this.#wasm, rows, types)
+      const recordPass = new RecordPass(this.#wasm, rows, types)
       const positionOffset = bytesBefore - (this.#parts.length === 1 ? 0 : part.from)
-      rows.records.onRead = () => onProgress(positionOffset + rows.reader.position, rowsBefore + pass.rows)
+      rows.records.onRead = () => onProgress(positionOffset + rows.reader.position, rowsBefore + recordPass.rows)
       if (ending === 'END') {
         setRowSuffix(this.#wasm, part.suffix)
-        ending = yield* withName(part, pass.encode(index === this.#parts.length - 1))
+        ending = yield* withName(part, recordPass.encode(index === this.#parts.length - 1))
       }
-      if (ending === 'NOT_AS_GUESSED') pass.observe(Infinity)
-      writtenRowCounts.push(pass.rows - pass.rejectedRows)
-      rowsBefore += pass.rows
+      if (ending === 'NOT_AS_GUESSED') recordPass.observe(Infinity)
+      writtenRowCounts.push(recordPass.rows - recordPass.rejectedRows)
+      rowsBefore += recordPass.rows
       bytesBefore += part.end - part.from
     }
     return { ending, rows: rowsBefore, written: writtenRowCounts }

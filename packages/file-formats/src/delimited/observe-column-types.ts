@@ -75,15 +75,15 @@ function observeColumns(wasm: WasmScanner, columns: readonly number[], rows: Row
   )
   const resume = otherColumns.map((column) => closeColumn(wasm, column))
   new RecordPass(wasm, rows).observe(Infinity)
-  for (const open of resume) open()
+  for (const resumeColumn of resume) resumeColumn()
 }
 
 /** Observes the records that start after the slice's first line break and end within the slice. */
 function observeSlice({ run, window }: WasmScanner, file: TextSource, position: number, length: number): void {
   const end = file.read(window, 0, length, position)
   for (let from = afterLineEnd(window, 0, end, false); from >= 0 && from < end; ) {
-    const why = run.scan(window.byteOffset + from, window.byteOffset + end, OBSERVE)
-    if (why !== ODD_RECORD) return
+    const stopReason = run.scan(window.byteOffset + from, window.byteOffset + end, OBSERVE)
+    if (stopReason !== ODD_RECORD) return
     from = afterLineEnd(window, run.stoppedAt.value - window.byteOffset, end, false)
   }
 }

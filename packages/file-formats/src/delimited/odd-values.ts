@@ -105,11 +105,11 @@ export function findOddValues(
 function* readRecords(
   parts: readonly TextPart[],
   maxBytes: number,
-  open: (part: TextPart) => RowInput,
+  openPart: (part: TextPart) => RowInput,
 ): Generator<{ records: RecordReader; part: TextPart }, void, void> {
   let bytesBefore = 0
   for (const part of parts) {
-    const { records, reader } = open(part)
+    const { records, reader } = openPart(part)
     while (records.advance()) {
       yield { records, part }
       if (bytesBefore + reader.position - part.from > maxBytes) return
@@ -177,7 +177,7 @@ function familyOf(kinds: number): TypeFamily | undefined {
 const mainFamily = ({ values, counts }: WatchedColumn): TypeFamily | undefined =>
   values < minValues ? undefined : typeFamilies.find((family) => counts[family] >= values * minShare)
 
-function isDecided(watched: WatchedColumn): boolean {
-  const family = mainFamily(watched)
-  return family === undefined || watched.firstOutside[family] !== undefined
+function isDecided(watchedColumn: WatchedColumn): boolean {
+  const family = mainFamily(watchedColumn)
+  return family === undefined || watchedColumn.firstOutside[family] !== undefined
 }

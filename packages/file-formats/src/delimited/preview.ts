@@ -123,17 +123,17 @@ function readFirstRows(
       reject(rejectFaultyRecord(records, shape))
       continue
     }
-    const sampled = encoder.encode(records)
+    const encodingResult = encoder.encode(records)
     // The types were only inferred from the sample, so this row shows that wider types are needed.
-    if (sampled === 'UNFIT') break
-    if (sampled === 'RAGGED') {
-      records.fault = sampled
+    if (encodingResult === 'UNFIT') break
+    if (encodingResult === 'RAGGED') {
+      records.fault = encodingResult
       reject(rejectFaultyRecord(records, shape))
-    } else if ('refusedBy' in sampled) {
-      const { refusedBy } = sampled
+    } else if ('refusedBy' in encodingResult) {
+      const { refusedBy } = encodingResult
       reject(rejectUnfitValue(records, shape, refusedBy, columns[refusedBy]!.dataType))
     } else if (tuples.length < maxRows) {
-      tuples.push(sampled.tuple)
+      tuples.push(encodingResult.tuple)
       lines.push(records.line)
     }
   }

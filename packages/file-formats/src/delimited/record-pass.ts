@@ -98,10 +98,10 @@ export class RecordPass {
     if (!this.#plain) return 0
     const end = records.cleanEnd()
     if (end <= records.next) return 0
-    const why = run.scan(window.byteOffset + records.next, window.byteOffset + end, use)
+    const stopReason = run.scan(window.byteOffset + records.next, window.byteOffset + end, use)
     this.rows += run.rows.value
     records.passOver(run.stoppedAt.value - window.byteOffset, run.lines.value)
-    return why
+    return stopReason
   }
 
   /** Processes a record that `RecordReader` found to be valid. */

@@ -93,13 +93,13 @@ export class RecordReader {
       }
       const limit = this.from + this.#limits.recordBytes
       const end = limit < this.#end ? limit : this.#end
-      const complete = this.#complete && end === this.#end
-      const outcome = scanner.scan(this.bytes, this.from, end, complete)
+      const isComplete = this.#complete && end === this.#end
+      const outcome = scanner.scan(this.bytes, this.from, end, isComplete)
       if (outcome === NEEDS_MORE) {
         if (this.#end > limit) return this.#giveUp('TOO_LONG', scanner.openQuote < 0 ? end - 1 : scanner.openQuote)
         this.#fill()
       } else if (outcome === TEXT_AFTER_QUOTE) {
-        if (complete || this.#end > limit || afterLineEnd(this.bytes, scanner.openQuote, end, false) >= 0) {
+        if (isComplete || this.#end > limit || afterLineEnd(this.bytes, scanner.openQuote, end, false) >= 0) {
           return this.#giveUp('TEXT_AFTER_QUOTE', scanner.openQuote)
         }
         this.#fill()
@@ -191,9 +191,9 @@ export class RecordReader {
   /** Ends the record with a fault at the first line end after `position`. Reads more bytes if necessary. */
   #giveUp(fault: RecordFault, position: number): true {
     this.fault = fault
-    const after = afterLineEnd(this.bytes, position, this.#end, this.#complete)
-    this.#skipping = after < 0 && !this.#complete
-    this.next = after < 0 ? this.#end : after
+    const lineEnd = afterLineEnd(this.bytes, position, this.#end, this.#complete)
+    this.#skipping = lineEnd < 0 && !this.#complete
+    this.next = lineEnd < 0 ? this.#end : lineEnd
     // A CR at the end may be the first half of a CRLF, so it stays in the window.
     if (this.#skipping && this.bytes[this.next - 1] === 13) this.next--
     this.#lines = countLineEnds(this.bytes, this.from, this.next)

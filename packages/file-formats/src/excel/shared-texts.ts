@@ -162,8 +162,8 @@ export class CellText {
   readonly #longest: number
 
   /** Creates a text. `longest` is its maximum length in bytes. */
-  constructor(longest: number) {
-    this.#longest = longest
+  constructor(maxBytes: number) {
+    this.#longest = maxBytes
   }
 
   clear(): void {
@@ -198,8 +198,8 @@ export class CellText {
     this.length = position
   }
 
-  #reserve(more: number): void {
-    const neededBytes = this.length + more
+  #reserve(addedBytes: number): void {
+    const neededBytes = this.length + addedBytes
     if (this.length > this.#longest) throw new BadXml('a text in it is too long')
     if (neededBytes <= this.bytes.length) return
     const bytes = Buffer.allocUnsafeSlow(neededBytes * 2)

@@ -81,7 +81,7 @@ export class SheetReader implements XmlHandler {
   }
 
   #openCell(xml: XmlScanner): void {
-    const { bytes, places } = xml
+    const { bytes, places: attributePositions } = xml
     this.#inCell = true
     this.#type = NUMBER_TYPE
     this.#typeName = ''
@@ -90,10 +90,10 @@ export class SheetReader implements XmlHandler {
     let column = this.#column + 1
     const count = xml.attributes()
     for (let i = 0; i < count * 4; i += 4) {
-      if (places[i + 1]! - places[i]! !== 1) continue
-      const letter = bytes[places[i]!]!
-      const from = places[i + 2]!
-      const to = places[i + 3]!
+      if (attributePositions[i + 1]! - attributePositions[i]! !== 1) continue
+      const letter = bytes[attributePositions[i]!]!
+      const from = attributePositions[i + 2]!
+      const to = attributePositions[i + 3]!
       if (letter === ROW_LETTER) column = parseColumnReference(bytes, from, to)
       else if (letter === STYLE_LETTER) this.#style = parseDigits(bytes, from, to)
       else if (letter !== TYPE_LETTER) continue
@@ -209,10 +209,10 @@ export class SheetRow {
   #column = 0
 
   /** If `output` is absent, the row only determines the range of columns. */
-  constructor({ first, last }: { first: number; last: number }, longest: number, output?: RowOutput) {
+  constructor({ first, last }: { first: number; last: number }, maxRowBytes: number, output?: RowOutput) {
     this.first = first
     this.last = last
-    this.#longest = longest
+    this.#longest = maxRowBytes
     this.#output = output
   }
 
@@ -265,11 +265,11 @@ export class SheetRow {
     this.last = Math.max(this.last, column)
   }
 
-  #reserve(more: number): void {
-    if (this.#at + more <= this.#line.length) return
+  #reserve(addedBytes: number): void {
+    if (this.#at + addedBytes <= this.#line.length) return
     // Only the start of a row that exceeds the maximum length is kept.
     if (this.#at > this.#longest) this.#at = this.#longest + 1
-    const line = Buffer.allocUnsafeSlow((this.#at + more) * 2)
+    const line = Buffer.allocUnsafeSlow((this.#at + addedBytes) * 2)
     this.#line.copy(line, 0, 0, this.#at)
     this.#line = line
   }

@@ -57,8 +57,8 @@ async function readRelations(archive: ZipArchive, path: string): Promise<Map<str
     if (!xml.is('Relationship') || xml.attribute('TargetMode') === 'External') return
     const target = xml.attribute('Target') ?? ''
     const type = posix.basename(xml.attribute('Type') ?? '')
-    const absolute = target.startsWith('/') ? target.slice(1) : posix.join(folder, target)
-    relations.set(xml.attribute('Id') ?? '', { type, path: absolute })
+    const absolutePath = target.startsWith('/') ? target.slice(1) : posix.join(folder, target)
+    relations.set(xml.attribute('Id') ?? '', { type, path: absolutePath })
   })
   return relations
 }
@@ -111,10 +111,10 @@ const longestToken = 16 * 1024 * 1024
 async function readPart(
   archive: ZipArchive,
   path: string,
-  open: XmlReader,
+  onOpen: XmlReader,
   close: XmlReader = () => {},
 ): Promise<void> {
-  await scanPart(partOf(archive, path), { open, close, text: () => {} }, archive.name, smallPart)
+  await scanPart(partOf(archive, path), { open: onOpen, close, text: () => {} }, archive.name, smallPart)
 }
 
 /** Returns a part's bytes by its name, ignoring case as Office does. */

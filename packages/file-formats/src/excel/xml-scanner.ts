@@ -48,9 +48,9 @@ export class XmlScanner {
   #hasElement = false
 
   /** Creates a scanner. `longest` is the maximum length of a tag or text in bytes. */
-  constructor(handler: XmlHandler, longest: number) {
+  constructor(handler: XmlHandler, maxTokenBytes: number) {
     this.#handler = handler
-    this.#longest = longest
+    this.#longest = maxTokenBytes
   }
 
   /** Scans the next chunk. Throws BadXml if the XML is invalid. */
@@ -96,7 +96,7 @@ export class XmlScanner {
 
   /** Finds the attributes of the current element. Returns their number. */
   attributes(): number {
-    const { bytes, places } = this
+    const { bytes, places: attributePositions } = this
     let count = 0
     let position = this.nameTo
     while (position < this.#tagTo && count < attributesKept) {
@@ -110,10 +110,10 @@ export class XmlScanner {
       const closingQuote = bytes[position]
       for (position++; position < this.#tagTo && bytes[position] !== closingQuote; position++);
       if (position >= this.#tagTo) break
-      places[count * 4] = nameStart
-      places[count * 4 + 1] = nameTo
-      places[count * 4 + 2] = valueStart
-      places[count * 4 + 3] = position++
+      attributePositions[count * 4] = nameStart
+      attributePositions[count * 4 + 1] = nameTo
+      attributePositions[count * 4 + 2] = valueStart
+      attributePositions[count * 4 + 3] = position++
       count++
     }
     return count

@@ -57,9 +57,9 @@ export async function jsonShape(sample: ShapeSample): Promise<JsonShape> {
   }
 }
 
-function shapeOfSeveral({ bytes }: ByteWindow, start: number, after: number, next: number): JsonShape {
-  const inOneLine = !bytes.subarray(start, after).includes(LF)
-  const lineEnds = bytes.subarray(after, next).includes(LF) || bytes[next] !== OPEN_OBJECT
+function shapeOfSeveral({ bytes }: ByteWindow, start: number, valueEnd: number, nextPosition: number): JsonShape {
+  const inOneLine = !bytes.subarray(start, valueEnd).includes(LF)
+  const lineEnds = bytes.subarray(valueEnd, nextPosition).includes(LF) || bytes[nextPosition] !== OPEN_OBJECT
   return { kind: inOneLine && lineEnds ? 'LINES' : 'SEQUENCE' }
 }
 
@@ -70,8 +70,8 @@ function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
     const lineEnd = bytes.subarray(0, end).indexOf(LF, from)
     const to = lineEnd < 0 ? end : lineEnd
     if (bytes[from] === OPEN_OBJECT) {
-      const after = jsonScanner.value(from, to)
-      if (after > 0 && afterSpace(bytes, after, to) === to) return true
+      const valueEnd = jsonScanner.value(from, to)
+      if (valueEnd > 0 && afterSpace(bytes, valueEnd, to) === to) return true
     }
     from = to + 1
   }
@@ -95,8 +95,8 @@ function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isC
   return firstArray ? { kind: 'ARRAY', key: firstArray.key } : { kind: 'SEQUENCE' }
 }
 
-export function ambiguousArraysProblem(name: string, one: string, other: string): SourceProblem {
-  const text = `${name} has several arrays of objects, at least under ${one} and ${other}. Set rowsUnder to the key of the rows, or upload only that array.`
+export function ambiguousArraysProblem(name: string, firstKey: string, secondKey: string): SourceProblem {
+  const text = `${name} has several arrays of objects, at least under ${firstKey} and ${secondKey}. Set rowsUnder to the key of the rows, or upload only that array.`
   return new SourceProblem('JSON_AMBIGUOUS', text)
 }
 

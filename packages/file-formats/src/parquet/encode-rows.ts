@@ -106,19 +106,19 @@ function* listValidRanges(
 
 /** Creates the report of a rejected row. A Parquet file has no lines, so the row number is reported as the line. */
 function rejectedRow(
-  { before, vectors, faults }: RowBatch,
+  { before: rowsBefore, vectors, faults }: RowBatch,
   row: number,
   columns: readonly ParquetColumn[],
 ): RejectedRow {
   const { column, reason } = faults.get(row)!
-  const raw = vectors
+  const rawValues = vectors
     .map((vector, index) => `${columns[index]!.column.label}: ${formatRejectedValue(vector, row, index === column)}`)
     .join(', ')
   return {
-    line: before + row + 1,
+    line: rowsBefore + row + 1,
     column: columns[column]!.column.label,
     reason,
-    raw: rawText(Buffer.from(raw.slice(0, maxRawBytes))),
+    raw: rawText(Buffer.from(rawValues.slice(0, maxRawBytes))),
   }
 }
 

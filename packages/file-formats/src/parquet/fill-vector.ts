@@ -65,9 +65,9 @@ export function createFillFunction(type: LeafType, dataType: DataType): FillFunc
 }
 
 function createFixedFill<V extends ColumnVector>(width: number, fillValue: FillFixed<V>): FillFunction {
-  return (values, places, count, vector, notes) => {
+  return (values, valueIndexes, count, vector, notes) => {
     for (let row = 0; row < count; row++) {
-      const offset = places[row]!
+      const offset = valueIndexes[row]!
       if (offset >= 0) fillValue(values as FixedValues, offset * width, vector as V, row, notes)
     }
   }
@@ -182,14 +182,14 @@ function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: numbe
 
 /** Reads big-endian two's complement integers of any width. Most such values are wide and contain small numbers. */
 function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFunction {
-  return (values, offsets, count, vector, notes) => {
+  return (values, valueIndexes, count, vector, notes) => {
     const { bytes } = values
     const variableLengthValues = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
     for (let row = 0; row < count; row++) {
-      const offset = offsets[row]!
-      if (offset < 0) continue
-      const start = variableLengthValues ? variableLengthValues.starts[offset]! : offset * width
-      const end = start + (variableLengthValues ? variableLengthValues.lengths[offset]! : width)
+      const valueIndex = valueIndexes[row]!
+      if (valueIndex < 0) continue
+      const start = variableLengthValues ? variableLengthValues.starts[valueIndex]! : valueIndex * width
+      const end = start + (variableLengthValues ? variableLengthValues.lengths[valueIndex]! : width)
       const sign = end > start && bytes[start]! >= 0x80 ? -1 : 0
       let firstSignificantByte = start
       while (end - firstSignificantByte > 8 && bytes[firstSignificantByte] === (sign & 0xff)) firstSignificantByte++
@@ -260,8 +260,8 @@ function storeDecimal(
 }
 
 function toAbsoluteBigint(value: number | bigint): bigint {
-  const whole = BigInt(value)
-  return whole < 0n ? -whole : whole
+  const bigintValue = BigInt(value)
+  return bigintValue < 0n ? -bigintValue : bigintValue
 }
 
 const nanosecondsOfDay = 86_400_000_000_000n
@@ -378,8 +378,8 @@ function storeMoment(halves: Int64Halves, row: number, low: number, high: number
 
 /** True if the nanoseconds are not a whole number of microseconds. */
 function isFiner(low: number, high: number): boolean {
-  const rest = high - Math.floor(high / 1000) * 1000
-  return (rest * two32 + (low >>> 0)) % 1000 !== 0
+  const remainder = high - Math.floor(high / 1000) * 1000
+  return (remainder * two32 + (low >>> 0)) % 1000 !== 0
 }
 
 /** Converts a timestamp of Impala, which consists of the nanoseconds of the day and the Julian day. */

@@ -46,9 +46,9 @@ export class ParquetFile implements Disposable {
   read(from: number, length: number, target = Buffer.allocUnsafeSlow(length)): Buffer {
     let bytesRead = 0
     while (bytesRead < length) {
-      const read = readSync(this.#fd, target, bytesRead, length - bytesRead, from + bytesRead)
-      if (read === 0) throw damagedFileProblem('its end')
-      bytesRead += read
+      const bytesInCall = readSync(this.#fd, target, bytesRead, length - bytesRead, from + bytesRead)
+      if (bytesInCall === 0) throw damagedFileProblem('its end')
+      bytesRead += bytesInCall
     }
     return target.length === length ? target : target.subarray(0, length)
   }
@@ -166,8 +166,9 @@ function assertChunk({ meta_data: data }: ColumnChunk): void {
   // Absent if the column is encrypted or in another file.
   if (data === undefined) return
   const { num_values, total_compressed_size, data_page_offset, dictionary_page_offset = 0n } = data
-  const whole = [num_values, total_compressed_size, data_page_offset, dictionary_page_offset]
-  if (!whole.every((number) => typeof number === 'bigint')) throw new RangeError('a column has no place in the file')
+  const integerFields = [num_values, total_compressed_size, data_page_offset, dictionary_page_offset]
+  if (!integerFields.every((number) => typeof number === 'bigint'))
+    throw new RangeError('a column has no place in the file')
 }
 
 /**

@@ -43,11 +43,11 @@ export const momentOf = (date: Date, moment: TimestampParts): void => {
  * computed separately.
  */
 export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: TimestampParts): void {
-  const all = days * secondsOfDay + seconds
-  const upper = Math.floor(all / 65_536)
+  const totalSeconds = days * secondsOfDay + seconds
+  const upper = Math.floor(totalSeconds / 65_536)
   const millions = upper * 1_000_000
   const quotient = Math.floor(millions / 65_536)
-  const rest = (millions - quotient * 65_536) * 65_536 + (all - upper * 65_536) * 1_000_000 + microseconds
+  const rest = (millions - quotient * 65_536) * 65_536 + (totalSeconds - upper * 65_536) * 1_000_000 + microseconds
   const carry = Math.floor(rest / 4_294_967_296)
   view.setInt32(at, quotient + carry)
   view.setUint32(at + 4, rest - carry * 4_294_967_296)

@@ -137,10 +137,10 @@ function withoutExponent(text: string): string | undefined {
   const shift = Number(exponent)
   if (Math.abs(shift) > maxNumericDigits.before) return undefined
   const digits = whole + fraction
-  const place = whole.length + shift
-  if (place <= 0) return `${sign}0.${'0'.repeat(-place)}${digits}`
-  if (place >= digits.length) return `${sign}${digits}${'0'.repeat(place - digits.length)}`
-  return `${sign}${digits.slice(0, place)}.${digits.slice(place)}`
+  const pointPosition = whole.length + shift
+  if (pointPosition <= 0) return `${sign}0.${'0'.repeat(-pointPosition)}${digits}`
+  if (pointPosition >= digits.length) return `${sign}${digits}${'0'.repeat(pointPosition - digits.length)}`
+  return `${sign}${digits.slice(0, pointPosition)}.${digits.slice(pointPosition)}`
 }
 
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39

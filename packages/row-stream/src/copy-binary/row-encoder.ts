@@ -106,9 +106,9 @@ const makeIntegerWriter =
 
 function wholeNumber(value: unknown, name: string): number {
   if (typeof value === 'boolean') return value ? 1 : 0
-  const written = toText(value)
-  if (!/^[+-]?\d{1,40}$/.test(written)) throw new UnstorableValue(`is not a valid ${name}`)
-  return Number(written)
+  const numberText = toText(value)
+  if (!/^[+-]?\d{1,40}$/.test(numberText)) throw new UnstorableValue(`is not a valid ${name}`)
+  return Number(numberText)
 }
 
 const makeBigintWriter: WriterFactory = () => (value, out) => {
@@ -162,9 +162,9 @@ const makeFloatWriter =
     out.at += 4 + bytes
   }
 
-function floatOf(written: string): number {
-  const number = written.trim() === '' ? Number.NaN : Number(written)
-  if (Number.isNaN(number) && written.toLowerCase() !== 'nan') throw new UnstorableValue('is not a number')
+function floatOf(numberText: string): number {
+  const number = numberText.trim() === '' ? Number.NaN : Number(numberText)
+  if (Number.isNaN(number) && numberText.toLowerCase() !== 'nan') throw new UnstorableValue('is not a number')
   return number
 }
 
@@ -258,7 +258,7 @@ export function toText(value: unknown): string {
 
 function dateText(date: Date): string {
   const { nanosecondsDelta = 0 } = date as { nanosecondsDelta?: number }
-  const written = date.toISOString().replace('T', ' ').replace('Z', '')
+  const isoText = date.toISOString().replace('T', ' ').replace('Z', '')
   const finer = Math.round(nanosecondsDelta * 1e6)
-  return finer > 0 ? written + String(finer).padStart(3, '0') : written.replace(/\.000$/, '')
+  return finer > 0 ? isoText + String(finer).padStart(3, '0') : isoText.replace(/\.000$/, '')
 }

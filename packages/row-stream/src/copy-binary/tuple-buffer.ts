@@ -166,9 +166,9 @@ export class TupleBuffer {
 
   /** Returns all complete rows since the last call. The caller owns their memory; later rows use another buffer. */
   take(): Uint8Array<ArrayBuffer> {
-    const taken = this.bytes.subarray(0, this.at)
+    const tupleBytes = this.bytes.subarray(0, this.at)
     this.#begin()
-    return taken
+    return tupleBytes
   }
 
   #begin(): void {

@@ -164,8 +164,8 @@ const maxFrequentValues = 10
  * Returns the most frequent values. If `values` are only a sample, the counts are estimates with the count in the
  * sample as the lower bound. Values that occur once in a sample are left out, because they need not be frequent.
  */
-function frequentValues({ counts, show }: ColumnValues, present: number, isExact: boolean): FrequentValue[] {
-  const total = counts.reduce((sum, count) => sum + count, 0)
+function frequentValues({ counts, show }: ColumnValues, nonNullCount: number, isExact: boolean): FrequentValue[] {
+  const countedValues = counts.reduce((sum, count) => sum + count, 0)
   const indexes = counts
     .map((_, index) => index)
     .filter((index) => isExact || counts[index]! > 1)
@@ -176,7 +176,7 @@ function frequentValues({ counts, show }: ColumnValues, present: number, isExact
     return {
       value: text,
       ...(bytes !== undefined && { bytes }),
-      rows: isExact ? count : Math.round((count * present) / total),
+      rows: isExact ? count : Math.round((count * nonNullCount) / countedValues),
       ...(!isExact && { atLeast: count }),
     }
   })
@@ -209,10 +209,10 @@ function histogramOf(
   const bounds =
     typeof range.min === 'bigint' ? wholeBounds(range.min, range.max as bigint) : floatBounds(range as FloatRange)
   const starts = bounds.slice(0, -1).map(Number)
-  const found = starts.map(() => 0)
+  const bucketCounts = starts.map(() => 0)
   for (const [index, number] of numbers.entries())
-    if (!Number.isNaN(number)) found[findBucket(starts, number)]! += counts[index]!
-  const scaled = inProportion(found, rows)
+    if (!Number.isNaN(number)) bucketCounts[findBucket(starts, number)]! += counts[index]!
+  const scaled = inProportion(bucketCounts, rows)
   return scaled && { bounds: bounds.map((bound) => boundText(bound, measured)), rows: scaled }
 }
 
@@ -253,12 +253,12 @@ function boundText(bound: bigint | number, { type: { dataType }, histogramScale:
 }
 
 /** Scales counts so that their sum is `total`. Rounds down, and adds the remaining units to the largest remainders. */
-function inProportion(counts: readonly number[], total: number): number[] | undefined {
+function inProportion(counts: readonly number[], targetTotal: number): number[] | undefined {
   const sum = counts.reduce((one, other) => one + other, 0)
   if (sum === 0) return undefined
-  const shares = counts.map((count) => (count * total) / sum)
+  const shares = counts.map((count) => (count * targetTotal) / sum)
   const scaled = shares.map(Math.floor)
-  const left = total - scaled.reduce((one, other) => one + other, 0)
+  const left = targetTotal - scaled.reduce((one, other) => one + other, 0)
   const byRemainder = shares
     .map((share, index) => ({ index, remainder: share - scaled[index]! }))
     .toSorted((one, other) => other.remainder - one.remainder)

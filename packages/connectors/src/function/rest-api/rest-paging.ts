@@ -237,16 +237,16 @@ function createRecordCount(paging: RestPaging | undefined): RecordCount {
  * pages within 3n pages.
  */
 function createLoopCheck(field: string): (position: string) => void {
-  let stored: string | undefined
+  let storedValue: string | undefined
   let [steps, limit] = [0, 1]
   return (position) => {
-    if (position === stored)
+    if (position === storedValue)
       throw createProtocolProblem(
         `The API returned a page again that was already read, so its pages would repeat forever. Check ${field}, and that the API supports this paging.`,
       )
     steps += 1
     if (steps < limit) return
-    stored = position
+    storedValue = position
     steps = 0
     limit *= 2
   }
@@ -260,8 +260,8 @@ const relationPattern = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i
  */
 function findNextLink(headers: Headers): string | undefined {
   for (const [, target = '', parameters = ''] of (headers.get('link') ?? '').matchAll(linkPattern)) {
-    const [, quoted, plain = ''] = relationPattern.exec(parameters) ?? []
-    const isNext = (quoted ?? plain).toLowerCase().split(/\s+/).includes('next')
+    const [, quoted, unquoted = ''] = relationPattern.exec(parameters) ?? []
+    const isNext = (quoted ?? unquoted).toLowerCase().split(/\s+/).includes('next')
     // Some APIs always link to a next page. This parameter then says whether it has records.
     if (isNext && !/;\s*results\s*=\s*"?false/i.test(parameters)) return target
   }

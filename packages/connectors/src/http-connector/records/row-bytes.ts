@@ -6,7 +6,10 @@ const [quote, backslash, minus, zero, space, delete_] = [34, 92, 45, 48, 32, 127
 /** Maximum digits of an integer that is written without a text. */
 const maxDigits = 10
 
-/** Growing memory for the fields of rows as JSON in UTF-8. Writing bytes takes a third of the time of joining texts, and leaves no garbage. */
+/**
+ * Growing memory for the fields of rows as JSON in UTF-8. Writing bytes takes a third of the time of joining texts, and
+ * leaves no garbage.
+ */
 export class RowBytes {
   /** The written bytes, up to `length`. Valid until the next write. */
   bytes = Buffer.allocUnsafeSlow(initialBytes)
@@ -48,7 +51,10 @@ export class RowBytes {
     } while (magnitude > 0)
   }
 
-  /** Writes a text in quotes if it contains only ASCII characters that JSON does not escape. Otherwise writes nothing and returns false. */
+  /**
+   * Writes a text in quotes if it contains only ASCII characters that JSON does not escape. Otherwise writes nothing
+   * and returns false.
+   */
   putPlainText(text: string): boolean {
     const { length } = text
     const bytes = this.#reserve(length + 2)
@@ -73,11 +79,11 @@ export class RowBytes {
 
   /** Returns the memory, with space for so many more bytes. */
   #reserve(count: number): Buffer {
-    const needed = this.length + count
-    if (needed > this.bytes.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.bytes.length))
-      this.bytes.copy(larger, 0, 0, this.length)
-      this.bytes = larger
+    const neededBytes = this.length + count
+    if (neededBytes > this.bytes.length) {
+      const largerBuffer = Buffer.allocUnsafeSlow(Math.max(neededBytes, 2 * this.bytes.length))
+      this.bytes.copy(largerBuffer, 0, 0, this.length)
+      this.bytes = largerBuffer
     }
     return this.bytes
   }

@@ -86,9 +86,9 @@ export class TableSpool {
   #reserve(count: number): void {
     if (this.spooled.file && this.#buffered + count > this.#buffer.length) this.flush()
     if (this.#buffered + count <= this.#buffer.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(bufferBytes, this.#buffered + 2 * count))
-    this.#buffer.copy(larger, 0, 0, this.#buffered)
-    this.#buffer = larger
+    const largerBuffer = Buffer.allocUnsafeSlow(Math.max(bufferBytes, this.#buffered + 2 * count))
+    this.#buffer.copy(largerBuffer, 0, 0, this.#buffered)
+    this.#buffer = largerBuffer
   }
 
   /** Writes the rows in memory to the file. */

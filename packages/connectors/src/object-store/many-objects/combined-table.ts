@@ -73,8 +73,8 @@ export function findFieldSources(
  * Returns, for each column of the table, its source in rows with the columns `shape` followed by the object columns.
  */
 export function findSuffixedFieldSources(columns: readonly Column[], shape: readonly Column[]): FieldSource[] {
-  const places = new Map([...shape, ...objectColumns].map(({ name }, index) => [name, index]))
-  return columns.map(({ name }): FieldSource => places.get(name) ?? null)
+  const indexesByName = new Map([...shape, ...objectColumns].map(({ name }, index) => [name, index]))
+  return columns.map(({ name }): FieldSource => indexesByName.get(name) ?? null)
 }
 
 /** Returns the number of fields of such rows. */
@@ -163,32 +163,37 @@ export function findCommonType(firstType: StoredType, secondType: StoredType): S
 }
 
 /** Returns the union of two column lists: the columns of the first, then the columns that only the second has. */
-export function uniteColumns(columns: readonly Column[], other: readonly Column[]): Column[] {
-  const otherColumns = new Map(other.map((column) => [column.name, column]))
-  const united = columns.map((column): Column => {
-    const twin = otherColumns.get(column.name)
-    otherColumns.delete(column.name)
-    return twin ? { name: column.name, label: column.label, ...mergeColumnLists(column, twin) } : column
+export function uniteColumns(columns: readonly Column[], otherColumns: readonly Column[]): Column[] {
+  const otherByName = new Map(otherColumns.map((column) => [column.name, column]))
+  const unionColumns = columns.map((column): Column => {
+    const otherColumn = otherByName.get(column.name)
+    otherByName.delete(column.name)
+    return otherColumn ? { name: column.name, label: column.label, ...mergeColumnTypes(column, otherColumn) } : column
   })
-  return [...united, ...otherColumns.values()]
+  return [...unionColumns, ...otherByName.values()]
 }
 
 /**
  * Returns the type that fits both columns. A column without values does not influence it. Dates in an ambiguous format
  * (day or month first) stay text if the other column has another type.
  */
-function mergeColumnLists(one: Column, other: Column): StoredType & Pick<Column, 'evidence'> {
-  if (one.evidence === 'NOTHING')
-    return { ...widestStoredType(other), ...(other.evidence && { evidence: other.evidence }) }
-  if (other.evidence === 'NOTHING' || hasSameType(one, other)) {
-    const evidence = other.evidence === 'NOTHING' || one.evidence === other.evidence ? one.evidence : undefined
-    return { ...widestStoredType(one), ...(evidence && { evidence }) }
+function mergeColumnTypes(firstColumn: Column, secondColumn: Column): StoredType & Pick<Column, 'evidence'> {
+  if (firstColumn.evidence === 'NOTHING')
+    return { ...widestStoredType(secondColumn), ...(secondColumn.evidence && { evidence: secondColumn.evidence }) }
+  if (secondColumn.evidence === 'NOTHING' || hasSameType(firstColumn, secondColumn)) {
+    const evidence =
+      secondColumn.evidence === 'NOTHING' || firstColumn.evidence === secondColumn.evidence
+        ? firstColumn.evidence
+        : undefined
+    return { ...widestStoredType(firstColumn), ...(evidence && { evidence }) }
   }
-  return findCommonType(one, other)
+  return findCommonType(firstColumn, secondColumn)
 }
 
-export const hasSameType = (one: StoredType, other: StoredType): boolean =>
-  one.dataType === other.dataType && one.precision === other.precision && one.scale === other.scale
+export const hasSameType = (firstType: StoredType, secondType: StoredType): boolean =>
+  firstType.dataType === secondType.dataType &&
+  firstType.precision === secondType.precision &&
+  firstType.scale === secondType.scale
 
 function widestStoredType({ dataType, precision, scale }: StoredType): StoredType {
   return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }

@@ -81,8 +81,8 @@ export class ObjectBatches implements Disposable {
           list.push(new SingleObject(reading, spool, object))
           continue
         }
-        const texts = { file: spool.fd, segments, options: reading.options }
-        for (const group of await groupSimilarTexts(texts, () => report.progress({}), signal))
+        const textsToGroup = { file: spool.fd, segments, options: reading.options }
+        for (const group of await groupSimilarTexts(textsToGroup, () => report.progress({}), signal))
           list.push(new SimilarObjects(group, findObjects(group, byKey)))
       }
       return new ObjectBatches(spool, list)
@@ -209,12 +209,12 @@ class SingleObject implements ObjectBatch {
   async examine(onProgress: () => void, signal: AbortSignal): Promise<readonly Column[]> {
     // The reader's log lines are reported later, when it reads the rows.
     const quiet: ReadReporter = { progress: onProgress, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
-    using local = await this.#spool.open(this.objects[0], signal)
-    for await (const feed of readLocalObject(this.#reading, local, quiet, signal)) {
+    using localObject = await this.#spool.open(this.objects[0], signal)
+    for await (const feed of readLocalObject(this.#reading, localObject, quiet, signal)) {
       if (feed.unread !== undefined) this.unread = [feed.unread]
-      return local.size > maxFullyReadBytes ? feed.columns : await readExactColumns(feed)
+      return localObject.size > maxFullyReadBytes ? feed.columns : await readExactColumns(feed)
     }
-    throw new Error(`Internal error: the reader returned no table for ${local.object.key}`)
+    throw new Error(`Internal error: the reader returned no table for ${localObject.object.key}`)
   }
 
   async *rows(
@@ -253,13 +253,13 @@ const withKey = ({ key }: StoredObject, report: ReadReporter): ReadReporter => (
  * thread, and starting another one takes longer than reading a small file.
  */
 async function readExactColumns({ columns, content }: RowStream): Promise<Column[]> {
-  for (let known = columns; ; ) {
+  for (let currentColumns = columns; ; ) {
     try {
-      for await (const { release } of content.rows(known)) release?.()
-      return known
+      for await (const { release } of content.rows(currentColumns)) release?.()
+      return currentColumns
     } catch (error) {
       if (!(error instanceof TypesWidened)) throw error
-      known = error.columns
+      currentColumns = error.columns
     }
   }
 }

@@ -178,18 +178,18 @@ export class ObjectSpool implements Disposable {
 
   /** Copies a small object into the current block. Returns its position in the spool file. */
   async #collect(bytes: Buffer): Promise<number> {
-    const full = this.#block.bytes.length - this.#block.used < bytes.length ? this.#writeBlock() : undefined
-    if (full) this.#block = { from: this.#allocate(blockBytes), bytes: Buffer.allocUnsafe(blockBytes), used: 0 }
-    const { from, used } = this.#block
-    this.#block.bytes.set(bytes, used)
+    const pendingWrite = this.#block.bytes.length - this.#block.used < bytes.length ? this.#writeBlock() : undefined
+    if (pendingWrite) this.#block = { from: this.#allocate(blockBytes), bytes: Buffer.allocUnsafe(blockBytes), used: 0 }
+    const { from, used: usedBytes } = this.#block
+    this.#block.bytes.set(bytes, usedBytes)
     this.#block.used += bytes.length
-    await full
-    return from + used
+    await pendingWrite
+    return from + usedBytes
   }
 
   async #writeBlock(): Promise<void> {
-    const { from, bytes, used } = this.#block
-    await writeCompletely(this.fd, bytes.subarray(0, used), from)
+    const { from, bytes, used: usedBytes } = this.#block
+    await writeCompletely(this.fd, bytes.subarray(0, usedBytes), from)
   }
 
   async #readStart(position: number, size: number): Promise<Buffer> {

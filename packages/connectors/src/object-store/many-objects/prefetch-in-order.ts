@@ -19,10 +19,10 @@ export async function* prefetchInOrder<T extends Disposable>(
     for (let index = 0; index < weights.length; index++) {
       while (nextIndex < weights.length && (nextIndex === index || fitsLimits(nextIndex))) {
         pendingWeight += weights[nextIndex]!
-        const pending = load(nextIndex, loadSignal)
+        const pendingItem = load(nextIndex, loadSignal)
         // Prevents an unhandled rejection until the consumer requests the item and receives the error.
-        pending.catch(() => {})
-        pendingItems.push(pending)
+        pendingItem.catch(() => {})
+        pendingItems.push(pendingItem)
         nextIndex += 1
       }
       const result = await pendingItems.shift()!

@@ -29,10 +29,10 @@ export class TupleLayout {
   #rows = 0
 
   /** Creates a layout for input rows with `fields` fields. */
-  constructor(places: readonly FieldSource[], fields: number) {
-    this.#pieces = createPieces(places)
-    this.#width = places.length
-    this.#starts = new Int32Array(fields + 1)
+  constructor(sources: readonly FieldSource[], inputFieldCount: number) {
+    this.#pieces = createPieces(sources)
+    this.#width = sources.length
+    this.#starts = new Int32Array(inputFieldCount + 1)
     this.#added = this.#pieces.reduce((sum, piece) => sum + getAddedBytes(piece), 2)
   }
 
@@ -83,13 +83,13 @@ export class TupleLayout {
   }
 }
 
-function createPieces(places: readonly FieldSource[]): TuplePiece[] {
+function createPieces(sources: readonly FieldSource[]): TuplePiece[] {
   const pieces: TuplePiece[] = []
-  for (const fieldSource of places) {
-    const last = pieces.at(-1)
+  for (const fieldSource of sources) {
+    const lastPiece = pieces.at(-1)
     if (fieldSource === 'ROW_NUMBER') pieces.push({ number: true })
     else if (typeof fieldSource !== 'number') pieces.push({ bytes: encodeField(fieldSource) })
-    else if (last && 'to' in last && last.to === fieldSource) last.to = fieldSource + 1
+    else if (lastPiece && 'to' in lastPiece && lastPiece.to === fieldSource) lastPiece.to = fieldSource + 1
     else pieces.push({ from: fieldSource, to: fieldSource + 1 })
   }
   return pieces
@@ -106,8 +106,8 @@ function getAddedBytes(piece: TuplePiece): number {
   return 'number' in piece ? numberBytes : 0
 }
 
-function growBuffer(full: Buffer, usedBytes: number, neededBytes: number): Buffer {
-  const next = Buffer.allocUnsafeSlow(Math.max(full.length * 2, usedBytes + neededBytes))
-  full.copy(next, 0, 0, usedBytes)
+function growBuffer(fullBuffer: Buffer, usedBytes: number, neededBytes: number): Buffer {
+  const next = Buffer.allocUnsafeSlow(Math.max(fullBuffer.length * 2, usedBytes + neededBytes))
+  fullBuffer.copy(next, 0, 0, usedBytes)
   return next
 }

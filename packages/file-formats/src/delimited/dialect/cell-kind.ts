@@ -64,7 +64,7 @@ setByteClass('$%', UNIT_CLASS)
 const classCounts = new Uint16Array(OTHER_CLASS + 1)
 
 /** Returns the kind of the cell `bytes[from..to]`. A quoted cell may contain delimiters. */
-export function cellKind(bytes: Uint8Array, from: number, to: number, quoted: boolean): number {
+export function cellKind(bytes: Uint8Array, from: number, to: number, isQuoted: boolean): number {
   let start = from
   let end = to
   while (start < end && bytes[start] === SPACE_BYTE) start++
@@ -74,8 +74,8 @@ export function cellKind(bytes: Uint8Array, from: number, to: number, quoted: bo
     const kind = typedKind(bytes, start, end)
     if (kind !== TEXT_CELL) return kind
   }
-  if (!quoted && isMissplit(bytes, start, end)) return MISSPLIT_CELL
-  return start > from && !quoted ? INDENTED_CELL : TEXT_CELL
+  if (!isQuoted && isMissplit(bytes, start, end)) return MISSPLIT_CELL
+  return start > from && !isQuoted ? INDENTED_CELL : TEXT_CELL
 }
 
 /**
@@ -162,12 +162,15 @@ function isExponent(bytes: Uint8Array, from: number, to: number): boolean {
  * at the end.
  */
 function isMissplit(bytes: Uint8Array, from: number, to: number): boolean {
-  const first = bytes[from]!
-  const last = bytes[to - 1]!
-  if (first === DOUBLE_QUOTE_BYTE || (first === SINGLE_QUOTE_BYTE && (last === SINGLE_QUOTE_BYTE || to - from === 1)))
+  const firstByte = bytes[from]!
+  const lastByte = bytes[to - 1]!
+  if (
+    firstByte === DOUBLE_QUOTE_BYTE ||
+    (firstByte === SINGLE_QUOTE_BYTE && (lastByte === SINGLE_QUOTE_BYTE || to - from === 1))
+  )
     return true
   // A quote after a digit is an inch mark, as in 5".
-  if (last === DOUBLE_QUOTE_BYTE && (to - from < 2 || byteClasses[bytes[to - 2]!] !== DIGIT_CLASS)) return true
+  if (lastByte === DOUBLE_QUOTE_BYTE && (to - from < 2 || byteClasses[bytes[to - 2]!] !== DIGIT_CLASS)) return true
   let bracketDepth = 0
   for (let position = from; position < to; position++) {
     const byte = bytes[position]!

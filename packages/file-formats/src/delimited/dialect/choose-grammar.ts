@@ -42,17 +42,19 @@ export function chooseGrammar(
       (grammar.quote >= 0 ||
         declaredGrammar.quote === -1 ||
         areQuotesText(
-          candidates.map((other) => other.parsed),
+          candidates.map((otherCandidate) => otherCandidate.parsed),
           grammar,
         )),
   )
-  const bestCandidate = plausibleCandidates.reduce((bestSoFar, other) =>
-    other.total > bestSoFar.total * minimumLead ? other : bestSoFar,
+  const bestCandidate = plausibleCandidates.reduce((bestSoFar, otherCandidate) =>
+    otherCandidate.total > bestSoFar.total * minimumLead ? otherCandidate : bestSoFar,
   )
   const leadOverAlternatives = (isAlternative: (grammar: DelimitedGrammar) => boolean) => {
     const bestAlternativeScore = Math.max(
       0,
-      ...plausibleCandidates.filter((other) => isAlternative(other.grammar)).map(({ total }) => total),
+      ...plausibleCandidates
+        .filter((otherCandidate) => isAlternative(otherCandidate.grammar))
+        .map(({ total }) => total),
     )
     return bestCandidate.total === 0 ? 0 : Math.max(0, Math.min(1, 1 - bestAlternativeScore / bestCandidate.total))
   }
@@ -88,8 +90,11 @@ function areQuotesText(otherParses: readonly ParsedSample[], { delimiter }: Deli
   const usual = otherParses.find(({ grammar }) => grammar.quote === 34 && grammar.delimiter === delimiter)
   if (!usual) return true
   const faults = usual.records.filter(({ count }) => count === 0).length
-  const quoted = usual.records.reduce((sum, { marks }) => sum + marks.filter((mark) => mark & IS_QUOTED).length, 0)
-  return faults >= fewestFaults && faults > quoted
+  const quotedFieldCount = usual.records.reduce(
+    (sum, { marks }) => sum + marks.filter((mark) => mark & IS_QUOTED).length,
+    0,
+  )
+  return faults >= fewestFaults && faults > quotedFieldCount
 }
 
 /** True if nearly all fields after the first of a record have a space next to the preceding delimiter. */
@@ -111,12 +116,12 @@ function isPadded({ records, grammar }: ParsedSample): boolean {
 
 /** Returns a delimiter for a file with a single column: one that does not occur in the sample, or else the rarest. */
 function harmlessDelimiter(judgedSample: Uint8Array, { quote, comment }: DelimitedGrammar): number {
-  const present = new Uint32Array(256)
-  for (const byte of judgedSample) present[byte]!++
-  const absent = guessedDelimiters.find(
-    (delimiter) => present[delimiter] === 0 && delimiter !== quote && delimiter !== comment,
+  const byteCounts = new Uint32Array(256)
+  for (const byte of judgedSample) byteCounts[byte]!++
+  const absentDelimiter = guessedDelimiters.find(
+    (delimiter) => byteCounts[delimiter] === 0 && delimiter !== quote && delimiter !== comment,
   )
-  return absent ?? guessedDelimiters.toSorted((a, b) => present[a]! - present[b]!)[0]!
+  return absentDelimiter ?? guessedDelimiters.toSorted((a, b) => byteCounts[a]! - byteCounts[b]!)[0]!
 }
 
 const guessedDelimiters = [',', ';', '\t', '|', ':', '^', '~', '\u001f'].map((c) => c.charCodeAt(0))
@@ -206,8 +211,8 @@ function candidateQuotes(counts: ByteCounts, delimiter: number, { quote }: Given
 function candidateEscapes(counts: ByteCounts, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {
   if (escape !== undefined) return [escape]
   const { backslashed } = counts
-  const escaped = (quote < 0 ? 0 : backslashed[quote]!) + backslashed[delimiter]!
-  return escaped > 0 ? [-1, BACKSLASH] : [-1]
+  const escapedCount = (quote < 0 ? 0 : backslashed[quote]!) + backslashed[delimiter]!
+  return escapedCount > 0 ? [-1, BACKSLASH] : [-1]
 }
 
 function candidatePaddings(counts: ByteCounts, delimiter: number, { padded }: GivenGrammar): boolean[] {
@@ -312,8 +317,8 @@ function labelledTables(records: readonly SampleRecord[]): { count: number; shar
 /** Leaves out lines with one field above and below the table, because they may be titles and notes. */
 function withoutTitles(records: readonly SampleRecord[]): readonly SampleRecord[] {
   const first = records.findIndex(({ count }) => count !== 1)
-  const last = records.findLastIndex(({ count }) => count !== 1)
-  return records.slice(first, Math.max(last + 1, records.length - maxNotes))
+  const lastWideIndex = records.findLastIndex(({ count }) => count !== 1)
+  return records.slice(first, Math.max(lastWideIndex + 1, records.length - maxNotes))
 }
 
 /**
@@ -355,15 +360,15 @@ function startsWithLabels([first, second]: readonly SampleRecord[], width: numbe
 
 /** Returns the average score of the cells in records with `width` fields. Empty cells do not count. */
 function cellQuality(records: readonly SampleRecord[], width: number): number {
-  let sum = 0
+  let scoreSum = 0
   let cells = 0
   for (const { count, kinds } of records) {
     if (count !== width) continue
     for (const kind of kinds) {
       if (kind === EMPTY_CELL) continue
-      sum += cellWorth[kind]!
+      scoreSum += cellWorth[kind]!
       cells++
     }
   }
-  return cells === 0 ? cellWorth[TEXT_CELL]! : sum / cells
+  return cells === 0 ? cellWorth[TEXT_CELL]! : scoreSum / cells
 }

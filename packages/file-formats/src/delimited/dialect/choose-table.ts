@@ -52,7 +52,8 @@ export function chooseTable(
   }
 }
 
-const longestFirst = (one: TablePart, other: TablePart) => other.end - other.first - (one.end - one.first)
+const longestFirst = (firstPart: TablePart, secondPart: TablePart) =>
+  secondPart.end - secondPart.first - (firstPart.end - firstPart.first)
 
 const maxListed = 20
 
@@ -63,16 +64,16 @@ export function describeUnread(
   { skipLines, footerLines }: DetectedOptions,
 ): string | undefined {
   if (!parts) return undefined
-  const { all, chosen, isComplete } = parts
+  const { all: allParts, chosen: chosenPart, isComplete } = parts
   const formatLines = (part: TablePart) =>
-    isComplete || part !== all.at(-1) ? `lines ${part.firstLine} to ${part.lastLine}` : `line ${part.firstLine} on`
-  const otherParts = all.filter((part) => part !== chosen)
+    isComplete || part !== allParts.at(-1) ? `lines ${part.firstLine} to ${part.lastLine}` : `line ${part.firstLine} on`
+  const otherParts = allParts.filter((part) => part !== chosenPart)
   const otherRanges = otherParts
     .slice(0, maxListed)
     .map((part) => `${formatLines(part)} (skipLines ${part.headerLine - 1})`)
   const moreText = otherParts.length > maxListed ? ` and ${otherParts.length - maxListed} more` : ''
   const optionsOfChosenPart = `skipLines ${skipLines.value} and footerLines ${footerLines.value}`
-  return `Only the table in ${formatLines(chosen)} of ${name} was read; ${otherParts.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${otherRanges.join(', ')}${moreText}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${optionsOfChosenPart} keep this one.`
+  return `Only the table in ${formatLines(chosenPart)} of ${name} was read; ${otherParts.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${otherRanges.join(', ')}${moreText}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${optionsOfChosenPart} keep this one.`
 }
 
 /** Returns the number of lines from a position to the end of the file. */

@@ -58,14 +58,14 @@ function detectIn(
   options: DelimitedOptions,
   mayGrow: boolean,
 ): DetectedDialect | undefined {
-  const { head, complete } = sample
+  const { head, complete: isComplete } = sample
   const directive = separatorDirective(head, options)
-  const skipped = options.skipLines ?? (directive === undefined ? 0 : 1)
-  const begin = skipLines(head, skipped)
-  const choice = chooseGrammar(head, begin, complete, givenGrammar(options, directive))
+  const skippedLines = options.skipLines ?? (directive === undefined ? 0 : 1)
+  const begin = skipLines(head, skippedLines)
+  const choice = chooseGrammar(head, begin, isComplete, givenGrammar(options, directive))
   const { grammar } = choice
-  const wholeSample = parseFrom(head, begin, complete, grammar, skipped)
-  if (mayGrow && !complete && (wholeSample.records[0]?.next ?? head.length) === head.length) return undefined
+  const wholeSample = parseFrom(head, begin, isComplete, grammar, skippedLines)
+  if (mayGrow && !isComplete && (wholeSample.records[0]?.next ?? head.length) === head.length) return undefined
   assertRows(wholeSample, file, options.skipLines !== undefined && head.subarray(0, begin).some(isVisible))
   const choiceOfTable = chooseTable(file, sample, wholeSample, options)
   const { parsed } = choiceOfTable
@@ -73,11 +73,11 @@ function detectIn(
   assertReadable(parsed, table, head, file)
   const footer = footerOf(file, sample, choiceOfTable, table, options)
   const columns = sampleColumns(parsed, head, table)
-  const guessed = guessDecimal(columns, grammar.delimiter)
+  const detectedDecimal = guessDecimal(columns, grammar.delimiter)
   const optionsOfColumns = columnOptions(table.labels, options.columns ?? [])
   const labels = table.headerLines > 0 ? table.labels : withGivenNames(table.labels, optionsOfColumns)
-  const decimal = decimalOf(options, guessed, labels, columns)
-  const ambiguous = ambiguousColumns(options, guessed, optionsOfColumns)
+  const decimal = decimalOf(options, detectedDecimal, labels, columns)
+  const ambiguous = ambiguousColumns(options, detectedDecimal, optionsOfColumns)
   const dialect: DelimitedDialect = {
     ...grammar,
     ...(table.repeatedHeader && { repeatedHeader: table.repeatedHeader.texts }),
@@ -87,18 +87,18 @@ function detectIn(
     trailing: table.trailing,
     decimal,
     nulls: [...(options.nullValues ?? [])],
-    columns: optionsOfColumns.map((given, index) =>
-      ambiguous.includes(index) ? { ...given, dataType: 'TEXT', declared: true } : given,
+    columns: optionsOfColumns.map((optionsOfColumn, index) =>
+      ambiguous.includes(index) ? { ...optionsOfColumn, dataType: 'TEXT', declared: true } : optionsOfColumn,
     ),
     ...(options.remembered && { dayFirst: dayFirstOf(labels, options.remembered) }),
   }
   const detection = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
   const guesses = describeDetection(detection, parsed, options)
-  const decimalDecided = options.decimal !== undefined || (guessed.decided && guessed.sign === decimal)
+  const decimalDecided = options.decimal !== undefined || (detectedDecimal.decided && detectedDecimal.sign === decimal)
   const pointNotes = ambiguous.map((index) => describeAmbiguousPoints(labels[index]!))
   const notes = [...detectionNotes(guesses, footer, table), ...pointNotes]
-  const unread = describeUnread(file.name, choiceOfTable, guesses)
-  return { dialect, guesses, decimalDecided, notes, ...(unread !== undefined && { unread }) }
+  const unreadWarning = describeUnread(file.name, choiceOfTable, guesses)
+  return { dialect, guesses, decimalDecided, notes, ...(unreadWarning !== undefined && { unread: unreadWarning }) }
 }
 
 /**
@@ -118,13 +118,13 @@ function ambiguousColumns(
 function parseFrom(
   head: Uint8Array,
   begin: number,
-  complete: boolean,
+  isComplete: boolean,
   grammar: DelimitedGrammar,
-  skipped: number,
+  skippedLines: number,
 ): ParsedSample {
-  const parsed = parseSample(head, begin, complete, grammar, parsedRecords)
-  for (const record of parsed.records) record.line += skipped
-  return { ...parsed, blankLines: parsed.blankLines.map((line) => line + skipped) }
+  const parsed = parseSample(head, begin, isComplete, grammar, parsedRecords)
+  for (const record of parsed.records) record.line += skippedLines
+  return { ...parsed, blankLines: parsed.blankLines.map((line) => line + skippedLines) }
 }
 
 /**
@@ -169,10 +169,10 @@ function decimalOf(
 function placeOfRows({ head, from }: FileSample, { records }: ParsedSample, { start, headerLines }: DetectedTable) {
   const header = records[start]!
   if (headerLines === 0) return { from: from + header.from, line: header.line, headerLine: 0 }
-  const last = records[start + headerLines - 1]!
+  const lastHeaderRecord = records[start + headerLines - 1]!
   return {
-    from: from + last.next,
-    line: last.line + countLineEnds(head, last.from, last.next),
+    from: from + lastHeaderRecord.next,
+    line: lastHeaderRecord.line + countLineEnds(head, lastHeaderRecord.from, lastHeaderRecord.next),
     headerLine: header.line,
   }
 }

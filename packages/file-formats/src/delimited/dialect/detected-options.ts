@@ -104,7 +104,7 @@ const shownDelimiters: Record<string, string> = {
 }
 const quoteNames = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as const
 
-const formatAmount = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
+const formatAmount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /**
  * Describes the dialect as a part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Leaves
@@ -112,14 +112,14 @@ const formatAmount = (count: number, one: string) => `${count} ${one}${count ===
  */
 export function describeGuesses(guesses: DetectedOptions): string {
   const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
-  const skipped = formatAmount(skipLines.value, 'line')
+  const skippedText = formatAmount(skipLines.value, 'line')
   return [
     `delimiter ${shownDelimiters[delimiter.value] ?? `“${delimiter.value}”`}`,
     quote.value === 'DOUBLE' ? '' : `quote ${quoteNames[quote.value]}`,
     escape.value === 'BACKSLASH' ? 'quotes escaped by backslashes' : '',
     trimSpaces.value ? 'spaces around fields left out' : '',
     headerRow.value ? headerWords(skipLines.value + 1, headerLines.value) : 'no header row',
-    skipLines.value === 0 ? '' : `${skipped} above it skipped`,
+    skipLines.value === 0 ? '' : `${skippedText} above it skipped`,
     footerLines.value === 0 ? '' : `${formatAmount(footerLines.value, 'line')} at the end skipped`,
     decimal.value === 'COMMA' ? 'decimal comma' : '',
   ]
@@ -141,8 +141,8 @@ export const describeAmbiguousPoints = (label: string): string =>
 /** Returns further findings for the log, as complete sentences. */
 export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter, table: DetectedTable): string[] {
   const { trailingDelimiters, footerLines, nullValues } = guesses
-  const trailing = formatAmount(trailingDelimiters.value, 'delimiter')
-  const suggested = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
+  const trailingText = formatAmount(trailingDelimiters.value, 'delimiter')
+  const suggestedNulls = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
   return [
     table.isRepaired ? 'The quotes of the header are broken; its labels were read without them.' : '',
     table.unnamed === 0
@@ -151,13 +151,15 @@ export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter,
     table.repeatedHeader
       ? `The header occurs again between the rows, first in line ${table.repeatedHeader.line}. These lines are left out.`
       : '',
-    trailingDelimiters.value === 0 ? '' : `Every row ends with ${trailing} after the last column; they are left out.`,
+    trailingDelimiters.value === 0
+      ? ''
+      : `Every row ends with ${trailingText} after the last column; they are left out.`,
     footerLines.value === 0 || footer.text === '' ? '' : `Skipped at the end: ${footer.text}`,
     footer.doubt === undefined
       ? ''
       : `The last row may be a total: ${footer.doubt}. It is loaded as a row. To skip it, set footerLines.`,
-    suggested.length === 0
+    suggestedNulls.length === 0
       ? ''
-      : `Kept as text: ${suggested.join(', ')}. To load ${suggested.length === 1 ? 'this value' : 'these values'} as null, use the option nullValues.`,
+      : `Kept as text: ${suggestedNulls.join(', ')}. To load ${suggestedNulls.length === 1 ? 'this value' : 'these values'} as null, use the option nullValues.`,
   ].filter((note) => note !== '')
 }

@@ -51,45 +51,51 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
   const { records, grammar } = parsed
   const candidates = new Map<number, HeaderCandidate>()
   const headerAt = (index: number) => {
-    const checked = candidates.get(index)
-    if (checked) return checked
+    const checkedHeader = candidates.get(index)
+    if (checkedHeader) return checkedHeader
     const candidate = { record: records[index]!, texts: cellTexts(sample, records[index]!, grammar) }
     candidates.set(index, candidate)
     return candidate
   }
-  const wide = usualWidth(records)
-  const compared = Math.max(20, Math.min(200, Math.floor(5_000 / wide)))
+  const usualFieldCount = usualWidth(records)
+  const compared = Math.max(20, Math.min(200, Math.floor(5_000 / usualFieldCount)))
   const rowsFrom = (index: number) =>
     records.slice(index, index + compared).map((_, offset) => headerAt(index + offset))
   // A line with broken quotes is only a title if it contains no delimiter.
   const isBroken = ({ count, from, next }: SampleRecord) =>
     count === 0 && sample.subarray(from, next).includes(grammar.delimiter)
-  const start = options.skipLines !== undefined ? 0 : tableStart(parsed, wide, headerAt, rowsFrom, isBroken)
-  const broken = records[start]!
-  if (broken.count === 0 && options.headerRow !== false) {
-    const unnamed = emptyAtEnd(records.slice(start + 1), wide)
+  const start = options.skipLines !== undefined ? 0 : tableStart(parsed, usualFieldCount, headerAt, rowsFrom, isBroken)
+  const brokenRecord = records[start]!
+  if (brokenRecord.count === 0 && options.headerRow !== false) {
+    const unnamedCount = emptyAtEnd(records.slice(start + 1), usualFieldCount)
     // The options for quotes apply to the header too.
-    const repaired =
-      readHeaderWithStrayQuotes(broken, sample, grammar, wide) ??
-      (options.quote === undefined ? readHeaderWithoutQuotes(broken, sample, grammar, wide, unnamed) : undefined)
-    records[start] = repaired ?? broken
+    const repairedHeader =
+      readHeaderWithStrayQuotes(brokenRecord, sample, grammar, usualFieldCount) ??
+      (options.quote === undefined
+        ? readHeaderWithoutQuotes(brokenRecord, sample, grammar, usualFieldCount, unnamedCount)
+        : undefined)
+    records[start] = repairedHeader ?? brokenRecord
     candidates.delete(start)
   }
   const first = headerAt(start)
-  const rows = rowsFrom(start + 1).filter((row) => row.record.count === wide && !isRule(row))
+  const rows = rowsFrom(start + 1).filter((row) => row.record.count === usualFieldCount && !isRule(row))
   const votes = sumHeaderVotes(first, rows)
-  const guess = votes > 0 || (votes === 0 && lookLikeLabels(first) && areDistinct(first)) || first.record.count === 0
-  const headerRow = options.headerRow ?? guess
-  if (!headerRow) records[start] = broken
+  const isLikelyHeader =
+    votes > 0 || (votes === 0 && lookLikeLabels(first) && areDistinct(first)) || first.record.count === 0
+  const headerRow = options.headerRow ?? isLikelyHeader
+  if (!headerRow) records[start] = brokenRecord
   const confidence = {
     start: start === 0 ? 1 : 0.8,
     header: votes === 0 ? 0.6 : Math.min(1, 0.7 + 0.1 * Math.abs(votes)),
   }
   if (!headerRow) {
-    const trailing = Math.min(options.trailingDelimiters ?? emptyAtEnd(records.slice(start), wide), wide - 1)
-    const width = wide - trailing
+    const trailingCount = Math.min(
+      options.trailingDelimiters ?? emptyAtEnd(records.slice(start), usualFieldCount),
+      usualFieldCount - 1,
+    )
+    const width = usualFieldCount - trailingCount
     const labels = Array.from({ length: width }, (_, index) => `column_${index + 1}`)
-    return { start, headerLines: 0, labels, trailing, width, isRepaired: false, unnamed: 0, confidence }
+    return { start, headerLines: 0, labels, trailing: trailingCount, width, isRepaired: false, unnamed: 0, confidence }
   }
   const headerLines = Math.min(
     options.headerLines ?? headerDepth(start, rows.length, headerAt, rowsFrom),
@@ -99,24 +105,24 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
   const titleLines = lines.filter((line, index) => index === 0 || !isRule(line)).map(({ texts }) => texts)
   const labels = titleLines.length === 1 ? [...titleLines[0]!] : joinLabels(titleLines)
   const body = records.slice(start + headerLines)
-  const trailing = options.trailingDelimiters ?? countTrailing(labels, body, wide)
-  if (trailing === 0 && namesNoRowLabels(first.record, body, wide)) labels.unshift('')
-  const surplus = options.trailingDelimiters === undefined ? unnamedSurplus(labels, body, wide) : []
-  for (const index of surplus.toReversed()) labels.splice(index, 1)
-  const unnamed = surplus.filter((index) => index < wide).length
+  const trailingCount = options.trailingDelimiters ?? countTrailing(labels, body, usualFieldCount)
+  if (trailingCount === 0 && namesNoRowLabels(first.record, body, usualFieldCount)) labels.unshift('')
+  const surplusIndexes = options.trailingDelimiters === undefined ? unnamedSurplus(labels, body, usualFieldCount) : []
+  for (const index of surplusIndexes.toReversed()) labels.splice(index, 1)
+  const unnamedCount = surplusIndexes.filter((index) => index < usualFieldCount).length
   const repeatedHeader =
     votes >= 1 && headerLines === 1 ? findRepetition(first, records.slice(start + 1), sample, grammar) : undefined
-  labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))
+  labels.length -= Math.max(0, Math.min(trailingCount, labels.length - (usualFieldCount - trailingCount)))
   // There are at most `maxColumns` labels, so for a wider header the width is its number of fields.
   const width = first.record.count > maxColumns ? first.record.count : labels.length
   return {
     start,
     headerLines,
     labels,
-    trailing,
+    trailing: trailingCount,
     width,
     isRepaired: first.record.mended === true,
-    unnamed,
+    unnamed: unnamedCount,
     ...(repeatedHeader && { repeatedHeader }),
     confidence,
   }
@@ -144,14 +150,14 @@ function findRepetition(
  * If the header has more labels than the rows have fields, returns the indexes of empty labels without a column. These
  * are the empty labels at the end, or all empty labels if each row then has a value for every remaining label.
  */
-function unnamedSurplus(labels: readonly string[], body: readonly SampleRecord[], wide: number): number[] {
-  const surplus = labels.length - wide
-  if (surplus <= 0 || body.length === 0) return []
-  const unnamed = labels.flatMap((label, index) => (label === '' ? [index] : []))
+function unnamedSurplus(labels: readonly string[], body: readonly SampleRecord[], usualFieldCount: number): number[] {
+  const surplusCount = labels.length - usualFieldCount
+  if (surplusCount <= 0 || body.length === 0) return []
+  const unnamedIndexes = labels.flatMap((label, index) => (label === '' ? [index] : []))
   const lastNamed = labels.findLastIndex((label) => label !== '')
-  const atEnd = unnamed.filter((index) => index > lastNamed && index >= wide)
+  const atEnd = unnamedIndexes.filter((index) => index > lastNamed && index >= usualFieldCount)
   const noneFits = body.every(({ count }) => count !== labels.length)
-  return atEnd.length < surplus && unnamed.length === surplus && noneFits ? unnamed : atEnd
+  return atEnd.length < surplusCount && unnamedIndexes.length === surplusCount && noneFits ? unnamedIndexes : atEnd
 }
 
 /**
@@ -159,38 +165,43 @@ function unnamedSurplus(labels: readonly string[], body: readonly SampleRecord[]
  * header has one label less than each row has fields. In any other header that is too short, it is unknown which label
  * is missing, so the rows are rejected.
  */
-function namesNoRowLabels(header: SampleRecord, body: readonly SampleRecord[], wide: number): boolean {
-  const quoted = ({ marks }: SampleRecord, index: number) => (marks[index]! & IS_QUOTED) !== 0
+function namesNoRowLabels(header: SampleRecord, body: readonly SampleRecord[], usualFieldCount: number): boolean {
+  const isQuoted = ({ marks }: SampleRecord, index: number) => (marks[index]! & IS_QUOTED) !== 0
   return (
-    header.count === wide - 1 &&
-    header.marks.every((_, index) => quoted(header, index)) &&
+    header.count === usualFieldCount - 1 &&
+    header.marks.every((_, index) => isQuoted(header, index)) &&
     body.length > 0 &&
-    body.every((row) => row.count === wide && quoted(row, 0))
+    body.every((row) => row.count === usualFieldCount && isQuoted(row, 0))
   )
 }
 
 /** Counts the fields at the end of rows that are always empty, if the header has labels for all or none of them. */
-function countTrailing(labels: readonly string[], body: readonly SampleRecord[], wide: number): number {
-  const empty = emptyAtEnd(body, wide)
-  if (empty === 0) return 0
-  if (labels.length < wide) return wide - labels.length <= empty ? wide - labels.length : 0
-  if (labels.length > wide) return 0
-  let unnamed = 0
-  while (unnamed < empty && labels[labels.length - 1 - unnamed] === '') unnamed++
-  return unnamed
+function countTrailing(labels: readonly string[], body: readonly SampleRecord[], usualFieldCount: number): number {
+  const emptyColumns = emptyAtEnd(body, usualFieldCount)
+  if (emptyColumns === 0) return 0
+  if (labels.length < usualFieldCount)
+    return usualFieldCount - labels.length <= emptyColumns ? usualFieldCount - labels.length : 0
+  if (labels.length > usualFieldCount) return 0
+  let unnamedCount = 0
+  while (unnamedCount < emptyColumns && labels[labels.length - 1 - unnamedCount] === '') unnamedCount++
+  return unnamedCount
 }
 
 /** Counts the fields at the end that are empty and unquoted in all rows of this width. Leaves at least one column. */
 function emptyAtEnd(body: readonly SampleRecord[], width: number): number {
   const rows = body.filter(({ count, kinds }) => count === width && kinds.length === width)
   if (rows.length === 0) return 0
-  const last = width - 1
-  let emptyInAll = last
+  const lastColumn = width - 1
+  let emptyInAll = lastColumn
   for (const { starts, ends, marks } of rows) {
-    let empty = 0
-    while (empty < emptyInAll && starts[last - empty] === ends[last - empty] && marks[last - empty]! < IS_QUOTED)
-      empty++
-    emptyInAll = empty
+    let emptyColumns = 0
+    while (
+      emptyColumns < emptyInAll &&
+      starts[lastColumn - emptyColumns] === ends[lastColumn - emptyColumns] &&
+      marks[lastColumn - emptyColumns]! < IS_QUOTED
+    )
+      emptyColumns++
+    emptyInAll = emptyColumns
   }
   return emptyInAll
 }
@@ -297,6 +308,9 @@ function continuesHeader(
   // The first row of measurements may have no values yet.
   const isRowWithoutValues = next.texts.every((text) => text === '' || isNullSpelling(text))
   if (isRule(next) || isRowWithoutValues || next.record.count !== first.record.count || !hasOnlyLabels) return false
-  const below = readRowsBelow()
-  return sumHeaderVotes(next, below) >= minVotesForFurtherLine && sumHeaderVotes(first, below) >= minVotesForFirstLine
+  const rowsBelow = readRowsBelow()
+  return (
+    sumHeaderVotes(next, rowsBelow) >= minVotesForFurtherLine &&
+    sumHeaderVotes(first, rowsBelow) >= minVotesForFirstLine
+  )
 }

@@ -107,14 +107,14 @@ const isMeaningful = ({ fields }: FooterLine) => {
  * True if a line may be a row. Either it has a value in each field and is neither a total nor a padded note, or it is
  * too long for a note.
  */
-function isRow(line: FooterLine, filled: number, { fields, firstKind }: FooterShape): boolean {
+function isRow(line: FooterLine, filledCount: number, { fields, firstKind }: FooterShape): boolean {
   const first = line.fields.find((field) => field !== '')!
   if (line.kinds.length === fields) {
     const breaksFirst = firstKind !== undefined && line.kinds[0] !== firstKind && line.kinds[0] !== EMPTY_CELL
-    if (totalPattern.test(first)) return !(breaksFirst || filled < fields)
-    return !(filled === 1 && fields > 2 && line.kinds[0] !== EMPTY_CELL && isMeaningful(line))
+    if (totalPattern.test(first)) return !(breaksFirst || filledCount < fields)
+    return !(filledCount === 1 && fields > 2 && line.kinds[0] !== EMPTY_CELL && isMeaningful(line))
   }
-  return filled > 1 && !totalPattern.test(first) && !notePattern.test(first)
+  return filledCount > 1 && !totalPattern.test(first) && !notePattern.test(first)
 }
 
 /**
@@ -153,9 +153,9 @@ function startOfLine(tail: Uint8Array, end: number): number {
 
 /** Returns the kind of nearly all cells, if it is number or time. */
 export function steadyKind(kinds: readonly number[]): number | undefined {
-  const filled = kinds.filter((kind) => kind !== EMPTY_CELL)
+  const filledKinds = kinds.filter((kind) => kind !== EMPTY_CELL)
   return [NUMBER_CELL, TIME_CELL].find(
-    (kind) => filled.length > 2 && filled.filter((one) => one === kind).length >= 0.9 * filled.length,
+    (kind) => filledKinds.length > 2 && filledKinds.filter((one) => one === kind).length >= 0.9 * filledKinds.length,
   )
 }
 
@@ -185,9 +185,9 @@ export function lastLines(
 export function skipLines(head: Uint8Array, lines: number): number {
   let position = 0
   for (let line = 0; line < lines; line++) {
-    const after = afterLineEnd(head, position, head.length, true)
-    if (after < 0) return head.length
-    position = after
+    const lineEnd = afterLineEnd(head, position, head.length, true)
+    if (lineEnd < 0) return head.length
+    position = lineEnd
   }
   return position
 }

@@ -47,13 +47,13 @@ export function readSample(file: ReadableFile, headBytes = sampleBytes): FileSam
 
 export function readAt(file: ReadableFile, position: number, length: number): Uint8Array {
   const bytes = new Uint8Array(length)
-  let filled = 0
-  while (filled < length) {
-    const read = file.read(bytes, filled, length - filled, position + filled)
-    if (read === 0) break
-    filled += read
+  let filledBytes = 0
+  while (filledBytes < length) {
+    const bytesRead = file.read(bytes, filledBytes, length - filledBytes, position + filledBytes)
+    if (bytesRead === 0) break
+    filledBytes += bytesRead
   }
-  return bytes.subarray(0, filled)
+  return bytes.subarray(0, filledBytes)
 }
 
 /** One record of a sample, parsed with a grammar. */
@@ -186,8 +186,8 @@ export function valueText(
 ): string {
   if ((mark & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)) === 0)
     return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString()
-  const plain = Buffer.allocUnsafe(to - from)
-  return plain.toString('utf8', 0, unescapeField(bytes, from, to, mark, grammar, plain))
+  const unescapedBytes = Buffer.allocUnsafe(to - from)
+  return unescapedBytes.toString('utf8', 0, unescapeField(bytes, from, to, mark, grammar, unescapedBytes))
 }
 
 function cellText(

@@ -133,8 +133,8 @@ function hasGapAbove(parsed: ParsedSample, partStart: number, index: number): bo
 }
 
 function isBlankAbove({ records, blankLines }: ParsedSample, index: number): boolean {
-  const [above, line] = [records[index - 1]!.line, records[index]!.line]
-  return blankLines.some((blank) => blank > above && blank < line)
+  const [previousLine, line] = [records[index - 1]!.line, records[index]!.line]
+  return blankLines.some((blank) => blank > previousLine && blank < line)
 }
 
 /** Returns the index of the first title directly above a record. A title is a record with at most one filled cell. */
@@ -189,9 +189,9 @@ const filledWidth = ({ kinds, count }: SampleRecord): number =>
 
 /** True if a blank line, padded or not, is directly above a record. */
 function hasBlankBetween({ records, blankLines }: ParsedSample, indexes: readonly number[], at: number): boolean {
-  const [above, index] = [indexes[at - 1]!, indexes[at]!]
-  if (index > above + 1) return true
-  return blankLines.some((line) => line > records[above]!.line && line < records[index]!.line)
+  const [previousIndex, index] = [indexes[at - 1]!, indexes[at]!]
+  if (index > previousIndex + 1) return true
+  return blankLines.some((line) => line > records[previousIndex]!.line && line < records[index]!.line)
 }
 
 function shorten(record: SampleRecord, width: number): SampleRecord {

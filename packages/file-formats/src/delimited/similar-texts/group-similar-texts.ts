@@ -188,11 +188,11 @@ class SimilarGroup {
     let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)
     if (!dialect) return undefined
     let isExamined = isFirst
-    let detected: DetectedDialect | undefined
+    let examinedDialect: DetectedDialect | undefined
     const examine = () => {
       isExamined = true
-      detected = this.#examine(text)
-      dialect = detected?.dialect
+      examinedDialect = this.#examine(text)
+      dialect = examinedDialect?.dialect
       return dialect
     }
     if (!isFirst && this.#mayDiffer(text, dialect) && !examine()) return undefined
@@ -212,7 +212,7 @@ class SimilarGroup {
     }
     this.#types = types
     this.#hasSeenAllRows &&= isWhole
-    if (detected) this.#addSentences(text, detected)
+    if (examinedDialect) this.#addSentences(text, examinedDialect)
     return dialect
   }
 
@@ -223,8 +223,10 @@ class SimilarGroup {
 
   #known(): KnownColumns {
     const { labels } = this.#dialect
-    const given = givenTypes(this.#dialect)
-    const columns = labels.map((label, index): InferredColumn => ({ label, ...(given[index] ?? this.#types[index]!) }))
+    const declaredTypes = givenTypes(this.#dialect)
+    const columns = labels.map(
+      (label, index): InferredColumn => ({ label, ...(declaredTypes[index] ?? this.#types[index]!) }),
+    )
     return { columns, ...(this.#hasSeenAllRows && { states: copyColumnStates(this.#wasm, labels.length) }) }
   }
 
@@ -296,14 +298,14 @@ class SimilarGroup {
 
 const isDecidedText = ({ dataType, evidence }: ColumnType): boolean => dataType === 'TEXT' && evidence === undefined
 
-function isSameDialect(one: DelimitedDialect, other: DelimitedDialect): boolean {
+function isSameDialect(firstDialect: DelimitedDialect, secondDialect: DelimitedDialect): boolean {
   const keys = ['delimiter', 'quote', 'escape', 'padded', 'comment', 'decimal', 'trailing', 'headerLine'] as const
   return (
-    keys.every((key) => one[key] === other[key]) &&
-    one.labels.length === other.labels.length &&
-    one.labels.every((label, index) => label === other.labels[index]) &&
+    keys.every((key) => firstDialect[key] === secondDialect[key]) &&
+    firstDialect.labels.length === secondDialect.labels.length &&
+    firstDialect.labels.every((label, index) => label === secondDialect.labels[index]) &&
     // Columns with points that may separate thousands are TEXT.
-    one.columns.every((column, index) => column?.dataType === other.columns[index]?.dataType)
+    firstDialect.columns.every((column, index) => column?.dataType === secondDialect.columns[index]?.dataType)
   )
 }
 
@@ -311,17 +313,17 @@ const [LF, CR] = [10, 13]
 
 /** True if the text ends at a position, or has a complete line end before it. */
 function isLineStart(text: TextSource, position: number): boolean {
-  const [before, after] = readRange(text, position - 1, 2)
-  return after === undefined || before === LF || (before === CR && after !== LF)
+  const [byteBefore, byteAfter] = readRange(text, position - 1, 2)
+  return byteAfter === undefined || byteBefore === LF || (byteBefore === CR && byteAfter !== LF)
 }
 
 function readRange(text: TextSource, position: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length)
   let filled = 0
   while (filled < length) {
-    const read = text.read(bytes, filled, length - filled, position + filled)
-    if (read === 0) break
-    filled += read
+    const bytesRead = text.read(bytes, filled, length - filled, position + filled)
+    if (bytesRead === 0) break
+    filled += bytesRead
   }
   return bytes.subarray(0, filled)
 }
