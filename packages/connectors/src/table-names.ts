@@ -28,8 +28,8 @@ export function columnNames(paths: readonly string[]): string[] {
   for (const name of identifierNames) occurrences.set(name, (occurrences.get(name) ?? 0) + 1)
   return identifierNames.map((name, index) => {
     const path = paths[index]!
-    const clashes = occurrences.get(name)! > 1 && path !== name
-    return clashes || isTruncated(path) ? addPathHash(name, path) : name
+    const hasClash = occurrences.get(name)! > 1 && path !== name
+    return hasClash || isTruncated(path) ? addPathHash(name, path) : name
   })
 }
 

@@ -72,6 +72,10 @@ export async function listStatementColumns(
   }
 }
 
+/**
+ * Yields a row stream for the query, or for each table in the order of the configuration. Describes all of them before
+ * the first stream, so it throws before any row is read if one cannot be read.
+ */
 async function* readDatabase(
   config: DatabaseConfig,
   connectable: AddressResolver,

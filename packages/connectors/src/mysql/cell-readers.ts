@@ -147,10 +147,10 @@ function formatDate(cursor: PacketCursor, length: number): string {
   return `${String(year).padStart(4, '0')}-${padTwoDigits(cursor.bytes[position]!)}-${padTwoDigits(cursor.bytes[position + 1]!)}`
 }
 
-function formatClock(cursor: PacketCursor, hoursBefore: number, withFraction: boolean): string {
+function formatClock(cursor: PacketCursor, hoursBefore: number, hasFraction: boolean): string {
   const position = cursor.skip(3)
   const seconds = `${padTwoDigits(hoursBefore + cursor.bytes[position]!)}:${padTwoDigits(cursor.bytes[position + 1]!)}:${padTwoDigits(cursor.bytes[position + 2]!)}`
-  if (!withFraction) return seconds
+  if (!hasFraction) return seconds
   const fraction = cursor.view.getUint32(cursor.skip(4), true)
   return fraction === 0 ? seconds : `${seconds}.${String(fraction).padStart(6, '0')}`
 }

@@ -24,10 +24,10 @@ export function createDirectWriter(
   storedType: StoredType,
   nullCounts: NulledCounts,
 ): DirectWriter | undefined {
-  const positive = isUnsigned(field)
+  const isUnsignedField = isUnsigned(field)
   switch (field.columnType) {
     case Types.TINY:
-      return positive
+      return isUnsignedField
         ? (cursor, out) => writeInt16(out, cursor.view.getUint8(cursor.skip(1)))
         : (cursor, out) => writeInt16(out, cursor.view.getInt8(cursor.skip(1)))
     case Types.SHORT:
@@ -38,10 +38,10 @@ export function createDirectWriter(
     case Types.INT24:
       return (cursor, out) => writeInt32(out, cursor.view.getInt32(cursor.skip(4), true))
     case Types.LONG:
-      if (positive) return (cursor, out) => writeInt64(out, 0, cursor.view.getUint32(cursor.skip(4), true))
+      if (isUnsignedField) return (cursor, out) => writeInt64(out, 0, cursor.view.getUint32(cursor.skip(4), true))
       return (cursor, out) => writeInt32(out, cursor.view.getInt32(cursor.skip(4), true))
     case Types.LONGLONG:
-      return positive ? undefined : writeLong
+      return isUnsignedField ? undefined : writeLong
     case Types.FLOAT:
       return (cursor, out) => writeInt32(out, cursor.view.getInt32(cursor.skip(4), true))
     case Types.DOUBLE:

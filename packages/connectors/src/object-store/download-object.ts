@@ -105,6 +105,10 @@ export async function downloadStoredBytes(options: ObjectDownload, signal: Abort
   return end
 }
 
+/**
+ * Downloads the bytes `from` to `to` to the file or to `memory`. After an interruption, continues at the first missing
+ * byte; progress resets the count of attempts. Throws `ContentEncoded` if the store compresses the response.
+ */
 async function downloadPart(
   {
     store,

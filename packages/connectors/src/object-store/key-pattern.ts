@@ -116,14 +116,14 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
 }
 
 function parseCharacterSet(signs: string[]): PatternToken {
-  const not = signs[0] === '!' || signs[0] === '^'
+  const isNegated = signs[0] === '!' || signs[0] === '^'
   const ranges: [string, string][] = []
-  for (let position = not ? 1 : 0; position < signs.length; position++) {
+  for (let position = isNegated ? 1 : 0; position < signs.length; position++) {
     const isRange = signs[position + 1] === '-' && signs[position + 2] !== undefined
     ranges.push([signs[position]!, isRange ? signs[position + 2]! : signs[position]!])
     if (isRange) position += 2
   }
-  return { kind: 'set', not, ranges }
+  return { kind: 'set', not: isNegated, ranges }
 }
 
 function getLiteralPrefix(tokens: readonly PatternToken[]): string {

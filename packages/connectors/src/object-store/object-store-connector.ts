@@ -105,8 +105,8 @@ const readsOnlyNew = ({ writeMode }: ReadRequest): boolean => writeMode === 'APP
 function createObjectsRequest(request: ReadRequest): ObjectsRequest {
   const { settings, cursor, mode, reset, writeMode } = request
   const { key } = settings as StoreSettings
-  const continues = mode === 'INCREMENTAL' || readsOnlyNew(request)
-  return { key, settings, ...(writeMode && { writeMode }), ...(continues && !reset && { cursor }) }
+  const needsCursor = mode === 'INCREMENTAL' || readsOnlyNew(request)
+  return { key, settings, ...(writeMode && { writeMode }), ...(needsCursor && !reset && { cursor }) }
 }
 
 /**

@@ -232,6 +232,10 @@ export function parseErrorResponse(status: number, headers: Headers, body: strin
   }
 }
 
+/**
+ * Returns the problem for an error status. It is transient if the status or code shows that another attempt may
+ * succeed. The message quotes the store without `secrets`.
+ */
 export function createStatusProblem(
   { status, code, message: serverText, headers }: StoreErrorResponse,
   { host, action, secrets }: { host: string; action: string; secrets: readonly (string | undefined)[] },

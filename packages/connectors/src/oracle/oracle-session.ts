@@ -36,6 +36,7 @@ export const engine: DatabaseEngine = { name: 'Oracle', open: openOracleSession,
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
+/** Signs in and starts a read-only transaction. Reads the clock before it, so that the cursor is not too late. */
 async function openOracleSession(access: SessionParameters): Promise<DatabaseSession> {
   const { config, limits } = access
   const connectString = formatConnectString(config, limits)

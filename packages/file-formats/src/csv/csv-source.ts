@@ -116,11 +116,11 @@ class CsvRows {
     return readColumns.map((column, index) => {
       const { evidence } = column
       const printedForm = this.#isSourceText ? printedForms[index] : undefined
-      const dayFirst = isDayFirst(column)
+      const hasDayFirst = isDayFirst(column)
       return {
         column: columns[index]!.name,
         ...(evidence && { evidence }),
-        ...(dayFirst !== undefined && { dayFirst }),
+        ...(hasDayFirst !== undefined && { dayFirst: hasDayFirst }),
         ...(printedForm !== undefined && { printedForm }),
       }
     })

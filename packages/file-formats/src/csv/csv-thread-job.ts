@@ -53,6 +53,10 @@ export interface CsvResult {
 /** The scanner. The next file on this thread reuses its memory and compiled code. */
 export const scanner = startScanner()
 
+/**
+ * Detects the dialect of a file, then sends its rows. Starts again with wider types each time the inferred types turn
+ * out too narrow.
+ */
 export async function readCsvFile(
   { file: path, fileName, options, limits, reportOddValues = false }: CsvThreadJob,
   port: JobPort,

@@ -71,6 +71,7 @@ const maxRejected = 100
 export const previewJob = async ({ file, options, rows }: PreviewJob): Promise<DelimitedPreview> =>
   previewRows(file, options, { rows })
 
+/** Returns the detected dialect, the columns and the first rows of a file, and notes for the user. */
 export function previewRows(
   file: PreviewFile,
   options: DelimitedOptions,

@@ -81,14 +81,14 @@ export function builtInMeaning(id: number): NumberMeaning {
  * in brackets is not format letters. Hours, minutes or seconds alone in brackets mean a duration that may exceed a day.
  */
 export function meaningOf(code: string): NumberMeaning {
-  const bare = code.replace(/"[^"]*"|\\.|_.|\*./g, '')
-  const [first = ''] = bare.split(';')
-  if (/\[(h+|m+|s+)\]/i.test(first)) return 'ELAPSED'
-  const letters = first.replace(/\[[^\]]*\]/g, '')
+  const codeWithoutLiterals = code.replace(/"[^"]*"|\\.|_.|\*./g, '')
+  const [firstSection = ''] = codeWithoutLiterals.split(';')
+  if (/\[(h+|m+|s+)\]/i.test(firstSection)) return 'ELAPSED'
+  const letters = firstSection.replace(/\[[^\]]*\]/g, '')
   if (/general/i.test(letters)) return 'NUMBER'
-  const clock = /AM\/PM|A\/P/i.test(letters)
+  const hasAmPm = /AM\/PM|A\/P/i.test(letters)
   const lettersWithoutAmPm = letters.replace(/AM\/PM|A\/P/gi, '')
-  const hasTime = clock || /[hs]/i.test(lettersWithoutAmPm)
+  const hasTime = hasAmPm || /[hs]/i.test(lettersWithoutAmPm)
   const hasDay = /[yd]/i.test(lettersWithoutAmPm) || (/m/i.test(lettersWithoutAmPm) && !hasTime)
   if (hasDay) return hasTime ? 'TIMESTAMP' : 'DATE'
   return hasTime ? 'TIME' : 'NUMBER'

@@ -230,15 +230,15 @@ export class SheetRow {
   }
 
   /** Adds a cell's value. The cell's column must be after those of all earlier cells in this row. */
-  put(column: number, bytes: Uint8Array, from: number, to: number, quoted: boolean): void {
+  put(column: number, bytes: Uint8Array, from: number, to: number, isQuoted: boolean): void {
     if (column < this.first || column > this.last) this.#widen(column)
     if (this.late || !this.#output) return
     this.#reserve(to - from + column + 4)
     let position = this.#at
     for (; this.#column < column - this.first; this.#column++) this.#line[position++] = COMMA
-    if (quoted) this.#line[position++] = QUOTE
+    if (isQuoted) this.#line[position++] = QUOTE
     for (let i = from; i < to; i++) this.#line[position++] = bytes[i]!
-    if (quoted) this.#line[position++] = QUOTE
+    if (isQuoted) this.#line[position++] = QUOTE
     this.#at = position
   }
 

@@ -58,9 +58,9 @@ export async function jsonShape(sample: ShapeSample): Promise<JsonShape> {
 }
 
 function shapeOfSeveral({ bytes }: ByteWindow, start: number, valueEnd: number, nextPosition: number): JsonShape {
-  const inOneLine = !bytes.subarray(start, valueEnd).includes(LF)
-  const lineEnds = bytes.subarray(valueEnd, nextPosition).includes(LF) || bytes[nextPosition] !== OPEN_OBJECT
-  return { kind: inOneLine && lineEnds ? 'LINES' : 'SEQUENCE' }
+  const isInOneLine = !bytes.subarray(start, valueEnd).includes(LF)
+  const isAtLineEnd = bytes.subarray(valueEnd, nextPosition).includes(LF) || bytes[nextPosition] !== OPEN_OBJECT
+  return { kind: isInOneLine && isAtLineEnd ? 'LINES' : 'SEQUENCE' }
 }
 
 /** True if one of the first lines is a complete JSON object. */

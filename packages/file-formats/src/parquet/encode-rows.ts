@@ -123,11 +123,11 @@ function rejectedRow(
 }
 
 /** Returns a value as text. For a number or time that did not fit, the value itself is lost; the reason contains it. */
-function formatRejectedValue(vector: ColumnVector, row: number, faulty: boolean): string {
+function formatRejectedValue(vector: ColumnVector, row: number, isFaulty: boolean): string {
   if (vector.nulls[row]) return 'null'
   if ('data' in vector && vector.lengths[row]! > maxRawBytes) return `${textStart(vector, row)}…`
   if (vector.kind === 'text') return JSON.stringify(vectorText(vector, row))
-  return faulty && vector.kind !== 'json' ? '?' : vectorText(vector, row)
+  return isFaulty && vector.kind !== 'json' ? '?' : vectorText(vector, row)
 }
 
 function textStart({ data, starts }: BytesVector, row: number): string {

@@ -97,6 +97,7 @@ export class LeafReader implements ConversionNotes {
     this.cuts++
   }
 
+  /** Opens the next page with entries, with its values or the indexes of its values in the dictionary. */
   #nextPage(): void {
     this.#drop()
     do {
@@ -121,6 +122,7 @@ export class LeafReader implements ConversionNotes {
     this.#indices = new HybridReader(body, 1, body.length, body[0]!)
   }
 
+  /** Reads the levels and values of the next `count` entries of a page into the vector. */
   #fillFrom(page: DataPage, count: number): void {
     const { maxDefinition } = this.leaf
     const { nulls } = this.vector

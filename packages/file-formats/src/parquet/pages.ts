@@ -122,6 +122,7 @@ export class PageReader {
     return scratchBuffer.subarray(0, length)
   }
 
+  /** Reads a version 1 data page: the levels are compressed together with the values. */
   #readVersion1(header: PageHeader, compressed: Uint8Array): DataPage {
     const info = header.data_page_header
     if (!info) throw new RangeError('a page without description')
@@ -147,6 +148,7 @@ export class PageReader {
     }
   }
 
+  /** Reads a version 2 data page: the levels are uncompressed and precede the values. */
   #readVersion2(header: PageHeader, compressed: Uint8Array): DataPage {
     const info = header.data_page_header_v2
     if (!info) throw new RangeError('a page without description')

@@ -41,6 +41,7 @@ export class HybridReader {
     }
   }
 
+  /** Reads the header of the next run: of bit-packed values, or of one repeated value. */
   #nextRun(): void {
     if (this.#width === 0 && this.#at >= this.#end) {
       this.#value = 0
@@ -63,6 +64,7 @@ export class HybridReader {
     for (let i = 0; i < bytes; i++) this.#value |= this.#bytes[this.#at++]! << (8 * i)
   }
 
+  /** Unpacks `count` bit-packed values into `out`, starting at index `from`. */
   #unpack(out: Uint8Array | Int32Array, from: number, count: number): void {
     const width = this.#width
     const bytes = this.#bytes

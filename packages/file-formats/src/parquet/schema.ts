@@ -140,9 +140,9 @@ function shapeOf({ element }: SchemaTree, nodes: SchemaNode[]): SchemaNode['shap
 export function elementOf(list: SchemaNode): { repeated: SchemaNode; element?: SchemaNode } {
   const repeated = list.children[0]!
   const [only, ...more] = repeated.children
-  const itself =
+  const isElementItself =
     !only || more.length > 0 || only.repeated || repeated.name === 'array' || repeated.name === `${list.name}_tuple`
-  return itself ? { repeated } : { repeated, element: only }
+  return isElementItself ? { repeated } : { repeated, element: only }
 }
 
 /** The interpretation of a leaf's values, from the bytes of PLAIN encoding. */
@@ -195,6 +195,9 @@ const typedElement = (dataType: DataType, kind: VectorKind, reading: LeafReading
   reading,
 })
 
+/**
+ * Returns the type of a column from its physical type and its logical or converted type. Ignores unknown annotations.
+ */
 function annotatedElement(element: SchemaElement, physical: ParquetType, width: number, label: string): TypedElement {
   const { converted_type: convertedType, logical_type: logicalType } = element
   const isByteArray = physical === 'BYTE_ARRAY'
@@ -267,13 +270,13 @@ type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS'
 const perSecond = { MILLIS: 1_000, MICROS: 1_000_000, NANOS: 1_000_000_000 } as const
 const nanosecondsPerUnit = { MILLIS: 1_000_000, MICROS: 1_000, NANOS: 1 } as const
 
-function timestampElement(unit: TimeUnit, utc: boolean): TypedElement {
+function timestampElement(unit: TimeUnit, isUtc: boolean): TypedElement {
   const reading: LeafReading = { as: 'timestamp', perSecond: perSecond[unit] }
-  return utc ? typedElement('TIMESTAMPTZ', 'timestamptz', reading) : typedElement('TIMESTAMP', 'timestamp', reading)
+  return isUtc ? typedElement('TIMESTAMPTZ', 'timestamptz', reading) : typedElement('TIMESTAMP', 'timestamp', reading)
 }
 
-function timeElement(unit: TimeUnit, wide: boolean): TypedElement {
-  return typedElement('TEXT', 'text', { as: 'time', nanoseconds: nanosecondsPerUnit[unit], wide })
+function timeElement(unit: TimeUnit, is64Bit: boolean): TypedElement {
+  return typedElement('TEXT', 'text', { as: 'time', nanoseconds: nanosecondsPerUnit[unit], wide: is64Bit })
 }
 
 function decimalElement(element: SchemaElement, physical: ParquetType, label: string): TypedElement {

@@ -41,10 +41,10 @@ export class SpoolWriter {
   }
 
   put(chunk: Uint8Array): void {
-    const large = chunk.length >= bufferBytes / 2
+    const isLarge = chunk.length >= bufferBytes / 2
     // The buffered bytes precede a large chunk in the file, so they must be flushed first.
-    if (large || chunk.length > this.bytes.length - this.at) this.flush()
-    if (large) return this.#write(chunk)
+    if (isLarge || chunk.length > this.bytes.length - this.at) this.flush()
+    if (isLarge) return this.#write(chunk)
     this.reserve(chunk.length)
     this.bytes.set(chunk, this.at)
     this.at += chunk.length

@@ -159,6 +159,7 @@ async function openNormalised(
   }
 }
 
+/** Returns the upload for a converted file, with the columns of the options and the types that the file declares. */
 function createOpenedUpload(
   { format, size, notices, dialect, sheets, sparse, complete, rejected, written }: NormalisedFile,
   { name, options = {} }: UploadToOpen,
@@ -203,10 +204,10 @@ const changedFileProblem = (name: string) =>
   new SourceProblem('FILE_CHANGED', `${name} changed while it was being read; run the load again.`)
 
 function callOnce(close: () => void): () => void {
-  let closed = false
+  let isClosed = false
   return () => {
-    if (closed) return
-    closed = true
+    if (isClosed) return
+    isClosed = true
     close()
   }
 }

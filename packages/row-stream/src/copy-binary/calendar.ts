@@ -18,8 +18,8 @@ const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 /** True if the date exists and its year is between 1 and 9999. */
 export function isDay(year: number, month: number, day: number): boolean {
   if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1) return false
-  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-  return day <= monthDays[month - 1]! + (leap ? 1 : 0)
+  const isLeapYear = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return day <= monthDays[month - 1]! + (isLeapYear ? 1 : 0)
 }
 
 /** A timestamp as days since 2000-01-01, seconds of that day, and microseconds of that second. */

@@ -176,11 +176,11 @@ const booleanValues = new Map<unknown, boolean>([
 ])
 
 const makeBooleanWriter: WriterFactory = () => (value, out) => {
-  const truth = booleanValues.get(typeof value === 'string' ? value.toLowerCase() : value)
-  if (truth === undefined) throw new UnstorableValue('is neither true nor false')
+  const isTrue = booleanValues.get(typeof value === 'string' ? value.toLowerCase() : value)
+  if (isTrue === undefined) throw new UnstorableValue('is neither true nor false')
   out.reserve(5)
   out.view.setInt32(out.at, 1)
-  out.bytes[out.at + 4] = truth ? 1 : 0
+  out.bytes[out.at + 4] = isTrue ? 1 : 0
   out.at += 5
 }
 

@@ -145,11 +145,11 @@ function cellWriter(kind: VectorKind, dataType: DataType): CellWriter {
       break
     case 'FLOAT':
     case 'DOUBLE': {
-      const single = dataType === 'FLOAT'
+      const isSinglePrecision = dataType === 'FLOAT'
       if (kind === 'float' || kind === 'double')
-        return single ? fixedVectorWriter(4, writeSingle) : fixedVectorWriter(8, writeDouble)
+        return isSinglePrecision ? fixedVectorWriter(4, writeSingle) : fixedVectorWriter(8, writeDouble)
       if (kind === 'integer')
-        return single ? fixedVectorWriter(4, writeWholeAsSingle) : fixedVectorWriter(8, writeWholeAsDouble)
+        return isSinglePrecision ? fixedVectorWriter(4, writeWholeAsSingle) : fixedVectorWriter(8, writeWholeAsDouble)
       break
     }
     case 'BOOLEAN':

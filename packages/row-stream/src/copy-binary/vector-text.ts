@@ -34,9 +34,9 @@ export function vectorText(vector: ColumnVector, row: number): string {
 export function decimalText(unscaled: number | bigint, scale: number): string {
   const digits = String(unscaled)
   if (scale === 0) return digits
-  const negative = digits.startsWith('-')
-  const padded = (negative ? digits.slice(1) : digits).padStart(scale + 1, '0')
-  return `${negative ? '-' : ''}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
+  const isNegative = digits.startsWith('-')
+  const padded = (isNegative ? digits.slice(1) : digits).padStart(scale + 1, '0')
+  return `${isNegative ? '-' : ''}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
 }
 
 /**

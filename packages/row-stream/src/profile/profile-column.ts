@@ -30,6 +30,7 @@ interface ColumnState {
   max: { bytes: Buffer; length: number }
 }
 
+/** Reads the state of a column from the module's memory, in the layout of its assembly source. */
 function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
   const { STATES, STATE_BYTES, KEPT_BYTES } = module
   const address = STATES.value + column * STATE_BYTES.value

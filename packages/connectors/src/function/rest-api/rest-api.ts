@@ -76,6 +76,10 @@ function createStream(context: RestContext): RecordStream {
   }
 }
 
+/**
+ * Yields the records of each page. The last page has the cursor of the next increment. Warns if records had no value in
+ * the cursor field.
+ */
 async function* readPages(
   context: RestContext,
   pager: RestPager,

@@ -28,6 +28,7 @@ export interface RestPager {
 /** The maximum number of consecutive empty pages before the end that `total` announces. */
 const maxSkippedPages = 10
 
+/** Creates the pager for the paging type of the settings. It adds the page size to the parameters of each request. */
 export function createPager(paging: RestPaging | undefined): RestPager {
   const sizeParameters = paging?.sizeParameter === undefined ? {} : { [paging.sizeParameter]: paging.size }
   const count = createRecordCount(paging)
@@ -119,6 +120,10 @@ const describeValue = (value: unknown): string =>
       ? 'an object'
       : `a ${typeof value === 'boolean' ? 'boolean' : 'number'}`
 
+/**
+ * Sends the cursor of each response, or of its last record, with the next request. Ends if `hasMore` is false or the
+ * cursor is missing. Throws if the cursor is missing although more records are announced, or if cursors repeat.
+ */
 function followCursor({ path, lastRecordField, parameter, hasMore }: RestPaging): PagingStrategy {
   const checkLoop = createLoopCheck('restApi.paging')
   return {

@@ -151,11 +151,11 @@ function listCandidateGrammars(sample: Uint8Array, declaredGrammar: GivenGrammar
   return delimiters.flatMap((delimiter) =>
     candidateQuotes(counts, delimiter, declaredGrammar).flatMap((quote) =>
       candidateEscapes(counts, delimiter, quote, declaredGrammar).flatMap((escape) =>
-        candidatePaddings(counts, delimiter, declaredGrammar).map((padded) => ({
+        candidatePaddings(counts, delimiter, declaredGrammar).map((isPaddedGrammar) => ({
           delimiter,
           quote,
           escape,
-          padded,
+          padded: isPaddedGrammar,
           comment,
           readsStrayQuotes: declaredGrammar.readsStrayQuotes ?? false,
         })),

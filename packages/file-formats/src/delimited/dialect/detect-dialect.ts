@@ -94,11 +94,18 @@ function detectIn(
   }
   const detection = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
   const guesses = describeDetection(detection, parsed, options)
-  const decimalDecided = options.decimal !== undefined || (detectedDecimal.decided && detectedDecimal.sign === decimal)
+  const isDecimalDecided =
+    options.decimal !== undefined || (detectedDecimal.decided && detectedDecimal.sign === decimal)
   const pointNotes = ambiguous.map((index) => describeAmbiguousPoints(labels[index]!))
   const notes = [...detectionNotes(guesses, footer, table), ...pointNotes]
   const unreadWarning = describeUnread(file.name, choiceOfTable, guesses)
-  return { dialect, guesses, decimalDecided, notes, ...(unreadWarning !== undefined && { unread: unreadWarning }) }
+  return {
+    dialect,
+    guesses,
+    decimalDecided: isDecimalDecided,
+    notes,
+    ...(unreadWarning !== undefined && { unread: unreadWarning }),
+  }
 }
 
 /**
@@ -177,6 +184,10 @@ function placeOfRows({ head, from }: FileSample, { records }: ParsedSample, { st
   }
 }
 
+/**
+ * Returns the footer of the chosen table: the lines that the option `footerLines` excludes, or the detected ones. If
+ * other tables follow, their lines belong to the footer.
+ */
 function footerOf(
   file: ReadableFile,
   sample: FileSample,

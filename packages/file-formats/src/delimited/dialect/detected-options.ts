@@ -32,7 +32,7 @@ export function describeDetection(
   const { choice, table, footer, directive } = detection
   const { grammar, confidence } = choice
   const lineEndKind = recordEnds(detection.sample)
-  const headerRow = table.headerLines > 0
+  const hasHeaderRow = table.headerLines > 0
   const skipLines = records[table.start]!.line - 1
   const isDecimalComma = String.fromCharCode(detection.decimal) === ','
   return {
@@ -45,7 +45,7 @@ export function describeDetection(
     escape: detectedValue(grammar.escape < 0 ? 'DOUBLED' : 'BACKSLASH', options.escape, grammar.escape < 0 ? 1 : 0.9),
     recordEnds: detectedValue(lineEndKind, undefined, lineEndKind === 'MIXED' ? 0.8 : 1),
     skipLines: detectedValue(skipLines, options.skipLines, table.confidence.start),
-    headerRow: detectedValue(headerRow, options.headerRow, table.confidence.header),
+    headerRow: detectedValue(hasHeaderRow, options.headerRow, table.confidence.header),
     headerLines: detectedValue(
       table.headerLines,
       options.headerLines,

@@ -82,13 +82,13 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
   const votes = sumHeaderVotes(first, rows)
   const isLikelyHeader =
     votes > 0 || (votes === 0 && lookLikeLabels(first) && areDistinct(first)) || first.record.count === 0
-  const headerRow = options.headerRow ?? isLikelyHeader
-  if (!headerRow) records[start] = brokenRecord
+  const hasHeaderRow = options.headerRow ?? isLikelyHeader
+  if (!hasHeaderRow) records[start] = brokenRecord
   const confidence = {
     start: start === 0 ? 1 : 0.8,
     header: votes === 0 ? 0.6 : Math.min(1, 0.7 + 0.1 * Math.abs(votes)),
   }
-  if (!headerRow) {
+  if (!hasHeaderRow) {
     const trailingCount = Math.min(
       options.trailingDelimiters ?? emptyAtEnd(records.slice(start), usualFieldCount),
       usualFieldCount - 1,
@@ -156,8 +156,10 @@ function unnamedSurplus(labels: readonly string[], body: readonly SampleRecord[]
   const unnamedIndexes = labels.flatMap((label, index) => (label === '' ? [index] : []))
   const lastNamed = labels.findLastIndex((label) => label !== '')
   const atEnd = unnamedIndexes.filter((index) => index > lastNamed && index >= usualFieldCount)
-  const noneFits = body.every(({ count }) => count !== labels.length)
-  return atEnd.length < surplusCount && unnamedIndexes.length === surplusCount && noneFits ? unnamedIndexes : atEnd
+  const hasNoFittingRecord = body.every(({ count }) => count !== labels.length)
+  return atEnd.length < surplusCount && unnamedIndexes.length === surplusCount && hasNoFittingRecord
+    ? unnamedIndexes
+    : atEnd
 }
 
 /**
@@ -242,21 +244,21 @@ function skipTitles(
   const filledCells = (index: number) => headerAt(index).record.kinds.filter((kind) => kind !== EMPTY_CELL)
   let maxFilledCells = filledCells(start).length
   if (maxFilledCells > 1) return start
-  let followsEmptyLine = maxFilledCells === 0
+  let isAfterEmptyLine = maxFilledCells === 0
   for (let next = start + 1; next < Math.min(limit - 1, start + longestTitles); next++) {
     const nextFilledCells = filledCells(next)
     const [previousLine, nextLine] = [headerAt(next - 1).record.line, headerAt(next).record.line]
-    followsEmptyLine ||= blankLines.some((blank) => blank > previousLine && blank < nextLine)
+    isAfterEmptyLine ||= blankLines.some((blank) => blank > previousLine && blank < nextLine)
     const hasMore =
       nextFilledCells.length > maxFilledCells && headerAt(next).record.count === headerAt(start).record.count
     if (
       hasMore &&
       nextFilledCells.every(isTextKind) &&
-      (isHeader(next) || (followsEmptyLine && nextFilledCells.length > 1))
+      (isHeader(next) || (isAfterEmptyLine && nextFilledCells.length > 1))
     )
       return next
     maxFilledCells = Math.max(maxFilledCells, nextFilledCells.length)
-    followsEmptyLine = nextFilledCells.length === 0
+    isAfterEmptyLine = nextFilledCells.length === 0
   }
   return start
 }

@@ -58,7 +58,7 @@ export function findFooter(
   const footerLines: FooterLine[] = []
   let end = sample.tail.length
   let isAfterEmptyLine = false
-  let reachedRow = false
+  let hasReachedRow = false
   while (end > 0 && footerLines.length < maxLines) {
     const from = startOfLine(sample.tail, end)
     if (sample.tailFrom + from < shape.rowsFrom) break
@@ -66,7 +66,7 @@ export function findFooter(
     if (!line) return noFooter
     const filledCount = line.kinds.filter((kind) => kind !== EMPTY_CELL).length
     if (filledCount > 0 && isRow(line, filledCount, shape)) {
-      reachedRow = true
+      hasReachedRow = true
       const isLastFilledLine = footerLines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY_CELL))
       if (isLastFilledLine && totalPattern.test(line.fields.find((field) => field !== '')!))
         return { ...noFooter, doubt: shortenText(line.text) }
@@ -77,7 +77,7 @@ export function findFooter(
     end = from
   }
   const noteLines = footerLines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY_CELL))
-  if (!reachedRow || noteLines.length === 0 || !(isAfterEmptyLine || noteLines.every(isMeaningful))) return noFooter
+  if (!hasReachedRow || noteLines.length === 0 || !(isAfterEmptyLine || noteLines.every(isMeaningful))) return noFooter
   // If a similar total occurs between the rows, both are subtotals and stay.
   const rows = Buffer.from(sample.tail.subarray(0, noteLines[0]!.from))
   const subtotal = noteLines.find(({ fields, text }) => {
@@ -110,8 +110,8 @@ const isMeaningful = ({ fields }: FooterLine) => {
 function isRow(line: FooterLine, filledCount: number, { fields, firstKind }: FooterShape): boolean {
   const first = line.fields.find((field) => field !== '')!
   if (line.kinds.length === fields) {
-    const breaksFirst = firstKind !== undefined && line.kinds[0] !== firstKind && line.kinds[0] !== EMPTY_CELL
-    if (totalPattern.test(first)) return !(breaksFirst || filledCount < fields)
+    const hasOtherFirstKind = firstKind !== undefined && line.kinds[0] !== firstKind && line.kinds[0] !== EMPTY_CELL
+    if (totalPattern.test(first)) return !(hasOtherFirstKind || filledCount < fields)
     return !(filledCount === 1 && fields > 2 && line.kinds[0] !== EMPTY_CELL && isMeaningful(line))
   }
   return filledCount > 1 && !totalPattern.test(first) && !notePattern.test(first)

@@ -35,14 +35,14 @@ const thousandsPoint = /^-?[1-9]\d{0,2}(\.\d{3})+$/
  */
 export function guessDecimal(columns: readonly (readonly string[])[], delimiter: number): DecimalGuess {
   if (delimiter === COMMA) return { sign: POINT, decided: columns.some(hasPoint), ambiguous: [] }
-  let comma = false
+  let hasDecimalComma = false
   for (const values of columns) {
     const filledValues = values.filter((value) => value !== '')
     if (hasPoint(filledValues)) return { sign: POINT, decided: true, ambiguous: [] }
     if (filledValues.length === 0 || !filledValues.every((value) => /^-?(\d+|\d*,\d+)$/.test(value))) continue
-    if (filledValues.some((value) => /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/.test(value))) comma = true
+    if (filledValues.some((value) => /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/.test(value))) hasDecimalComma = true
   }
-  if (comma) return { sign: COMMA, decided: true, ambiguous: [] }
+  if (hasDecimalComma) return { sign: COMMA, decided: true, ambiguous: [] }
   const ambiguous = columns.flatMap((values, index) => (mayHaveThousands(values) ? [index] : []))
   return { sign: POINT, decided: false, ambiguous }
 }
@@ -83,11 +83,11 @@ export function suggestNulls(columns: readonly (readonly string[])[]): string[] 
   for (const values of columns) {
     const spellings = new Set(values.filter((value) => nullSpellings.includes(value)))
     const otherValues = values.filter((value) => value !== '' && !spellings.has(value))
-    const typedCount =
+    const isTypedColumn =
       otherValues.length > 0 &&
       otherValues.every((value) => /^[-+]?[\d.,]*\d([eE][-+]?\d+)?$|^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/.test(value))
     for (const spelling of spellings)
-      if (typedCount || /^(NULL|null|Null|\\N|#?N\/A)$/.test(spelling)) suggestedNulls.add(spelling)
+      if (isTypedColumn || /^(NULL|null|Null|\\N|#?N\/A)$/.test(spelling)) suggestedNulls.add(spelling)
   }
   return [...suggestedNulls].toSorted()
 }

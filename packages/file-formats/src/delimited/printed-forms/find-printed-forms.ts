@@ -35,6 +35,9 @@ export const findPrintedForms = (
 ): (string | undefined)[] =>
   columns.map((column, index) => findPrintedForm(columnStateOf(wasm, index), column, String.fromCharCode(decimal)))
 
+/**
+ * Returns the form in which all values of a column were printed, or undefined if they differ or the type has no forms.
+ */
 function findPrintedForm(state: Buffer, { dataType, evidence }: ColumnType, decimalSign: string): string | undefined {
   const marks = state.readUInt16LE(16)
   switch (dataType) {

@@ -287,11 +287,11 @@ class SimilarGroup {
     restoreColumnStates(this.#wasm, groupStates)
     return newTexts.some((column) => {
       const [groupType, textType] = [this.#types[column]!, types[column]!]
-      const contradicts = isDayFirst(groupType) !== undefined && isDayFirst(textType) === !isDayFirst(groupType)
+      const hasOtherDateOrder = isDayFirst(groupType) !== undefined && isDayFirst(textType) === !isDayFirst(groupType)
       const isOneKind = [temporalTypes, numericTypes].some((kind) =>
         [groupType, textType].every(({ dataType }) => kind.includes(dataType)),
       )
-      return isOneKind && !contradicts
+      return isOneKind && !hasOtherDateOrder
     })
   }
 }
