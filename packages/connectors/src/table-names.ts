@@ -28,8 +28,8 @@ export function columnNames(paths: readonly string[]): string[] {
   for (const name of identifierNames) occurrences.set(name, (occurrences.get(name) ?? 0) + 1)
   return identifierNames.map((name, index) => {
     const path = paths[index]!
-    const clashes = occurrences.get(name)! > 1 && path !== name
-    return clashes || isTruncated(path) ? addPathHash(name, path) : name
+    const hasClash = occurrences.get(name)! > 1 && path !== name
+    return hasClash || isTruncated(path) ? addPathHash(name, path) : name
   })
 }
 
@@ -41,8 +41,8 @@ export function tableName(target: string, groups: readonly string[]): string {
 
 function toIdentifier(path: string): string {
   const [name] = toUniqueIdentifiers([path])
-  const leading = path.startsWith('_') && !name!.startsWith('_') ? '_' : ''
-  return truncateBytes(`${leading}${name}`, maxNameBytes)
+  const leadingUnderscore = path.startsWith('_') && !name!.startsWith('_') ? '_' : ''
+  return truncateBytes(`${leadingUnderscore}${name}`, maxNameBytes)
 }
 
 const isTruncated = (path: string): boolean =>
@@ -55,10 +55,10 @@ const addPathHash = (name: string, path: string): string =>
 /** Truncates a name to this many UTF-8 bytes without splitting a character. */
 function truncateBytes(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
-  let truncated = ''
+  let truncatedText = ''
   for (const character of name) {
-    if (Buffer.byteLength(truncated + character) > bytes) break
-    truncated += character
+    if (Buffer.byteLength(truncatedText + character) > bytes) break
+    truncatedText += character
   }
-  return truncated.replace(/_+$/, '')
+  return truncatedText.replace(/_+$/, '')
 }

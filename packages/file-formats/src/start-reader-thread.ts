@@ -77,7 +77,7 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
   const maxOldGenerationSizeMb = heapMegabytes ?? limits.maxOldGenerationSizeMb
   // An idle thread has the default heap limit, so a job with another limit needs a new thread.
   const isPooled = (kind === 'csv' || kind === 'normalise') && maxOldGenerationSizeMb === limits.maxOldGenerationSizeMb
-  const idle = isPooled && keptThreads[kind].isKept ? keptThreads[kind] : undefined
+  const idleThread = isPooled && keptThreads[kind].isKept ? keptThreads[kind] : undefined
   const thread: ReaderThread<Result, Opened, Widened> = new ReadingThread(
     {
       program: threadProgram,
@@ -85,11 +85,11 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
       job: { kind, job } satisfies ThreadJob,
       resourceLimits: { ...limits, ...(maxOldGenerationSizeMb !== undefined && { maxOldGenerationSizeMb }) },
       ...options,
-      ...(idle && { ready: idle.take(), keep: idle.giveBack }),
+      ...(idleThread && { ready: idleThread.take(), keep: idleThread.giveBack }),
     },
     signal,
   )
-  if (idle) idle.trackBorrowed(thread.ended)
+  if (idleThread) idleThread.trackBorrowed(thread.ended)
   else if (kind === 'parquet') suspendSpareThreads(thread.ended)
   return thread
 }

@@ -31,26 +31,26 @@ const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid
  */
 export function toUniqueIdentifiers(labels: readonly string[]): string[] {
   const bases = labels.map(baseName)
-  const taken = new Set(bases)
+  const usedNames = new Set(bases)
   /** The next free number for each base name. All lower numbers are taken. */
   const numbers = new Map<string, number>()
   return bases.map((base, index) => {
-    if (base === '') return createPositionName(index, taken)
+    if (base === '') return createPositionName(index, usedNames)
     const from = numbers.get(base)
     numbers.set(base, from ?? 2)
     if (from === undefined) return base
-    const { name, number } = firstFree(base, taken, from)
+    const { name, number } = firstFree(base, usedNames, from)
     numbers.set(base, number + 1)
-    taken.add(name)
+    usedNames.add(name)
     return name
   })
 }
 
 /** Returns `column_` and the position, or a numbered variant if another label has that name. */
-function createPositionName(index: number, taken: Set<string>): string {
+function createPositionName(index: number, usedNames: Set<string>): string {
   const base = `column_${index + 1}`
-  const name = taken.has(base) ? firstFree(base, taken, 2).name : base
-  taken.add(name)
+  const name = usedNames.has(base) ? firstFree(base, usedNames, 2).name : base
+  usedNames.add(name)
   return name
 }
 
@@ -70,25 +70,25 @@ function baseName(label: string): string {
   return systemColumns.has(name) ? `${name}_value` : truncateToBytes(name, maxBytes)
 }
 
-function firstFree(base: string, taken: ReadonlySet<string>, from: number): { name: string; number: number } {
+function firstFree(base: string, usedNames: ReadonlySet<string>, from: number): { name: string; number: number } {
   for (let number = from; ; number++) {
     const suffix = `_${number}`
     const name = truncateToBytes(base, maxBytes - suffix.length) + suffix
-    if (!taken.has(name)) return { name, number }
+    if (!usedNames.has(name)) return { name, number }
   }
 }
 
 /** Truncates a name to at most this many bytes, without splitting a character. */
 function truncateToBytes(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
-  let kept = ''
+  let shortText = ''
   let length = 0
   for (const character of name) {
     length += Buffer.byteLength(character)
     if (length > bytes) break
-    kept += character
+    shortText += character
   }
-  return kept.replace(/_+$/, '')
+  return shortText.replace(/_+$/, '')
 }
 
 /** Returns why a name cannot be the name of a schema or table in the warehouse, or undefined if it can. */

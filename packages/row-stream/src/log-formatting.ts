@@ -3,8 +3,8 @@ import type { Column } from './row-stream.ts'
 const maxTextLength = 1000
 
 export function describeColumns(columns: readonly Column[]): string {
-  const all = columns.map(formatColumn).join(', ')
-  return all.length > maxTextLength ? `${all.slice(0, maxTextLength)}…` : all
+  const columnList = columns.map(formatColumn).join(', ')
+  return columnList.length > maxTextLength ? `${columnList.slice(0, maxTextLength)}…` : columnList
 }
 
 function formatColumn({ name, dataType, precision, scale }: Column): string {
@@ -12,5 +12,5 @@ function formatColumn({ name, dataType, precision, scale }: Column): string {
 }
 
 /** Formats a count with a singular noun: `1 object`, `2,000 objects`. */
-export const formatCount = (amount: number, what: string): string =>
-  `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`
+export const formatCount = (amount: number, noun: string): string =>
+  `${amount.toLocaleString('en')} ${noun}${amount === 1 ? '' : 's'}`

@@ -15,8 +15,8 @@ export function likelyRejected(
   { count: rejected, first }: { count: number; first?: string | undefined },
 ): string | undefined {
   if (rows < rejectTolerance.fromRows || rejected < rows * likelyShare) return undefined
-  const [some, all] = [rejected, rows].map((count) => count.toLocaleString('en'))
-  return `Of the first ${all} rows, ${some} do not fit, so a run would probably fail.${first ? ` The first is in ${first}.` : ''}`
+  const [rejectedText, rowsText] = [rejected, rows].map((count) => count.toLocaleString('en'))
+  return `Of the first ${rowsText} rows, ${rejectedText} do not fit, so a run would probably fail.${first ? ` The first is in ${first}.` : ''}`
 }
 
 /**
@@ -27,12 +27,13 @@ export function tooManyRejected(
   fitting: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
 ): string | undefined {
-  const total = fitting + rejected
-  const fits = total < rejectTolerance.fromRows ? fitting > 0 : rejected <= total * rejectTolerance.share
+  const totalRows = fitting + rejected
+  const fits = totalRows < rejectTolerance.fromRows ? fitting > 0 : rejected <= totalRows * rejectTolerance.share
   if (fits || rejected === 0) return undefined
-  const why = fitting === 0 ? 'so no row would be left' : `and at most ${rejectTolerance.share * 100} % may be rejected`
+  const reason =
+    fitting === 0 ? 'so no row would be left' : `and at most ${rejectTolerance.share * 100} % may be rejected`
   return (
-    `${rejected} of ${total} rows do not fit, ${why}. ` +
+    `${rejected} of ${totalRows} rows do not fit, ${reason}. ` +
     `The old data stays. ${first ? `The first is in ${first}. ` : ''}` +
     'The run’s rejected rows list the reasons; correct them in the source and run again.'
   )

@@ -116,10 +116,10 @@ export function createAzureProblem(
     return new SourceProblem(anonymousAccessDenied[0], anonymousAccessDenied[1](request))
   if (request.ofAccount && config.accountKey === undefined && (status === 403 || status === 404))
     return new SourceProblem(containerListDenied[0], containerListDenied[1](request))
-  const missing = status === 404 ? (key === undefined ? containerMissing : blobMissing) : undefined
+  const missingExplanation = status === 404 ? (key === undefined ? containerMissing : blobMissing) : undefined
   const explanation =
     (Object.hasOwn(explanationsByCode, code) ? explanationsByCode[code] : undefined) ??
-    missing ??
+    missingExplanation ??
     (status === 401 ? credentialsRejected : undefined) ??
     (status === 403 ? accessDenied : undefined)
   if (!explanation)

@@ -111,6 +111,6 @@ const getFormPath = (path: unknown): string => (toText(path) ?? '').split('/').s
  */
 function getTranslation(name: unknown): string | undefined {
   if (typeof name !== 'object' || name === null) return toText(name)
-  const { en, ...others } = name as Record<string, unknown>
-  return toText(en) ?? Object.values(others).map(toText).find(Boolean)
+  const { en, ...otherTranslations } = name as Record<string, unknown>
+  return toText(en) ?? Object.values(otherTranslations).map(toText).find(Boolean)
 }

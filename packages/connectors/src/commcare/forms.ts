@@ -92,6 +92,11 @@ export function parseSubmission(record: unknown, form: CommCareForm | undefined)
   return { ...(record as object), xform: { name: formName, version, xmlns }, form: parseAnswer(fields, '', form) }
 }
 
+/**
+ * Converts an answer, or a group of answers, to a value of a record. Removes empty texts and keys that start with `#`,
+ * removes the `@` of attributes unless another key has the same name, parses geopoints, and returns the rows of a
+ * repetition as a list, also if there is only one.
+ */
 function parseAnswer(value: unknown, path: string, form: CommCareForm | undefined): unknown {
   if (Array.isArray(value)) {
     const rows = value.map((row) => parseAnswer(row, path, form))

@@ -27,9 +27,9 @@ export const findNameClash = (names: readonly string[]): number =>
 
 /** Returns a message for the user about two tables with the same name in the warehouse. */
 export function describeNameClash(tables: readonly DatabaseTable[], names: readonly string[], second: number): string {
-  const [one, other] = [tables[names.indexOf(names[second]!)]!, tables[second]!].map(formatTable)
-  if (one === other) return `The table ${one} is listed twice. Remove one of the two entries.`
-  return `The tables ${one} and ${other} would both fill ${names[second]}. Load one of them with another pipeline.`
+  const [firstTable, secondTable] = [tables[names.indexOf(names[second]!)]!, tables[second]!].map(formatTable)
+  if (firstTable === secondTable) return `The table ${firstTable} is listed twice. Remove one of the two entries.`
+  return `The tables ${firstTable} and ${secondTable} would both fill ${names[second]}. Load one of them with another pipeline.`
 }
 
 const formatTable = (table: DatabaseTable): string => formatStatementName({ table: '', ...table })
@@ -45,29 +45,29 @@ export async function* nameTableStreams(
   report: ReadReporter,
 ): AsyncGenerator<RowStream, void, void> {
   const names = nameAdditionalTables(request.table ?? 'preview', tables)
-  const clash = findNameClash(names)
-  if (clash >= 0) throw new SourceProblem('DUPLICATE_TABLE', describeNameClash(tables, names, clash))
+  const clashIndex = findNameClash(names)
+  if (clashIndex >= 0) throw new SourceProblem('DUPLICATE_TABLE', describeNameClash(tables, names, clashIndex))
   logFormerTables(request, names, report)
-  const contents: TableContent[] = []
+  const tableContents: TableContent[] = []
   const positions: Record<string, StoredCursor> = {}
   for await (const { cursor, rowsRead, ...stream } of streams) {
-    const index = contents.length
+    const index = tableContents.length
     const name = names[index]!
     yield { ...stream, table: name }
     if (cursor) positions[name] = cursor()
-    contents.push({ name, content: formatTable(tables[index]!), rowsRead: rowsRead() })
+    tableContents.push({ name, content: formatTable(tables[index]!), rowsRead: rowsRead() })
   }
-  yield createContentsStream(contents, () => createDatabaseState(request, names, positions))
+  yield createContentsStream(tableContents, () => createDatabaseState(request, names, positions))
 }
 
 /** Logs the tables of earlier runs that this run does not load. */
 function logFormerTables(request: ReadRequest, names: readonly string[], report: ReadReporter): void {
-  const former = listFilledTables(request).filter((name) => !names.includes(name))
-  if (former.length > 0)
+  const formerTables = listFilledTables(request).filter((name) => !names.includes(name))
+  if (formerTables.length > 0)
     report.log(
       'INFO',
       'MEDIUM',
-      `The settings no longer include the tables that fill ${former.join(', ')}. Their rows stay until the pipeline is deleted.`,
+      `The settings no longer include the tables that fill ${formerTables.join(', ')}. Their rows stay until the pipeline is deleted.`,
     )
 }
 

@@ -79,9 +79,9 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
   /** Yields the rows of the query or of the first table. */
   function readPreview(request: ReadRequest, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream> {
     const { tables = [], ...config } = getDatabaseConfig(product.kind, request, { storesCursor: false })
-    const [first, ...others] = tables
-    if (others.length > 0)
-      report.log('INFO', 'LOW', `The preview shows ${first!.name} only. A load also reads ${others.length} more.`)
+    const [first, ...otherTables] = tables
+    if (otherTables.length > 0)
+      report.log('INFO', 'LOW', `The preview shows ${first!.name} only. A load also reads ${otherTables.length} more.`)
     const streams = source.read({ ...config, ...(first && { tables: [first] }) }, report, signal)
     return toOwnTable(streams, request)
   }
@@ -119,6 +119,10 @@ interface ReadIncrement {
   positions?: TablePositions
 }
 
+/**
+ * Returns the configuration of a read from a pipeline's settings. A table without its own increment has the increment
+ * of the pipeline. Each increment continues from the stored position of its table.
+ */
 function getDatabaseConfig(
   kind: string,
   request: ReadRequest,
@@ -128,8 +132,8 @@ function getDatabaseConfig(
   const { jdbcSource, sqlQuery, tables, incremental } = settings as DatabaseSettings
   const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
   const names = listPositionNames(tables ?? [], request.table)
-  const createIncrement = (own: IncrementSettings, name: string): IncrementRequest => ({
-    ...own,
+  const createIncrement = (incrementOfTable: IncrementSettings, name: string): IncrementRequest => ({
+    ...incrementOfTable,
     storesCursor,
     ...(positions[name] && { last: positions[name] }),
   })
@@ -144,9 +148,9 @@ function getDatabaseConfig(
     trustServerCertificate: trustServerCertificate ?? false,
     ...(sqlQuery !== undefined && { query: sqlQuery }),
     ...(tables && {
-      tables: tables.map(({ incremental: own = incremental, ...table }, index) => ({
+      tables: tables.map(({ incremental: incrementOfTable = incremental, ...table }, index) => ({
         ...table,
-        ...(own && { increment: createIncrement(own, names[index]!) }),
+        ...(incrementOfTable && { increment: createIncrement(incrementOfTable, names[index]!) }),
       })),
     }),
     ...(incremental && { increment: createIncrement(incremental, '') }),

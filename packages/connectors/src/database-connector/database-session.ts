@@ -157,7 +157,7 @@ export function buildStatement(statement: SourceStatement, quoted: (name: string
  * database has already parsed the inner query alone, so its brackets, quotes and comments are complete and cannot
  * affect the outer query. A line break after it ends a trailing line comment.
  */
-export function wrapQuery(query: string, expressions: readonly string[], columns: number, where = ''): string {
+export function wrapQuery(query: string, expressions: readonly string[], columns: number, whereClause = ''): string {
   const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
-  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})${where}`
+  return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})${whereClause}`
 }

@@ -62,16 +62,20 @@ export async function listStatementColumns(
   const statements = config.query || config.tables?.length ? listStatements(config) : []
   await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
   if (statements.length === 0) thread.send({ kind: 'end' })
-  let described = 0
+  let describedCount = 0
   for (let columns: RowStream['columns'] = []; ; ) {
     const message = await thread.receive()
     if (message.kind === 'finished') return columns
     if (message.kind !== 'described') continue
     columns = message.columns
-    if (++described === statements.length) thread.send({ kind: 'end' })
+    if (++describedCount === statements.length) thread.send({ kind: 'end' })
   }
 }
 
+/**
+ * Yields a row stream for the query, or for each table in the order of the configuration. Describes all of them before
+ * the first stream, so it throws before any row is read if one cannot be read.
+ */
 async function* readDatabase(
   config: DatabaseConfig,
   connectable: AddressResolver,
@@ -82,8 +86,8 @@ async function* readDatabase(
   signal.throwIfAborted()
   const statements = listStatements(config)
   const addresses = await resolveHost(config, connectable)
-  await using reading = new DatabaseReader({ config, addresses, statements, limits }, report, signal)
-  const descriptions = await reading.describeAll()
+  await using reader = new DatabaseReader({ config, addresses, statements, limits }, report, signal)
+  const descriptions = await reader.describeAll()
   for (const [index, { columns, notes, bytes, increment }] of descriptions.entries()) {
     const { cursor, fullRead, deletedColumn } = increment ?? {}
     if (fullRead !== undefined) reportFullRead(report, fullRead)
@@ -94,10 +98,10 @@ async function* readDatabase(
       'LOW',
       `Read ${name}${ofCount}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`,
     )
-    reading.log(notes)
+    reader.log(notes)
     const size = bytes === undefined ? {} : { size: bytes }
     let rowsRead = 0
-    const rows = (types: readonly StoredType[]) => reading.rows(index, types, (count) => void (rowsRead = count))
+    const rows = (types: readonly StoredType[]) => reader.rows(index, types, (count) => void (rowsRead = count))
     yield {
       table: statements[index]!.table,
       columns,
@@ -109,7 +113,7 @@ async function* readDatabase(
     }
     if (statements.length > 1) report.log('INFO', 'LOW', `${name} has ${formatCount(rowsRead, 'row')}.`)
   }
-  reading.end()
+  reader.end()
 }
 
 /** Logs why everything is read although an increment was requested. */
@@ -131,8 +135,8 @@ async function resolveHost(config: DatabaseConfig, connectable: AddressResolver)
   try {
     return await connectable(config.host, config.port)
   } catch (cause) {
-    const unknown = listCodes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
-    if (unknown) throw createDatabaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
+    const isUnknownHost = listCodes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
+    if (isUnknownHost) throw createDatabaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
     throw new SourceProblem('ADDRESS_NOT_ALLOWED', getErrorMessage(cause), { cause })
   }
 }
@@ -227,16 +231,18 @@ function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThre
   // The thread gets no environment variables of this process, because drivers read passwords and settings from some of
   // them and would send them to the server. The only exception is the compile cache, which avoids compiling the modules
   // in each thread. Node reports the subdirectory of its own version, so the parent directory is passed.
-  const compiled = getCompileCacheDir()
-  const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
-  const reading = `the database at ${host}`
+  const compileCacheDirectory = getCompileCacheDir()
+  const env: Record<string, string> = compileCacheDirectory
+    ? { NODE_COMPILE_CACHE: dirname(compileCacheDirectory) }
+    : {}
+  const sourceDescription = `the database at ${host}`
   // A cancelled run must end within five seconds.
   const cancellation = {
     command: { kind: 'cancel' } satisfies DatabaseCommand,
     milliseconds: 2_500,
     lastMessage: 'finished',
   }
-  const reader = { program, name: kind, job, reading, resourceLimits, env, cancellation }
+  const reader = { program, name: kind, job, reading: sourceDescription, resourceLimits, env, cancellation }
   const thread = new ReadingThread<DatabaseMessage, DatabaseCommand>(reader, signal)
   suspendSpareThreads(thread.ended)
   return thread

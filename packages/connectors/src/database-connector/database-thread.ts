@@ -150,19 +150,19 @@ function openSession(): Promise<DatabaseSession> {
 /** Runs an operation. If the database sends no data for too long, ends the thread with the problem SOURCE_SILENT. */
 async function runWithSilenceTimeout<T>(
   session: Pick<DatabaseSession, 'received'>,
-  what: Parameters<typeof watchForSilence>[1],
-  act: () => Promise<T>,
+  watchedSink: Parameters<typeof watchForSilence>[1],
+  operation: () => Promise<T>,
 ): Promise<T> {
   using _watching = watchForSilence(
     session,
-    what,
+    watchedSink,
     limits,
     () =>
       void endWithProblem(createDatabaseProblem({ code: 'SOURCE_SILENT' }, config, databaseEngine.name), {
         cancels: true,
       }),
   )
-  return await act()
+  return await operation()
 }
 
 /**
@@ -198,7 +198,7 @@ try {
 }
 
 /**
- * Calls `silent` once if the database sends no data for too long. Time in which the consumer is slow does not count.
+ * Calls `onSilence` once if the database sends no data for too long. Time in which the consumer is slow does not count.
  */
 function watchForSilence(
   session: Pick<DatabaseSession, 'received'>,

@@ -69,29 +69,29 @@ export abstract class FramedByteLimit extends InboundByteLimit {
     if (!driver || otherListeners.length > 0)
       throw new Error('Internal error: the stream must have one data listener, that of the driver.')
     const header = Buffer.alloc(this.#headerBytes)
-    let filled = 0
-    let remaining = 0
-    const count = (bytes: Buffer): void => {
+    let filledHeaderBytes = 0
+    let remainingMessageBytes = 0
+    const countBytes = (bytes: Buffer): void => {
       if (!this.isSignedIn) this.#bytesBeforeSignIn += bytes.length
       this.#check()
       for (let position = 0; position < bytes.length; ) {
-        if (remaining > 0) {
-          const step = Math.min(remaining, bytes.length - position)
-          remaining -= step
+        if (remainingMessageBytes > 0) {
+          const step = Math.min(remainingMessageBytes, bytes.length - position)
+          remainingMessageBytes -= step
           position += step
           continue
         }
-        header[filled++] = bytes[position++]!
-        if (filled < header.length) continue
-        filled = 0
-        remaining = this.recordHeader(header)
+        header[filledHeaderBytes++] = bytes[position++]!
+        if (filledHeaderBytes < header.length) continue
+        filledHeaderBytes = 0
+        remainingMessageBytes = this.recordHeader(header)
         this.#check()
       }
     }
     stream.removeListener('data', driver)
     stream.on('data', (bytes: Buffer) => {
       try {
-        count(bytes)
+        countBytes(bytes)
       } catch (error) {
         stream.destroy(error as Error)
         return

@@ -41,38 +41,42 @@ export async function planStatements(
   statements: readonly SourceStatement[],
 ): Promise<PlannedStatement[]> {
   const { session, onUnreadable } = context
-  const planned: PlannedStatement[] = []
-  const unreadable: SourceProblem[] = []
+  const plannedStatements: PlannedStatement[] = []
+  const problems: SourceProblem[] = []
   for (const statement of statements) {
     const plan = () => planStatement(context, statement)
     try {
-      planned.push(await (session.withSavepoint ? session.withSavepoint(plan) : plan()))
+      plannedStatements.push(await (session.withSavepoint ? session.withSavepoint(plan) : plan()))
     } catch (error) {
       const problem = findTableProblem(context, statement, error)
       if (!problem || statements.length === 1) throw error
       onUnreadable(problem.message)
-      unreadable.push(problem)
+      problems.push(problem)
       if (!session.withSavepoint) break
     }
   }
-  if (unreadable.length > 0) throw createUnreadableProblem(unreadable, statements.length)
-  return readAllInFull(context, planned)
+  if (problems.length > 0) throw createUnreadableProblem(problems, statements.length)
+  return readAllInFull(context, plannedStatements)
 }
 
 /**
  * Plans all statements as full reads if one of them cannot continue from its stored cursor. Does nothing for a single
  * statement.
  */
-async function readAllInFull(context: PlanContext, planned: PlannedStatement[]): Promise<PlannedStatement[]> {
-  if (planned.length === 1) return planned
-  const restart = planned.find(({ description }) => description.increment?.fullRead !== undefined)
-  if (!restart) return planned
+async function readAllInFull(context: PlanContext, plannedStatements: PlannedStatement[]): Promise<PlannedStatement[]> {
+  if (plannedStatements.length === 1) return plannedStatements
+  const restart = plannedStatements.find(({ description }) => description.increment?.fullRead !== undefined)
+  if (!restart) return plannedStatements
   restart.description.increment!.fullRead =
     `${formatStatementName(restart.statement)}: ${restart.description.increment!.fullRead!} All other tables are read in full too.`
-  const full: PlannedStatement[] = []
-  for (const one of planned)
-    full.push(one.description.increment?.fullRead === undefined ? await replan(context, one) : one)
-  return full
+  const fullStatements: PlannedStatement[] = []
+  for (const plannedStatement of plannedStatements)
+    fullStatements.push(
+      plannedStatement.description.increment?.fullRead === undefined
+        ? await replan(context, plannedStatement)
+        : plannedStatement,
+    )
+  return fullStatements
 }
 
 async function planStatement(context: PlanContext, statement: SourceStatement): Promise<PlannedStatement> {
@@ -143,10 +147,10 @@ function findTableProblem(
 export function nameStatement(
   context: Pick<PlanContext, 'config' | 'engine'>,
   statement: SourceStatement,
-  count: number,
+  statementCount: number,
   error: unknown,
 ): unknown {
-  const problem = count > 1 ? findTableProblem(context, statement, error) : undefined
+  const problem = statementCount > 1 ? findTableProblem(context, statement, error) : undefined
   if (!problem) return error
   const { code, message, cause } = problem
   return new SourceProblem(
@@ -160,11 +164,11 @@ export function nameStatement(
 
 const maxNamedTables = 5
 
-function createUnreadableProblem(unreadable: readonly SourceProblem[], count: number): SourceProblem {
-  const named = unreadable.slice(0, maxNamedTables).map(({ message }) => message)
-  const more = unreadable.length - named.length
-  const moreText = more > 0 ? ` The log names ${more} more.` : ''
-  const [first] = unreadable
-  const message = `${unreadable.length} of ${count} tables cannot be read, and a run loads all of them or none. ${named.join(' ')}${moreText}`
+function createUnreadableProblem(problems: readonly SourceProblem[], count: number): SourceProblem {
+  const shownMessages = problems.slice(0, maxNamedTables).map(({ message }) => message)
+  const moreCount = problems.length - shownMessages.length
+  const moreText = moreCount > 0 ? ` The log names ${moreCount} more.` : ''
+  const [first] = problems
+  const message = `${problems.length} of ${count} tables cannot be read, and a run loads all of them or none. ${shownMessages.join(' ')}${moreText}`
   return new SourceProblem(first!.code, message, { cause: first!.cause })
 }

@@ -76,19 +76,21 @@ export function findDatabaseProblem(
   error: unknown,
   config: DatabaseConfig,
   engine: DatabaseEngine,
-  signedIn: boolean,
+  isSignedIn: boolean,
 ): SourceProblem | undefined {
   // The driver may have wrapped the `SourceProblem` with which this code closed the connection.
   const problem = listCauses(error).find((cause) => cause instanceof SourceProblem)
   if (problem) return problem
   if (isBug(error)) return undefined
-  const classified =
+  const databaseError =
     classifyStatementError(error) ??
     engine.classifyError(error, config) ??
     classifyTlsError(error) ??
     classifyNetworkError(error)
-  if (classified?.code === 'CONNECTION_LOST' && !signedIn) classified.code = 'CONNECTION_CLOSED'
-  return classified && createDatabaseProblem(classified, config, engine.name, { cause: redactError(error, config) })
+  if (databaseError?.code === 'CONNECTION_LOST' && !isSignedIn) databaseError.code = 'CONNECTION_CLOSED'
+  return (
+    databaseError && createDatabaseProblem(databaseError, config, engine.name, { cause: redactError(error, config) })
+  )
 }
 
 /** Returns a copy of an error for the log, with its stack and without the password. */

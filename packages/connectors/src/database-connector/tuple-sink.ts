@@ -63,13 +63,13 @@ export class TupleSink {
   }
 
   /** Counts and reports a rejected row. Returns false if the reader must call `waitForRoom` before it continues. */
-  reject(column: string | undefined, reason: string, raw: string): boolean {
+  reject(column: string | undefined, reason: string, rawRow: string): boolean {
     this.rows++
     this.#rejected.push({
       line: this.rows,
       ...(column !== undefined && { column }),
       reason,
-      raw: raw.slice(0, maxRawLength),
+      raw: rawRow.slice(0, maxRawLength),
     })
     if (this.#rejected.length < maxRejectedPerBatch) return true
     this.flush()

@@ -54,11 +54,13 @@ function* takeCompleteRows(text: string, batchSize: number): Generator<string[][
 function parseRow(text: string, from: number): { fields: string[]; next: number } | undefined {
   const fields: string[] = []
   for (let position = from; position < text.length; ) {
-    const quoted = text.charCodeAt(position) === QUOTE_BYTE
-    const end = quoted ? findQuotedEnd(text, position) : findPlainEnd(text, position)
-    if (end < 0) return undefined
-    fields.push(quoted ? text.slice(position + 1, end - 1).replaceAll('""', '"') : text.slice(position, end))
-    position = text.charCodeAt(end) === CR ? end + 1 : end
+    const isQuoted = text.charCodeAt(position) === QUOTE_BYTE
+    const fieldEnd = isQuoted ? findQuotedEnd(text, position) : findPlainEnd(text, position)
+    if (fieldEnd < 0) return undefined
+    fields.push(
+      isQuoted ? text.slice(position + 1, fieldEnd - 1).replaceAll('""', '"') : text.slice(position, fieldEnd),
+    )
+    position = text.charCodeAt(fieldEnd) === CR ? fieldEnd + 1 : fieldEnd
     if (position >= text.length) return undefined
     if (text.charCodeAt(position) === LF) return { fields, next: position + 1 }
     // Malformed: text follows the closing quote of a field.

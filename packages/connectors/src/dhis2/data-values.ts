@@ -66,7 +66,7 @@ export async function createValueStream({ http, settings }: SystemContext<Dhis2S
 
 async function* parseValues(
   chunks: AsyncIterable<Buffer>,
-  isoCalendar: boolean,
+  isIsoCalendar: boolean,
 ): AsyncGenerator<RecordPage, void, void> {
   let header: (string | undefined)[] | undefined
   for await (const rows of readCsvRows(chunks, { system: 'DHIS2' })) {
@@ -79,18 +79,22 @@ async function* parseValues(
     }
     // A response without values, which is frequent, contains only the header.
     if (rows.length > firstRow)
-      yield { records: rows.slice(firstRow).map((row) => parseDataValue(row, header!, isoCalendar)) }
+      yield { records: rows.slice(firstRow).map((row) => parseDataValue(row, header!, isIsoCalendar)) }
   }
 }
 
-function parseDataValue(row: readonly string[], header: readonly (string | undefined)[], isoCalendar: boolean): object {
+function parseDataValue(
+  row: readonly string[],
+  header: readonly (string | undefined)[],
+  isIsoCalendar: boolean,
+): object {
   const record: Record<string, unknown> = {}
   row.forEach((value, index) => {
     const name = header[index]
     if (name && value !== '') record[name] = name === 'followup' || name === 'deleted' ? value === 'true' : value
   })
   const { value, period } = record as { value?: string; period?: string }
-  const dates = isoCalendar && period !== undefined ? parsePeriod(period) : undefined
+  const dates = isIsoCalendar && period !== undefined ? parsePeriod(period) : undefined
   return {
     ...record,
     valueNumber: value === undefined ? undefined : parseExactNumber(value),

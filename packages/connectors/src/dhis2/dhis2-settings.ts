@@ -20,18 +20,18 @@ function assertContentFields(body: SourceOf<typeof connectorTypes.dhis2>): void 
   const { content, dataSets = [], dataElements = [], programs = [], metadata = [], periods = [] } = body
   const { startDate, endDate } = body
   assertDateOrder(body)
-  const refuse = (pointer: string, detail: string) => new InvalidSetting(pointer, detail)
+  const createSettingError = (pointer: string, detail: string) => new InvalidSetting(pointer, detail)
   if (periods.length > 0 && (startDate ?? endDate) !== undefined)
-    throw refuse('/periods', 'Send either periods, or startDate and endDate, not both.')
+    throw createSettingError('/periods', 'Send either periods, or startDate and endDate, not both.')
   if (content === 'DATA_VALUES' && dataSets.length + dataElements.length === 0)
-    throw refuse('/dataSets', 'Select what to load: data sets, or data elements.')
+    throw createSettingError('/dataSets', 'Select what to load: data sets, or data elements.')
   if (content === 'ANALYTICS' && dataElements.length === 0)
-    throw refuse('/dataElements', 'Select what to load: data elements, indicators, or other items of dx.')
+    throw createSettingError('/dataElements', 'Select what to load: data elements, indicators, or other items of dx.')
   if (content === 'EVENTS' && programs.length === 0)
-    throw refuse('/programs', 'Select what to load: one program or more.')
+    throw createSettingError('/programs', 'Select what to load: one program or more.')
   if (content === 'METADATA' && metadata.length === 0)
-    throw refuse('/metadata', 'Select what to load: one kind of metadata or more.')
+    throw createSettingError('/metadata', 'Select what to load: one kind of metadata or more.')
   const needsTime = content === 'DATA_VALUES' || content === 'ANALYTICS'
   if (needsTime && periods.length === 0 && (startDate === undefined || endDate === undefined))
-    throw refuse('/periods', 'Select a time range: enter periods, or both startDate and endDate.')
+    throw createSettingError('/periods', 'Select a time range: enter periods, or both startDate and endDate.')
 }

@@ -62,9 +62,9 @@ interface StageElement {
 }
 
 function listColumns({ elements }: ProgramStage): KnownColumn[] {
-  const texts = [...elements.values()].filter(({ valueType }) => isTextual(valueType)).map(({ column }) => column)
+  const textColumns = [...elements.values()].filter(({ valueType }) => isTextual(valueType)).map(({ column }) => column)
   const fixed = ['event', 'status', 'program', 'programStage', 'orgUnit', 'enrollment', 'trackedEntity']
-  return declareColumns('TEXT', [...fixed, ...texts])
+  return declareColumns('TEXT', [...fixed, ...textColumns])
 }
 
 interface EventQuery {
@@ -83,13 +83,13 @@ async function* readEventPages(
   { settings, server, stage, cursor }: EventQuery,
 ): AsyncGenerator<RecordPage, void, void> {
   const { orgUnits = [], startDate, endDate } = settings
-  const mode = server.release > 0 && server.release < 41 ? 'ouMode' : 'orgUnitMode'
+  const modeParameter = server.release > 0 && server.release < 41 ? 'ouMode' : 'orgUnitMode'
   for (const unit of orgUnits.length > 0 ? orgUnits : [undefined]) {
     const query = {
       program: stage.program,
       programStage: stage.id,
       orgUnit: unit,
-      [mode]: unit === undefined ? 'ACCESSIBLE' : 'DESCENDANTS',
+      [modeParameter]: unit === undefined ? 'ACCESSIBLE' : 'DESCENDANTS',
       occurredAfter: startDate,
       occurredBefore: endDate,
       updatedAfter: typeof cursor === 'string' ? cursor : undefined,
@@ -101,11 +101,11 @@ async function* readEventPages(
     for (let page = 1; ; page += 1) {
       const response = parseObject(await http.getJson('api/tracker/events', { query: { ...query, page } }), 'DHIS2')
       // DHIS2 before 2.41 calls this field `instances`.
-      const all = (response['events'] ?? response['instances'] ?? []) as unknown[]
-      const events = cursor === undefined ? all.filter((event) => !isDeleted(event)) : all
+      const returnedEvents = (response['events'] ?? response['instances'] ?? []) as unknown[]
+      const events = cursor === undefined ? returnedEvents.filter((event) => !isDeleted(event)) : returnedEvents
       // Empty pages are not yielded, because many units have no events.
       if (events.length > 0) yield { records: events.map((event) => nameDataValues(event, stage)) }
-      if (isLastPage(response, all.length)) break
+      if (isLastPage(response, returnedEvents.length)) break
     }
   }
   yield { records: [], cursor: server.nextCursor }

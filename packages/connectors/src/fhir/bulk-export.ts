@@ -102,6 +102,10 @@ async function waitForManifest(http: HttpSession, statusPath: string, signal: Ab
   }
 }
 
+/**
+ * Returns the list of exported files, or undefined if the export is not ready. Throws SourceProblem if the list is
+ * larger than 32 MB, or has no transaction time.
+ */
 async function parseManifest(response: DownloadedBody): Promise<ExportManifest | undefined> {
   if (response.size === 0 || response.headers.has('x-progress')) return undefined
   if (response.size > maxManifestBytes)

@@ -8,11 +8,11 @@ export const fhirDefinition = defineConnectedSource({
   connectionField: 'apiSource',
   secretFields: clinicalAccess.secrets,
   assertSettings({ method = 'SEARCH', search, group, resourceTypes, views = [] }) {
-    const other = views.findIndex(({ resource }) => !resourceTypes.includes(resource))
-    if (other >= 0)
+    const unmatchedViewIndex = views.findIndex(({ resource }) => !resourceTypes.includes(resource))
+    if (unmatchedViewIndex >= 0)
       throw new InvalidSetting(
-        `/views/${other}/resource`,
-        `This view reads a resource type that is not loaded. Add ${views[other]!.resource} to the resource types.`,
+        `/views/${unmatchedViewIndex}/resource`,
+        `This view reads a resource type that is not loaded. Add ${views[unmatchedViewIndex]!.resource} to the resource types.`,
       )
     if (method === 'SEARCH' && group !== undefined)
       throw new InvalidSetting(
@@ -23,8 +23,8 @@ export const fhirDefinition = defineConnectedSource({
       throw new InvalidSetting('/search', 'Exports support no search. Choose the method SEARCH, or remove it.')
   },
   assertSecrets({ apiSource: { username, clientId } }, secrets) {
-    const ways = { password: 'a password', authToken: 'a token', privateKey: 'a private key' }
-    assertOneCredential(secrets, 'apiSource', ways)
+    const credentialNames = { password: 'a password', authToken: 'a token', privateKey: 'a private key' }
+    assertOneCredential(secrets, 'apiSource', credentialNames)
     assertUsername(username, secrets, 'apiSource')
     if ('privateKey' in secrets && clientId === undefined)
       throw new InvalidSetting(

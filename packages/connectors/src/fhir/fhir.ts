@@ -74,13 +74,15 @@ export const fhir: HttpSystem<FhirSettings> = {
       const typeViews = views.filter(({ resource }) => resource === type)
       return typeViews.length === 0 ? [{ type }] : typeViews.map((view) => ({ type, view }))
     })
-    const read =
+    const readResources =
       method === 'BULK_EXPORT'
         ? createBulkExport({ http, signal, log }, { prefix, types, group, streams: tables.length })
         : (type: string, since?: string) =>
             searchResources(http, { name: fhirName, type, path: `${prefix}/${type}`, search, since })
     return tables.map(({ type, view }) =>
-      view ? createViewStream(view, () => read(type)) : createResourceStream(type, (since) => read(type, since)),
+      view
+        ? createViewStream(view, () => readResources(type))
+        : createResourceStream(type, (since) => readResources(type, since)),
     )
   },
 }
@@ -94,7 +96,7 @@ const getPathPrefix = ({ url }: FhirSettings['apiSource']): string =>
  */
 export const createResourceStream = (
   type: string,
-  read: (since: string | undefined) => ReturnType<RecordStream['readPages']>,
+  readResources: (since: string | undefined) => ReturnType<RecordStream['readPages']>,
 ): RecordStream => ({
   name: type,
   key: ['id'],
@@ -103,7 +105,7 @@ export const createResourceStream = (
     ...declareColumns('TIMESTAMPTZ', ['meta.lastUpdated']),
   ],
   isStoredAsJson: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
-  readPages: (cursor) => read(toText(cursor)),
+  readPages: (cursor) => readResources(toText(cursor)),
 })
 
 async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
@@ -115,8 +117,8 @@ async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
       'OTHER_PROTOCOL',
       `The server uses ${version ? `FHIR ${version}` : 'an unknown FHIR version'}, but Sluice reads only R4 (4.0 or 4.3). Enter the R4 address of the server.`,
     )
-  const [rest] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
-  const resources = parseObject(rest ?? {}, fhirName)['resource']
+  const [restStatement] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
+  const resources = parseObject(restStatement ?? {}, fhirName)['resource']
   return (Array.isArray(resources) ? (resources as unknown[]) : [])
     .map((resource) => toText(parseObject(resource, fhirName)['type']))
     .filter((type) => type !== undefined)

@@ -46,13 +46,13 @@ export function compileFhirPath(
   function parseOperators(level: number): CollectionFunction {
     const operators = operatorLevels[level]
     if (!operators) return parsePath()
-    let left = parseOperators(level + 1)
+    let leftExpression = parseOperators(level + 1)
     while (peek().kind !== 'text' && operators.includes(peek().text)) {
       const operator = take().text
-      const [item, other] = [left, parseOperators(level + 1)]
-      left = (focus) => applyOperator(operator, item(focus), other(focus))
+      const [leftOperand, rightExpression] = [leftExpression, parseOperators(level + 1)]
+      leftExpression = (focus) => applyOperator(operator, leftOperand(focus), rightExpression(focus))
     }
-    return left
+    return leftExpression
   }
 
   function parsePath(): CollectionFunction {
@@ -60,15 +60,15 @@ export function compileFhirPath(
     for (;;) {
       if (isSign('.')) {
         position += 1
-        const [before, next] = [path, parseMember(false)]
-        path = (focus) => next(before(focus))
+        const [precedingPath, next] = [path, parseMember(false)]
+        path = (focus) => next(precedingPath(focus))
       } else if (isSign('[')) {
         position += 1
-        const [before, place] = [path, parseOperators(0)]
+        const [precedingPath, place] = [path, parseOperators(0)]
         expectSign(']')
         path = (focus) => {
           const index = Number(place(focus)[0])
-          return before(focus).slice(index, index + 1)
+          return precedingPath(focus).slice(index, index + 1)
         }
       } else return path
     }
@@ -161,7 +161,9 @@ function readField(focus: readonly unknown[], name: string): unknown[] {
     if (typeof item !== 'object' || item === null) return []
     const fields = item as Record<string, unknown>
     const key =
-      name in fields || !choicePattern.test(name) ? name : Object.keys(fields).find((each) => isChoiceKey(each, name))
+      name in fields || !choicePattern.test(name)
+        ? name
+        : Object.keys(fields).find((fieldKey) => isChoiceKey(fieldKey, name))
     const value = key === undefined ? undefined : fields[key]
     return value === undefined || value === null ? [] : Array.isArray(value) ? (value as unknown[]) : [value]
   })
@@ -181,31 +183,33 @@ const toBoolean = ([value]: readonly unknown[]): boolean | undefined =>
 
 /** Evaluates a binary operator. A comparison with an empty collection is empty, as FHIRPath specifies. */
 function applyOperator(operator: string, left: unknown[], right: unknown[]): unknown[] {
-  const [item, other] = [toBoolean(left), toBoolean(right)]
+  const [leftBoolean, rightBoolean] = [toBoolean(left), toBoolean(right)]
   if (operator === '|') return [...new Set([...left, ...right])]
-  if (operator === 'and') return item === false || other === false ? [false] : item && other ? [true] : []
-  if (operator === 'or') return item || other ? [true] : item === false && other === false ? [false] : []
+  if (operator === 'and')
+    return leftBoolean === false || rightBoolean === false ? [false] : leftBoolean && rightBoolean ? [true] : []
+  if (operator === 'or')
+    return leftBoolean || rightBoolean ? [true] : leftBoolean === false && rightBoolean === false ? [false] : []
   if (operator === '&') return [`${left.join('')}${right.join('')}`]
   if (left.length === 0 || right.length === 0) return []
-  if (operator === 'xor') return [item !== other]
+  if (operator === 'xor') return [leftBoolean !== rightBoolean]
   const isEqual = JSON.stringify(left) === JSON.stringify(right)
   if (operator === '=' || operator === '!=') return [isEqual === (operator === '=')]
-  const [first, second] = [left[0], right[0]].map(toNumber) as [number, number]
+  const [leftNumber, rightNumber] = [left[0], right[0]].map(toNumber) as [number, number]
   switch (operator) {
     case '+':
-      return [first + second]
+      return [leftNumber + rightNumber]
     case '-':
-      return [first - second]
+      return [leftNumber - rightNumber]
     case '*':
-      return [first * second]
+      return [leftNumber * rightNumber]
     case '/':
-      return second === 0 ? [] : [first / second]
+      return rightNumber === 0 ? [] : [leftNumber / rightNumber]
     case '<':
-      return [first < second]
+      return [leftNumber < rightNumber]
     case '>':
-      return [first > second]
+      return [leftNumber > rightNumber]
     default:
-      return [operator === '<=' ? first <= second : first >= second]
+      return [operator === '<=' ? leftNumber <= rightNumber : leftNumber >= rightNumber]
   }
 }
 
@@ -224,9 +228,9 @@ const filterMatching = (focus: readonly unknown[], argument: CollectionFunction 
 
 type TextFunction = (text: string, argument: string) => unknown
 const createTextFunction =
-  (made: TextFunction) =>
+  (textFunction: TextFunction) =>
   (focus: unknown[], [argument]: CollectionFunction[]): unknown[] =>
-    toTexts(focus).map((text) => made(text, evaluateText(argument, focus)))
+    toTexts(focus).map((text) => textFunction(text, evaluateText(argument, focus)))
 
 /** FHIRPath functions by name. Each receives a collection and the function's arguments, and returns a collection. */
 const functionsByName: Readonly<Record<string, (focus: unknown[], argument: CollectionFunction[]) => unknown[]>> = {

@@ -80,14 +80,14 @@ export function parseView(definition: unknown): ResourceView {
     return (focus) => {
       const items = listElements(focus)
       const iterated = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
-      const outer = variables['rowIndex']
+      const outerRowIndex = variables['rowIndex']
       const iteratedRows = concatenateRows(
         iterated.entries().map(([index, item]) => {
           variables['rowIndex'] = index
           return rows(item)
         }),
       )
-      variables['rowIndex'] = outer
+      variables['rowIndex'] = outerRowIndex
       return iteratedRows
     }
   }
@@ -95,10 +95,10 @@ export function parseView(definition: unknown): ResourceView {
   const resource = toText(view['resource'])
   if (resource === undefined) throw createProblem('"resource" is missing')
   const root = compileSelect({ select: view['select'] })
-  const duplicate = root.columns.find(
+  const duplicateColumn = root.columns.find(
     (column, index) => root.columns.findIndex(({ name }) => name === column.name) < index,
   )
-  if (duplicate) throw createProblem(`it has two columns "${duplicate.name}"`)
+  if (duplicateColumn) throw createProblem(`it has two columns "${duplicateColumn.name}"`)
   const conditions = toList(view['where'], createProblem).map((where) =>
     compileCondition(compile(toObject(where)['path']), createProblem),
   )
@@ -117,13 +117,13 @@ type CreateProblem = (reason: string) => SourceProblem
 
 function compileColumn(
   column: unknown,
-  path: (value: unknown) => FhirPathExpression,
+  compilePath: (value: unknown) => FhirPathExpression,
   createProblem: CreateProblem,
 ): SelectPart {
   const { name, path: columnPath, type, collection } = toObject(column)
   if (typeof name !== 'string' || !/^[A-Za-z_]\w{0,254}$/.test(name))
     throw createProblem('a column needs a name of letters, digits and underscores')
-  const getValues = path(columnPath)
+  const getValues = compilePath(columnPath)
   const declaredType = toText(type)
   return {
     columns: [{ name, ...(declaredType !== undefined && collection !== true && { type: declaredType }) }],
@@ -147,9 +147,9 @@ const maxRepeatDepth = 100
 function compileRepeat(paths: readonly FhirPathExpression[]): FhirPathExpression {
   return (focus) => {
     const values: unknown[] = []
-    const walk = (from: unknown, depth: number): void => {
-      for (const compile of paths)
-        for (const item of compile(from)) {
+    const walk = (element: unknown, depth: number): void => {
+      for (const getValuesOfPath of paths)
+        for (const item of getValuesOfPath(element)) {
           if (depth > maxRepeatDepth || values.length === maxRows)
             throw new BadRecord(`has a cycle, or more than ${maxRows} elements, in a repeat of the view`)
           values.push(item)
@@ -163,8 +163,8 @@ function compileRepeat(paths: readonly FhirPathExpression[]): FhirPathExpression
 
 function compileCondition(path: FhirPathExpression, createProblem: CreateProblem): (focus: unknown) => boolean {
   return (focus) => {
-    const [value = false, ...others] = path(focus)
-    if (typeof value !== 'boolean' || others.length > 0)
+    const [value = false, ...otherValues] = path(focus)
+    if (typeof value !== 'boolean' || otherValues.length > 0)
       throw createProblem('each path in "where" must return a boolean')
     return value
   }
@@ -189,9 +189,10 @@ const toObject = (value: unknown): DefinitionFields =>
 const toText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 /** Throws unless the value is a list of objects, or of texts if `texts` is true. */
-function toList(value: unknown, createProblem: CreateProblem, texts = false): DefinitionFields[] {
+function toList(value: unknown, createProblem: CreateProblem, areTexts = false): DefinitionFields[] {
   if (value === undefined) return []
-  if (Array.isArray(value) && value.every((item) => texts || (typeof item === 'object' && item !== null))) return value
+  if (Array.isArray(value) && value.every((item) => areTexts || (typeof item === 'object' && item !== null)))
+    return value
   throw createProblem('"column", "select", "unionAll", "where", "constant" and "repeat" must be lists')
 }
 

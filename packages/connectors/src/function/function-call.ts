@@ -42,21 +42,21 @@ export const functionSystem: HttpSystem<FunctionSettings> = {
 
   async openStreams(context) {
     // The first response contains the key and columns for all rows.
-    const first = await callFunction(context, 1)
+    const firstResponse = await callFunction(context, 1)
     return {
       name: 'rows',
-      key: first.key,
-      columns: first.columns,
+      key: firstResponse.key,
+      columns: firstResponse.columns,
       async *readPages() {
-        let list: RowList | undefined = first
+        let response: RowList | undefined = firstResponse
         for (let page = 1; ; page += 1) {
-          yield { records: list.rows }
-          const { nextToken }: RowList = list
+          yield { records: response.rows }
+          const { nextToken }: RowList = response
           // Releases the rows, so that they are not in memory during the next call.
-          list = undefined
+          response = undefined
           if (nextToken === undefined) return
-          list = await callFunction(context, page + 1, nextToken)
-          if (list.nextToken === nextToken) throw createRepeatedTokenProblem(page + 1)
+          response = await callFunction(context, page + 1, nextToken)
+          if (response.nextToken === nextToken) throw createRepeatedTokenProblem(page + 1)
         }
       },
     }

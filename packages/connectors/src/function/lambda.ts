@@ -111,7 +111,9 @@ async function createSignature(
     region,
     ...(body !== undefined && { body }),
   })
-  const signed = (await signer.sign()).headers
+  const signedHeaders = (await signer.sign()).headers
   const unsignedNames = Object.keys(headers).map((header) => header.toLowerCase())
-  return Object.fromEntries([...signed].filter(([header]) => header !== 'host' && !unsignedNames.includes(header)))
+  return Object.fromEntries(
+    [...signedHeaders].filter(([header]) => header !== 'host' && !unsignedNames.includes(header)),
+  )
 }

@@ -54,9 +54,9 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
     const cells = parseRange(tab, range)
     const rowWindows = readWindows(context, tab, cells)
     // Reads the first rows before it returns the stream, because they contain the column names.
-    const first = (await rowWindows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
-    const headerIndex = headerRow ? first.rows.findIndex((row) => row.length > 0) : -1
-    const header = first.rows[headerIndex] ?? []
+    const firstWindow = (await rowWindows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
+    const headerIndex = headerRow ? firstWindow.rows.findIndex((row) => row.length > 0) : -1
+    const header = firstWindow.rows[headerIndex] ?? []
     const getColumnName = createColumnNames(header, [rowNumberColumn])
     const createRecords = ({ firstRow, rows }: RowWindow, skippedRows: number) =>
       rows.flatMap((row, index) =>
@@ -73,7 +73,7 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
       inferStrings: true,
       unreadWarning,
       async *readPages() {
-        yield { records: createRecords(first, headerIndex + 1) }
+        yield { records: createRecords(firstWindow, headerIndex + 1) }
         for await (const window of rowWindows) yield { records: createRecords(window, 0) }
       },
     }
@@ -167,15 +167,15 @@ async function describeUnreadTabs(
   })
   const fields = 'sheets(properties.title,data.rowData.values.effectiveValue)'
   const response = await requestSpreadsheet(context, { ranges, fields })
-  const unread = listField(response, 'sheets').filter((sheet) =>
+  const sheetsWithRows = listField(response, 'sheets').filter((sheet) =>
     listField(sheet, 'data')
       .flatMap((data) => listField(data, 'rowData'))
       .some((row) =>
         listField(row, 'values').some((cell) => parseObject(cell, sheetsName)['effectiveValue'] !== undefined),
       ),
   )
-  if (unread.length === 0) return undefined
-  const titles = unread.map((sheet) =>
+  if (sheetsWithRows.length === 0) return undefined
+  const titles = sheetsWithRows.map((sheet) =>
     toText(parseObject(parseObject(sheet, sheetsName)['properties'], sheetsName)['title']),
   )
   return `Only the sheet "${readTab.title}" was read. These sheets also have rows: ${titles.map((title) => `"${title}"`).join(', ')}. Select the sheet to read in the setting sheet.`
@@ -266,17 +266,17 @@ function formatTime(ms: number): string {
  * Returns a function from column position to column name. The name is the text in the header row; it gets a suffix such
  * as `_2` if it repeats, and is `column_n` if the cell is empty.
  */
-function createColumnNames(header: SheetRow, reserved: readonly string[]): (index: number) => string {
+function createColumnNames(header: SheetRow, reservedNames: readonly string[]): (index: number) => string {
   const names: string[] = []
-  const used = new Set(reserved)
+  const usedNames = new Set(reservedNames)
   return (index) => {
     while (names.length <= index) {
       const cell = header[names.length] ?? ''
       const text = (typeof cell === 'string' ? cell.trim() : JSON.stringify(cell)) || `column_${names.length + 1}`
-      let unique = text
-      for (let number = 2; used.has(unique); number += 1) unique = `${text}_${number}`
-      used.add(unique)
-      names.push(unique)
+      let uniqueName = text
+      for (let number = 2; usedNames.has(uniqueName); number += 1) uniqueName = `${text}_${number}`
+      usedNames.add(uniqueName)
+      names.push(uniqueName)
     }
     return names[index]!
   }

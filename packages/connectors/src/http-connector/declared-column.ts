@@ -16,8 +16,8 @@ export const declareColumns = (dataType: DataType, paths: readonly string[]): Kn
   paths.map((path) => ({ path, dataType }))
 
 /**
- * Returns the text column of a form question. It belongs to the table of the innermost repeat group, and its path is relative
- * to that group. `isRepeatGroup` receives a leading part of the question's path, as a list of names.
+ * Returns the text column of a form question. It belongs to the table of the innermost repeat group, and its path is
+ * relative to that group. `isRepeatGroup` receives a leading part of the question's path, as a list of names.
  */
 export function createQuestionColumn(
   names: readonly string[],
@@ -25,12 +25,12 @@ export function createQuestionColumn(
   separator: '.' | '/',
 ): KnownColumn {
   const groups: string[] = []
-  let below: string[] = []
+  let namesInGroup: string[] = []
   names.forEach((name, index) => {
-    below.push(name)
+    namesInGroup.push(name)
     if (!isRepeatGroup(names.slice(0, index + 1))) return
-    groups.push(below.join(separator))
-    below = []
+    groups.push(namesInGroup.join(separator))
+    namesInGroup = []
   })
-  return { path: below.join(separator), dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
+  return { path: namesInGroup.join(separator), dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
 }

@@ -24,8 +24,8 @@ export type SpoolRecords = (
 ) => Promise<SpooledSystem>
 
 /**
- * Creates a connector from an HTTP system. Runs read the records with `spoolInThread`; without it, and for previews, they are read in
- * this thread.
+ * Creates a connector from an HTTP system. Runs read the records with `spoolInThread`; without it, and for previews,
+ * they are read in this thread.
  */
 export function createHttpConnector(
   loadSystem: LoadSystem,
@@ -39,7 +39,7 @@ export function createHttpConnector(
     spoolRecords(await loadSystem(request.settings), request, { ...context, retryPolicy, reporter, signal })
 
   async function* read(
-    reading: ReadRequest,
+    request: ReadRequest,
     report: ReadReporter,
     signal: AbortSignal,
     spool: SpoolRecords,
@@ -47,8 +47,8 @@ export function createHttpConnector(
   ): AsyncGenerator<RowStream, void, void> {
     signal.throwIfAborted()
     const reporter = createTablesReporter(report)
-    const spooled = await spool(reading, reporter, signal)
-    yield* readSpooledSystem(spooled, { reading, directory, reporter, signal, isPreview })
+    const spooled = await spool(request, reporter, signal)
+    yield* readSpooledSystem(spooled, { reading: request, directory, reporter, signal, isPreview })
   }
 
   /** Returns the result of an operation for which a user waits. */
@@ -63,26 +63,26 @@ export function createHttpConnector(
   }
 
   return {
-    async canReadIncrement(reading) {
-      return canReadIncrement(await loadSystem(reading.settings), reading)
+    async canReadIncrement(request) {
+      return canReadIncrement(await loadSystem(request.settings), request)
     },
     async getCursorKind(settings) {
       const system = await loadSystem(settings)
       if (system.canReadIncrement?.(settings) !== true) return 'NONE'
       return system.createCursor?.(anyMoment, settings) === undefined ? 'OPAQUE' : 'MOMENT'
     },
-    read: (reading, report, signal) => read(reading, report, signal, spoolInThread ?? spoolHere),
+    read: (request, report, signal) => read(request, report, signal, spoolInThread ?? spoolHere),
     testConnection: (reading, signal) =>
       runInteractive(reading, signal, (system, systemContext) => system.testConnection(systemContext)),
     listOptions: (kind, reading, signal) =>
       runInteractive(reading, signal, async (system, systemContext) => system.listOptions?.(kind, systemContext)),
-    preview(reading, rows, signal) {
+    preview(request, rows, signal) {
       const spoolFirst: SpoolRecords = async (request, reporter, previewSignal) => {
         const options = { ...context, ...interactiveOptions, reporter, signal: previewSignal, maxRecords: rows }
         return await spoolRecords(await loadSystem(request.settings), request, options)
       }
       return previewFeed(
-        (report, previewSignal) => read(reading, report, previewSignal, spoolFirst, true),
+        (report, previewSignal) => read(request, report, previewSignal, spoolFirst, true),
         rows,
         signal,
       )

@@ -99,9 +99,9 @@ export function createStatusFailure(
  * a number of seconds). Returns undefined if requests remain or the headers are missing.
  */
 function readRateLimitPause(headers: Headers): number | undefined {
-  const read = (name: string) => headers.get(`x-ratelimit-${name}`) ?? headers.get(`ratelimit-${name}`)
-  const reset = Number(read('reset') ?? Number.NaN)
-  if (read('remaining') !== '0' || !Number.isFinite(reset)) return undefined
+  const readHeader = (name: string) => headers.get(`x-ratelimit-${name}`) ?? headers.get(`ratelimit-${name}`)
+  const reset = Number(readHeader('reset') ?? Number.NaN)
+  if (readHeader('remaining') !== '0' || !Number.isFinite(reset)) return undefined
   const now = Date.parse(headers.get('date') ?? '') || Date.now()
   return Math.max(0, reset > minUnixTime ? reset - now / 1_000 : reset)
 }

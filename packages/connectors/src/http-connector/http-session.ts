@@ -206,10 +206,10 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     }
     const signature = isAuthenticated && (await connection.sign?.({ method, url, headers, ...(body && { body }) }))
     const init = { method, signal, headers: { ...headers, ...signature }, ...(body && { body }) }
-    let current = url
+    let currentUrl = url
     for (let redirects = 0; ; redirects += 1) {
       const [clock, sentAt] = [Date.now(), performance.now()]
-      const response = await fetch.fetch(current, init)
+      const response = await fetch.fetch(currentUrl, init)
       if (startedAt === undefined) {
         const date = Date.parse(response.headers.get('date') ?? '')
         startedAt = Number.isNaN(date) ? clock : date - (performance.now() - sentAt)
@@ -217,7 +217,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
       const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
       if (location === null) return response
       await response.body?.cancel()
-      current = getRedirectTarget(location, current, method, redirects, createTarget(request.subject))
+      currentUrl = getRedirectTarget(location, currentUrl, method, redirects, createTarget(request.subject))
     }
   }
 
@@ -312,23 +312,25 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
 /** Returns the address of a redirect. Throws `UnusableResponse` if the redirect must not be followed. */
 function getRedirectTarget(
   location: string,
-  current: URL,
+  currentUrl: URL,
   method: string,
-  redirects: number,
+  redirectCount: number,
   target: RequestTarget,
 ): URL {
-  const next = URL.canParse(location, current.href) ? new URL(location, current) : undefined
+  const redirectUrl = URL.canParse(location, currentUrl.href) ? new URL(location, currentUrl) : undefined
   // The ports must be equal too, because another port can be another server. The only exception is a redirect from http
   // to https with default ports, which `host` leaves out.
-  if (!next || next.host !== current.host)
-    throw new UnusableResponse(createRedirectFailure(next ? next.host : 'no address', target))
-  if (next.protocol !== current.protocol && next.protocol !== 'https:')
-    throw new UnusableResponse(createRedirectFailure(next.origin, target))
+  if (!redirectUrl || redirectUrl.host !== currentUrl.host)
+    throw new UnusableResponse(createRedirectFailure(redirectUrl ? redirectUrl.host : 'no address', target))
+  if (redirectUrl.protocol !== currentUrl.protocol && redirectUrl.protocol !== 'https:')
+    throw new UnusableResponse(createRedirectFailure(redirectUrl.origin, target))
   // The message leaves out the query, which can contain secrets.
   if (method !== 'GET')
-    throw new UnusableResponse(createRedirectedBodyFailure(target.redactText(next.origin + next.pathname), target))
-  if (redirects === maxRedirects) throw new UnusableResponse(createRedirectLoopFailure(target))
-  return next
+    throw new UnusableResponse(
+      createRedirectedBodyFailure(target.redactText(redirectUrl.origin + redirectUrl.pathname), target),
+    )
+  if (redirectCount === maxRedirects) throw new UnusableResponse(createRedirectLoopFailure(target))
+  return redirectUrl
 }
 
 /** Lists header values with and without the authentication scheme, because servers repeat either form in messages. */
@@ -400,14 +402,14 @@ async function downloadToSpool(
     closeSync(descriptor)
     throw diskProblem(error) ?? error
   }
-  let open = true
+  let isOpen = true
   return {
     size,
     headers: response.headers,
     chunks: () => new FileBytes(descriptor, 0, size, chunkBytes).chunks(),
     [Symbol.dispose]() {
-      if (open) closeSync(descriptor)
-      open = false
+      if (isOpen) closeSync(descriptor)
+      isOpen = false
     },
   }
 }

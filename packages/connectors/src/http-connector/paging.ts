@@ -78,11 +78,11 @@ function formatInSameFormat(timestamp: string, time: number): string {
  */
 export function splitIntoMonths(start: string, end: string): { start: string; end: string }[] {
   const ranges: { start: string; end: string }[] = []
-  for (let first = start; ; ) {
-    const [year, month] = first.split('-').map(Number) as [number, number]
-    const last = new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
-    if (last >= end) return [...ranges, { start: first, end }]
-    ranges.push({ start: first, end: last })
-    first = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10)
+  for (let firstDay = start; ; ) {
+    const [year, month] = firstDay.split('-').map(Number) as [number, number]
+    const lastDay = new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
+    if (lastDay >= end) return [...ranges, { start: firstDay, end }]
+    ranges.push({ start: firstDay, end: lastDay })
+    firstDay = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10)
   }
 }

@@ -37,11 +37,11 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
   let bytesRead = 0
   let rowsOfEarlierTables = 0
   let rowsOfTable = 0
-  const rejected: RejectedRow[] = []
+  const rejectedRows: RejectedRow[] = []
   let unstoredRejects = 0
 
   function reject(row: RejectedRow): void {
-    if (rejected.length < maxStoredRejects) rejected.push(row)
+    if (rejectedRows.length < maxStoredRejects) rejectedRows.push(row)
     else unstoredRejects += 1
     report.reject(row)
   }
@@ -56,7 +56,7 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
       report.progress({ bytesRead })
     },
     get rejectedCount() {
-      return rejected.length + unstoredRejects
+      return rejectedRows.length + unstoredRejects
     },
     reportActivity: () => report.progress({}),
     tryRecord(number, record, add) {
@@ -75,14 +75,14 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
       report.readsEverything?.(reason)
     },
     async startOver() {
-      rejected.length = 0
+      rejectedRows.length = 0
       unstoredRejects = 0
       await report.startOver()
     },
     createTableReporter() {
       rowsOfEarlierTables += rowsOfTable
       rowsOfTable = 0
-      const [storedBefore, moreBefore] = [rejected.length, unstoredRejects]
+      const [storedBefore, moreBefore] = [rejectedRows.length, unstoredRejects]
       return {
         log: () => {},
         progress({ rowsRead }) {
@@ -96,10 +96,10 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
         },
         async startOver() {
           rowsOfTable = 0
-          rejected.length = storedBefore
+          rejectedRows.length = storedBefore
           unstoredRejects = moreBefore
           await report.startOver()
-          for (const row of rejected) report.reject(row)
+          for (const row of rejectedRows) report.reject(row)
           if (unstoredRejects > 0) report.rejectMore(unstoredRejects)
           report.progress({ bytesRead, rowsRead: rowsOfEarlierTables })
         },
@@ -130,6 +130,6 @@ function formatRecord(record: unknown): string {
  * keeps the whole text in memory.
  */
 function truncateText(text: string, maxLength: number): string {
-  const truncated = text.slice(0, maxLength).replaceAll('\0', '␀').toWellFormed()
-  return text.length > maxLength ? Buffer.from(truncated).toString() : truncated
+  const truncatedText = text.slice(0, maxLength).replaceAll('\0', '␀').toWellFormed()
+  return text.length > maxLength ? Buffer.from(truncatedText).toString() : truncatedText
 }

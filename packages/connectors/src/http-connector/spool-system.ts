@@ -10,7 +10,10 @@ import type { TablesReporter } from './read-reporter.ts'
 import { RecordTables } from './records/record-tables.ts'
 import type { SpooledTable } from './records/table-spool.ts'
 
-/** The cursor that is stored with the rows. Version 1 is not accepted, because its increments kept values that the source had cleared. */
+/**
+ * The cursor that is stored with the rows. Version 1 is not accepted, because its increments kept values that the
+ * source had cleared.
+ */
 export interface IncrementState {
   version: 2
   /** A hash of the settings. If they change, everything is read again. */
@@ -52,15 +55,17 @@ export interface SystemRead {
   maxRecords?: number | undefined
 }
 
-/** Returns whether an increment can be read: the settings support increments and did not change since the last cursor. */
+/**
+ * Returns whether an increment can be read: the settings support increments and did not change since the last cursor.
+ */
 export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: ReadRequest): boolean =>
   system.canReadIncrement?.(settings) === true &&
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
   (reset === undefined || (reset.from !== undefined && system.createCursor?.(reset.from, settings) !== undefined))
 
 /** Reads all streams of a system to disk. The caller must close the files. */
-export async function spoolSystem(read: SystemRead): Promise<SpooledSystem> {
-  const { system, context, reading: request, reporter, maxRecords } = read
+export async function spoolSystem(systemRead: SystemRead): Promise<SpooledSystem> {
+  const { system, context, reading: request, reporter, maxRecords } = systemRead
   const ownTable = getOwnTable(request)
   const openedStreams = await system.openStreams(context)
   const hasSeveral = Array.isArray(openedStreams)
@@ -75,13 +80,18 @@ export async function spoolSystem(read: SystemRead): Promise<SpooledSystem> {
     reporter.log('INFO', 'MEDIUM', `The cursor was reset to ${request.reset!.from}.`)
   // Column naming makes the names unique, because stream names can come from users and result in the same table name.
   const names = createColumnNames(streams.map((stream) => stream.name))
-  const toSpool = streams.map((stream, index) => ({
+  const streamsToSpool = streams.map((stream, index) => ({
     stream,
     table: hasSeveral ? createTableName(ownTable, [names[index]!]) : ownTable,
   }))
   const isPreview = maxRecords !== undefined
-  const spooled = await spoolStreams(isPreview ? toSpool.slice(0, 1) : toSpool, lastCursors, resetTo, read)
-  return { hasSeveral, ...spooled }
+  const spoolResult = await spoolStreams(
+    isPreview ? streamsToSpool.slice(0, 1) : streamsToSpool,
+    lastCursors,
+    resetTo,
+    systemRead,
+  )
+  return { hasSeveral, ...spoolResult }
 }
 
 /** Returns the name of the pipeline's own table. */
@@ -97,27 +107,29 @@ async function spoolStreams(
   streams: readonly StreamToSpool[],
   cursors: Record<string, unknown> | undefined,
   resetTo: unknown,
-  read: SystemRead,
+  systemRead: SystemRead,
 ): Promise<Omit<SpooledSystem, 'hasSeveral'>> {
-  await using stack = new AsyncDisposableStack()
+  await using openFiles = new AsyncDisposableStack()
   const nextCursors: Record<string, unknown> = { ...cursors }
   const spooledStreams: SpooledStream[] = []
   try {
     for (const { stream, table } of streams) {
-      const tables = stack.use(new RecordTables({ ...stream, table }, read.directory, defaultUploadLimits.spoolBytes))
+      const tables = openFiles.use(
+        new RecordTables({ ...stream, table }, systemRead.directory, defaultUploadLimits.spoolBytes),
+      )
       const cursor = cursors && resetTo !== undefined ? resetTo : cursors?.[stream.name]
-      nextCursors[stream.name] = await spoolPages(stream, tables, cursor, read)
+      nextCursors[stream.name] = await spoolPages(stream, tables, cursor, systemRead)
       const { name, inferStrings = false, unreadWarning } = stream
       spooledStreams.push({ name, inferStrings, unreadWarning, tables: tables.spooledTables })
     }
   } catch (error) {
     if (!(error instanceof CursorUnusable) || !cursors) throw error
-    await read.reporter.startOver()
-    read.reporter.reportFullRead(error.message)
-    return { ...(await spoolStreams(streams, undefined, undefined, read)), contents: 'RESTARTED' }
+    await systemRead.reporter.startOver()
+    systemRead.reporter.reportFullRead(error.message)
+    return { ...(await spoolStreams(streams, undefined, undefined, systemRead)), contents: 'RESTARTED' }
   }
   // From here on, the caller closes the files.
-  stack.move()
+  openFiles.move()
   return { streams: spooledStreams, nextCursors, contents: cursors ? 'CHANGES' : 'ALL' }
 }
 
@@ -130,7 +142,7 @@ async function spoolPages(
 ): Promise<unknown> {
   let cursor = lastCursor
   let hasDuplicates = false
-  let repeated = 0
+  let repeatedCount = 0
   let resumedAt = performance.now()
   const checkPage = createPagingCheck(system.name)
   const { table, key } = tables.shape
@@ -148,7 +160,7 @@ async function spoolPages(
       if (comparison === 'SAME' || comparison === 'OTHER') hasDuplicates = true
       else hasNewRecords = true
       if (tables.needsFiles) await tables.openFiles()
-      if (comparison === 'SAME') repeated += 1
+      if (comparison === 'SAME') repeatedCount += 1
       if (comparison === 'OTHER')
         reporter.rejectRecord(
           tables.recordCount,
@@ -163,11 +175,11 @@ async function spoolPages(
   }
   tables.flush()
   // The same record occurs twice if the list shifts during the read.
-  if (repeated > 0)
+  if (repeatedCount > 0)
     reporter.log(
       'INFO',
       'LOW',
-      `The source returned ${formatCount(repeated, 'record')} of ${table} more than once. Each was loaded once.`,
+      `The source returned ${formatCount(repeatedCount, 'record')} of ${table} more than once. Each was loaded once.`,
     )
   return cursor
 }

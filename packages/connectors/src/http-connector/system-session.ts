@@ -23,12 +23,12 @@ export interface SessionOptions {
   maxValues?: number | undefined
 }
 
-/** Returns the result of `work`, which gets an open session. Signs out and closes all connections afterwards. */
+/** Returns the result of `useSession`, which gets an open session. Signs out and closes all connections afterwards. */
 export async function withSession<T>(
   system: HttpSystem,
   { settings, secrets, query, within }: ReadRequest,
   { filesDirectory, allowed, signal, reporter, retryPolicy = backgroundRetry, maxValues }: SessionOptions,
-  work: (context: SystemContext) => Promise<T>,
+  useSession: (context: SystemContext) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted()
   const fetchOptions = { allowed, connectLimit: connectTimeoutMs, returnRedirects: true }
@@ -49,7 +49,7 @@ export async function withSession<T>(
     onAlive: reporter.reportActivity,
   })
   try {
-    return await work({ http, settings, secrets, query, within, signal, log: reporter.log })
+    return await useSession({ http, settings, secrets, query, within, signal, log: reporter.log })
   } finally {
     await http.signOut()
     await Promise.all([fetch.close(), downloads.close()])

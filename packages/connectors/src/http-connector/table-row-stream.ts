@@ -55,13 +55,18 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
     const dialect = { ...normalised.dialect, columns, ...(rememberedDialect && { remembered: rememberedDialect }) }
     const renameColumns = createColumnRenamer(table)
     for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
-      const renamed = renameColumns(feed.columns)
+      const renamedColumns = renameColumns(feed.columns)
       reporter.log(
         'INFO',
         'LOW',
-        `Read ${table.name}, ${formatCount(renamed.length, 'column')}: ${describeColumns(renamed)}`,
+        `Read ${table.name}, ${formatCount(renamedColumns.length, 'column')}: ${describeColumns(renamedColumns)}`,
       )
-      yield { table: streamName, columns: renamed, sparse: true, content: renameContent(feed, renamed, renameColumns) }
+      yield {
+        table: streamName,
+        columns: renamedColumns,
+        sparse: true,
+        content: renameContent(feed, renamedColumns, renameColumns),
+      }
     }
   } finally {
     closeSync(spool)
@@ -96,7 +101,9 @@ function findTableDialect(table: SpooledTable, feed: PreviousSourceColumns | und
 
 type ColumnRenamer = (columns: readonly Column[]) => Column[]
 
-/** Returns a function that adds the warehouse name, label and key flag to columns, which only have paths in the spool. */
+/**
+ * Returns a function that adds the warehouse name, label and key flag to columns, which only have paths in the spool.
+ */
 function createColumnRenamer(table: SpooledTable): ColumnRenamer {
   const paths = [...table.valueKinds.keys()]
   const names = columnNames(paths)
@@ -110,6 +117,7 @@ function createColumnRenamer(table: SpooledTable): ColumnRenamer {
     }))
 }
 
+/** Returns the content with renamed columns: in statistics, and in the columns of `TypesWidened`. */
 function renameContent(
   { content }: RowStream,
   columns: readonly Column[],
@@ -140,8 +148,8 @@ function createEmptyStream({ table, streamName, reporter, remembered }: TableStr
   const paths = [...new Set([...table.key, ...table.declaredColumns.keys()])]
   const earlierColumns = columnsBefore(remembered)
   // If all records were rejected, the load fails instead of emptying the table, because the source does have records.
-  const isKnown = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejectedCount === 0)
-  if (!isKnown) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
+  const hasKnownColumns = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejectedCount === 0)
+  if (!hasKnownColumns) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
   const names = columnNames(paths)
   const columns = paths.map((path, index): Column => {
     const { label = path, dataType } = table.declaredColumns.get(path) ?? {}
@@ -155,10 +163,10 @@ function createEmptyStream({ table, streamName, reporter, remembered }: TableStr
   return emptyRowStream(streamName, [...columns, ...earlierColumns.filter(({ name }) => !names.includes(name))])
 }
 
-const createEmptySourceProblem = (table: string, rejected: number): SourceProblem =>
+const createEmptySourceProblem = (table: string, rejectedCount: number): SourceProblem =>
   new SourceProblem(
     'EMPTY_SOURCE',
-    rejected > 0
+    rejectedCount > 0
       ? `All records for ${table} were rejected; the list of rejected rows contains the reasons. The old data stays: correct the records in the source, then run again.`
       : `The source has no records for ${table} and does not declare its columns. The old data stays: run again when there are records.`,
   )

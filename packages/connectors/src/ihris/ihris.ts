@@ -121,9 +121,9 @@ async function* readReportRows(
     )
     for (const link of links) {
       const keys = rows.map((row) => listKeys(link, row))
-      const linked = await readLinkedResources(search, link, new Set(keys.flat()), cache)
+      const linkedResources = await readLinkedResources(search, link, new Set(keys.flat()), cache)
       for (const [index, row] of rows.entries())
-        row.set(link.name, { block: link, resources: keys[index]!.flatMap((key) => linked.get(key) ?? []) })
+        row.set(link.name, { block: link, resources: keys[index]!.flatMap((key) => linkedResources.get(key) ?? []) })
     }
     // Empty pages are not yielded, because the report can exclude all resources of many consecutive pages.
     if (rows.length > 0) yield { records: rows.map((row) => createReportRecord(row, main, links)) }
@@ -152,35 +152,40 @@ function toReferenceKey(reference: string, type: string): string {
   return parts.length > 1 ? parts.slice(-2).join('/') : `${type}/${reference}`
 }
 
+/**
+ * Returns the linked resources by key. Resources that are referenced by their own id are cached; resources that refer
+ * to one of the keys are requested each time.
+ */
 async function readLinkedResources(
   search: SearchFunction,
   { resource: type, targetReference: element, parameter }: ReportLink,
   keys: ReadonlySet<string>,
   cache: Map<string, FhirResource>,
 ): Promise<Map<string, FhirResource[]>> {
-  const linked = new Map<string, FhirResource[]>()
-  const add = (key: string, resource: FhirResource) => void linked.set(key, [...(linked.get(key) ?? []), resource])
-  const missing: string[] = []
+  const linkedResources = new Map<string, FhirResource[]>()
+  const addLinked = (key: string, resource: FhirResource) =>
+    void linkedResources.set(key, [...(linkedResources.get(key) ?? []), resource])
+  const missingKeys: string[] = []
   for (const key of keys) {
     const cached = element ? undefined : cache.get(key)
-    if (cached) add(key, cached)
-    else missing.push(key)
+    if (cached) addLinked(key, cached)
+    else missingKeys.push(key)
   }
-  for (let from = 0; from < missing.length; from += maxIdsPerRequest) {
-    const batch = missing.slice(from, from + maxIdsPerRequest)
+  for (let from = 0; from < missingKeys.length; from += maxIdsPerRequest) {
+    const batch = missingKeys.slice(from, from + maxIdsPerRequest)
     const values = element ? batch : batch.map((key) => key.slice(key.indexOf('/') + 1))
     for await (const { records } of search(type, new URLSearchParams({ [parameter]: values.join() }).toString())) {
       for (const resource of records as FhirResource[]) {
         const ownKey = `${type}/${String(resource['id'])}`
         const resourceKeys = element ? element(resource).map((value) => toReferenceKey(String(value), type)) : [ownKey]
-        for (const key of resourceKeys) add(key, resource)
+        for (const key of resourceKeys) addLinked(key, resource)
         if (element) continue
         if (cache.size >= maxCachedResources) cache.delete(cache.keys().next().value!)
         cache.set(ownKey, resource)
       }
     }
   }
-  return linked
+  return linkedResources
 }
 
 /**

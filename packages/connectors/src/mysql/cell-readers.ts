@@ -22,20 +22,22 @@ export type ReadValue = (cursor: PacketCursor) => unknown
  * Returns the reader for a column. It copies bytes if the stored type equals the column type, and converts values
  * otherwise.
  */
-export function createCellReader(field: MysqlField, stored: StoredType): CellReader {
-  const nulled = { zeroDates: 0 }
-  const read = createValueReader(field)
-  const direct =
-    stored.dataType === mysqlColumnType(field).dataType ? createDirectWriter(field, stored, nulled) : undefined
-  if (direct) return { read, nulled, write: direct }
-  const writeValue = valueWriter(stored, nulled)
+export function createCellReader(field: MysqlField, storedType: StoredType): CellReader {
+  const nullCounts = { zeroDates: 0 }
+  const readValue = createValueReader(field)
+  const directWriter =
+    storedType.dataType === mysqlColumnType(field).dataType
+      ? createDirectWriter(field, storedType, nullCounts)
+      : undefined
+  if (directWriter) return { read: readValue, nulled: nullCounts, write: directWriter }
+  const writeValue = valueWriter(storedType, nullCounts)
   return {
-    read,
-    nulled,
+    read: readValue,
+    nulled: nullCounts,
     write: (cursor, out) => {
-      const value = read(cursor)
+      const value = readValue(cursor)
       if (isZeroDate(field, value)) {
-        nulled.zeroDates++
+        nullCounts.zeroDates++
         out.writeNull()
       } else writeValue(value, out)
     },
@@ -52,24 +54,24 @@ const isZeroDate = ({ columnType }: MysqlField, value: unknown): boolean =>
   /^0000|-00/.test(value)
 
 function createValueReader(field: MysqlField): ReadValue {
-  const positive = isUnsigned(field)
+  const isUnsignedField = isUnsigned(field)
   switch (field.columnType) {
     case Types.TINY:
-      return positive
+      return isUnsignedField
         ? (cursor) => cursor.view.getUint8(cursor.skip(1))
         : (cursor) => cursor.view.getInt8(cursor.skip(1))
     case Types.SHORT:
     case Types.YEAR:
-      return positive
+      return isUnsignedField
         ? (cursor) => cursor.view.getUint16(cursor.skip(2), true)
         : (cursor) => cursor.view.getInt16(cursor.skip(2), true)
     case Types.LONG:
     case Types.INT24:
-      return positive
+      return isUnsignedField
         ? (cursor) => cursor.view.getUint32(cursor.skip(4), true)
         : (cursor) => cursor.view.getInt32(cursor.skip(4), true)
     case Types.LONGLONG:
-      return positive
+      return isUnsignedField
         ? (cursor) => cursor.view.getBigUint64(cursor.skip(8), true)
         : (cursor) => cursor.view.getBigInt64(cursor.skip(8), true)
     case Types.FLOAT:
@@ -133,9 +135,9 @@ function readTimestamp(cursor: PacketCursor): string {
 function readTime(cursor: PacketCursor): string {
   const length = cursor.readLength()
   if (length === 0) return '00:00:00'
-  const negative = cursor.view.getUint8(cursor.skip(1)) === 1
+  const isNegative = cursor.view.getUint8(cursor.skip(1)) === 1
   const days = cursor.view.getUint32(cursor.skip(4), true)
-  return (negative ? '-' : '') + formatClock(cursor, days * 24, length === 12)
+  return (isNegative ? '-' : '') + formatClock(cursor, days * 24, length === 12)
 }
 
 function formatDate(cursor: PacketCursor, length: number): string {
@@ -145,10 +147,10 @@ function formatDate(cursor: PacketCursor, length: number): string {
   return `${String(year).padStart(4, '0')}-${padTwoDigits(cursor.bytes[position]!)}-${padTwoDigits(cursor.bytes[position + 1]!)}`
 }
 
-function formatClock(cursor: PacketCursor, hoursBefore: number, withFraction: boolean): string {
+function formatClock(cursor: PacketCursor, hoursBefore: number, hasFraction: boolean): string {
   const position = cursor.skip(3)
   const seconds = `${padTwoDigits(hoursBefore + cursor.bytes[position]!)}:${padTwoDigits(cursor.bytes[position + 1]!)}:${padTwoDigits(cursor.bytes[position + 2]!)}`
-  if (!withFraction) return seconds
+  if (!hasFraction) return seconds
   const fraction = cursor.view.getUint32(cursor.skip(4), true)
   return fraction === 0 ? seconds : `${seconds}.${String(fraction).padStart(6, '0')}`
 }

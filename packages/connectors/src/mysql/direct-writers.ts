@@ -21,38 +21,38 @@ type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
  */
 export function createDirectWriter(
   field: MysqlField,
-  stored: StoredType,
-  nulled: NulledCounts,
+  storedType: StoredType,
+  nullCounts: NulledCounts,
 ): DirectWriter | undefined {
-  const positive = isUnsigned(field)
+  const isUnsignedField = isUnsigned(field)
   switch (field.columnType) {
     case Types.TINY:
-      return positive
+      return isUnsignedField
         ? (cursor, out) => writeInt16(out, cursor.view.getUint8(cursor.skip(1)))
         : (cursor, out) => writeInt16(out, cursor.view.getInt8(cursor.skip(1)))
     case Types.SHORT:
     case Types.YEAR:
-      if (stored.dataType === 'SMALLINT')
+      if (storedType.dataType === 'SMALLINT')
         return (cursor, out) => writeInt16(out, cursor.view.getInt16(cursor.skip(2), true))
       return (cursor, out) => writeInt32(out, cursor.view.getUint16(cursor.skip(2), true))
     case Types.INT24:
       return (cursor, out) => writeInt32(out, cursor.view.getInt32(cursor.skip(4), true))
     case Types.LONG:
-      if (positive) return (cursor, out) => writeInt64(out, 0, cursor.view.getUint32(cursor.skip(4), true))
+      if (isUnsignedField) return (cursor, out) => writeInt64(out, 0, cursor.view.getUint32(cursor.skip(4), true))
       return (cursor, out) => writeInt32(out, cursor.view.getInt32(cursor.skip(4), true))
     case Types.LONGLONG:
-      return positive ? undefined : writeLong
+      return isUnsignedField ? undefined : writeLong
     case Types.FLOAT:
       return (cursor, out) => writeInt32(out, cursor.view.getInt32(cursor.skip(4), true))
     case Types.DOUBLE:
       return writeLong
     case Types.NEWDECIMAL:
     case Types.DECIMAL:
-      return createDecimalWriter(stored)
+      return createDecimalWriter(storedType)
     case Types.DATE:
     case Types.DATETIME:
     case Types.TIMESTAMP:
-      return createTimestampWriter(stored.dataType as 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled)
+      return createTimestampWriter(storedType.dataType as 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nullCounts)
     case Types.VARCHAR:
     case Types.VAR_STRING:
     case Types.STRING:
@@ -113,14 +113,14 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
   const number = new NumericText()
   return (cursor, out) => {
     const length = cursor.readLength()
-    const from = cursor.skip(length)
-    if (!number.read(cursor.bytes, from, from + length)) throw new UnstorableValue('is not a number')
+    const start = cursor.skip(length)
+    if (!number.read(cursor.bytes, start, start + length)) throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
     // A field of binary COPY starts with its length in four bytes.
     out.reserve(4 + number.room)
-    const bytes = number.write(out.view, out.at + 4)
-    out.view.setInt32(out.at, bytes)
-    out.at += 4 + bytes
+    const byteCount = number.write(out.view, out.at + 4)
+    out.view.setInt32(out.at, byteCount)
+    out.at += 4 + byteCount
   }
 }
 
@@ -128,7 +128,7 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
  * Returns a writer for dates and timestamps. The packet contains 0, 4, 7 or 11 bytes of date, time and microseconds;
  * missing parts are zero.
  */
-function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: NulledCounts): DirectWriter {
+function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nullCounts: NulledCounts): DirectWriter {
   const moment: TimestampParts = { days: 0, seconds: 0, microseconds: 0 }
   return (cursor, out) => {
     const length = cursor.readLength()
@@ -138,7 +138,7 @@ function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', n
     const month = length === 0 ? 0 : bytes[position + 2]!
     const day = length === 0 ? 0 : bytes[position + 3]!
     if (year === 0 || month === 0 || day === 0) {
-      nulled.zeroDates++
+      nullCounts.zeroDates++
       out.writeNull()
       return
     }

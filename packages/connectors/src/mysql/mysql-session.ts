@@ -86,12 +86,12 @@ function limitGreeting(socket: Socket, { config: { host, port }, limits }: Sessi
 /** Limits the received bytes, counted after decryption. */
 function attachByteLimit(connection: Connection, { config }: SessionParameters): MysqlByteLimit {
   const byteLimit = new MysqlByteLimit(config)
-  const inside = connection as unknown as DriverInternals
-  byteLimit.watch(inside.stream)
-  const startTLS = inside.startTLS.bind(connection)
-  inside.startTLS = (secured) => {
+  const driverInternals = connection as unknown as DriverInternals
+  byteLimit.watch(driverInternals.stream)
+  const startTLS = driverInternals.startTLS.bind(connection)
+  driverInternals.startTLS = (secured) => {
     startTLS(secured)
-    byteLimit.watch(inside.stream)
+    byteLimit.watch(driverInternals.stream)
   }
   connection.once('connect', () => {
     byteLimit.isSignedIn = true
@@ -153,14 +153,14 @@ class MysqlSession implements DatabaseSession {
     const [version] = await this.#query<{ version: string } & SourceClock>(
       'select version() as version, cast(utc_timestamp(6) as char) as utc, cast(now(6) as char) as local',
     )
-    const { utc = '', local = '' } = version ?? {}
-    this.#clock = { utc, local }
-    const limit = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
+    const { utc: utcTime = '', local: localTime = '' } = version ?? {}
+    this.#clock = { utc: utcTime, local: localTime }
+    const timeoutSetting = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
     await this.#query(
       `set session time_zone = '+00:00', net_write_timeout = ${serverTimeoutSeconds}, wait_timeout = ${serverTimeoutSeconds}`,
     )
     // Ignores errors, because not every server with this protocol has the setting.
-    await this.#query(`set session ${limit} = 0`).catch(() => {})
+    await this.#query(`set session ${timeoutSetting} = 0`).catch(() => {})
     await this.#query('set session transaction isolation level repeatable read')
     await this.#query('start transaction with consistent snapshot, read only')
     const { tables = [] } = this.#access.config
@@ -186,24 +186,24 @@ class MysqlSession implements DatabaseSession {
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
     let text = buildStatement(statement, quoteName)
     assertQuery(text)
-    let prepared = await this.#prepare(text)
-    assertHasColumns(prepared.columns, statement)
+    let preparedStatement = await this.#prepare(text)
+    assertHasColumns(preparedStatement.columns, statement)
     if ('query' in statement) await this.#assertNoTarget(text)
     const notes: ReadNote[] = []
-    const fields = prepared.columns
+    const fields = preparedStatement.columns
     if (fields.some(needsTextConversion)) {
       if ('name' in statement) {
         text = buildTableQuery(statement, fields)
-        prepared = await this.#prepare(text)
+        preparedStatement = await this.#prepare(text)
       } else notes.push(createGeometryNote(fields))
     }
     const labels = fields.map(({ name }) => name)
-    const columns = prepared.columns.map((field, index): DescribedColumn => {
+    const columns = preparedStatement.columns.map((field, index): DescribedColumn => {
       const column = { label: labels[index]!, ...mysqlColumnType(field) }
       if (needsTextConversion(fields[index]!)) return { ...column, dataType: 'name' in statement ? 'GEOMETRY' : 'TEXT' }
       return 'name' in statement && isPrimaryKey(field) ? { ...column, primaryKey: true } : column
     })
-    const query = { text, isTable: 'name' in statement, labels, prepared }
+    const query = { text, isTable: 'name' in statement, labels, prepared: preparedStatement }
     return {
       columns,
       notes,
@@ -222,8 +222,8 @@ class MysqlSession implements DatabaseSession {
   async #assertNoTarget(text: string): Promise<void> {
     if (!/into/i.test(text)) return
     try {
-      const bracketed = await this.#prepare(`select 1 from (\n${text}\n) as source`)
-      bracketed.close()
+      const wrappedStatement = await this.#prepare(`select 1 from (\n${text}\n) as source`)
+      wrappedStatement.close()
     } catch (error) {
       const { code, errno } = error as { code?: string; errno?: number }
       if (code === 'ER_DUP_FIELDNAME') return
@@ -232,9 +232,9 @@ class MysqlSession implements DatabaseSession {
   }
 
   async #findLargest({ text, labels }: MysqlQuery, index: number, filter: RowFilter): Promise<string | null> {
-    const largest = `cast(max(${quoteName(labels[index]!)}) as char) as largest`
+    const largestExpression = `cast(max(${quoteName(labels[index]!)}) as char) as largest`
     const [row] = await this.#query<{ largest: string | null }>(
-      `select ${largest} from (\n${text}\n) as source${buildWhere(filter, createFilterSyntax(labels))}`,
+      `select ${largestExpression} from (\n${text}\n) as source${buildWhere(filter, createFilterSyntax(labels))}`,
     )
     return row!.largest
   }
@@ -247,8 +247,8 @@ class MysqlSession implements DatabaseSession {
    * Prepares the statement with a condition. For a table, the condition is appended directly; old servers would write a
    * derived table to disk first.
    */
-  #prepareFiltered({ text, isTable }: MysqlQuery, where: string): Promise<PreparedStatement> {
-    return this.#prepare(isTable ? text + where : `select * from (\n${text}\n) as source${where}`)
+  #prepareFiltered({ text, isTable }: MysqlQuery, whereClause: string): Promise<PreparedStatement> {
+    return this.#prepare(isTable ? text + whereClause : `select * from (\n${text}\n) as source${whereClause}`)
   }
 
   async #read(
@@ -258,19 +258,19 @@ class MysqlSession implements DatabaseSession {
     filter: RowFilter,
   ): Promise<ReadNote[]> {
     const { labels } = query
-    const where = buildWhere(filter, createFilterSyntax(labels))
-    const prepared = where === '' ? query.prepared : await this.#prepareFiltered(query, where)
-    const reading = Promise.withResolvers<void>()
+    const whereClause = buildWhere(filter, createFilterSyntax(labels))
+    const preparedStatement = whereClause === '' ? query.prepared : await this.#prepareFiltered(query, whereClause)
+    const readCompletion = Promise.withResolvers<void>()
     this.#byteLimit.startResponse()
-    this.#broken = reading.reject
-    const execution = prepared.execute([], undefined as never) as unknown as StatementExecution | undefined
+    this.#broken = readCompletion.reject
+    const execution = preparedStatement.execute([], undefined as never) as unknown as StatementExecution | undefined
     // A lost connection runs no commands. Its loss has already been reported.
-    if (!execution) return await reading.promise.then(() => [])
-    execution.on('error', reading.reject)
-    execution.on('end', () => reading.resolve())
+    if (!execution) return await readCompletion.promise.then(() => [])
+    execution.on('error', readCompletion.reject)
+    execution.on('end', () => readCompletion.resolve())
     let zeroDates = (): ReadNote[] => []
     const fail = (error: unknown) => {
-      reading.reject(error)
+      readCompletion.reject(error)
       this.#socket.destroy()
     }
     execution.buildParserFromFields = (fields) => {
@@ -298,7 +298,7 @@ class MysqlSession implements DatabaseSession {
         }
       }
     }
-    await reading.promise
+    await readCompletion.promise
     return zeroDates()
   }
 
@@ -306,11 +306,11 @@ class MysqlSession implements DatabaseSession {
   async cancel(): Promise<void> {
     const { threadId } = this.#connection
     const socket = await openSocket(this.#access)
-    const other = createSocketConnection(socket, this.#access)
+    const cancelConnection = createSocketConnection(socket, this.#access)
     try {
       await new Promise<void>((resolve, reject) => {
-        other.on('error', reject)
-        other.query(`kill query ${threadId}`, (error) => (error ? reject(error) : resolve()))
+        cancelConnection.on('error', reject)
+        cancelConnection.query(`kill query ${threadId}`, (error) => (error ? reject(error) : resolve()))
       })
     } finally {
       socket.destroy()

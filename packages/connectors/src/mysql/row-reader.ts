@@ -34,14 +34,14 @@ export class RowReader {
     const cursor = this.#cursor
     const cells = this.#cells
     const { buffer } = this.#sink
-    const nulls = from + packetHeader
-    cursor.start(bytes, nulls + this.#nulls, to)
+    const nullBitmap = from + packetHeader
+    cursor.start(bytes, nullBitmap + this.#nulls, to)
     buffer.beginRow(cells.length)
     let index = 0
     try {
       for (; index < cells.length; index++) {
-        const bit = index + firstNullBit
-        if ((bytes[nulls + (bit >> 3)]! >> (bit & 7)) & 1) buffer.writeNull()
+        const nullBit = index + firstNullBit
+        if ((bytes[nullBitmap + (nullBit >> 3)]! >> (nullBit & 7)) & 1) buffer.writeNull()
         else cells[index]!.write(cursor, buffer)
       }
     } catch (error) {

@@ -70,47 +70,51 @@ export async function downloadObject(options: ObjectDownload, signal: AbortSigna
  */
 export async function downloadStoredBytes(options: ObjectDownload, signal: AbortSignal): Promise<number> {
   const { object, limits, onProgress } = options
-  const to = Math.min(object.size, options.firstBytes ?? object.size)
-  if (to > limits.maxObjectBytes) throw createObjectTooLargeProblem(object, limits)
-  const failed = new AbortController()
-  const downloadSignal = AbortSignal.any([signal, failed.signal])
+  const end = Math.min(object.size, options.firstBytes ?? object.size)
+  if (end > limits.maxObjectBytes) throw createObjectTooLargeProblem(object, limits)
+  const failureController = new AbortController()
+  const downloadSignal = AbortSignal.any([signal, failureController.signal])
   let bytesWritten = 0
-  let next = 0
+  let nextStart = 0
   const onBytes = (bytes: number) => {
     bytesWritten += bytes
     onProgress(bytesWritten)
   }
 
   async function downloadParts(): Promise<void> {
-    while (next < to) {
-      const from = next
-      next = Math.min(to, from + limits.partBytes)
-      await downloadPart({ ...options, onBytes }, from, next, downloadSignal)
+    while (nextStart < end) {
+      const start = nextStart
+      nextStart = Math.min(end, start + limits.partBytes)
+      await downloadPart({ ...options, onBytes }, start, nextStart, downloadSignal)
     }
   }
 
-  const workers = Math.min(limits.concurrency, Math.ceil(to / limits.partBytes))
+  const workers = Math.min(limits.concurrency, Math.ceil(end / limits.partBytes))
   const outcomes = await Promise.allSettled(
     Array.from({ length: workers }, () =>
       downloadParts().catch((error: unknown) => {
-        failed.abort(error)
+        failureController.abort(error)
         throw error
       }),
     ),
   )
   signal.throwIfAborted()
   // The first failure aborted the other parts, so it is the reason of this signal.
-  const failure = failed.signal.aborted ? failed.signal.reason : undefined
+  const failure = failureController.signal.aborted ? failureController.signal.reason : undefined
   if (outcomes.some(({ status }) => status === 'rejected')) throw failure
-  return to
+  return end
 }
 
+/**
+ * Downloads the bytes `from` to `to` to the file or to `memory`. After an interruption, continues at the first missing
+ * byte; progress resets the count of attempts. Throws `ContentEncoded` if the store compresses the response.
+ */
 async function downloadPart(
   {
     store,
     object,
     fd,
-    position: start = 0,
+    position: fileOffset = 0,
     memory,
     retryPolicy,
     onBytes,
@@ -123,7 +127,7 @@ async function downloadPart(
   let position = from
   const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
   while (position < to) {
-    const before = position
+    const positionBefore = position
     try {
       const bytes = await store.open(object, position, to, signal)
       if (bytes.unpacked) {
@@ -136,14 +140,14 @@ async function downloadPart(
         const piece = chunk.subarray(Math.max(0, position - filePosition), Math.max(0, to - filePosition))
         filePosition += chunk.length
         if (memory) memory.set(piece, position)
-        else if (piece.length > 0) await writeCompletely(fd, piece, start + position)
+        else if (piece.length > 0) await writeCompletely(fd, piece, fileOffset + position)
         position += piece.length
         onBytes(piece.length)
         if (filePosition > to) break
       }
       if (position < to) throw new TransientError(createConnectionLostProblem(store.host, object))
     } catch (error) {
-      if (position > before) attempts.reset()
+      if (position > positionBefore) attempts.reset()
       await attempts.waitAfter(error)
     }
   }
@@ -166,7 +170,7 @@ async function downloadDecompressed(
   let position = 0
   const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
   for (;;) {
-    const before = position
+    const positionBefore = position
     try {
       const { chunks } = await store.open(object, 0, object.size, signal)
       let filePosition = 0
@@ -182,7 +186,7 @@ async function downloadDecompressed(
       }
       return position
     } catch (error) {
-      if (position > before) attempts.reset()
+      if (position > positionBefore) attempts.reset()
       await attempts.waitAfter(error)
     }
   }
@@ -190,9 +194,9 @@ async function downloadDecompressed(
 
 export async function writeCompletely(fd: number, bytes: Uint8Array, position: number): Promise<void> {
   try {
-    for (let done = 0; done < bytes.length; ) {
-      const { bytesWritten } = await writeAt(fd, bytes, done, bytes.length - done, position + done)
-      done += bytesWritten
+    for (let bytesWritten = 0; bytesWritten < bytes.length; ) {
+      const outcome = await writeAt(fd, bytes, bytesWritten, bytes.length - bytesWritten, position + bytesWritten)
+      bytesWritten += outcome.bytesWritten
     }
   } catch (error) {
     throw diskProblem(error) ?? error

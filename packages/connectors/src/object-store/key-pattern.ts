@@ -30,8 +30,8 @@ const maxKeyLength = 2_048
  * character. A trailing slash matches everything below the folder. Throws `SourceProblem` PATTERN_TOO_LARGE or
  * PATTERN_INVALID; a saved pattern can be invalid, because variables can insert any text.
  */
-export function compileKeyPattern(written: string): KeyPattern {
-  const pattern = written.replace(/^\/+/, '')
+export function compileKeyPattern(setting: string): KeyPattern {
+  const pattern = setting.replace(/^\/+/, '')
   const shownPattern = pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern
   const { alternatives, problem } = parsePattern(pattern)
   if (problem !== undefined)
@@ -46,15 +46,15 @@ export function compileKeyPattern(written: string): KeyPattern {
       'PATTERN_TOO_LARGE',
       `"${shownPattern}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
     )
-  const starts = alternatives.map(getLiteralPrefix)
-  const prefix = starts.reduce(getCommonPrefix)
-  const single = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'sign')
+  const literalPrefixes = alternatives.map(getLiteralPrefix)
+  const prefix = literalPrefixes.reduce(getCommonPrefix)
+  const isSingleKey = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'sign')
   return {
-    single: single ? prefix : undefined,
+    single: isSingleKey ? prefix : undefined,
     prefix,
     matches: (key) =>
       key.length <= maxKeyLength &&
-      alternatives.some((tokens, index) => key.startsWith(starts[index]!) && matchesTokens(tokens, [...key])),
+      alternatives.some((tokens, index) => key.startsWith(literalPrefixes[index]!) && matchesTokens(tokens, [...key])),
   }
 }
 
@@ -77,10 +77,10 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
   for (let position = 0; position < signs.length; position++) {
     const sign = signs[position]!
     if (sign === '\\') {
-      const escaped = signs[++position]
-      if (escaped === undefined)
+      const escapedCharacter = signs[++position]
+      if (escapedCharacter === undefined)
         return invalid('The backslash at the end escapes nothing. Remove it, or write \\\\ for a backslash.')
-      add({ kind: 'sign', sign: escaped })
+      add({ kind: 'sign', sign: escapedCharacter })
     } else if (sign === '[') {
       const end = signs.indexOf(']', position + 2)
       if (end < 0)
@@ -109,21 +109,21 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
   }
   if (choices) return invalid('The brace { is not closed. Add }, or write \\{ for a literal brace.')
   for (const tokens of alternatives) {
-    const last = tokens.at(-1)
-    if (!last || (last.kind === 'sign' && last.sign === '/')) tokens.push({ kind: 'folders' })
+    const lastToken = tokens.at(-1)
+    if (!lastToken || (lastToken.kind === 'sign' && lastToken.sign === '/')) tokens.push({ kind: 'folders' })
   }
   return { alternatives }
 }
 
 function parseCharacterSet(signs: string[]): PatternToken {
-  const not = signs[0] === '!' || signs[0] === '^'
+  const isNegated = signs[0] === '!' || signs[0] === '^'
   const ranges: [string, string][] = []
-  for (let position = not ? 1 : 0; position < signs.length; position++) {
+  for (let position = isNegated ? 1 : 0; position < signs.length; position++) {
     const isRange = signs[position + 1] === '-' && signs[position + 2] !== undefined
     ranges.push([signs[position]!, isRange ? signs[position + 2]! : signs[position]!])
     if (isRange) position += 2
   }
-  return { kind: 'set', not, ranges }
+  return { kind: 'set', not: isNegated, ranges }
 }
 
 function getLiteralPrefix(tokens: readonly PatternToken[]): string {
@@ -135,42 +135,42 @@ function getLiteralPrefix(tokens: readonly PatternToken[]): string {
   return fixed
 }
 
-function getCommonPrefix(one: string, other: string): string {
+function getCommonPrefix(firstText: string, secondText: string): string {
   let length = 0
-  while (length < one.length && one[length] === other[length]) length++
-  return one.slice(0, length)
+  while (length < firstText.length && firstText[length] === secondText[length]) length++
+  return firstText.slice(0, length)
 }
 
 /**
  * Compares the key with all possible positions of the pattern in one pass, so the time is bounded for every pattern.
  */
 function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]): boolean {
-  const last = tokens.length - 1
-  let places = new PatternPositions(tokens.length)
-  let after = new PatternPositions(tokens.length)
-  const enter = (into: PatternPositions, from: number, atFolder: boolean): void => {
-    for (let at = from; into.add(at); at++) {
-      const kind = tokens[at]?.kind
-      if (kind !== 'some' && !(kind === 'folders' && (atFolder || at === last))) return
+  const lastIndex = tokens.length - 1
+  let currentPositions = new PatternPositions(tokens.length)
+  let nextPositions = new PatternPositions(tokens.length)
+  const enter = (positions: PatternPositions, from: number, isAtFolderStart: boolean): void => {
+    for (let tokenIndex = from; positions.add(tokenIndex); tokenIndex++) {
+      const kind = tokens[tokenIndex]?.kind
+      if (kind !== 'some' && !(kind === 'folders' && (isAtFolderStart || tokenIndex === lastIndex))) return
     }
   }
-  enter(places, 0, true)
-  for (const sign of key) {
-    after.clear()
-    const atFolder = sign === '/'
-    for (let index = 0; index < places.size; index++) {
-      const at = places.list[index]!
-      const token = tokens[at]
+  enter(currentPositions, 0, true)
+  for (const character of key) {
+    nextPositions.clear()
+    const isAtFolderStart = character === '/'
+    for (let index = 0; index < currentPositions.size; index++) {
+      const tokenIndex = currentPositions.list[index]!
+      const token = tokens[tokenIndex]
       if (token === undefined) continue
-      if (token.kind === 'folders') enter(after, at, atFolder)
+      if (token.kind === 'folders') enter(nextPositions, tokenIndex, isAtFolderStart)
       else if (token.kind === 'some') {
-        if (!atFolder) enter(after, at, atFolder)
-      } else if (matchesCharacter(token, sign)) enter(after, at + 1, atFolder)
+        if (!isAtFolderStart) enter(nextPositions, tokenIndex, isAtFolderStart)
+      } else if (matchesCharacter(token, character)) enter(nextPositions, tokenIndex + 1, isAtFolderStart)
     }
-    ;[places, after] = [after, places]
-    if (places.size === 0) return false
+    ;[currentPositions, nextPositions] = [nextPositions, currentPositions]
+    if (currentPositions.size === 0) return false
   }
-  return places.has(tokens.length)
+  return currentPositions.has(tokens.length)
 }
 
 /** A set of positions of a pattern that can be cleared in constant time. */

@@ -105,8 +105,8 @@ const readsOnlyNew = ({ writeMode }: ReadRequest): boolean => writeMode === 'APP
 function createObjectsRequest(request: ReadRequest): ObjectsRequest {
   const { settings, cursor, mode, reset, writeMode } = request
   const { key } = settings as StoreSettings
-  const continues = mode === 'INCREMENTAL' || readsOnlyNew(request)
-  return { key, settings, ...(writeMode && { writeMode }), ...(continues && !reset && { cursor }) }
+  const needsCursor = mode === 'INCREMENTAL' || readsOnlyNew(request)
+  return { key, settings, ...(writeMode && { writeMode }), ...(needsCursor && !reset && { cursor }) }
 }
 
 /**
@@ -146,8 +146,8 @@ async function listObjectOptions(
     const keys = objects.map(({ key }) => key).filter((key) => key !== prefix)
     if (collect(options, query, [...folders, ...keys].map(toObjectOption))) break
   }
-  const rank = ({ id }: SourceOption) => (id.endsWith('/') ? 0 : 1)
-  return options.toSorted((one, other) => rank(one) - rank(other))
+  const getSortRank = ({ id }: SourceOption) => (id.endsWith('/') ? 0 : 1)
+  return options.toSorted((one, other) => getSortRank(one) - getSortRank(other))
 }
 
 /** Adds the options with the query in their names. Returns true if there are enough. */
@@ -159,12 +159,12 @@ function collect(options: SourceOption[], query: string, collected: readonly Sou
 }
 
 async function* readPages<Page extends { next: string | undefined }>(
-  read: (page: string | undefined) => Promise<Page>,
+  readPage: (page: string | undefined) => Promise<Page>,
   signal: AbortSignal,
 ): AsyncGenerator<Page, void, void> {
   let next: string | undefined
   do {
-    const page = await retry(() => read(next), { policy: interactiveRetry, signal })
+    const page = await retry(() => readPage(next), { policy: interactiveRetry, signal })
     yield page
     // Ends the listing if a store returns the same page token again, because the loop would never end.
     next = page.next === next ? undefined : page.next

@@ -98,9 +98,9 @@ export function createObjectStore({ host, get, close, ...lists }: StoreProtocol)
       const response = await get({ key, headers: { range: 'bytes=0-0' }, expected: [416] }, signal)
       await response.cancel()
       if (response.status !== 416) return parseObjectHeaders(key, response)
-      const empty = await get({ key }, signal)
-      await empty.cancel()
-      return parseObjectHeaders(key, empty)
+      const emptyResponse = await get({ key }, signal)
+      await emptyResponse.cancel()
+      return parseObjectHeaders(key, emptyResponse)
     },
 
     async open(object, from, to, signal) {
@@ -150,15 +150,15 @@ async function parseRangeResponse(
   { key, etag }: StoredObject,
   from: number,
 ): Promise<ObjectBytes> {
-  const now = headers.get('etag')
-  const isOther = now !== null && etag !== '' && normalizeETag(now) !== normalizeETag(etag)
-  if (status >= 300 || isOther) {
+  const currentETag = headers.get('etag')
+  const isOtherVersion = currentETag !== null && etag !== '' && normalizeETag(currentETag) !== normalizeETag(etag)
+  if (status >= 300 || isOtherVersion) {
     await cancel()
     throw createObjectChangedProblem(key)
   }
   // The client has decompressed the body, so offsets of the stored object do not apply to it.
-  const unpacked = parseContentEncodings(headers).length > 0
-  return { from: status === 206 ? from : 0, unpacked, chunks, cancel }
+  const isUnpacked = parseContentEncodings(headers).length > 0
+  return { from: status === 206 ? from : 0, unpacked: isUnpacked, chunks, cancel }
 }
 
 const createObjectChangedProblem = (key: string): SourceProblem =>
@@ -172,15 +172,15 @@ const normalizeETag = (etag: string): string => etag.replace(/^W\//, '').replace
  * missing.
  */
 function parseObjectHeaders(key: string, { status, headers }: StoreResponse): StoredObject {
-  const total =
+  const sizeText =
     status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
-  if (!/^\d+$/.test(total ?? '')) {
+  if (!/^\d+$/.test(sizeText ?? '')) {
     const text = `The store does not return the size of "${key}", so the object cannot be read. Check that the endpoint is an object store.`
     throw new SourceProblem('OTHER_PROTOCOL', text)
   }
   return {
     key,
-    size: Number(total),
+    size: Number(sizeText),
     etag: headers.get('etag') ?? '',
     lastModified: parseObjectTime(headers.get('last-modified') ?? ''),
   }
@@ -218,20 +218,24 @@ const retryableCodes = new Set([
 
 export function parseErrorResponse(status: number, headers: Headers, body: string, host: string): StoreErrorResponse {
   const region = headers.get('x-amz-bucket-region') ?? undefined
-  const reply = { status, code: headers.get('x-ms-error-code') ?? '', message: '', region, headers }
+  const defaultResponse = { status, code: headers.get('x-ms-error-code') ?? '', message: '', region, headers }
   const text = body.replace(/^\uFEFF/, '')
-  if (!/^\s*</.test(text) || /^\s*<(!doctype|html)/i.test(text)) return reply
+  if (!/^\s*</.test(text) || /^\s*<(!doctype|html)/i.test(text)) return defaultResponse
   const root = parseXml(text, host)
   const error = root.name === 'Error' ? root : findChild(root, 'Error')
-  if (!error) return reply
+  if (!error) return defaultResponse
   return {
-    ...reply,
-    code: getChildText(error, 'Code') || reply.code,
+    ...defaultResponse,
+    code: getChildText(error, 'Code') || defaultResponse.code,
     message: getChildText(error, 'Message'),
     region: region ?? (getChildText(error, 'Region') || undefined),
   }
 }
 
+/**
+ * Returns the problem for an error status. It is transient if the status or code shows that another attempt may
+ * succeed. The message quotes the store without `secrets`.
+ */
 export function createStatusProblem(
   { status, code, message: serverText, headers }: StoreErrorResponse,
   { host, action, secrets }: { host: string; action: string; secrets: readonly (string | undefined)[] },

@@ -24,19 +24,19 @@ export async function previewObjects(
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const { store, retryPolicy } = reading
-  const { single, objects } = await selectObjects({ store, key, retryPolicy, enough: 2 }, signal)
-  const [object, another] = objects
+  const { single: isSingle, objects } = await selectObjects({ store, key, retryPolicy, enough: 2 }, signal)
+  const [object, secondObject] = objects
   const preview = await previewObject(reading, object!, maxRows, signal)
-  if (single) return preview
-  const moreText = another
+  if (isSingle) return preview
+  const moreText = secondObject
     ? `The preview shows the first of several objects that match "${key}".`
     : `The preview shows the only object that matches "${key}".`
-  const { columns, rows, notes, complete, ...rest } = preview
+  const { columns, rows, notes, complete: isComplete, ...otherFields } = preview
   return {
-    ...rest,
+    ...otherFields,
     ...addOwnColumns(columns, rows, object!),
     notes: [...notes, moreText],
-    complete: complete && !another,
+    complete: isComplete && !secondObject,
   }
 }
 
@@ -78,23 +78,23 @@ function cutIncompleteLine(fd: number, size: number): void {
 /** Previews a downloaded object. `isWhole` is true if the file contains the complete object, not only its start. */
 async function previewLocalFile(
   reading: ObjectReading,
-  local: LocalObject,
+  localObject: LocalObject,
   { maxRows, isWhole, kind }: { maxRows: number; isWhole: boolean; kind: PreviewKind },
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const { filesDirectory, options } = reading
   // Parquet has no preview function, so its first rows are read as in a run. This requires the complete object.
   const previewParquet = () =>
-    previewFeed((report, ending) => readLocalObject(reading, local, report, ending), maxRows, signal)
+    previewFeed((report, ending) => readLocalObject(reading, localObject, report, ending), maxRows, signal)
   if (kind === 'PARQUET') return previewParquet()
   try {
-    const upload = { path: local.fd, name: local.object.key, filesDirectory }
+    const upload = { path: localObject.fd, name: localObject.object.key, filesDirectory }
     const preview = await previewUpload(upload, options, maxRows, signal)
     return { ...preview, complete: preview.complete && isWhole }
   } catch (error) {
     // Parquet inside gzip or ZIP is only recognised after decompression.
     if (!(error instanceof SourceProblem) || error.code !== 'PARQUET_UPLOADED') throw error
-    if (!isWhole) throw createTooLargeProblem(local.object)
+    if (!isWhole) throw createTooLargeProblem(localObject.object)
     return previewParquet()
   }
 }

@@ -25,53 +25,53 @@ export async function* readNewObjects(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const before = parseLoadedObjects(cursor)
+  const loadedBefore = parseLoadedObjects(cursor)
   const selection = { ...reading, key, onPage: () => report.progress({}) }
-  const { single, objects } = await selectObjects(selection, signal).catch((error: unknown) => {
+  const { single: isSingle, objects } = await selectObjects(selection, signal).catch((error: unknown) => {
     // Ignores that all loaded objects have been deleted, because their rows stay.
-    const isEmptied = error instanceof SourceProblem && error.code === 'NO_OBJECTS' && before.columns.length > 0
+    const isEmptied = error instanceof SourceProblem && error.code === 'NO_OBJECTS' && loadedBefore.columns.length > 0
     if (!isEmptied) throw error
     return { single: false, objects: [] }
   })
-  const { newObjects, changed, unchangedObjects } = diffObjects(before, objects)
-  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed, unchangedObjects }))
-  const objectsToRead = sortByKey([...newObjects, ...changed])
+  const { newObjects, changed: changedObjects, unchangedObjects } = diffObjects(loadedBefore, objects)
+  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed: changedObjects, unchangedObjects }))
+  const objectsToRead = sortByKey([...newObjects, ...changedObjects])
   if (objectsToRead.length === 0) return
-  if (writeMode === 'APPEND' && !single) assertEarlierRowsKnown(before, changed)
-  const counts = new Map<string, number>()
-  const feeds = single
+  if (writeMode === 'APPEND' && !isSingle) assertEarlierRowsKnown(loadedBefore, changedObjects)
+  const rowCounts = new Map<string, number>()
+  const feeds = isSingle
     ? readSingleObject(reading, objectsToRead[0]!, report, signal)
     : readObjectsAsOneTable(
         reading,
-        { objects: objectsToRead, before: before.columns, keyed: false, counts },
+        { objects: objectsToRead, before: loadedBefore.columns, keyed: false, counts: rowCounts },
         report,
         signal,
       )
   for await (const feed of feeds) {
     const cursor = (): LoadedObjects => {
-      const columns = single ? [] : omitOwnColumns(feed.columns)
-      const loaded = createLoadedObjects(settings, objectsToRead, columns, counts)
+      const columns = isSingle ? [] : omitOwnColumns(feed.columns)
+      const loadedNow = createLoadedObjects(settings, objectsToRead, columns, rowCounts)
       return {
-        ...loaded,
-        objects: { ...before.objects, ...loaded.objects },
-        rows: { ...omitKeys(before.rows, objectsToRead), ...loaded.rows },
+        ...loadedNow,
+        objects: { ...loadedBefore.objects, ...loadedNow.objects },
+        rows: { ...omitKeys(loadedBefore.rows, objectsToRead), ...loadedNow.rows },
       }
     }
-    const replaces = !single && changed.length > 0 && { replaces: objectKeyName }
-    yield { ...feed, ...replaces, ...(!single && { precedence: objectPrecedence }), cursor }
+    const replacedRows = !isSingle && changedObjects.length > 0 && { replaces: objectKeyName }
+    yield { ...feed, ...replacedRows, ...(!isSingle && { precedence: objectPrecedence }), cursor }
   }
 }
 
 /**
- * Throws OBJECT_ROWS_UNKNOWN if a changed object was loaded as a single one. Its rows in the table then have no object key, so its new rows
- * cannot replace them, and the table would have both.
+ * Throws OBJECT_ROWS_UNKNOWN if a changed object was loaded as a single one. Its rows in the table then have no object
+ * key, so its new rows cannot replace them, and the table would have both.
  */
-function assertEarlierRowsKnown({ rows }: Pick<LoadedObjects, 'rows'>, changed: readonly StoredObject[]): void {
-  const unknown = changed.find(({ key }) => !Object.hasOwn(rows, key))
-  if (!unknown) return
+function assertEarlierRowsKnown({ rows }: Pick<LoadedObjects, 'rows'>, changedObjects: readonly StoredObject[]): void {
+  const objectWithoutCount = changedObjects.find(({ key }) => !Object.hasOwn(rows, key))
+  if (!objectWithoutCount) return
   throw new SourceProblem(
     'OBJECT_ROWS_UNKNOWN',
-    `"${unknown.key}" changed, and its earlier rows cannot be replaced: they were loaded while it was the only object of the pipeline, so they have no ${objectKeyName}. The old data stays. Exclude the object from the key of the pipeline, or run once with "rebuild": true, which replaces all rows of the table by those of the objects that exist now.`,
+    `"${objectWithoutCount.key}" changed, and its earlier rows cannot be replaced: they were loaded while it was the only object of the pipeline, so they have no ${objectKeyName}. The old data stays. Exclude the object from the key of the pipeline, or run once with "rebuild": true, which replaces all rows of the table by those of the objects that exist now.`,
   )
 }
 

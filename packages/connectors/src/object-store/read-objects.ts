@@ -34,13 +34,13 @@ export async function findIncrement(
   { key, settings, cursor }: ObjectsRequest,
   signal: AbortSignal,
 ): Promise<ObjectIncrement | undefined> {
-  const before = parseLoadedObjects(cursor, settings)
-  if (!before) return undefined
-  const { single, objects } = await selectObjects({ ...reading, key }, signal)
-  const { newObjects, changed, unchangedObjects, gone } = diffObjects(before, objects)
-  const hasRowCounts = changed.every((object) => Object.hasOwn(before.rows, object.key))
-  if (gone > 0 || !hasRowCounts || (single && changed.length > 0)) return undefined
-  return { before, newObjects, changed, unchangedObjects }
+  const loadedBefore = parseLoadedObjects(cursor, settings)
+  if (!loadedBefore) return undefined
+  const { single: isSingle, objects } = await selectObjects({ ...reading, key }, signal)
+  const { newObjects, changed: changedObjects, unchangedObjects, gone: goneCount } = diffObjects(loadedBefore, objects)
+  const hasRowCounts = changedObjects.every((object) => Object.hasOwn(loadedBefore.rows, object.key))
+  if (goneCount > 0 || !hasRowCounts || (isSingle && changedObjects.length > 0)) return undefined
+  return { before: loadedBefore, newObjects, changed: changedObjects, unchangedObjects }
 }
 
 /**
@@ -53,20 +53,20 @@ export async function* readObjects(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const chosen = await selectObjects({ ...reading, key, onPage: () => report.progress({}) }, signal)
-  const { single, objects } = chosen
-  const before = parseLoadedObjects(cursor, settings)
-  if (before) logFullRead(before, objects, report)
-  if (!single) report.log('INFO', 'LOW', describeSelection(chosen, key))
-  const counts = new Map<string, number>()
-  const feeds = single
+  const selection = await selectObjects({ ...reading, key, onPage: () => report.progress({}) }, signal)
+  const { single: isSingle, objects } = selection
+  const loadedBefore = parseLoadedObjects(cursor, settings)
+  if (loadedBefore) logFullRead(loadedBefore, objects, report)
+  if (!isSingle) report.log('INFO', 'LOW', describeSelection(selection, key))
+  const rowCounts = new Map<string, number>()
+  const feeds = isSingle
     ? readSingleObject(reading, objects[0]!, report, signal)
-    : readObjectsAsOneTable(reading, { objects, keyed: false, counts }, report, signal)
+    : readObjectsAsOneTable(reading, { objects, keyed: false, counts: rowCounts }, report, signal)
   for await (const feed of feeds)
     yield {
       ...feed,
-      ...(!single && { precedence: objectPrecedence }),
-      cursor: () => createLoadedObjects(settings, objects, single ? [] : omitOwnColumns(feed.columns), counts),
+      ...(!isSingle && { precedence: objectPrecedence }),
+      cursor: () => createLoadedObjects(settings, objects, isSingle ? [] : omitOwnColumns(feed.columns), rowCounts),
     }
 }
 
@@ -77,31 +77,37 @@ export async function* readObjects(
 export async function* readIncrement(
   reading: ObjectReading,
   settings: unknown,
-  { before, newObjects, changed, unchangedObjects }: ObjectIncrement,
+  { before: loadedBefore, newObjects, changed: changedObjects, unchangedObjects }: ObjectIncrement,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed, unchangedObjects }))
-  const objectsToRead = sortByKey([...newObjects, ...changed])
+  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed: changedObjects, unchangedObjects }))
+  const objectsToRead = sortByKey([...newObjects, ...changedObjects])
   if (objectsToRead.length === 0) return
-  const counts = new Map<string, number>()
-  const shorter = () => changed.find(({ key }) => counts.get(key)! < before.rows[key]!)
-  let isComplete = false
+  const rowCounts = new Map<string, number>()
+  const findShorterObject = () => changedObjects.find(({ key }) => rowCounts.get(key)! < loadedBefore.rows[key]!)
+  let readsAllObjects = false
   const unreadObjects = (): readonly StoredObject[] => {
-    const shorterObject = shorter()
+    const shorterObject = findShorterObject()
     if (shorterObject === undefined) return []
     const text = `"${shorterObject.key}" has fewer rows than before, so all objects are read and replace the old rows.`
-    if (!isComplete) report.log('INFO', 'MEDIUM', text)
-    isComplete = true
+    if (!readsAllObjects) report.log('INFO', 'MEDIUM', text)
+    readsAllObjects = true
     return unchangedObjects
   }
-  const combined = { objects: objectsToRead, before: before.columns, keyed: true, counts, unreadObjects }
+  const combined = {
+    objects: objectsToRead,
+    before: loadedBefore.columns,
+    keyed: true,
+    counts: rowCounts,
+    unreadObjects,
+  }
   for await (const feed of readObjectsAsOneTable(reading, combined, report, signal)) {
     const cursor = () => {
-      const rows = new Map([...Object.entries(before.rows), ...counts])
+      const rows = new Map([...Object.entries(loadedBefore.rows), ...rowCounts])
       return createLoadedObjects(settings, [...unchangedObjects, ...objectsToRead], omitOwnColumns(feed.columns), rows)
     }
-    yield { ...feed, cursor, whole: () => isComplete }
+    yield { ...feed, cursor, whole: () => readsAllObjects }
   }
 }
 
@@ -111,12 +117,12 @@ export async function* readSingleObject(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first, onSecondProgress } = splitProgress(report)
-  const onProgress = (bytes: number) => first(bytes, object.size)
+  const { first: reportDownload, onSecondProgress } = splitProgress(report)
+  const onProgress = (bytes: number) => reportDownload(bytes, object.size)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
-  using local = await fetchObject(reading, object, { log, onProgress }, signal)
+  using localObject = await fetchObject(reading, object, { log, onProgress }, signal)
   try {
-    yield* readLocalObject(reading, local, { ...report, progress: onSecondProgress(local.size) }, signal)
+    yield* readLocalObject(reading, localObject, { ...report, progress: onSecondProgress(localObject.size) }, signal)
   } catch (error) {
     if (!isEmptyListProblem(error) || reading.columnsBefore.length === 0) throw error
     yield emptyRowStream('', [...reading.columnsBefore])
@@ -126,16 +132,16 @@ export async function* readSingleObject(
 const formatIsOrAre = (amount: number): string => (amount === 1 ? 'is' : 'are')
 const formatObjectCount = (amount: number): string => `${formatCount(amount, 'object')} ${formatIsOrAre(amount)}`
 
-function describeSelection({ objects, empty }: SelectedObjects, key: string): string {
-  const emptyText = empty > 0 ? `; ${empty} more ${formatIsOrAre(empty)} empty and omitted` : ''
+function describeSelection({ objects, empty: emptyCount }: SelectedObjects, key: string): string {
+  const emptyText = emptyCount > 0 ? `; ${emptyCount} more ${formatIsOrAre(emptyCount)} empty and omitted` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
   return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${emptyText}.`
 }
 
-function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
-  const { newObjects, changed, gone } = diffObjects(before, objects)
-  if (changed.length + gone === 0) return
-  const message = `Since the last load, ${formatCount(changed.length, 'object')} changed, ${gone} ${formatIsOrAre(gone)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
+function logFullRead(loadedBefore: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
+  const { newObjects, changed: changedObjects, gone: goneCount } = diffObjects(loadedBefore, objects)
+  if (changedObjects.length + goneCount === 0) return
+  const message = `Since the last load, ${formatCount(changedObjects.length, 'object')} changed, ${goneCount} ${formatIsOrAre(goneCount)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }
 
@@ -165,10 +171,10 @@ export function createLoadedObjects(
   columns: Column[],
   rows: ReadonlyMap<string, number>,
 ): LoadedObjects {
-  const marks = objects.map((object) => [object.key, getObjectVersion(object)])
+  const versions = objects.map((object) => [object.key, getObjectVersion(object)])
   return {
     settings: hashReadSettings(settings),
-    objects: Object.fromEntries(marks),
+    objects: Object.fromEntries(versions),
     rows: Object.fromEntries(rows),
     columns,
   }
@@ -176,22 +182,24 @@ export function createLoadedObjects(
 
 /** Parses the cursor of a load. Returns undefined if the settings have changed. */
 function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects | undefined {
-  const { settings: before, objects, rows = {}, columns } = (cursor ?? {}) as Partial<LoadedObjects>
-  if (before !== hashReadSettings(settings) || typeof objects !== 'object' || !Array.isArray(columns)) return undefined
-  return { settings: before, objects, rows, columns }
+  const { settings: settingsHash, objects, rows = {}, columns } = (cursor ?? {}) as Partial<LoadedObjects>
+  if (settingsHash !== hashReadSettings(settings) || typeof objects !== 'object' || !Array.isArray(columns))
+    return undefined
+  return { settings: settingsHash, objects, rows, columns }
 }
 
 export function diffObjects(
-  before: Pick<LoadedObjects, 'objects'>,
+  loadedBefore: Pick<LoadedObjects, 'objects'>,
   objects: readonly StoredObject[],
 ): ObjectDifferences {
-  const versionsByKey = new Map(Object.entries(before.objects))
+  const versionsByKey = new Map(Object.entries(loadedBefore.objects))
   const differences: ObjectDifferences = { newObjects: [], changed: [], unchangedObjects: [], gone: 0 }
   for (const object of objects) {
-    const mark = versionsByKey.get(object.key)
+    const loadedVersion = versionsByKey.get(object.key)
     // In cursors of Sluice 0.1, the version is only the ETag.
-    if (mark === undefined) differences.newObjects.push(object)
-    else if (mark === getObjectVersion(object) || mark === object.etag) differences.unchangedObjects.push(object)
+    if (loadedVersion === undefined) differences.newObjects.push(object)
+    else if (loadedVersion === getObjectVersion(object) || loadedVersion === object.etag)
+      differences.unchangedObjects.push(object)
     else differences.changed.push(object)
     versionsByKey.delete(object.key)
   }
@@ -207,12 +215,12 @@ const getObjectVersion = ({ etag, size, lastModified }: StoredObject): string =>
 
 export function describeObjectChanges({
   newObjects,
-  changed,
+  changed: changedObjects,
   unchangedObjects,
 }: Pick<ObjectDifferences, 'newObjects' | 'changed' | 'unchangedObjects'>): string {
-  const changedText = changed.length === 0 ? '' : `, ${changed.length} changed`
-  const unchanged = unchangedObjects.length
-  return `${formatObjectCount(newObjects.length)} new${changedText}; ${unchanged} ${formatIsOrAre(unchanged)} unchanged.`
+  const changedText = changedObjects.length === 0 ? '' : `, ${changedObjects.length} changed`
+  const unchangedCount = unchangedObjects.length
+  return `${formatObjectCount(newObjects.length)} new${changedText}; ${unchangedCount} ${formatIsOrAre(unchangedCount)} unchanged.`
 }
 
 const hashReadSettings = (settings: unknown): string =>

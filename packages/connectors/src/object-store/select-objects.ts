@@ -29,74 +29,75 @@ const maxBlockingMs = 20
  * Returns the objects that match a pipeline's `key` setting. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or an
  * error of the store.
  */
-export async function selectObjects(choosing: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
-  const { store, key, retryPolicy, enough } = choosing
+export async function selectObjects(selection: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
+  const { store, key, retryPolicy, enough: maxResults } = selection
   const pattern = compileKeyPattern(key)
-  const { single } = pattern
-  if (single !== undefined) {
-    const object = await retry(() => store.find(single, signal), { policy: retryPolicy, signal })
+  const { single: singleKey } = pattern
+  if (singleKey !== undefined) {
+    const object = await retry(() => store.find(singleKey, signal), { policy: retryPolicy, signal })
     return { single: true, objects: [object], empty: 0 }
   }
   const objects: StoredObject[] = []
-  let empty = 0
-  let deeper = false
-  const own = countFolders(key)
-  const passedBy = ({ key: other }: StoredObject) => {
-    deeper ||= countFolders(other) > own
+  let emptyCount = 0
+  let hasDeeperKeys = false
+  const folderCount = countFolders(key)
+  const noteSkippedKey = ({ key: other }: StoredObject) => {
+    hasDeeperKeys ||= countFolders(other) > folderCount
   }
-  for await (const object of listMatchingObjects(choosing, pattern, passedBy, signal)) {
+  for await (const object of listMatchingObjects(selection, pattern, noteSkippedKey, signal)) {
     // Leaves out empty objects: consoles create them as folders, and tools as markers such as _SUCCESS.
-    if (object.size === 0) empty += 1
+    if (object.size === 0) emptyCount += 1
     else objects.push(object)
     if (objects.length > maxObjects) throw createTooManyObjectsProblem(key)
-    if (enough !== undefined && objects.length >= enough) break
+    if (maxResults !== undefined && objects.length >= maxResults) break
   }
-  if (objects.length === 0) throw createNoObjectsProblem(key, empty, deeper)
-  return { single: false, objects: sortByKey(objects), empty }
+  if (objects.length === 0) throw createNoObjectsProblem(key, emptyCount, hasDeeperKeys)
+  return { single: false, objects: sortByKey(objects), empty: emptyCount }
 }
 
 export const sortByKey = (objects: readonly StoredObject[]): StoredObject[] =>
   objects.toSorted((one, other) => Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)))
 
+/** Yields the objects whose keys match the pattern, in the order of the store. Calls `onSkipped` for all others. */
 async function* listMatchingObjects(
   { store, retryPolicy, onPage }: ObjectSelection,
   pattern: KeyPattern,
-  passedBy: (object: StoredObject) => void,
+  onSkipped: (object: StoredObject) => void,
   signal: AbortSignal,
 ): AsyncGenerator<StoredObject, void, void> {
-  let listed = 0
-  let next: string | undefined
+  let listedCount = 0
+  let nextToken: string | undefined
   do {
-    const page = await retry(() => store.list(pattern.prefix, next, signal), { policy: retryPolicy, signal })
-    let since = performance.now()
+    const page = await retry(() => store.list(pattern.prefix, nextToken, signal), { policy: retryPolicy, signal })
+    let lastBreak = performance.now()
     for (const object of page.objects) {
       if (pattern.matches(object.key)) yield object
-      else passedBy(object)
+      else onSkipped(object)
       // Yields to the event loop regularly, because comparing long keys with long patterns would block it.
-      if (performance.now() - since < maxBlockingMs) continue
+      if (performance.now() - lastBreak < maxBlockingMs) continue
       await breathe(undefined, { signal }).catch(() => {})
       signal.throwIfAborted()
-      since = performance.now()
+      lastBreak = performance.now()
     }
     onPage?.()
-    listed += Math.max(1, page.objects.length)
-    if (listed > maxListedKeys) throw createTooManyKeysProblem(pattern.prefix)
+    listedCount += Math.max(1, page.objects.length)
+    if (listedCount > maxListedKeys) throw createTooManyKeysProblem(pattern.prefix)
     // Ends the listing if a store returns the same page token again, because the loop would never end.
-    next = page.next === next ? undefined : page.next
-  } while (next)
+    nextToken = page.next === nextToken ? undefined : page.next
+  } while (nextToken)
 }
 
 const countFolders = (key: string): number => key.replace(/^\/+/, '').split('/').length
 
 /** Returns the pattern extended to subfolders: `a/*.csv` becomes `a/**\/*.csv`. */
-const includeSubfolders = (key: string): string => key.replace(/[^/]*$/, (last) => `**/${last}`)
+const includeSubfolders = (key: string): string => key.replace(/[^/]*$/, (fileName) => `**/${fileName}`)
 
-const createNoObjectsProblem = (key: string, empty: number, deeper: boolean): SourceProblem =>
+const createNoObjectsProblem = (key: string, emptyCount: number, hasDeeperKeys: boolean): SourceProblem =>
   new SourceProblem(
     'NO_OBJECTS',
-    empty > 0
-      ? `All ${empty} objects that match "${key}" are empty. The old data stays. Write data to them, or correct the key.`
-      : deeper && key.includes('*') && !key.includes('**')
+    emptyCount > 0
+      ? `All ${emptyCount} objects that match "${key}" are empty. The old data stays. Write data to them, or correct the key.`
+      : hasDeeperKeys && key.includes('*') && !key.includes('**')
         ? `No object matches "${key}". \`*\` matches within one folder only; use \`${includeSubfolders(key)}\` to include subfolders, which have matching objects. The old data stays.`
         : `No object matches "${key}". Check the key: it must not start with a slash, and a folder must end with one. The old data stays.`,
   )

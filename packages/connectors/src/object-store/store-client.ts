@@ -145,15 +145,15 @@ export const parseContentEncodings = (headers: Headers): string[] =>
     .filter((coding) => Object.hasOwn(decompressors, coding))
 
 async function* decompress({ headers, chunks }: GuardedResponse, host: string): AsyncGenerator<Uint8Array, void, void> {
-  const steps = parseContentEncodings(headers)
+  const decompressorStreams = parseContentEncodings(headers)
     .toReversed()
     .map((coding) => decompressors[coding]!())
-  const last = steps.at(-1)
-  if (!last) return yield* chunks
+  const lastStream = decompressorStreams.at(-1)
+  if (!lastStream) return yield* chunks
   // An error of the response reaches the loop below through the last stream.
-  pipeline([Readable.from(chunks), ...steps], () => {})
+  pipeline([Readable.from(chunks), ...decompressorStreams], () => {})
   try {
-    yield* last as AsyncIterable<Buffer>
+    yield* lastStream as AsyncIterable<Buffer>
   } catch (cause) {
     if (cause instanceof OutgoingProblem) throw cause
     throw new OutgoingProblem(`The connection to ${host} failed.`, { code: 'CONNECTION_LOST', cause })

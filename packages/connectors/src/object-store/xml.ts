@@ -21,25 +21,25 @@ const maxElements = 200_000
  */
 export function parseXml(text: string, host: string): XmlElement {
   const document = createElement('')
-  const open = [document]
-  let elements = 0
-  const refuse = (): never => {
+  const openElements = [document]
+  let elementCount = 0
+  const throwNotStore = (): never => {
     throw new SourceProblem('OTHER_PROTOCOL', `The server at ${host} is not an object store. Check the endpoint.`)
   }
-  const addText = (part: string) => void (open.at(-1)!.text += part)
+  const addText = (part: string) => void (openElements.at(-1)!.text += part)
   const parser = new SaxesParser()
-  parser.on('error', refuse)
-  parser.on('doctype', refuse)
+  parser.on('error', throwNotStore)
+  parser.on('doctype', throwNotStore)
   parser.on('text', addText)
   parser.on('cdata', addText)
   parser.on('opentag', ({ name, attributes }) => {
     const element = createElement(name.slice(name.indexOf(':') + 1), attributes['Encoded'] === 'true')
-    open.at(-1)!.children.push(element)
-    open.push(element)
-    elements += 1
-    if (elements > maxElements || open.length > maxXmlDepth) refuse()
+    openElements.at(-1)!.children.push(element)
+    openElements.push(element)
+    elementCount += 1
+    if (elementCount > maxElements || openElements.length > maxXmlDepth) throwNotStore()
   })
-  parser.on('closetag', () => void open.pop())
+  parser.on('closetag', () => void openElements.pop())
   parser.write(text).close()
   return document.children[0]!
 }

@@ -136,8 +136,8 @@ function parseSubmission(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || isExactNumber(value)) return value
   const shape = value as GeoJsonShape
   if ('type' in value && 'coordinates' in value) return shape.type === 'Point' ? parseLocation(shape) : value
-  const own = Object.entries(value).filter(([key]) => !key.endsWith('@odata.navigationLink'))
-  return Object.fromEntries(own.map(([key, item]) => [key, parseSubmission(item)]))
+  const answerEntries = Object.entries(value).filter(([key]) => !key.endsWith('@odata.navigationLink'))
+  return Object.fromEntries(answerEntries.map(([key, item]) => [key, parseSubmission(item)]))
 }
 
 interface GeoJsonShape {
@@ -172,28 +172,28 @@ async function* readSubmissions(
   cursor: unknown,
 ): AsyncGenerator<RecordPage, void, void> {
   const since = toText(cursor)
-  let latest = ''
+  let latestTime = ''
   const updateLatest = (records: readonly unknown[]) => {
     for (const record of records) {
       const { __system: system } = (record ?? {}) as { __system?: Record<string, unknown> }
       for (const time of [system?.['submissionDate'], system?.['updatedAt'], system?.['deletedAt']])
-        if (typeof time === 'string' && time > latest) latest = time
+        if (typeof time === 'string' && time > latestTime) latestTime = time
     }
   }
-  const changed = since && `__system/submissionDate ge ${since} or __system/updatedAt ge ${since}`
-  for await (const records of readSubmissionPages(http, query, changed)) {
+  const changedFilter = since && `__system/submissionDate ge ${since} or __system/updatedAt ge ${since}`
+  for await (const records of readSubmissionPages(http, query, changedFilter)) {
     updateLatest(records)
     yield { records }
   }
   if (since !== undefined || query.includeDeleted) {
-    const deleted = since === undefined ? '__system/deletedAt ne null' : `__system/deletedAt ge ${since}`
-    for await (const records of readDeletedSubmissions(http, query, deleted)) {
+    const deletedFilter = since === undefined ? '__system/deletedAt ne null' : `__system/deletedAt ge ${since}`
+    for await (const records of readDeletedSubmissions(http, query, deletedFilter)) {
       updateLatest(records)
       yield { records }
     }
   }
-  const next = createNextCursor(latest, http.startedAt(), since)
-  if (next !== undefined) yield { records: [], cursor: next }
+  const nextCursor = createNextCursor(latestTime, http.startedAt(), since)
+  if (nextCursor !== undefined) yield { records: [], cursor: nextCursor }
 }
 
 /**

@@ -78,7 +78,7 @@ async function* readRequisitions(
   { http, settings, signal }: Pick<SystemContext<OpenlmisSettings>, 'http' | 'settings' | 'signal'>,
   since: string | undefined,
 ): AsyncGenerator<RecordPage, void, void> {
-  let latest = ''
+  let latestTime = ''
   for (const facility of new Set(settings.facilities)) {
     const query = {
       facility,
@@ -94,13 +94,13 @@ async function* readRequisitions(
         const batch = page.slice(from, from + maxConcurrentRequests)
         const requisitions = await Promise.all(batch.map((item) => readRequisition(http, item)))
         const records = requisitions.filter((record) => record !== undefined)
-        for (const record of records) latest = getLaterTime(latest, record)
+        for (const record of records) latestTime = getLaterTime(latestTime, record)
         yield { records: records.map(parseRequisition) }
       }
     }
   }
   // Only the last page has a cursor, because facilities are read one after another.
-  yield { records: [], cursor: createNextCursor(latest, http.startedAt(), since) }
+  yield { records: [], cursor: createNextCursor(latestTime, http.startedAt(), since) }
 }
 
 function getLaterTime(latest: string, record: unknown): string {
@@ -139,9 +139,9 @@ async function* readSpringPages(
 }
 
 function parsePage(response: unknown): { content: readonly unknown[]; isLast: boolean } {
-  const { last, totalPages, number = 0 } = parseObject(response, openLmisName)
+  const { last: isLast, totalPages, number = 0 } = parseObject(response, openLmisName)
   const content = parseList(response, openLmisName, 'content')
-  if (typeof last === 'boolean') return { content, isLast: last || content.length === 0 }
+  if (typeof isLast === 'boolean') return { content, isLast: isLast || content.length === 0 }
   if (typeof totalPages !== 'number') throw createResponseProblem(openLmisName, 'page with "last" or "totalPages"')
   return { content, isLast: Number(number) + 1 >= totalPages || content.length === 0 }
 }

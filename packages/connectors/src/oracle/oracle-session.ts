@@ -36,15 +36,16 @@ export const engine: DatabaseEngine = { name: 'Oracle', open: openOracleSession,
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
+/** Signs in and starts a read-only transaction. Reads the clock before it, so that the cursor is not too late. */
 async function openOracleSession(access: SessionParameters): Promise<DatabaseSession> {
   const { config, limits } = access
-  const connect = formatConnectString(config, limits)
+  const connectString = formatConnectString(config, limits)
   restrictConnections(access)
   const byteLimit = new OracleByteLimit(access)
   const signIn = {
     user: config.username,
     password: config.password,
-    connectString: connect,
+    connectString: connectString,
     sslServerDNMatch: !config.trustServerCertificate,
   }
   const connection = await byteLimit.request(() => oracledb.getConnection(signIn))
@@ -98,8 +99,8 @@ class OracleSession implements DatabaseSession {
   /** Reads the server's clock before the transaction starts. */
   async recordClock(): Promise<void> {
     const text = `select to_char(sys_extract_utc(systimestamp), 'YYYY-MM-DD HH24:MI:SS.FF9'), to_char(systimestamp, 'YYYY-MM-DD HH24:MI:SS.FF9') from dual`
-    const [utc = '', local = ''] = (await this.#fetchRow(text)) as string[]
-    this.#clock = { utc, local }
+    const [utcTime = '', localTime = ''] = (await this.#fetchRow(text)) as string[]
+    this.#clock = { utc: utcTime, local: localTime }
   }
 
   async readClock(): Promise<SourceClock> {
@@ -107,8 +108,8 @@ class OracleSession implements DatabaseSession {
   }
 
   async #findLargest({ text, fields }: OracleQuery, index: number, filter: RowFilter): Promise<string | null> {
-    const [largest] = await this.#fetchRow(buildLargestQuery(text, fields, index, filter))
-    return typeof largest === 'string' ? largest : null
+    const [largestValue] = await this.#fetchRow(buildLargestQuery(text, fields, index, filter))
+    return typeof largestValue === 'string' ? largestValue : null
   }
 
   async #fetchRow(text: string): Promise<unknown[]> {
@@ -141,16 +142,16 @@ class OracleSession implements DatabaseSession {
   ): Promise<ReadNote[]> {
     const columns = types.map((type, index) => ({ label: fields[index]!.name, ...type }))
     const encoder = new RowEncoder(columns, sink.buffer)
-    const atOnce = getRowsPerResponse(fields)
+    const rowsPerResponse = getRowsPerResponse(fields)
     const options = {
       resultSet: true,
       outFormat: oracledb.OUT_FORMAT_ARRAY,
-      fetchArraySize: atOnce,
-      prefetchRows: atOnce,
+      fetchArraySize: rowsPerResponse,
+      prefetchRows: rowsPerResponse,
       fetchTypeHandler: getFetchType,
     }
-    const filtered = buildFilteredQuery(text, fields, filter, { isTable })
-    const execute = () => this.#connection.execute<unknown[]>(filtered, [], options)
+    const filteredQuery = buildFilteredQuery(text, fields, filter, { isTable })
+    const execute = () => this.#connection.execute<unknown[]>(filteredQuery, [], options)
     const { resultSet } = await this.#byteLimit.request(execute, maxRowsBytes)
     const rows = {
       getRows: (maxRows: number) => this.#byteLimit.request(() => resultSet!.getRows(maxRows), maxRowsBytes),
@@ -189,9 +190,9 @@ export function buildFilteredQuery(
   filter: RowFilter,
   { isTable }: { isTable: boolean },
 ): string {
-  const where = buildWhere(filter, createFilterSyntax(fields))
-  if (where === '' || isTable) return text + where
-  return `select * from (\n${text}\n)${where}`
+  const whereClause = buildWhere(filter, createFilterSyntax(fields))
+  if (whereClause === '' || isTable) return text + whereClause
+  return `select * from (\n${text}\n)${whereClause}`
 }
 
 /**
@@ -201,15 +202,15 @@ export function buildFilteredQuery(
  * modules and are not affected.
  */
 function restrictConnections({ addresses, config, openedSockets: opened }: SessionParameters): void {
-  const admitted = new Set(addresses.map(({ address }) => address))
+  const allowedAddresses = new Set(addresses.map(({ address }) => address))
   const lookup = async (host: string) => {
     if (host.toLowerCase() !== config.host.toLowerCase()) throw createRedirectError(host)
     return addresses.map(({ address, family }) => ({ address, family }))
   }
-  const connect = net.connect as (port: number | string, host: string, done: () => void) => net.Socket
-  const pinned = (port: number | string, host: string, done: () => void): net.Socket => {
-    if (admitted.has(host) && Number(port) === config.port) {
-      const socket = connect(port, host, done)
+  const connect = net.connect as (port: number | string, host: string, onConnect: () => void) => net.Socket
+  const pinned = (port: number | string, host: string, onConnect: () => void): net.Socket => {
+    if (allowedAddresses.has(host) && Number(port) === config.port) {
+      const socket = connect(port, host, onConnect)
       opened.push(socket)
       return socket
     }
@@ -248,23 +249,23 @@ export interface OracleRows {
   close(): Promise<void>
 }
 
-/** Writes all rows to the sink and closes the result set. Calls `count` with the number of rows of each response. */
+/** Writes all rows to the sink and closes the result set. Calls `onRows` with the number of rows of each response. */
 export async function writeAllRows(
   rows: OracleRows,
   fields: readonly OracleField[],
   encoder: RowEncoder,
   sink: TupleSink,
-  count: (rows: number) => void,
+  onRows: (rows: number) => void,
 ): Promise<void> {
-  const atOnce = getRowsPerResponse(fields)
-  const converts = fields.map(createValueConverter)
+  const rowsPerResponse = getRowsPerResponse(fields)
+  const valueConverters = fields.map(createValueConverter)
   try {
     for (;;) {
-      const batch = await rows.getRows(atOnce)
+      const batch = await rows.getRows(rowsPerResponse)
       if (batch.length === 0) return
-      count(batch.length)
+      onRows(batch.length)
       for (const row of batch) {
-        for (const [index, convert] of converts.entries()) if (convert) row[index] = convert(row[index])
+        for (const [index, convert] of valueConverters.entries()) if (convert) row[index] = convert(row[index])
         if (!writeRow(encoder, sink, row)) await sink.waitForRoom()
       }
     }

@@ -76,8 +76,8 @@ export function classifyOracleError(error: unknown, _config: DatabaseConfig): Cl
   const network = findCodeByMessage(oracleMessagePatterns, message)
   const problemCode = oracleCode === undefined ? undefined : byCode[oracleCode]
   // The driver wraps all network errors in generic ones, so the cause determines the code.
-  const vague = problemCode === undefined || /^(CONNECTION|CERTIFICATE)_/.test(problemCode)
-  const code = vague ? (network ?? problemCode) : problemCode
+  const isVague = problemCode === undefined || /^(CONNECTION|CERTIFICATE)_/.test(problemCode)
+  const code = isVague ? (network ?? problemCode) : problemCode
   if (code === undefined) return oracleCode === undefined ? undefined : { code: 'STATEMENT_FAILED', detail: message }
   return /^(STATEMENT|PERMISSION|TABLE|CERTIFICATE|OTHER|ADDRESS)/.test(code) ? { code, detail: message } : { code }
 }

@@ -68,14 +68,14 @@ export function postgresColumnType({ name, schema, modifier }: PostgresType): St
  * Returns the SQL expression that converts `column` to its stored type, so that the warehouse can read its binary
  * format.
  */
-export function readExpression(column: string, type: PostgresType, stored: StoredType): string {
+export function readExpression(column: string, type: PostgresType, storedType: StoredType): string {
   const offered = postgresColumnType(type)
   const value = plainValue(column, type, offered)
-  const wanted = sqlTypes[stored.dataType]
-  if (wanted === sqlTypes[offered.dataType]) return value
+  const storedSqlType = sqlTypes[storedType.dataType]
+  if (storedSqlType === sqlTypes[offered.dataType]) return value
   // Casts through text, because a direct cast of a float to numeric rounds to 15 digits (6 for real).
-  if (wanted === 'numeric' && sqlTypes[offered.dataType].startsWith('float')) return `${value}::text::numeric`
-  return `${value}::${wanted}`
+  if (storedSqlType === 'numeric' && sqlTypes[offered.dataType].startsWith('float')) return `${value}::text::numeric`
+  return `${value}::${storedSqlType}`
 }
 
 function plainValue(column: string, { name, schema }: PostgresType, { dataType }: StoredType): string {

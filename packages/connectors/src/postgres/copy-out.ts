@@ -30,10 +30,10 @@ export class CopyOut implements Submittable {
   #socket: Socket | undefined
   #driver!: CopyListener
   /** The received bytes of an incomplete message: its header, the start of a row, or a message for the driver. */
-  #stump: Buffer | undefined
+  #incompleteMessage: Buffer | undefined
   #rowLeft = 0
   #skipLeft = 0
-  #driverLeft = 0
+  #driverBytesLeft = 0
   #hasStarted = false
 
   /** Creates the reader. `labels` are the labels of the columns that the statement returns. */
@@ -81,7 +81,7 @@ export class CopyOut implements Submittable {
   readonly #read = (given: Buffer): void => {
     const socket = this.#socket!
     try {
-      if (this.#take(given)) return
+      if (this.#processBytes(given)) return
       socket.pause()
       void this.#sink.waitForRoom().then(() => socket.resume())
     } catch (error) {
@@ -91,25 +91,25 @@ export class CopyOut implements Submittable {
   }
 
   /** Processes all received bytes. Returns false if the sink requests a pause afterwards. */
-  #take(given: Buffer): boolean {
-    const bytes = this.#stump ? Buffer.concat([this.#stump, given]) : given
-    this.#stump = undefined
+  #processBytes(receivedBytes: Buffer): boolean {
+    const bytes = this.#incompleteMessage ? Buffer.concat([this.#incompleteMessage, receivedBytes]) : receivedBytes
+    this.#incompleteMessage = undefined
     const end = bytes.length
     let position = this.#finishCut(bytes)
     while (position < end) {
       if (end - position < messageHeader) {
-        this.#stump = Buffer.from(bytes.subarray(position))
+        this.#incompleteMessage = Buffer.from(bytes.subarray(position))
         break
       }
       const length = bytes.readUInt32BE(position + 1) + 1
       if (bytes[position] !== copyData) {
-        const to = Math.min(end, position + length)
-        this.#driverLeft = position + length - to
-        this.#driver(Buffer.from(bytes.subarray(position, to)))
-        position = to
+        const driverEnd = Math.min(end, position + length)
+        this.#driverBytesLeft = position + length - driverEnd
+        this.#driver(Buffer.from(bytes.subarray(position, driverEnd)))
+        position = driverEnd
       } else if (this.#hasStarted) position = this.#row(bytes, position + messageHeader, position + length)
       else if (end - position < Math.min(length, messageHeader + formatHeader + 4)) {
-        this.#stump = Buffer.from(bytes.subarray(position))
+        this.#incompleteMessage = Buffer.from(bytes.subarray(position))
         break
       } else {
         this.#hasStarted = true
@@ -121,9 +121,9 @@ export class CopyOut implements Submittable {
 
   /** Completes a message that started in earlier bytes. Returns the position of its end. */
   #finishCut(bytes: Buffer): number {
-    if (this.#driverLeft > 0) {
-      const to = Math.min(bytes.length, this.#driverLeft)
-      this.#driverLeft -= to
+    if (this.#driverBytesLeft > 0) {
+      const to = Math.min(bytes.length, this.#driverBytesLeft)
+      this.#driverBytesLeft -= to
       this.#driver(Buffer.from(bytes.subarray(0, to)))
       return to
     }
@@ -149,7 +149,7 @@ export class CopyOut implements Submittable {
     // A message without a row: the header of the format, or the field count -1 that marks the end.
     if (length <= 2) return to
     const { buffer } = this.#sink
-    const until = Math.min(to, bytes.length)
+    const rowEnd = Math.min(to, bytes.length)
     buffer.beginTuple()
     try {
       buffer.reserve(length)
@@ -157,13 +157,13 @@ export class CopyOut implements Submittable {
       if (!(error instanceof UnstorableValue)) throw error
       buffer.dropRow()
       this.#sink.reject(undefined, `The row is too long: it ${error.message}.`, '')
-      this.#skipLeft = to - until
-      return until
+      this.#skipLeft = to - rowEnd
+      return rowEnd
     }
-    this.#copy(bytes, from, until)
-    this.#rowLeft = to - until
+    this.#copy(bytes, from, rowEnd)
+    this.#rowLeft = to - rowEnd
     if (this.#rowLeft === 0) this.#endRow()
-    return until
+    return rowEnd
   }
 
   /** Counts a copied row. Rejects it if a value is too long. Throws `UnexpectedFormat` if it is malformed. */
@@ -173,10 +173,10 @@ export class CopyOut implements Submittable {
       throw new UnexpectedFormat(
         `Invalid COPY data: a row does not have ${this.#labels.length} fields, or the lengths of its fields do not add up to the length of the row.`,
       )
-    const long = buffer.findLongValue()
-    if (long < 0) return void this.#sink.finishRow()
+    const longValue = buffer.findLongValue()
+    if (longValue < 0) return void this.#sink.finishRow()
     buffer.dropRow()
-    this.#sink.reject(this.#labels[long], `The value ${valueTooLong}.`, '')
+    this.#sink.reject(this.#labels[longValue], `The value ${valueTooLong}.`, '')
   }
 
   #copy(source: Buffer, from: number, to: number): void {

@@ -96,19 +96,19 @@ class PostgresSession implements DatabaseSession {
     assertHasColumns(fields, statement)
     const types = await this.#typesOf(fields)
     await assertQueryRuns(this.#client, wrapQuery(text, ['*'], fields.length))
-    const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
+    const primaryKeyNames = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
     const columns = fields.map((field, index) => {
       const column: DescribedColumn = { label: field.name, ...postgresColumnType(types[index]!) }
-      return keys.has(field.name) ? { ...column, primaryKey: true } : column
+      return primaryKeyNames.has(field.name) ? { ...column, primaryKey: true } : column
     })
-    const bytes = await this.#estimate(text, fields.length)
+    const estimatedBytes = await this.#estimate(text, fields.length)
     const query = { text, types, labels: fields.map(({ name }) => name) }
     return {
       columns,
       notes: [],
-      ...(bytes !== undefined && { bytes }),
+      ...(estimatedBytes !== undefined && { bytes: estimatedBytes }),
       findLargest: (index, filter) => this.#findLargest(query, index, filter),
-      read: (stored, sink, filter) => this.#read(query, stored, sink, filter),
+      read: (storedTypes, sink, filter) => this.#read(query, storedTypes, sink, filter),
     }
   }
 
@@ -130,8 +130,8 @@ class PostgresSession implements DatabaseSession {
   }
 
   async #findLargest({ text, types }: PostgresQuery, index: number, filter: RowFilter): Promise<string | null> {
-    const largest = `max(c${index + 1})::text as largest`
-    const query = wrapQuery(text, [largest], types.length, buildWhere(filter, postgresFilterSyntax))
+    const largestExpression = `max(c${index + 1})::text as largest`
+    const query = wrapQuery(text, [largestExpression], types.length, buildWhere(filter, postgresFilterSyntax))
     const { rows } = await this.#client.query<{ largest: string | null }>(query)
     return rows[0]!.largest
   }
@@ -154,7 +154,9 @@ class PostgresSession implements DatabaseSession {
     sink: TupleSink,
     filter: RowFilter,
   ): Promise<ReadNote[]> {
-    const expressions = storedTypes.map((stored, index) => readExpression(`c${index + 1}`, types[index]!, stored))
+    const expressions = storedTypes.map((storedType, index) =>
+      readExpression(`c${index + 1}`, types[index]!, storedType),
+    )
     const query = wrapQuery(text, expressions, types.length, buildWhere(filter, postgresFilterSyntax))
     const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, labels, sink)
     this.#client.query(copy)

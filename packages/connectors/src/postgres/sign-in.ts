@@ -14,11 +14,13 @@ export interface SignedInClient {
 
 const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
 
-/** Logs in to a server with the PostgreSQL protocol, then calls `begin`. If either fails, closes the connection. */
+/**
+ * Logs in to a server with the PostgreSQL protocol, then calls `beginSession`. If either fails, closes the connection.
+ */
 export async function signIn(
   access: SessionParameters,
   byteLimit: PostgresByteLimit,
-  begin: (client: Client) => Promise<unknown>,
+  beginSession: (client: Client) => Promise<unknown>,
 ): Promise<SignedInClient> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
   const socket = await (ssl ? openSocket(access) : openSocket(access, connectReusedBufferSocket))
@@ -39,7 +41,7 @@ export async function signIn(
     // The driver's types do not declare this property.
     const { connection } = client as unknown as { connection: Connection }
     connection.once('sslconnect', () => byteLimit.watch(connection.stream))
-    const connecting = client.connect()
+    const connected = client.connect()
     if (!ssl) byteLimit.watch(socket)
     if (!ssl)
       socket.once('data', (bytes: Buffer) => {
@@ -48,8 +50,8 @@ export async function signIn(
             Object.assign(new Error('The server does not use the PostgreSQL protocol.'), { code: 'ERR_SSL' }),
           )
       })
-    await connecting
-    await begin(client)
+    await connected
+    await beginSession(client)
   } catch (error) {
     socket.destroy()
     throw error

@@ -36,8 +36,8 @@ export interface DatasetDatabase {
  */
 export function createPublicDatasetConnector(datasets: DatasetDatabase): Connector {
   // Allows any address, because the operator, not a user, configures this warehouse's host.
-  const connectable = (host: string) => lookup(host, { all: true })
-  const source = createDatabaseSource(connectable)
+  const resolveAnyHost = (host: string) => lookup(host, { all: true })
+  const source = createDatabaseSource(resolveAnyHost)
 
   async function tableOf({ settings }: ReadRequest): Promise<DatasetTable> {
     const { key } = settings as { key: string }
@@ -53,14 +53,14 @@ export function createPublicDatasetConnector(datasets: DatasetDatabase): Connect
   }
 
   return {
-    async *read(reading, report, signal) {
-      const { labels, ...table } = await tableOf(reading)
+    async *read(request, report, signal) {
+      const { labels, ...table } = await tableOf(request)
       for await (const feed of source.read(createDatabaseConfig(table), report, signal))
         yield restoreUploadLabels(feed, labels)
     },
     listOptions: async (kind, { query = '' }) => (kind === 'public-datasets' ? datasets.list(query) : undefined),
-    async testConnection(reading, signal) {
-      await testDatabaseConnection(createDatabaseConfig(await tableOf(reading)), connectable, signal)
+    async testConnection(request, signal) {
+      await testDatabaseConnection(createDatabaseConfig(await tableOf(request)), resolveAnyHost, signal)
     },
   }
 }

@@ -116,9 +116,9 @@ class RedshiftSession implements DatabaseSession {
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
     const text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
     // First describes the query alone, because only a single complete statement may be embedded in another query.
-    const describe = new DescribeCommand(text)
-    this.#client.query(describe)
-    const fields = await describe.fields
+    const describeCommand = new DescribeCommand(text)
+    this.#client.query(describeCommand)
+    const fields = await describeCommand.fields
     assertHasColumns(fields, statement)
     const labels = fields.map(({ name }) => name)
     const names = await this.#typeNames(fields.map(({ dataTypeID }) => dataTypeID))
@@ -158,21 +158,26 @@ class RedshiftSession implements DatabaseSession {
       storedTypes.map((type, index) => ({ label: labels[index]!, ...type })),
       sink.buffer,
     )
-    const bytes = types.flatMap(({ name }, index) => (name === 'varbyte' ? [index] : []))
-    const take = (row: readonly (string | null)[]) => {
-      const shown = bytes.length === 0 ? row : row.map((text, index) => formatBinaryPrefix(text, types[index]!))
-      return writeRow(encoder, sink, shown)
+    const binaryIndexes = types.flatMap(({ name }, index) => (name === 'varbyte' ? [index] : []))
+    const writeTextRow = (row: readonly (string | null)[]) => {
+      const convertedRow =
+        binaryIndexes.length === 0 ? row : row.map((text, index) => formatBinaryPrefix(text, types[index]!))
+      return writeRow(encoder, sink, convertedRow)
     }
-    const rowHandler = { takeRow: take, waitForRoom: () => sink.waitForRoom() }
-    const list = types.map((type, index) => readExpression(`c${index + 1}`, type))
-    await this.#client.query(`declare sluice_rows cursor for ${buildQuery(query, list, filter)}`)
-    let size = rowsAtOnce.first
+    const rowHandler = { takeRow: writeTextRow, waitForRoom: () => sink.waitForRoom() }
+    const expressions = types.map((type, index) => readExpression(`c${index + 1}`, type))
+    await this.#client.query(`declare sluice_rows cursor for ${buildQuery(query, expressions, filter)}`)
+    let rowsPerFetch = rowsAtOnce.first
     for (;;) {
-      const before = this.received()
-      const rowsFetched = await this.#fetch(size, rowHandler)
-      if (rowsFetched < size) break
-      const bytesPerRow = Math.max(1, (this.received() - before) / rowsFetched)
-      size = Math.min(rowsAtOnce.most, size * 4, Math.max(1, Math.floor(rowsAtOnce.bytes / bytesPerRow)))
+      const bytesBefore = this.received()
+      const rowsFetched = await this.#fetch(rowsPerFetch, rowHandler)
+      if (rowsFetched < rowsPerFetch) break
+      const bytesPerRow = Math.max(1, (this.received() - bytesBefore) / rowsFetched)
+      rowsPerFetch = Math.min(
+        rowsAtOnce.most,
+        rowsPerFetch * 4,
+        Math.max(1, Math.floor(rowsAtOnce.bytes / bytesPerRow)),
+      )
     }
     await this.#client.query('close sluice_rows')
     return []

@@ -32,17 +32,20 @@ export interface ConnectionProblem {
 }
 
 interface RegistryOptions extends RegistryContext {
-  /** HTTP systems that replace or extend the built-in ones: by pipeline type, the address of a module that exports only the system. */
+  /**
+   * HTTP systems that replace or extend the built-in ones: by pipeline type, the address of a module that exports only
+   * the system.
+   */
   systems?: Readonly<Partial<Record<string, string>>>
 }
 
 /** Creates the registry. A connection is opened only when an operation needs it. */
 export function createConnectorRegistry({ systems = {}, ...context }: RegistryOptions): ConnectorRegistry {
-  const loaded = new Map<string, Promise<Connector>>()
+  const connectorsByType = new Map<string, Promise<Connector>>()
 
   function getConnector(type: string): Promise<Connector> {
-    const connector = loaded.get(type) ?? load(type)
-    loaded.set(type, connector)
+    const connector = connectorsByType.get(type) ?? load(type)
+    connectorsByType.set(type, connector)
     return connector
   }
 

@@ -11,12 +11,15 @@ import type { SystemCommand, SystemMessage, SystemThreadJob } from './system-thr
 
 const program = new URL('./system-thread.ts', import.meta.url)
 
-/** Limits of the heap in megabytes. A page of the maximum size, with its records before and after conversion, takes about 500. */
+/**
+ * Limits of the heap in megabytes. A page of the maximum size, with its records before and after conversion, takes
+ * about 500.
+ */
 const resourceLimits: ResourceLimits = { maxOldGenerationSizeMb: 768 }
 
 /**
- * Maximum bytes that a thread has read and written if it is reused. After a larger job the thread ends, because freeing its heap
- * is worth the 0.1 s that a new thread takes.
+ * Maximum bytes that a thread has read and written if it is reused. After a larger job the thread ends, because freeing
+ * its heap is worth the 0.1 s that a new thread takes.
  */
 const maxBytesToReuseThread = 4 * 1024 * 1024
 
@@ -29,7 +32,10 @@ const cancellation = {
 
 const keptThread = spareThread({ program, name: 'system', workerData: {}, resourceLimits, startEarly: false })
 
-/** Keeps the thread of a small job for the next one, until the returned object is disposed of. Workers call this at their start. */
+/**
+ * Keeps the thread of a small job for the next one, until the returned object is disposed of. Workers call this at
+ * their start.
+ */
 export const keepSystemThread = (): Disposable => keptThread.keep()
 
 /** Returns a function that reads a system in a thread, so that parsing pages does not block the event loop. */
@@ -66,10 +72,10 @@ function startThread(
   signal: AbortSignal,
 ): ReadingThread<SystemMessage, SystemCommand> {
   signal.throwIfAborted()
-  const reading = (connectorNames as Partial<Record<string, string>>)[type] ?? type
-  const tooDense = new SourceProblem(
+  const systemName = (connectorNames as Partial<Record<string, string>>)[type] ?? type
+  const tooDenseProblem = new SourceProblem(
     'ANSWER_TOO_LARGE',
-    `Reading ${reading} needs more memory than a run may take. Request fewer records at a time, or select fewer of their fields.`,
+    `Reading ${systemName} needs more memory than a run may take. Request fewer records at a time, or select fewer of their fields.`,
   )
   const isReused = keptThread.isKept
   const thread = new ReadingThread<SystemMessage, SystemCommand>(
@@ -77,10 +83,10 @@ function startThread(
       program,
       name: 'system',
       job,
-      reading,
+      reading: systemName,
       resourceLimits,
       cancellation,
-      tooDense,
+      tooDense: tooDenseProblem,
       discard: (message) => void closeFiles(message as SystemMessage),
       ...(isReused && { ready: keptThread.take(), keep: keptThread.giveBack }),
     },

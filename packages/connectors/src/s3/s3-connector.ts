@@ -46,7 +46,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
   async function get(
     { key, ofAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
-    corrected = false,
+    hasCorrectedRegion = false,
   ): Promise<StoreResponse> {
     const requestedRegion = region
     const url = ofAccount ? buildAccountUrl(config, requestedRegion) : buildBucketUrl(config, requestedRegion)
@@ -59,7 +59,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
     if (response.status < 300 || expected.includes(response.status)) return response
     const errorResponse = parseErrorResponse(response.status, response.headers, await response.text(), url.host)
     if (
-      !corrected &&
+      !hasCorrectedRegion &&
       config.region === undefined &&
       errorResponse.region &&
       // Compares with the region of this request, because a concurrent request may already have corrected the shared
@@ -192,11 +192,11 @@ async function authorize(signer: AwsV4Signer, secretKey: string, signingKeys: Si
  */
 export function buildBucketUrl({ bucket, endpoint, pathStyle }: S3Config, region: string): URL {
   const base = new URL(endpoint ?? parseAmazonHost(region))
-  const inPath = pathStyle ?? (endpoint !== undefined || bucket.includes('.'))
+  const isBucketInPath = pathStyle ?? (endpoint !== undefined || bucket.includes('.'))
   base.search = ''
-  if (!inPath) base.hostname = `${bucket}.${base.hostname}`
+  if (!isBucketInPath) base.hostname = `${bucket}.${base.hostname}`
   const folder = base.pathname.replace(/\/+$/, '')
-  base.pathname = inPath ? `${folder}/${encodeURIComponent(bucket)}/` : `${folder}/`
+  base.pathname = isBucketInPath ? `${folder}/${encodeURIComponent(bucket)}/` : `${folder}/`
   return base
 }
 

@@ -100,11 +100,13 @@ const isKeyProblem = (code: string): boolean =>
 export function createS3Problem(refusal: StoreErrorResponse, request: S3Request): SourceProblem | TransientError {
   const { status, code, region } = refusal
   const { config, host, key } = request
-  const refusedList = request.ofAccount && (status === 403 || status === 404 || status === 405) && !isKeyProblem(code)
-  if (refusedList) return new SourceProblem(noBucketList[0], noBucketList[1](request))
-  const missing = status === 404 ? (key === undefined ? noBucket : noObject) : undefined
+  const isListRefused = request.ofAccount && (status === 403 || status === 404 || status === 405) && !isKeyProblem(code)
+  if (isListRefused) return new SourceProblem(noBucketList[0], noBucketList[1](request))
+  const missingExplanation = status === 404 ? (key === undefined ? noBucket : noObject) : undefined
   const explained =
-    (Object.hasOwn(explanationByCode, code) ? explanationByCode[code] : undefined) ?? missing ?? byStatus[status]
+    (Object.hasOwn(explanationByCode, code) ? explanationByCode[code] : undefined) ??
+    missingExplanation ??
+    byStatus[status]
   if (!explained)
     return createStatusProblem(refusal, {
       host,

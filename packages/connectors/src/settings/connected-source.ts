@@ -81,11 +81,11 @@ export function assertOneCredential(
   field: string,
   credentials: Readonly<Record<string, string>>,
 ): void {
-  const given = Object.keys(credentials).filter((name) => name in secrets)
-  if (given.length > 1)
+  const givenNames = Object.keys(credentials).filter((name) => name in secrets)
+  if (givenNames.length > 1)
     throw new InvalidSetting(
-      `/${field}/${given[1]}`,
-      `Send either ${credentials[given[0]!]} or ${credentials[given[1]!]}, and null for the other one.`,
+      `/${field}/${givenNames[1]}`,
+      `Send either ${credentials[givenNames[0]!]} or ${credentials[givenNames[1]!]}, and null for the other one.`,
     )
 }
 

@@ -11,8 +11,8 @@ const replaceVariables = (text: string): string => text.replaceAll(/\$\{[^{}]*\}
  * only checked when a run connects, because its name may resolve to another address by then.
  */
 export function parseAddress(pointer: string, text: string, { query = false, fragment = false } = {}): URL {
-  const plain = replaceVariables(text)
-  const url = URL.canParse(plain) ? new URL(plain) : undefined
+  const addressWithoutVariables = replaceVariables(text)
+  const url = URL.canParse(addressWithoutVariables) ? new URL(addressWithoutVariables) : undefined
   if (!url?.hostname) throw new InvalidSetting(pointer, 'Invalid address. Use the form https://data.example.org.')
   if (url.username || url.password)
     throw new InvalidSetting(pointer, 'The address contains a username or password. Use the fields for them.')
@@ -32,7 +32,8 @@ export function normalizeAddress(text: string): string {
 }
 
 /** Returns a display name such as `registry at db.example.org`. */
-export const formatNameAt = (what: string, url: string): string => `${what} at ${getHost(url)}`.slice(0, maxNameLength)
+export const formatNameAt = (contentName: string, url: string): string =>
+  `${contentName} at ${getHost(url)}`.slice(0, maxNameLength)
 
 export const getHost = (url: string): string => /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? url
 

@@ -86,24 +86,25 @@ export const sormas: HttpSystem<SormasSettings> = {
 async function* readChangedRecords(
   http: HttpSession,
   entity: string,
-  first: number,
+  initialSince: number,
 ): AsyncGenerator<RecordPage, void, void> {
-  let [since, lastUuid, size] = [first, firstRecordMarker, initialPageSize]
+  let [since, lastUuid, size] = [initialSince, firstRecordMarker, initialPageSize]
   let maxSize = maxRecordsPerPage
-  let latest: number | undefined
+  let latestChange: number | undefined
   for (;;) {
     const { page: records, pageSize } = await requestFittingPage(size, (limit) =>
       requestPage(http, entity, { since, size: limit, lastUuid }),
     )
     if (pageSize < size) [size, maxSize] = [pageSize, size - 1]
     for (const record of records) {
-      const changed = parseTimestamp((record as { changeDate?: unknown } | null)?.changeDate)
-      if (changed !== undefined && changed > (latest ?? -Infinity)) latest = changed
+      const changeTime = parseTimestamp((record as { changeDate?: unknown } | null)?.changeDate)
+      if (changeTime !== undefined && changeTime > (latestChange ?? -Infinity)) latestChange = changeTime
     }
     const isLast = records.length < size
     // The cursor is some minutes before the latest change, so that increments overlap.
-    const until = latest === undefined ? undefined : Math.min(latest, Math.floor(http.startedAt()))
-    const cursor = isLast && until !== undefined ? Math.max(first, until - overlapSeconds * 1000) : undefined
+    const cursorLimit = latestChange === undefined ? undefined : Math.min(latestChange, Math.floor(http.startedAt()))
+    const cursor =
+      isLast && cursorLimit !== undefined ? Math.max(initialSince, cursorLimit - overlapSeconds * 1000) : undefined
     yield { records: records.map(formatTimestamps), cursor }
     if (isLast) return
     const { uuid, changeDate } = parseObject(records.at(-1), sormasName)

@@ -73,9 +73,9 @@ const getTypeName = ({ system_type_name: system, user_type_name: user }: ServerF
 
 /** Returns the SQL expression for a number, date or timestamp as text with all its digits. */
 export function formatCursorText(value: string, field: ServerField): string {
-  const read = readExpression(value, field)
+  const expression = readExpression(value, field)
   // Style 126 is ISO 8601. It has no effect on integers.
-  return read === value ? `convert(varchar(60), ${value}, 126)` : read
+  return expression === value ? `convert(varchar(60), ${value}, 126)` : expression
 }
 
 /** Returns the filter syntax for a query from `wrapQuery`, which names the columns c1, c2, … */

@@ -71,10 +71,10 @@ function isDriverOrServerError(error: unknown): boolean {
 /** Returns the server's error numbers in an error and its causes. */
 function listErrorNumbers(error: unknown): number[] {
   const errorNumbers: number[] = []
-  for (let current = error; current instanceof Error && errorNumbers.length < 10; ) {
-    const { number, originalError, cause } = current as Error & { number?: unknown; originalError?: unknown }
+  for (let currentError = error; currentError instanceof Error && errorNumbers.length < 10; ) {
+    const { number, originalError, cause } = currentError as Error & { number?: unknown; originalError?: unknown }
     errorNumbers.push(typeof number === 'number' ? number : 0)
-    current = originalError ?? cause
+    currentError = originalError ?? cause
   }
   return errorNumbers
 }

@@ -106,8 +106,8 @@ async function readServerState(pool: mssql.ConnectionPool): Promise<SourceClock 
     `select snapshot_isolation_state as state, convert(varchar(40), sysutcdatetime(), 126) as utc, convert(varchar(40), sysdatetime(), 126) as local
      from sys.databases where database_id = db_id()`,
   )
-  const { state = 0, utc = '', local = '' } = recordset[0] ?? {}
-  return { hasSnapshots: state === 1, utc, local }
+  const { state = 0, utc: utcTime = '', local: localTime = '' } = recordset[0] ?? {}
+  return { hasSnapshots: state === 1, utc: utcTime, local: localTime }
 }
 
 /** The SQL of a described query, with its columns. */
@@ -117,8 +117,8 @@ interface SqlServerQuery {
 }
 
 function buildQuery({ text, fields }: SqlServerQuery, expressions: readonly string[], filter: RowFilter = {}): string {
-  const where = buildWhere(filter, createFilterSyntax(fields))
-  return wrapQuery(text, expressions, fields.length, where)
+  const whereClause = buildWhere(filter, createFilterSyntax(fields))
+  return wrapQuery(text, expressions, fields.length, whereClause)
 }
 
 /** A session that reads in a transaction and never commits it. The server rolls it back when the connection ends. */
@@ -175,9 +175,9 @@ class SqlServerSession implements DatabaseSession {
   withSavepoint = <T>(operation: () => Promise<T>): Promise<T> => operation()
 
   async #findLargest(query: SqlServerQuery, index: number, filter: RowFilter): Promise<string | null> {
-    const largest = formatCursorText(`max(c${index + 1})`, query.fields[index]!)
+    const largestExpression = formatCursorText(`max(c${index + 1})`, query.fields[index]!)
     const request = new mssql.Request(this.#transaction)
-    const text = buildQuery(query, [`${largest} as largest`], filter)
+    const text = buildQuery(query, [`${largestExpression} as largest`], filter)
     const { recordset } = await request.query<{ largest: string | null }>(text)
     return recordset[0]!.largest
   }
@@ -201,23 +201,23 @@ class SqlServerSession implements DatabaseSession {
     this.#request = request
     request.stream = true
     request.arrayRowMode = true
-    const reading = Promise.withResolvers<void>()
-    request.on('error', reading.reject)
-    request.on('done', () => reading.resolve())
+    const readCompletion = Promise.withResolvers<void>()
+    request.on('error', readCompletion.reject)
+    request.on('done', () => readCompletion.resolve())
     request.on('row', (row: unknown[]) => {
       try {
         if (writeRow(encoder, sink, row)) return
         request.pause()
         void sink.waitForRoom().then(() => request.resume())
       } catch (error) {
-        reading.reject(error)
+        readCompletion.reject(error)
         this.#close()
       }
     })
     this.#byteLimit.readsRowByRow = true
     const expressions = query.fields.map((field, index) => readExpression(`c${index + 1}`, field))
-    void Promise.resolve(request.query(buildQuery(query, expressions, filter))).catch(reading.reject)
-    await reading.promise
+    void Promise.resolve(request.query(buildQuery(query, expressions, filter))).catch(readCompletion.reject)
+    await readCompletion.promise
     this.#byteLimit.readsRowByRow = false
     return []
   }
@@ -247,9 +247,9 @@ class SqlServerSession implements DatabaseSession {
        from sys.dm_exec_describe_first_result_set(@text, null, 0)
        where is_hidden = 0 or error_number is not null order by column_ordinal`,
     )
-    const refused = recordset.find(({ error_message: message }) => message !== null)
-    if (refused)
-      throw Object.assign(new Error(refused.error_message!), { code: 'EREQUEST', number: refused.error_number })
+    const errorField = recordset.find(({ error_message: message }) => message !== null)
+    if (errorField)
+      throw Object.assign(new Error(errorField.error_message!), { code: 'EREQUEST', number: errorField.error_number })
     return recordset
   }
 }

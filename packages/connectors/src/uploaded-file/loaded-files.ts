@@ -37,21 +37,21 @@ interface FileInput {
 export async function* readNewFile(
   { input, cursor, writeMode }: ReadRequest,
   report: ReadReporter,
-  read: () => AsyncIterable<RowStream>,
+  readFile: () => AsyncIterable<RowStream>,
 ): AsyncGenerator<RowStream, void, void> {
   const { file, repeatFile } = input as FileInput
   const sha256 = file?.sha256
-  if (sha256 === undefined) return yield* read()
+  if (sha256 === undefined) return yield* readFile()
   if (writeMode === 'APPEND' && !repeatFile && isFileLoaded(cursor, sha256)) {
     report.nothingNew?.(describeLoadedFile(file!.name))
     return
   }
-  const before = writeMode === 'APPEND' || writeMode === 'MERGE' ? parseLoadedFiles(cursor) : []
-  const after: LoadedFiles = {
+  const filesBefore = writeMode === 'APPEND' || writeMode === 'MERGE' ? parseLoadedFiles(cursor) : []
+  const filesAfter: LoadedFiles = {
     version: 1,
-    sha256: [...before.filter((one) => one !== sha256), sha256].slice(-maxRememberedFiles),
+    sha256: [...filesBefore.filter((one) => one !== sha256), sha256].slice(-maxRememberedFiles),
   }
-  for await (const feed of read()) yield { ...feed, cursor: () => after }
+  for await (const feed of readFile()) yield { ...feed, cursor: () => filesAfter }
 }
 
 export const describeLoadedFile = (name: string): string =>

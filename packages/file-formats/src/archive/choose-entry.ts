@@ -5,7 +5,7 @@ import type { UploadOptions } from '../format/upload-options.ts'
 import type { ZipArchive } from './zip-archive.ts'
 
 /** The maximum number of entries that are examined, and that a message lists. */
-const lookedInto = 100
+const maxInspectedEntries = 100
 const maxListedEntries = 20
 
 /** Matches files that some archivers add and users do not need. */
@@ -13,27 +13,32 @@ const ignoredEntryPattern = /(^|\/)(__MACOSX\/|\.|Thumbs\.db$|desktop\.ini$)/i
 
 /**
  * Returns the archive entry with the rows: the one named in the options, the only one, or the only one that looks like
- * a table. Throws SourceProblem ENTRY_NOT_FOUND, ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists the entries.
+ * a table. Unless an entry is named, entries that match `ignoredEntryPattern` do not count. If the archive has more
+ * than `maxInspectedEntries` entries, the choice is always ambiguous. Throws SourceProblem ENTRY_NOT_FOUND,
+ * ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists the entries.
  */
-export async function chooseEntry(archive: ZipArchive, { entry, encoding }: UploadOptions): Promise<string> {
+export async function chooseEntry(
+  archive: ZipArchive,
+  { entry: requestedEntry, encoding }: UploadOptions,
+): Promise<string> {
   const names = [...archive.entries.keys()]
-  if (entry !== undefined) {
-    if (archive.entries.has(entry)) return entry
-    const text = `${archive.name} holds no ${entry}; it holds ${formatNames(names)}. Correct the option "entry".`
-    throw new SourceProblem('ENTRY_NOT_FOUND', text)
+  if (requestedEntry !== undefined) {
+    if (archive.entries.has(requestedEntry)) return requestedEntry
+    const message = `${archive.name} holds no ${requestedEntry}; it holds ${formatNames(names)}. Correct the option "entry".`
+    throw new SourceProblem('ENTRY_NOT_FOUND', message)
   }
   const candidates = names.filter((name) => !ignoredEntryPattern.test(name))
   if (candidates.length === 0) {
     throw new SourceProblem('ARCHIVE_EMPTY', `${archive.name} holds no file; pack the file with the rows into it.`)
   }
   if (candidates.length === 1) return candidates[0]!
-  const withRows: string[] = []
-  for (const name of candidates.slice(0, lookedInto)) {
-    if (await looksLikeRows(archive, name, encoding)) withRows.push(name)
+  const namesWithRows: string[] = []
+  for (const name of candidates.slice(0, maxInspectedEntries)) {
+    if (await looksLikeRows(archive, name, encoding)) namesWithRows.push(name)
   }
-  if (withRows.length === 1 && candidates.length <= lookedInto) return withRows[0]!
-  const text = `${archive.name} holds several files (${formatNames(withRows.length > 0 ? withRows : candidates)}); name the one that holds the rows with the option "entry", or pack it alone.`
-  throw new SourceProblem('ENTRY_AMBIGUOUS', text)
+  if (namesWithRows.length === 1 && candidates.length <= maxInspectedEntries) return namesWithRows[0]!
+  const message = `${archive.name} holds several files (${formatNames(namesWithRows.length > 0 ? namesWithRows : candidates)}); name the one that holds the rows with the option "entry", or pack it alone.`
+  throw new SourceProblem('ENTRY_AMBIGUOUS', message)
 }
 
 /** True if an entry looks like a table. False if it is unreadable. */

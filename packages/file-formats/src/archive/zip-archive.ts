@@ -73,21 +73,22 @@ export class ZipArchive {
       const text = `${name} uses the compression method ${method}, which is not supported. Create an ordinary ZIP archive.`
       throw new SourceProblem('NOT_SUPPORTED', text)
     }
-    const data = await this.#data(entry, name)
-    let size = 0
-    let sum = 0
+    const compressedBytes = await this.#data(entry, name)
+    let readBytes = 0
+    let checksum = 0
     const inflate = () =>
-      decompressChunks(data, createInflateRaw({ chunkSize: this.#limits.chunkBytes }), name, this.#limits)
-    for await (const chunk of method === storedMethod ? data.chunks() : inflate()) {
-      size += chunk.length
-      sum = crc32(chunk, sum)
-      if (size > uncompressedSize)
+      decompressChunks(compressedBytes, createInflateRaw({ chunkSize: this.#limits.chunkBytes }), name, this.#limits)
+    for await (const chunk of method === storedMethod ? compressedBytes.chunks() : inflate()) {
+      readBytes += chunk.length
+      checksum = crc32(chunk, checksum)
+      if (readBytes > uncompressedSize)
         throw damagedArchiveProblem(name, 'is longer than the archive says; create the archive again')
       yield chunk
     }
-    if (size !== uncompressedSize)
+    if (readBytes !== uncompressedSize)
       throw damagedArchiveProblem(name, 'is shorter than the archive says; upload it again')
-    if (sum !== entry.crc32) throw damagedArchiveProblem(name, 'is damaged: its checksum is wrong; upload it again')
+    if (checksum !== entry.crc32)
+      throw damagedArchiveProblem(name, 'is damaged: its checksum is wrong; upload it again')
   }
 
   async #data(entry: Entry, name: string): Promise<FileBytes> {

@@ -51,7 +51,7 @@ export const csvSource: DataSource<CsvConfig> = {
 
 /** Same as `csvSource.read`, with other limits. */
 export async function* readCsv(
-  { path, fileName, written = false, reportOddValues = false, ...options }: CsvConfig,
+  { path, fileName, written: isWrittenByProduct = false, reportOddValues = false, ...options }: CsvConfig,
   report: ReadReporter,
   signal: AbortSignal,
   limits: DelimitedLimits,
@@ -59,25 +59,28 @@ export async function* readCsv(
   signal.throwIfAborted()
   const job: CsvThreadJob = { file: path, fileName, options, limits, reportOddValues }
   await using thread: CsvThread = startReaderThread('csv', job, { reading: fileName }, signal)
-  const first = await thread.receive()
-  if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${fileName}`)
-  const { opened } = first
-  const columns = feedColumns(opened.columns, opened.names)
+  const firstMessage = await thread.receive()
+  if (firstMessage.kind !== 'opened')
+    throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${fileName}`)
+  const { opened: openedFile } = firstMessage
+  const columns = feedColumns(openedFile.columns, openedFile.names)
   report.log(
     'INFO',
     'LOW',
-    `Read ${fileName}${written ? '' : ` as UTF-8, ${opened.guesses}`}, ${describeContents(columns)}`,
+    `Read ${fileName}${isWrittenByProduct ? '' : ` as UTF-8, ${openedFile.guesses}`}, ${describeContents(columns)}`,
   )
-  for (const note of opened.notes) report.log('INFO', 'MEDIUM', note)
-  const rows = new CsvRows(thread, opened, report, !written)
+  for (const note of openedFile.notes) report.log('INFO', 'MEDIUM', note)
+  const rows = new CsvRows(thread, openedFile, report, !isWrittenByProduct)
   const content = {
     format: 'copy-binary' as const,
     rows: (types: readonly StoredType[]) => rows.read(types),
-    size: opened.size,
+    size: openedFile.size,
     facts: () => rows.facts(columns),
-    ...(!written && { reading: () => ({ ...findRememberedDecimal(options.remembered), ...opened.reading }) }),
+    ...(!isWrittenByProduct && {
+      reading: () => ({ ...findRememberedDecimal(options.remembered), ...openedFile.reading }),
+    }),
   }
-  yield { table: '', columns, content, ...(opened.unread !== undefined && { unread: opened.unread }) }
+  yield { table: '', columns, content, ...(openedFile.unread !== undefined && { unread: openedFile.unread }) }
 }
 
 type CsvThread = ReaderThread<CsvResult, OpenedFile, InferredColumn[]>
@@ -92,10 +95,10 @@ class CsvRows {
   #hasStarted = false
   #result: CsvResult = { columns: [], printedForms: [], oddValues: [] }
 
-  constructor(thread: CsvThread, opened: OpenedFile, report: ReadReporter, isSourceText: boolean) {
+  constructor(thread: CsvThread, openedFile: OpenedFile, report: ReadReporter, isSourceText: boolean) {
     this.#isSourceText = isSourceText
     this.#thread = thread
-    this.#opened = opened
+    this.#opened = openedFile
     this.#report = report
   }
 
@@ -113,11 +116,11 @@ class CsvRows {
     return readColumns.map((column, index) => {
       const { evidence } = column
       const printedForm = this.#isSourceText ? printedForms[index] : undefined
-      const dayFirst = isDayFirst(column)
+      const hasDayFirst = isDayFirst(column)
       return {
         column: columns[index]!.name,
         ...(evidence && { evidence }),
-        ...(dayFirst !== undefined && { dayFirst }),
+        ...(hasDayFirst !== undefined && { dayFirst: hasDayFirst }),
         ...(printedForm !== undefined && { printedForm }),
       }
     })
@@ -131,8 +134,11 @@ export const oddValueAdvice: ReaderAdvice = {
     'To load the column with its type, correct the file and send it again with ?rebuild=true, which replaces all rows of the table.',
 }
 
-export function feedColumns(columns: readonly InferredColumn[], given: readonly (string | undefined)[]): Column[] {
-  const names = toUniqueIdentifiers(columns.map(({ label }, index) => given[index] ?? label))
+export function feedColumns(
+  columns: readonly InferredColumn[],
+  namesFromOptions: readonly (string | undefined)[],
+): Column[] {
+  const names = toUniqueIdentifiers(columns.map(({ label }, index) => namesFromOptions[index] ?? label))
   return columns.map(({ label, dataType, precision, scale, evidence }, index) => ({
     name: names[index]!,
     label,

@@ -53,12 +53,16 @@ export interface CsvResult {
 /** The scanner. The next file on this thread reuses its memory and compiled code. */
 export const scanner = startScanner()
 
+/**
+ * Detects the dialect of a file, then sends its rows. Starts again with wider types each time the inferred types turn
+ * out too narrow.
+ */
 export async function readCsvFile(
   { file: path, fileName, options, limits, reportOddValues = false }: CsvThreadJob,
   port: JobPort,
 ): Promise<CsvResult> {
   using file = new TextFile(path, fileName)
-  const { dialect, guesses, decimalDecided, notes, unread } = detectText(file, options)
+  const { dialect, guesses, decimalDecided, notes, unread: unreadWarning } = detectText(file, options)
   const reader = new DelimitedReader(file, dialect, limits, scanner)
   const bytesTotal = file.size
   let types = await port.open({
@@ -66,7 +70,7 @@ export async function readCsvFile(
     names: dialect.columns.map((column) => column?.name),
     guesses: describeGuesses(guesses),
     notes,
-    ...(unread !== undefined && { unread }),
+    ...(unreadWarning !== undefined && { unread: unreadWarning }),
     reading: readingOf(guesses, decimalDecided),
     size: bytesTotal,
   } satisfies OpenedFile)

@@ -68,11 +68,11 @@ async function groupTexts(
 }
 
 async function readTextParts(
-  { file: descriptor, fileName, dialect, parts, known, limits }: TextPartsJob,
+  { file: descriptor, fileName, dialect, parts, known: knownColumns, limits }: TextPartsJob,
   port: JobPort,
 ): Promise<TextPartsResult> {
   using file = new TextFile(descriptor, fileName)
-  const reader = new DelimitedReader(file, dialect, limits, scanner, { parts, known })
+  const reader = new DelimitedReader(file, dialect, limits, scanner, { parts, known: knownColumns })
   const types = await port.open({})
   const outcome = await sendRows(reader, types, port.startPass(limits), (bytesRead, rowsRead) =>
     port.progress({ bytesRead, rowsRead }),

@@ -71,23 +71,24 @@ export class SimilarTextGroup {
       limits: defaultDelimitedLimits,
     }
     await using thread = startReaderThread<TextPartsResult, object>('csv', job, { reading: this.#name }, signal)
-    const first = await thread.receive()
-    if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${this.#name}`)
+    const firstMessage = await thread.receive()
+    if (firstMessage.kind !== 'opened')
+      throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${this.#name}`)
     const outcome = yield* receiveRows(thread, types, report)
     if ('widened' in outcome) throw new Error('The thread sent types instead of its result')
-    const { known, isWidened, printedForms, written, oddValues } = outcome.result
+    const { known: knownColumns, isWidened, printedForms, written: writtenRowCounts, oddValues } = outcome.result
     if (isWidened) {
-      this.#known = known
+      this.#known = knownColumns
       this.columns = this.#toColumns()
       throw new TypesWidened(this.columns)
     }
     for (const sentence of oddValues) report.hint?.(sentence, oddValueAdvice)
-    const facts = known.columns.map(({ evidence }, index) => ({
+    const facts = knownColumns.columns.map(({ evidence }, index) => ({
       column: this.columns[index]!.name,
       ...(evidence && { evidence }),
       ...(printedForms[index] !== undefined && { printedForm: printedForms[index] }),
     }))
-    return { written, facts }
+    return { written: writtenRowCounts, facts }
   }
 
   get #name(): string {
@@ -122,11 +123,16 @@ export async function groupSimilarTexts(
 }
 
 async function groupInThread(
-  job: SimilarTextsJob,
+  groupingJob: SimilarTextsJob,
   onProgress: () => void,
   signal: AbortSignal,
 ): Promise<SimilarTextsResult[]> {
-  await using thread = startReaderThread<SimilarTextsResult[]>('csv', job, { reading: job.segments[0]!.name }, signal)
+  await using thread = startReaderThread<SimilarTextsResult[]>(
+    'csv',
+    groupingJob,
+    { reading: groupingJob.segments[0]!.name },
+    signal,
+  )
   for (;;) {
     const message = await thread.receive()
     onProgress()

@@ -56,7 +56,7 @@ export class DelimitedReader {
   readonly #dialect: DelimitedDialect
   readonly #limits: DelimitedLimits
   /** The types from the options, by column. */
-  readonly #given: readonly (ColumnType | undefined)[]
+  readonly #declaredTypes: readonly (ColumnType | undefined)[]
   /**
    * The scanner's column states (one buffer each) after it observed all rows. Set by the first pass over the whole
    * file.
@@ -70,17 +70,17 @@ export class DelimitedReader {
     dialect: DelimitedDialect,
     limits: DelimitedLimits,
     wasm: WasmScanner = startScanner(),
-    { parts, known }: { parts: readonly TextPart[]; known?: KnownColumns } = { parts: [dialect] },
+    { parts, known: knownColumns }: { parts: readonly TextPart[]; known?: KnownColumns } = { parts: [dialect] },
   ) {
     this.#wasm = wasm
     this.#file = file
     this.#dialect = dialect
     this.#limits = limits
-    this.#given = givenTypes(dialect)
+    this.#declaredTypes = givenTypes(dialect)
     this.#parts = parts
-    if (known) {
-      this.columns = known.columns
-      this.#statesAfterAllRows = known.states
+    if (knownColumns) {
+      this.columns = knownColumns.columns
+      this.#statesAfterAllRows = knownColumns.states
       return
     }
     configureScanner(wasm, dialect, limits.chunkBytes)
@@ -94,7 +94,7 @@ export class DelimitedReader {
    * is requested. Throws SourceProblem FILE_CHANGED if the file changed since it was opened.
    */
   *encode(
-    stored: readonly StoredType[],
+    storedTypes: readonly StoredType[],
     onProgress: ProgressListener = () => {},
   ): Generator<TupleBatch, EncodingOutcome, void> {
     const { columns } = this
@@ -102,25 +102,25 @@ export class DelimitedReader {
     this.#file.assertUnchanged()
     configureScanner(wasm, this.#dialect, this.#limits.chunkBytes)
     for (const [index, column] of columns.entries()) {
-      setColumn(wasm, index, column, stored[index]!, this.#given[index] === undefined)
+      setColumn(wasm, index, column, storedTypes[index]!, this.#declaredTypes[index] === undefined)
     }
     wasm.run.openColumns(columns.length)
     wasm.run.emptyOut()
-    const { ending, rows, written } = yield* this.#encodeParts(onProgress)
+    const { ending, rows, written: writtenRowCounts } = yield* this.#encodeParts(onProgress)
     this.#file.assertUnchanged()
     // Rejected rows must not affect types, and the stored types determine which rows are rejected. Repeated passes end,
     // because types only widen.
     if (this.#statesAfterAllRows) mergeColumnStates(wasm, this.#statesAfterAllRows)
     this.#statesAfterAllRows = copyColumnStates(wasm, columns.length)
     this.assertDateOrders()
-    const seen = this.#seen()
-    if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
-      this.columns = seen
-      this.printedForms = findPrintedForms(wasm, seen, this.#dialect)
-      return { rows, written }
+    const observedColumns = this.#seen()
+    if (ending === 'END' && observedColumns.every((column, index) => isSameType(column, columns[index]!))) {
+      this.columns = observedColumns
+      this.printedForms = findPrintedForms(wasm, observedColumns, this.#dialect)
+      return { rows, written: writtenRowCounts }
     }
-    this.columns = seen
-    return { widened: seen }
+    this.columns = observedColumns
+    return { widened: observedColumns }
   }
 
   /**
@@ -137,7 +137,7 @@ export class DelimitedReader {
   #seen(): InferredColumn[] {
     return this.#dialect.labels.map((label, index) => ({
       label,
-      ...(this.#given[index] ?? seenType(this.#wasm, index)),
+      ...(this.#declaredTypes[index] ?? seenType(this.#wasm, index)),
     }))
   }
 
@@ -158,10 +158,10 @@ export class DelimitedReader {
     const { dayFirst = [], labels } = this.#dialect
     const column = labels.findIndex((_, index) => hasOtherDateOrder(this.#wasm, index, dayFirst[index]))
     if (column < 0) return
-    const [now, before] = dayFirst[column] ? ['month', 'day'] : ['day', 'month']
+    const [currentFirst, previousFirst] = dayFirst[column] ? ['month', 'day'] : ['day', 'month']
     throw new SourceProblem(
       'DATE_ORDER_CHANGED',
-      `Column "${labels[column]}" has the ${now} first in some of its dates, but the table has the ${before} first. Nothing was loaded, because the other dates are ambiguous. Write the dates as before.`,
+      `Column "${labels[column]}" has the ${currentFirst} first in some of its dates, but the table has the ${previousFirst} first. Nothing was loaded, because the other dates are ambiguous. Write the dates as before.`,
       { advice: { pipeline: 'Alternatively, set dateFormat of the column.' } },
     )
   }
@@ -172,25 +172,25 @@ export class DelimitedReader {
    */
   *#encodeParts(onProgress: ProgressListener): Generator<TupleBatch, EncodedParts, void> {
     const types = this.columns.map(({ dataType }) => dataType)
-    const written: number[] = []
+    const writtenRowCounts: number[] = []
     let ending: EncodedParts['ending'] = 'END'
     let bytesBefore = 0
     let rowsBefore = 0
     for (const [index, part] of this.#parts.entries()) {
       const rows = openRows(this.#file, { ...this.#dialect, ...part }, this.#limits, this.#wasm.window)
-      const pass = new RecordPass(this.#wasm, rows, types)
-      const bytesToHere = bytesBefore - (this.#parts.length === 1 ? 0 : part.from)
-      rows.records.onRead = () => onProgress(bytesToHere + rows.reader.position, rowsBefore + pass.rows)
+      const recordPass = new RecordPass(this.#wasm, rows, types)
+      const positionOffset = bytesBefore - (this.#parts.length === 1 ? 0 : part.from)
+      rows.records.onRead = () => onProgress(positionOffset + rows.reader.position, rowsBefore + recordPass.rows)
       if (ending === 'END') {
         setRowSuffix(this.#wasm, part.suffix)
-        ending = yield* withName(part, pass.encode(index === this.#parts.length - 1))
+        ending = yield* withName(part, recordPass.encode(index === this.#parts.length - 1))
       }
-      if (ending === 'NOT_AS_GUESSED') pass.observe(Infinity)
-      written.push(pass.rows - pass.rejectedRows)
-      rowsBefore += pass.rows
+      if (ending === 'NOT_AS_GUESSED') recordPass.observe(Infinity)
+      writtenRowCounts.push(recordPass.rows - recordPass.rejectedRows)
+      rowsBefore += recordPass.rows
       bytesBefore += part.end - part.from
     }
-    return { ending, rows: rowsBefore, written }
+    return { ending, rows: rowsBefore, written: writtenRowCounts }
   }
 }
 

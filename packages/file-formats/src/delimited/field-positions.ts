@@ -19,7 +19,7 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
   const { bytes, grammar, scanner } = records
   if (bytes.buffer !== window.buffer) throw new Error('The record does not lie in the memory of the scanner')
   const { starts, ends, marks, count } = scanner
-  let original: Buffer | undefined
+  let originalRecord: Buffer | undefined
   for (let field = 0; field < count; field++) {
     const mark = marks[field]!
     const start = starts[field]!
@@ -28,7 +28,7 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
     if (mark & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)) {
       if (grammar.quote === QUOTE && !(mark & HAS_BACKSLASH_ESCAPE)) fieldMarks |= stillDoubled
       else {
-        original ??= Buffer.from(bytes.subarray(records.from, records.next))
+        originalRecord ??= Buffer.from(bytes.subarray(records.from, records.next))
         if (run.spellsNull(bytes.byteOffset + start, bytes.byteOffset + end)) {
           end = start
           fieldMarks = 0
@@ -38,12 +38,12 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
         }
       }
     }
-    const position = field * numbersOfField
-    fields[position] = bytes.byteOffset + start
-    fields[position + 1] = bytes.byteOffset + end
-    fields[position + 2] = fieldMarks
+    const fieldOffset = field * numbersOfField
+    fields[fieldOffset] = bytes.byteOffset + start
+    fields[fieldOffset + 1] = bytes.byteOffset + end
+    fields[fieldOffset + 2] = fieldMarks
   }
-  return original
+  return originalRecord
 }
 
 /** True if the scanner can read records of this grammar without help. */

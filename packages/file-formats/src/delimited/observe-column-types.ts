@@ -32,22 +32,24 @@ export function observeText(
 ): Observation {
   const { from, end } = dialect
   const readsWholeText = size <= limits.wholeBytes
-  const pass = new RecordPass(wasm, openRows(file, dialect, limits, wasm.window))
-  pass.observe(readsWholeText ? Infinity : from + limits.sampleBytes)
-  const { faultyRows } = pass
-  const atFirst = dialect.labels.map((_, column) => seenType(wasm, column))
+  const samplePass = new RecordPass(wasm, openRows(file, dialect, limits, wasm.window))
+  samplePass.observe(readsWholeText ? Infinity : from + limits.sampleBytes)
+  const { faultyRows } = samplePass
+  const typesInSample = dialect.labels.map((_, column) => seenType(wasm, column))
   if (readsWholeText || !isPlain(dialect)) return { isWhole: readsWholeText, faultyRows }
   const { sampleBytes, slices, sliceBytes } = limits
-  const first = from + sampleBytes
-  const last = Math.max(end - sampleBytes, first)
-  if (first >= end) return { isWhole: true, faultyRows }
+  const firstSliceStart = from + sampleBytes
+  const lastSliceStart = Math.max(end - sampleBytes, firstSliceStart)
+  if (firstSliceStart >= end) return { isWhole: true, faultyRows }
   for (let slice = 0; slice < slices; slice++) {
-    const position = Math.floor(first + ((last - first) * slice) / slices)
-    observeSlice(wasm, file, position, Math.min(sliceBytes, last - position))
+    const position = Math.floor(firstSliceStart + ((lastSliceStart - firstSliceStart) * slice) / slices)
+    observeSlice(wasm, file, position, Math.min(sliceBytes, lastSliceStart - position))
   }
-  observeSlice(wasm, file, last, end - last)
-  const unsure = atFirst.flatMap((type, column) => (isUnsure(type, seenType(wasm, column)) ? [column] : []))
-  if (unsure.length > 0) observeColumns(wasm, unsure, openRows(file, dialect, limits, wasm.window))
+  observeSlice(wasm, file, lastSliceStart, end - lastSliceStart)
+  const unsureColumns = typesInSample.flatMap((type, column) =>
+    isUnsure(type, seenType(wasm, column)) ? [column] : [],
+  )
+  if (unsureColumns.length > 0) observeColumns(wasm, unsureColumns, openRows(file, dialect, limits, wasm.window))
   return { isWhole: false, faultyRows }
 }
 
@@ -73,15 +75,15 @@ function observeColumns(wasm: WasmScanner, columns: readonly number[], rows: Row
   )
   const resume = otherColumns.map((column) => closeColumn(wasm, column))
   new RecordPass(wasm, rows).observe(Infinity)
-  for (const open of resume) open()
+  for (const resumeColumn of resume) resumeColumn()
 }
 
 /** Observes the records that start after the slice's first line break and end within the slice. */
 function observeSlice({ run, window }: WasmScanner, file: TextSource, position: number, length: number): void {
   const end = file.read(window, 0, length, position)
   for (let from = afterLineEnd(window, 0, end, false); from >= 0 && from < end; ) {
-    const why = run.scan(window.byteOffset + from, window.byteOffset + end, OBSERVE)
-    if (why !== ODD_RECORD) return
+    const stopReason = run.scan(window.byteOffset + from, window.byteOffset + end, OBSERVE)
+    if (stopReason !== ODD_RECORD) return
     from = afterLineEnd(window, run.stoppedAt.value - window.byteOffset, end, false)
   }
 }

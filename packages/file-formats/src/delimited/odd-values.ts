@@ -70,31 +70,34 @@ export function findOddValues(
   { parts, maxBytes = defaultMaxBytes }: { parts: readonly TextPart[]; maxBytes?: number },
 ): OddValue[] {
   const declaredTypes = givenTypes(dialect)
-  let watched = columns.flatMap(({ dataType, evidence }, column) =>
+  let watchedColumns = columns.flatMap(({ dataType, evidence }, column) =>
     dataType === 'TEXT' && !evidence && !declaredTypes[column] ? [watchColumn(wasm, column)] : [],
   )
-  if (watched.length === 0) return []
+  if (watchedColumns.length === 0) return []
   configureScanner(wasm, dialect, limits.chunkBytes)
-  let count = 0
-  for (const { records, part } of readRecords(parts, maxBytes, (one) =>
-    openRows(file, { ...dialect, ...one }, limits, wasm.window),
+  let recordCount = 0
+  for (const { records, part } of readRecords(parts, maxBytes, (watchedColumn) =>
+    openRows(file, { ...dialect, ...watchedColumn }, limits, wasm.window),
   )) {
-    count++
+    recordCount++
     if (records.fault === undefined) {
-      for (const { seen } of watched) seen.reset()
+      for (const { seen } of watchedColumns) seen.reset()
       const original = passFieldPositions(wasm, records)
       const outcome = wasm.run.take(records.next - records.from, OBSERVE)
       if (original) records.bytes.set(original, records.from)
-      if (outcome === TAKEN) for (const column of watched) observeRecord(column, records, part)
+      if (outcome === TAKEN) for (const column of watchedColumns) observeRecord(column, records, part)
     }
-    if (count < sampleRecords) continue
-    if (count === sampleRecords) watched = watched.filter((one) => mainFamily(one) !== undefined)
-    if (watched.every(isDecided)) break
+    if (recordCount < sampleRecords) continue
+    if (recordCount === sampleRecords)
+      watchedColumns = watchedColumns.filter((watchedColumn) => mainFamily(watchedColumn) !== undefined)
+    if (watchedColumns.every(isDecided)) break
   }
-  return watched.flatMap((one) => {
-    const dataType = mainFamily(one)
-    const odd = dataType && one.firstOutside[dataType]
-    return odd && !one.hasCodes ? [{ column: one.column, label: dialect.labels[one.column]!, dataType, ...odd }] : []
+  return watchedColumns.flatMap((watchedColumn) => {
+    const dataType = mainFamily(watchedColumn)
+    const firstOddValue = dataType && watchedColumn.firstOutside[dataType]
+    return firstOddValue && !watchedColumn.hasCodes
+      ? [{ column: watchedColumn.column, label: dialect.labels[watchedColumn.column]!, dataType, ...firstOddValue }]
+      : []
   })
 }
 
@@ -102,11 +105,11 @@ export function findOddValues(
 function* readRecords(
   parts: readonly TextPart[],
   maxBytes: number,
-  open: (part: TextPart) => RowInput,
+  openPart: (part: TextPart) => RowInput,
 ): Generator<{ records: RecordReader; part: TextPart }, void, void> {
   let bytesBefore = 0
   for (const part of parts) {
-    const { records, reader } = open(part)
+    const { records, reader } = openPart(part)
     while (records.advance()) {
       yield { records, part }
       if (bytesBefore + reader.position - part.from > maxBytes) return
@@ -140,21 +143,23 @@ const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
  * Counts the column's value in the current record by type family, and stores the first value outside each family. A
  * date is outside its family if no date spelling fits both this date and all dates before.
  */
-function observeRecord(watched: WatchedColumn, records: RecordReader, { name }: TextPart): void {
-  const { kinds, spellings: dateSpellings } = watched.seen
+function observeRecord(watchedColumn: WatchedColumn, records: RecordReader, { name }: TextPart): void {
+  const { kinds, spellings: dateSpellings } = watchedColumn.seen
   if (kinds === 0) return
-  watched.values++
+  watchedColumn.values++
   const family = familyOf(kinds)
-  const isTime = family === 'DATE' || family === 'TIMESTAMP'
-  const fits = family !== undefined && (!isTime || (watched.dateSpellings & dateSpellings) !== 0)
-  if (fits) watched.counts[family]++
-  if (fits && isTime) watched.dateSpellings &= dateSpellings
-  const otherFamilies = typeFamilies.filter((other) => (!fits || other !== family) && !watched.firstOutside[other])
-  if (fits && otherFamilies.length === 0) return
-  const text = fieldText(records, watched.column)
-  if (!fits) watched.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
-  for (const other of otherFamilies)
-    watched.firstOutside[other] = {
+  const isDateFamily = family === 'DATE' || family === 'TIMESTAMP'
+  const fitsFamily = family !== undefined && (!isDateFamily || (watchedColumn.dateSpellings & dateSpellings) !== 0)
+  if (fitsFamily) watchedColumn.counts[family]++
+  if (fitsFamily && isDateFamily) watchedColumn.dateSpellings &= dateSpellings
+  const otherFamilies = typeFamilies.filter(
+    (otherFamily) => (!fitsFamily || otherFamily !== family) && !watchedColumn.firstOutside[otherFamily],
+  )
+  if (fitsFamily && otherFamilies.length === 0) return
+  const text = fieldText(records, watchedColumn.column)
+  if (!fitsFamily) watchedColumn.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
+  for (const otherFamily of otherFamilies)
+    watchedColumn.firstOutside[otherFamily] = {
       value: text.slice(0, maxValueLength),
       line: records.line,
       ...(name !== undefined && { part: name }),
@@ -172,7 +177,7 @@ function familyOf(kinds: number): TypeFamily | undefined {
 const mainFamily = ({ values, counts }: WatchedColumn): TypeFamily | undefined =>
   values < minValues ? undefined : typeFamilies.find((family) => counts[family] >= values * minShare)
 
-function isDecided(watched: WatchedColumn): boolean {
-  const family = mainFamily(watched)
-  return family === undefined || watched.firstOutside[family] !== undefined
+function isDecided(watchedColumn: WatchedColumn): boolean {
+  const family = mainFamily(watchedColumn)
+  return family === undefined || watchedColumn.firstOutside[family] !== undefined
 }

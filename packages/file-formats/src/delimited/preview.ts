@@ -71,26 +71,27 @@ const maxRejected = 100
 export const previewJob = async ({ file, options, rows }: PreviewJob): Promise<DelimitedPreview> =>
   previewRows(file, options, { rows })
 
+/** Returns the detected dialect, the columns and the first rows of a file, and notes for the user. */
 export function previewRows(
   file: PreviewFile,
   options: DelimitedOptions,
   { rows: maxRows = 100 } = {},
 ): DelimitedPreview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
-  const { dialect, guesses, notes, unread } = detectText(text, options)
+  const { dialect, guesses, notes, unread: unreadWarning } = detectText(text, options)
   const wasm = startScanner()
-  const reading = new DelimitedReader(text, dialect, defaultDelimitedLimits, wasm)
-  reading.assertDateOrders()
-  const { columns, hasSeenAllRows } = reading
-  const rows = readFirstRows(wasm, text, dialect, columns, maxRows)
+  const reader = new DelimitedReader(text, dialect, defaultDelimitedLimits, wasm)
+  reader.assertDateOrders()
+  const { columns, hasSeenAllRows } = reader
+  const firstRows = readFirstRows(wasm, text, dialect, columns, maxRows)
   return {
     guesses,
     description: describeGuesses(guesses),
-    notes: [...notes, ...reading.findOddValues(oddValueBytes).map(describeOddValue)],
+    notes: [...notes, ...reader.findOddValues(oddValueBytes).map(describeOddValue)],
     columns,
     hasSeenAllRows,
-    ...(unread !== undefined && { unread }),
-    ...rows,
+    ...(unreadWarning !== undefined && { unread: unreadWarning }),
+    ...firstRows,
   }
 }
 
@@ -112,33 +113,39 @@ function readFirstRows(
     rejectedRows++
     if (rejected.length < maxRejected) rejected.push(row)
   }
-  let rows = 0
-  let bytes = 0
-  let complete = false
-  for (; rows < sampleRows && bytes < sampleBytes; rows++) {
-    complete = !records.advance()
-    if (complete) break
-    bytes += records.next - records.from
+  let rowCount = 0
+  let byteCount = 0
+  let isComplete = false
+  for (; rowCount < sampleRows && byteCount < sampleBytes; rowCount++) {
+    isComplete = !records.advance()
+    if (isComplete) break
+    byteCount += records.next - records.from
     if (records.fault !== undefined) {
       reject(rejectFaultyRecord(records, shape))
       continue
     }
-    const sampled = encoder.encode(records)
+    const encodingResult = encoder.encode(records)
     // The types were only inferred from the sample, so this row shows that wider types are needed.
-    if (sampled === 'UNFIT') break
-    if (sampled === 'RAGGED') {
-      records.fault = sampled
+    if (encodingResult === 'UNFIT') break
+    if (encodingResult === 'RAGGED') {
+      records.fault = encodingResult
       reject(rejectFaultyRecord(records, shape))
-    } else if ('refusedBy' in sampled) {
-      const { refusedBy } = sampled
+    } else if ('refusedBy' in encodingResult) {
+      const { refusedBy } = encodingResult
       reject(rejectUnfitValue(records, shape, refusedBy, columns[refusedBy]!.dataType))
     } else if (tuples.length < maxRows) {
-      tuples.push(sampled.tuple)
+      tuples.push(encodingResult.tuple)
       lines.push(records.line)
     }
   }
   const printedForms = findPrintedForms(wasm, columns, dialect)
-  return { tuples, lines, printedForms, rejected, sample: { rows, rejected: rejectedRows, complete } }
+  return {
+    tuples,
+    lines,
+    printedForms,
+    rejected,
+    sample: { rows: rowCount, rejected: rejectedRows, complete: isComplete },
+  }
 }
 
 /**

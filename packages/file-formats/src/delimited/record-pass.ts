@@ -54,7 +54,7 @@ export class RecordPass {
       this.#scan(OBSERVE)
       if (reader.position >= untilBytes || !records.advance()) return
       this.rows++
-      if (records.fault === undefined) this.#takeOne(OBSERVE)
+      if (records.fault === undefined) this.#processRecord(OBSERVE)
       else this.faultyRows++
     }
   }
@@ -73,7 +73,7 @@ export class RecordPass {
       this.rows++
       if (records.fault === undefined) {
         if (!run.hasRoom(records.next - records.from)) yield this.#batch()
-        if (this.#takeOne(ENCODE)) return 'NOT_AS_GUESSED'
+        if (this.#processRecord(ENCODE)) return 'NOT_AS_GUESSED'
       } else this.#rejected.push(rejectFaultyRecord(records, shape))
       if (this.#rejected.length >= rejectedInBatch) yield this.#batch()
     }
@@ -98,14 +98,14 @@ export class RecordPass {
     if (!this.#plain) return 0
     const end = records.cleanEnd()
     if (end <= records.next) return 0
-    const why = run.scan(window.byteOffset + records.next, window.byteOffset + end, use)
+    const stopReason = run.scan(window.byteOffset + records.next, window.byteOffset + end, use)
     this.rows += run.rows.value
     records.passOver(run.stoppedAt.value - window.byteOffset, run.lines.value)
-    return why
+    return stopReason
   }
 
   /** Processes a record that `RecordReader` found to be valid. */
-  #takeOne(use: number): PassEnding | undefined {
+  #processRecord(use: number): PassEnding | undefined {
     const { records, shape } = this.#rows
     const { run } = this.#wasm
     const original = passFieldPositions(this.#wasm, records)

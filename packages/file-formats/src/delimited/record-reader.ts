@@ -93,13 +93,13 @@ export class RecordReader {
       }
       const limit = this.from + this.#limits.recordBytes
       const end = limit < this.#end ? limit : this.#end
-      const complete = this.#complete && end === this.#end
-      const outcome = scanner.scan(this.bytes, this.from, end, complete)
+      const isComplete = this.#complete && end === this.#end
+      const outcome = scanner.scan(this.bytes, this.from, end, isComplete)
       if (outcome === NEEDS_MORE) {
         if (this.#end > limit) return this.#giveUp('TOO_LONG', scanner.openQuote < 0 ? end - 1 : scanner.openQuote)
         this.#fill()
       } else if (outcome === TEXT_AFTER_QUOTE) {
-        if (complete || this.#end > limit || afterLineEnd(this.bytes, scanner.openQuote, end, false) >= 0) {
+        if (isComplete || this.#end > limit || afterLineEnd(this.bytes, scanner.openQuote, end, false) >= 0) {
           return this.#giveUp('TEXT_AFTER_QUOTE', scanner.openQuote)
         }
         this.#fill()
@@ -191,9 +191,9 @@ export class RecordReader {
   /** Ends the record with a fault at the first line end after `position`. Reads more bytes if necessary. */
   #giveUp(fault: RecordFault, position: number): true {
     this.fault = fault
-    const after = afterLineEnd(this.bytes, position, this.#end, this.#complete)
-    this.#skipping = after < 0 && !this.#complete
-    this.next = after < 0 ? this.#end : after
+    const lineEnd = afterLineEnd(this.bytes, position, this.#end, this.#complete)
+    this.#skipping = lineEnd < 0 && !this.#complete
+    this.next = lineEnd < 0 ? this.#end : lineEnd
     // A CR at the end may be the first half of a CRLF, so it stays in the window.
     if (this.#skipping && this.bytes[this.next - 1] === 13) this.next--
     this.#lines = countLineEnds(this.bytes, this.from, this.next)
@@ -212,15 +212,15 @@ export class RecordReader {
 
   #skipLine(): void {
     for (;;) {
-      const after = afterLineEnd(this.bytes, this.from, this.#end, this.#complete)
-      if (after >= 0 || this.#complete) {
-        if (after >= 0) this.line++
-        this.from = after < 0 ? this.#end : after
+      const lineEnd = afterLineEnd(this.bytes, this.from, this.#end, this.#complete)
+      if (lineEnd >= 0 || this.#complete) {
+        if (lineEnd >= 0) this.line++
+        this.from = lineEnd < 0 ? this.#end : lineEnd
         this.#skipping = false
         return
       }
-      const last = this.#end > this.from && this.bytes[this.#end - 1] === 13 ? 1 : 0
-      this.from = this.#end - last
+      const carriageReturnBytes = this.#end > this.from && this.bytes[this.#end - 1] === 13 ? 1 : 0
+      this.from = this.#end - carriageReturnBytes
       this.#fill()
     }
   }
@@ -240,9 +240,9 @@ export class RecordReader {
     this.bytes = window
     this.from = 0
     this.#end = heldBytes
-    const read = this.#reader.read(window, heldBytes, size - heldBytes)
-    this.#end += read
-    this.#complete = read === 0
+    const bytesRead = this.#reader.read(window, heldBytes, size - heldBytes)
+    this.#end += bytesRead
+    this.#complete = bytesRead === 0
     this.#nul = this.#indexOfNul(0)
     this.#clean = isUtf8(window.subarray(0, this.#wholeCharacters(this.#end)))
     this.onRead?.()

@@ -60,7 +60,7 @@ export class RecordScanner {
   }
 
   /** Scans the record that starts at `from`. `complete` is true if the text ends at `end`. */
-  scan(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
+  scan(bytes: Uint8Array, from: number, end: number, isComplete: boolean): number {
     const kinds = this.#kinds
     const { starts, ends, marks } = this
     const { quote, padded, comment } = this.#grammar
@@ -68,7 +68,7 @@ export class RecordScanner {
     let count = 0
     this.lines = 0
     this.openQuote = -1
-    if (from < end && bytes[from] === comment) return this.#comment(bytes, from, end, complete)
+    if (from < end && bytes[from] === comment) return this.#comment(bytes, from, end, isComplete)
     for (;;) {
       let start = position
       let fieldEnd: number
@@ -76,8 +76,8 @@ export class RecordScanner {
       const opening = padded ? afterSpaces(bytes, position, end) : position
       if (opening < end && bytes[opening] === quote) {
         this.count = count
-        mark = this.#quoted(bytes, opening, end, complete)
-        if (mark === 0) return complete ? UNCLOSED_QUOTE : NEEDS_MORE
+        mark = this.#quoted(bytes, opening, end, isComplete)
+        if (mark === 0) return isComplete ? UNCLOSED_QUOTE : NEEDS_MORE
         start = opening + 1
         position = this.next
         fieldEnd = position - 1
@@ -90,10 +90,10 @@ export class RecordScanner {
             position++
           }
           if (position === end || kind !== STARTS_ESCAPE) break
-          const after = this.#afterBackslash(bytes, position, end, complete)
-          if (after < 0) return NEEDS_MORE
-          mark |= after - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
-          position = after
+          const positionAfterEscape = this.#afterBackslash(bytes, position, end, isComplete)
+          if (positionAfterEscape < 0) return NEEDS_MORE
+          mark |= positionAfterEscape - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
+          position = positionAfterEscape
         }
         fieldEnd = position
         if (padded) {
@@ -109,7 +109,7 @@ export class RecordScanner {
       count++
       this.count = count
       if (position === end) {
-        if (!complete) return NEEDS_MORE
+        if (!isComplete) return NEEDS_MORE
         this.next = position
         return COMPLETE_RECORD
       }
@@ -122,7 +122,7 @@ export class RecordScanner {
         return TEXT_AFTER_QUOTE
       }
       if (byte === CR) {
-        if (position === end && !complete) return NEEDS_MORE
+        if (position === end && !isComplete) return NEEDS_MORE
         if (position < end && bytes[position] === LF) position++
       }
       this.lines++
@@ -135,15 +135,15 @@ export class RecordScanner {
    * Scans a quoted field. Sets `next` to the byte after the closing quote and returns the field's marks, or 0 if the
    * quote stays open.
    */
-  #quoted(bytes: Uint8Array, opened: number, end: number, complete: boolean): number {
+  #quoted(bytes: Uint8Array, openingQuote: number, end: number, isComplete: boolean): number {
     const { quote, escape } = this.#grammar
     let mark = IS_QUOTED
-    let position = opened + 1
+    let position = openingQuote + 1
     for (; position < end; position++) {
       const byte = bytes[position]!
       if (byte === quote) {
         // The next byte determines whether this quote closes the field, and it may not be available yet.
-        if (position + 1 === end && !complete) break
+        if (position + 1 === end && !isComplete) break
         if (position + 1 === end || bytes[position + 1] !== quote) {
           this.next = position + 1
           return mark
@@ -157,13 +157,13 @@ export class RecordScanner {
         mark |= NEEDS_ESCAPE
         this.lines++
       } else if (byte === escape) {
-        const after = this.#afterBackslash(bytes, position, end, complete)
-        if (after < 0) break
-        mark |= after - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
-        position = after - 1
+        const positionAfterEscape = this.#afterBackslash(bytes, position, end, isComplete)
+        if (positionAfterEscape < 0) break
+        mark |= positionAfterEscape - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
+        position = positionAfterEscape - 1
       } else if (byte === TAB || byte === BACKSLASH) mark |= NEEDS_ESCAPE
     }
-    this.openQuote = opened
+    this.openQuote = openingQuote
     return 0
   }
 
@@ -171,11 +171,11 @@ export class RecordScanner {
    * Returns the position after a backslash and the character that it escapes, or -1 if more bytes are needed. Counts
    * line ends.
    */
-  #afterBackslash(bytes: Uint8Array, position: number, end: number, complete: boolean): number {
-    if (position + 1 === end) return complete ? end : -1
+  #afterBackslash(bytes: Uint8Array, position: number, end: number, isComplete: boolean): number {
+    if (position + 1 === end) return isComplete ? end : -1
     const byte = bytes[position + 1]!
     if (byte === CR) {
-      if (position + 2 === end && !complete) return -1
+      if (position + 2 === end && !isComplete) return -1
       this.lines++
       return position + 2 < end && bytes[position + 2] === LF ? position + 3 : position + 2
     }
@@ -183,11 +183,11 @@ export class RecordScanner {
     return isEscapable(byte, this.#grammar) ? position + 2 : position + 1
   }
 
-  #comment(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
-    const after = afterLineEnd(bytes, from, end, complete)
-    if (after < 0 && !complete) return NEEDS_MORE
-    this.next = after < 0 ? end : after
-    this.lines = after < 0 ? 0 : 1
+  #comment(bytes: Uint8Array, from: number, end: number, isComplete: boolean): number {
+    const lineEnd = afterLineEnd(bytes, from, end, isComplete)
+    if (lineEnd < 0 && !isComplete) return NEEDS_MORE
+    this.next = lineEnd < 0 ? end : lineEnd
+    this.lines = lineEnd < 0 ? 0 : 1
     return COMMENT_LINE
   }
 }
@@ -208,22 +208,22 @@ export function unescapeField(
   grammar: DelimitedGrammar,
   target: Uint8Array,
 ): number {
-  let out = 0
+  let writtenBytes = 0
   for (let position = from; position < to; position++) {
     const byte = bytes[position]!
-    const escapes =
+    const isEscapingBackslash =
       mark & HAS_BACKSLASH_ESCAPE &&
       byte === BACKSLASH &&
       position + 1 < to &&
       isEscapable(bytes[position + 1]!, grammar)
-    if (escapes) {
-      target[out++] = bytes[++position]!
+    if (isEscapingBackslash) {
+      target[writtenBytes++] = bytes[++position]!
       continue
     }
-    target[out++] = byte
+    target[writtenBytes++] = byte
     if (mark & HAS_DOUBLED_QUOTES && byte === grammar.quote) position++
   }
-  return out
+  return writtenBytes
 }
 
 function afterSpaces(bytes: Uint8Array, from: number, end: number): number {
@@ -236,12 +236,12 @@ function afterSpaces(bytes: Uint8Array, from: number, end: number): number {
  * Returns the position after the first line end at or after `from`. Returns -1 without a line end, and for a final CR
  * that may be half of a CRLF.
  */
-export function afterLineEnd(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
+export function afterLineEnd(bytes: Uint8Array, from: number, end: number, isComplete: boolean): number {
   for (let position = from; position < end; position++) {
     if (bytes[position] === LF) return position + 1
     if (bytes[position] !== CR) continue
     if (position + 1 < end) return bytes[position + 1] === LF ? position + 2 : position + 1
-    return complete ? position + 1 : -1
+    return isComplete ? position + 1 : -1
   }
   return -1
 }

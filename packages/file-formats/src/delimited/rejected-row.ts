@@ -46,6 +46,7 @@ export function rejectUnfitValue(
   }
 }
 
+/** Returns the reason why a record was rejected, for users. Throws if the record has no fault. */
 export function rejectionReason(records: RecordReader, { labels, headerRow, recordBytes }: RowShape): string {
   const { scanner } = records
   const quoteText = scanner.openQuote < 0 ? '' : `the quote opened in line ${records.lineOf(scanner.openQuote)}`

@@ -29,7 +29,7 @@ interface RestReading {
 }
 
 /**
- * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fields` fields. In this
+ * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fieldCount` fields. In this
  * reading, a quoted field may contain undoubled quotes that are not next to a delimiter, and an unquoted field may
  * start with a quote. The reading with the fewest of these stray quotes counts. Sets the scanner's fields and returns
  * true if exactly one such reading exists. Returns false for grammars with an escape character or padding, which would
@@ -41,18 +41,18 @@ export function readStrayQuotes(
   from: number,
   end: number,
   grammar: DelimitedGrammar,
-  fields: number,
+  fieldCount: number,
 ): boolean {
   if (grammar.quote < 0 || grammar.escape >= 0 || grammar.padded) return false
-  const readings = listReadings(bytes, from, end, grammar, fields)
-  const best = readings && findBestReading(readings, fields)
-  if (!best) return false
-  for (const [index, field] of best.entries()) {
+  const readings = listReadings(bytes, from, end, grammar, fieldCount)
+  const bestReading = readings && findBestReading(readings, fieldCount)
+  if (!bestReading) return false
+  for (const [index, field] of bestReading.entries()) {
     scanner.starts[index] = field.start
     scanner.ends[index] = field.end
     scanner.marks[index] = field.marks
   }
-  scanner.count = fields
+  scanner.count = fieldCount
   return true
 }
 
@@ -65,15 +65,15 @@ function listReadings(
   from: number,
   end: number,
   grammar: DelimitedGrammar,
-  fields: number,
+  fieldCount: number,
 ): FieldReading[][] | undefined {
   const starts = [from]
   for (let position = from; position < end; position++)
     if (bytes[position] === grammar.delimiter) starts.push(position + 1)
-  const delimitersInside = starts.length - fields
+  const delimitersInside = starts.length - fieldCount
   if (delimitersInside < 0 || starts.length * (delimitersInside + 1) > maxSteps) return undefined
   const startIndexes = new Map(starts.map((start, index) => [start, index]))
-  const nextOf = (fieldEnd: number) => (fieldEnd === end ? starts.length : startIndexes.get(fieldEnd + 1)!)
+  const indexOfNextField = (fieldEnd: number) => (fieldEnd === end ? starts.length : startIndexes.get(fieldEnd + 1)!)
   return starts.map((start, index) => {
     const readings: FieldReading[] = []
     const fieldEnd = (starts[index + 1] ?? end + 1) - 1
@@ -82,17 +82,29 @@ function listReadings(
     if (!bytes.subarray(start, fieldEnd).some((byte) => byte === LF || byte === CR))
       readings.push({ start, end: fieldEnd, marks: NEEDS_ESCAPE, strayQuotes, next: index + 1 })
     if (!isOpened) return readings
-    const strict = findClosingQuote(bytes, start + 1, end, grammar, true)
-    const lenient = findClosingQuote(bytes, start + 1, end, grammar, false)
+    const strictClosingQuote = findClosingQuote(bytes, start + 1, end, grammar, true)
+    const lenientClosingQuote = findClosingQuote(bytes, start + 1, end, grammar, false)
     const marks = IS_QUOTED | NEEDS_ESCAPE
-    if (strict >= 0) {
-      const isDoubled = countQuotes(bytes, start + 1, strict, grammar.quote) > 0
-      const ownMarks = isDoubled ? marks | HAS_DOUBLED_QUOTES : marks
-      readings.push({ start: start + 1, end: strict, marks: ownMarks, strayQuotes: 0, next: nextOf(strict + 1) })
+    if (strictClosingQuote >= 0) {
+      const isDoubled = countQuotes(bytes, start + 1, strictClosingQuote, grammar.quote) > 0
+      const strictMarks = isDoubled ? marks | HAS_DOUBLED_QUOTES : marks
+      readings.push({
+        start: start + 1,
+        end: strictClosingQuote,
+        marks: strictMarks,
+        strayQuotes: 0,
+        next: indexOfNextField(strictClosingQuote + 1),
+      })
     }
-    if (lenient >= 0 && lenient !== strict) {
-      const inside = countQuotes(bytes, start + 1, lenient, grammar.quote)
-      readings.push({ start: start + 1, end: lenient, marks, strayQuotes: inside, next: nextOf(lenient + 1) })
+    if (lenientClosingQuote >= 0 && lenientClosingQuote !== strictClosingQuote) {
+      const innerQuotes = countQuotes(bytes, start + 1, lenientClosingQuote, grammar.quote)
+      readings.push({
+        start: start + 1,
+        end: lenientClosingQuote,
+        marks,
+        strayQuotes: innerQuotes,
+        next: indexOfNextField(lenientClosingQuote + 1),
+      })
     }
     return readings
   })
@@ -131,27 +143,27 @@ function countQuotes(bytes: Uint8Array, from: number, to: number, quote: number)
 /**
  * Returns the fields of the reading with the fewest stray quotes, or undefined unless exactly one such reading exists.
  */
-function findBestReading(readings: readonly FieldReading[][], fields: number): FieldReading[] | undefined {
+function findBestReading(readings: readonly FieldReading[][], fieldCount: number): FieldReading[] | undefined {
   // rests[index][count] is the best reading of the record from field `index` on as `count` fields.
-  const rests: (RestReading | undefined)[][] = Array.from({ length: readings.length + 1 }, () => [])
+  const bestRests: (RestReading | undefined)[][] = Array.from({ length: readings.length + 1 }, () => [])
   for (let index = readings.length - 1; index >= 0; index--)
-    for (let count = Math.max(1, fields - index); count <= Math.min(fields, readings.length - index); count++)
+    for (let count = Math.max(1, fieldCount - index); count <= Math.min(fieldCount, readings.length - index); count++)
       for (const first of readings[index]!) {
         const isLast = first.next === readings.length
-        const rest = rests[first.next]![count - 1]
+        const rest = bestRests[first.next]![count - 1]
         if (isLast ? count !== 1 : !rest) continue
         const strayQuotes = first.strayQuotes + (rest?.strayQuotes ?? 0)
-        const best = rests[index]![count]
+        const best = bestRests[index]![count]
         if (best && best.strayQuotes < strayQuotes) continue
         const isUnique = (rest?.isUnique ?? true) && !(best && best.strayQuotes === strayQuotes)
-        rests[index]![count] = { strayQuotes, first, isUnique }
+        bestRests[index]![count] = { strayQuotes, first, isUnique }
       }
   const best: FieldReading[] = []
   for (let index = 0; index < readings.length; ) {
-    const rest = rests[index]![fields - best.length]
+    const rest = bestRests[index]![fieldCount - best.length]
     if (!rest?.isUnique) return undefined
     best.push(rest.first)
     index = rest.first.next
   }
-  return best.length === fields ? best : undefined
+  return best.length === fieldCount ? best : undefined
 }

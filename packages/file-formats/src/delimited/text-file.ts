@@ -33,21 +33,21 @@ export class TextFile implements TextSource, Disposable {
   readonly skip: number
   readonly #descriptor: number
   /** True if this object opened the descriptor and must close it. */
-  readonly #own: boolean
+  readonly #ownsDescriptor: boolean
   readonly #modified: bigint
 
   /** Opens a path, or uses an open descriptor. Throws SourceProblem FILE_NOT_FOUND or FILE_NOT_READABLE. */
   constructor(path: string | number, name: string) {
     this.name = name
-    this.#own = typeof path === 'string'
+    this.#ownsDescriptor = typeof path === 'string'
     try {
       this.#descriptor = typeof path === 'string' ? openSync(path, 'r') : path
       const stat = fstatSync(this.#descriptor, { bigint: true })
       this.size = Number(stat.size)
       this.#modified = stat.mtimeNs
-      const start = Buffer.alloc(byteOrderMark.length)
-      readSync(this.#descriptor, start, 0, start.length, 0)
-      this.skip = start.equals(byteOrderMark) ? byteOrderMark.length : 0
+      const firstBytes = Buffer.alloc(byteOrderMark.length)
+      readSync(this.#descriptor, firstBytes, 0, firstBytes.length, 0)
+      this.skip = firstBytes.equals(byteOrderMark) ? byteOrderMark.length : 0
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
       const reason = openErrors[code] ?? `cannot be read (${code})`
@@ -68,7 +68,7 @@ export class TextFile implements TextSource, Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#own) closeSync(this.#descriptor)
+    if (this.#ownsDescriptor) closeSync(this.#descriptor)
   }
 }
 

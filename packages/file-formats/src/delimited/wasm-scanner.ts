@@ -74,6 +74,7 @@ export interface WasmScanner {
 /** The scanner reads blocks of 64 bytes, also beyond the end of the text. */
 const overreadBytes = 64
 
+/** Instantiates the WebAssembly scanner with its own memory, and provides the functions that it calls. */
 export function startScanner(
   code: Uint8Array = readFileSync(new URL('../../generated/scan.wasm', import.meta.url)),
 ): WasmScanner {

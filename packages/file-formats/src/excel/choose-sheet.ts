@@ -38,13 +38,13 @@ export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptio
   throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${advice}`)
 }
 
-export const asFound = (sheets: readonly ListedSheet[], read: ListedSheet): FoundSheet[] =>
+export const asFound = (sheets: readonly ListedSheet[], readSheet: ListedSheet): FoundSheet[] =>
   sheets.map((sheet, index) => ({
     number: index + 1,
     name: sheet.name,
     isHidden: sheet.isHidden,
     hasRows: sheet.hasRows,
-    isRead: sheet === read,
+    isRead: sheet === readSheet,
   }))
 
 /**
@@ -54,19 +54,19 @@ export const asFound = (sheets: readonly ListedSheet[], read: ListedSheet): Foun
 export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptions, file: string): string | undefined {
   if (options.sheet !== undefined || options.sheetNumber !== undefined) return undefined
   const unread = sheets.filter(({ hasRows, isRead }) => hasRows && !isRead)
-  const read = sheets.find(({ isRead }) => isRead)
-  if (unread.length === 0 || !read) return undefined
+  const readSheet = sheets.find(({ isRead }) => isRead)
+  if (unread.length === 0 || !readSheet) return undefined
   const sheetTexts = unread.slice(0, maxListed).map((sheet) => formatSheet(sheet, sheet.number))
   const moreText = unread.length > maxListed ? ` and ${unread.length - maxListed} more` : ''
-  return `Only the sheet ${formatSheet(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${sheetTexts.join(', ')}${moreText}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
+  return `Only the sheet ${formatSheet(readSheet, readSheet.number)} of ${file} was read. Sheets with rows that were not read: ${sheetTexts.join(', ')}${moreText}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
 }
 
 const maxListed = 20
 /** The maximum characters of a sheet name in messages. Excel allows 31; other programs exceed that. */
 const longestName = 60
 
-function formatSheetList(listedSheets: readonly ListedSheet[], all: readonly ListedSheet[]): string {
-  const names = listedSheets.slice(0, maxListed).map((sheet) => formatSheet(sheet, all.indexOf(sheet) + 1))
+function formatSheetList(listedSheets: readonly ListedSheet[], allSheets: readonly ListedSheet[]): string {
+  const names = listedSheets.slice(0, maxListed).map((sheet) => formatSheet(sheet, allSheets.indexOf(sheet) + 1))
   return listedSheets.length > maxListed
     ? `${names.join(', ')} and ${listedSheets.length - maxListed} more`
     : names.join(', ')

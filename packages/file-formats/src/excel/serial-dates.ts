@@ -11,19 +11,22 @@ const from1904 = 1462
  * time of day.
  */
 export function serialText(serial: number, meaning: NumberMeaning, is1904: boolean): string | undefined {
-  const total = Math.round(serial * dayLength)
+  const totalUnits = Math.round(serial * dayLength)
   if (!Number.isFinite(serial)) return undefined
-  if (meaning === 'ELAPSED') return formatElapsedTime(total)
-  const dayNumber = Math.floor(total / dayLength)
-  const time = total - dayNumber * dayLength
-  if (dayNumber === 0 && total >= 0 && (meaning === 'TIME' || !is1904)) return formatClockTime(time)
+  if (meaning === 'ELAPSED') return formatElapsedTime(totalUnits)
+  const dayNumber = Math.floor(totalUnits / dayLength)
+  const time = totalUnits - dayNumber * dayLength
+  if (dayNumber === 0 && totalUnits >= 0 && (meaning === 'TIME' || !is1904)) return formatClockTime(time)
   const day = is1904 ? dayNumber + from1904 : dayNumber
   if (dayNumber < 0 || day < 1 || day > lastDay) return undefined
   const date = dateOf(day)
   return meaning === 'DATE' && time === 0 ? date : `${date} ${formatClockTime(time)}`
 }
 
-/** Texts of days that were formatted before: the cells of a sheet share few days, and a `Date` for each takes longer than reading the cell. */
+/**
+ * Texts of days that were formatted before: the cells of a sheet share few days, and a `Date` for each takes longer
+ * than reading the cell.
+ */
 const dateTexts = new Map<number, string>()
 const maxDateTexts = 20_000
 
@@ -54,10 +57,10 @@ function formatClockTime(time: number): string {
 }
 
 /** Formats a duration. Its hours may exceed a day. */
-function formatElapsedTime(total: number): string {
-  const positive = Math.abs(total)
+function formatElapsedTime(totalUnits: number): string {
+  const positive = Math.abs(totalUnits)
   const hours = Math.floor(positive / 3_600_000)
-  return `${total < 0 ? '-' : ''}${String(hours).padStart(2, '0')}${formatClockTime(positive % 3_600_000).slice(2)}`
+  return `${totalUnits < 0 ? '-' : ''}${String(hours).padStart(2, '0')}${formatClockTime(positive % 3_600_000).slice(2)}`
 }
 
 export type NumberMeaning = 'NUMBER' | 'DATE' | 'TIMESTAMP' | 'TIME' | 'ELAPSED'
@@ -78,15 +81,15 @@ export function builtInMeaning(id: number): NumberMeaning {
  * in brackets is not format letters. Hours, minutes or seconds alone in brackets mean a duration that may exceed a day.
  */
 export function meaningOf(code: string): NumberMeaning {
-  const bare = code.replace(/"[^"]*"|\\.|_.|\*./g, '')
-  const [first = ''] = bare.split(';')
-  if (/\[(h+|m+|s+)\]/i.test(first)) return 'ELAPSED'
-  const letters = first.replace(/\[[^\]]*\]/g, '')
+  const codeWithoutLiterals = code.replace(/"[^"]*"|\\.|_.|\*./g, '')
+  const [firstSection = ''] = codeWithoutLiterals.split(';')
+  if (/\[(h+|m+|s+)\]/i.test(firstSection)) return 'ELAPSED'
+  const letters = firstSection.replace(/\[[^\]]*\]/g, '')
   if (/general/i.test(letters)) return 'NUMBER'
-  const clock = /AM\/PM|A\/P/i.test(letters)
-  const rest = letters.replace(/AM\/PM|A\/P/gi, '')
-  const hasTime = clock || /[hs]/i.test(rest)
-  const hasDay = /[yd]/i.test(rest) || (/m/i.test(rest) && !hasTime)
+  const hasAmPm = /AM\/PM|A\/P/i.test(letters)
+  const lettersWithoutAmPm = letters.replace(/AM\/PM|A\/P/gi, '')
+  const hasTime = hasAmPm || /[hs]/i.test(lettersWithoutAmPm)
+  const hasDay = /[yd]/i.test(lettersWithoutAmPm) || (/m/i.test(lettersWithoutAmPm) && !hasTime)
   if (hasDay) return hasTime ? 'TIMESTAMP' : 'DATE'
   return hasTime ? 'TIME' : 'NUMBER'
 }

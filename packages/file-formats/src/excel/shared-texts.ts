@@ -162,8 +162,8 @@ export class CellText {
   readonly #longest: number
 
   /** Creates a text. `longest` is its maximum length in bytes. */
-  constructor(longest: number) {
-    this.#longest = longest
+  constructor(maxBytes: number) {
+    this.#longest = maxBytes
   }
 
   clear(): void {
@@ -171,35 +171,35 @@ export class CellText {
   }
 
   /** Appends a piece of XML text. Throws BadXml if it is invalid. */
-  add(xml: Buffer, from: number, to: number, literal: boolean): void {
+  add(xml: Buffer, from: number, to: number, isLiteral: boolean): void {
     this.#reserve(2 * (to - from))
-    const out = this.bytes
+    const target = this.bytes
     let position = this.length
-    let ascii = 0
+    let combinedBits = 0
     for (let i = from; i < to; i++) {
       const byte = xml[i]!
-      ascii |= byte
-      if (byte === QUOTE) out[position++] = QUOTE
-      if (byte === AMPERSAND && !literal) {
+      combinedBits |= byte
+      if (byte === QUOTE) target[position++] = QUOTE
+      if (byte === AMPERSAND && !isLiteral) {
         const end = xml.subarray(i, Math.min(to, i + 12)).indexOf(SEMICOLON)
         if (end < 0) throw new BadXml('an ampersand is not written as &amp;')
-        position = writeCodePoint(pointOf(xml.toString('latin1', i + 1, i + end)), out, position)
+        position = writeCodePoint(pointOf(xml.toString('latin1', i + 1, i + end)), target, position)
         i += end
       } else if (byte === UNDERSCORE && escapedAt(xml, i, to) > 0) {
-        position = writeCodePoint(escapedAt(xml, i, to), out, position)
+        position = writeCodePoint(escapedAt(xml, i, to), target, position)
         i += 6
       } else if (byte === CR) {
         // XML parsers normalise all line ends to LF.
-        if (xml[i + 1] !== LF || i + 1 === to) out[position++] = LF
+        if (xml[i + 1] !== LF || i + 1 === to) target[position++] = LF
       } else if (byte < 32 && byte !== LF && byte !== 9) throw new BadXml('it holds control characters')
-      else out[position++] = byte
+      else target[position++] = byte
     }
-    if (ascii > 127 && !isUtf8(xml.subarray(from, to))) throw new BadXml('it is not valid UTF-8')
+    if (combinedBits > 127 && !isUtf8(xml.subarray(from, to))) throw new BadXml('it is not valid UTF-8')
     this.length = position
   }
 
-  #reserve(more: number): void {
-    const neededBytes = this.length + more
+  #reserve(addedBytes: number): void {
+    const neededBytes = this.length + addedBytes
     if (this.length > this.#longest) throw new BadXml('a text in it is too long')
     if (neededBytes <= this.bytes.length) return
     const bytes = Buffer.allocUnsafeSlow(neededBytes * 2)

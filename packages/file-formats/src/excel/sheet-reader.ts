@@ -38,7 +38,7 @@ export class SheetReader implements XmlHandler {
   #spoken = false
   #type = NUMBER_TYPE
   /** The type of the cell if it is a word. */
-  #typeWord = ''
+  #typeName = ''
   #style = 0
 
   constructor(row: SheetRow, context: SheetContext) {
@@ -81,24 +81,24 @@ export class SheetReader implements XmlHandler {
   }
 
   #openCell(xml: XmlScanner): void {
-    const { bytes, places } = xml
+    const { bytes, places: attributePositions } = xml
     this.#inCell = true
     this.#type = NUMBER_TYPE
-    this.#typeWord = ''
+    this.#typeName = ''
     this.#style = 0
     this.#text.clear()
     let column = this.#column + 1
     const count = xml.attributes()
     for (let i = 0; i < count * 4; i += 4) {
-      if (places[i + 1]! - places[i]! !== 1) continue
-      const letter = bytes[places[i]!]!
-      const from = places[i + 2]!
-      const to = places[i + 3]!
+      if (attributePositions[i + 1]! - attributePositions[i]! !== 1) continue
+      const letter = bytes[attributePositions[i]!]!
+      const from = attributePositions[i + 2]!
+      const to = attributePositions[i + 3]!
       if (letter === ROW_LETTER) column = parseColumnReference(bytes, from, to)
       else if (letter === STYLE_LETTER) this.#style = parseDigits(bytes, from, to)
       else if (letter !== TYPE_LETTER) continue
       else if (to - from === 1) this.#type = bytes[from]!
-      else this.#typeWord = bytes.toString('latin1', from, to)
+      else this.#typeName = bytes.toString('latin1', from, to)
     }
     if (column <= this.#column) throw new BadXml('the cells of a row are not in order')
     this.#column = column
@@ -109,10 +109,10 @@ export class SheetReader implements XmlHandler {
     this.#inCell = false
     this.#listening = false
     if (length === 0) return
-    if (this.#typeWord !== '') return this.#worded(bytes, length)
+    if (this.#typeName !== '') return this.#putTypedText(bytes, length)
     const type = this.#type
-    if (type === SHARED_TEXT_TYPE) this.#shared(bytes, length)
-    else if (type === NUMBER_TYPE) this.#number(bytes, length)
+    if (type === SHARED_TEXT_TYPE) this.#putSharedText(bytes, length)
+    else if (type === NUMBER_TYPE) this.#putNumber(bytes, length)
     else if (type === BOOLEAN_TYPE) {
       const word = booleanWords[bytes[0] === ONE || bytes[0] === TYPE_LETTER ? 'true' : 'false']
       this.#row.put(this.#column, word, 0, word.length, false)
@@ -120,20 +120,20 @@ export class SheetReader implements XmlHandler {
     else if (type !== ERROR_TYPE) throw unknownType(String.fromCharCode(type))
   }
 
-  #worded(bytes: Buffer, length: number): void {
-    const word = this.#typeWord
+  #putTypedText(bytes: Buffer, length: number): void {
+    const word = this.#typeName
     if (word !== 'inlineStr' && word !== 'str') throw unknownType(word)
     this.#row.put(this.#column, bytes, 0, length, true)
   }
 
-  #shared(bytes: Buffer, length: number): void {
+  #putSharedText(bytes: Buffer, length: number): void {
     const { texts } = this.#context
     if (!texts.find(parseDigits(bytes, 0, length)))
       throw new BadXml('a cell refers to a shared text that does not exist')
     if (texts.to > texts.from) this.#row.put(this.#column, texts.page, texts.from, texts.to, true)
   }
 
-  #number(bytes: Buffer, length: number): void {
+  #putNumber(bytes: Buffer, length: number): void {
     const { meanings, is1904 } = this.#context
     const meaning = meanings[this.#style] ?? 'NUMBER'
     if (meaning !== 'NUMBER') {
@@ -209,10 +209,10 @@ export class SheetRow {
   #column = 0
 
   /** If `output` is absent, the row only determines the range of columns. */
-  constructor({ first, last }: { first: number; last: number }, longest: number, output?: RowOutput) {
+  constructor({ first, last }: { first: number; last: number }, maxRowBytes: number, output?: RowOutput) {
     this.first = first
     this.last = last
-    this.#longest = longest
+    this.#longest = maxRowBytes
     this.#output = output
   }
 
@@ -230,15 +230,15 @@ export class SheetRow {
   }
 
   /** Adds a cell's value. The cell's column must be after those of all earlier cells in this row. */
-  put(column: number, bytes: Uint8Array, from: number, to: number, quoted: boolean): void {
+  put(column: number, bytes: Uint8Array, from: number, to: number, isQuoted: boolean): void {
     if (column < this.first || column > this.last) this.#widen(column)
     if (this.late || !this.#output) return
     this.#reserve(to - from + column + 4)
     let position = this.#at
     for (; this.#column < column - this.first; this.#column++) this.#line[position++] = COMMA
-    if (quoted) this.#line[position++] = QUOTE
+    if (isQuoted) this.#line[position++] = QUOTE
     for (let i = from; i < to; i++) this.#line[position++] = bytes[i]!
-    if (quoted) this.#line[position++] = QUOTE
+    if (isQuoted) this.#line[position++] = QUOTE
     this.#at = position
   }
 
@@ -251,11 +251,11 @@ export class SheetRow {
       const reason = `is longer than ${Math.floor(this.#longest / 1024 / 1024)} MB`
       return rejects.add(number, reason, this.#line.subarray(0, Math.min(this.#at, 8192)))
     }
-    const missing = this.width - 1 - this.#column
-    this.#reserve(missing + 1)
-    this.#line.fill(COMMA, this.#at, this.#at + missing)
-    this.#line[this.#at + missing] = LF
-    writer.put(this.#line.subarray(0, this.#at + missing + 1))
+    const missingFields = this.width - 1 - this.#column
+    this.#reserve(missingFields + 1)
+    this.#line.fill(COMMA, this.#at, this.#at + missingFields)
+    this.#line[this.#at + missingFields] = LF
+    writer.put(this.#line.subarray(0, this.#at + missingFields + 1))
   }
 
   #widen(column: number): void {
@@ -265,11 +265,11 @@ export class SheetRow {
     this.last = Math.max(this.last, column)
   }
 
-  #reserve(more: number): void {
-    if (this.#at + more <= this.#line.length) return
+  #reserve(addedBytes: number): void {
+    if (this.#at + addedBytes <= this.#line.length) return
     // Only the start of a row that exceeds the maximum length is kept.
     if (this.#at > this.#longest) this.#at = this.#longest + 1
-    const line = Buffer.allocUnsafeSlow((this.#at + more) * 2)
+    const line = Buffer.allocUnsafeSlow((this.#at + addedBytes) * 2)
     this.#line.copy(line, 0, 0, this.#at)
     this.#line = line
   }

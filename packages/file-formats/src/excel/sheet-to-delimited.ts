@@ -28,24 +28,29 @@ export async function writeSheet(
   const { name, limits, options, firstBytes } = about
   const workbook = await readWorkbook(archive)
   const context = await contextOf(archive, workbook, about)
-  const listed: (WorkbookSheet & { hasRows: boolean })[] = []
+  const listedSheets: (WorkbookSheet & { hasRows: boolean })[] = []
   for (const chosenSheet of workbook.sheets)
-    listed.push({ ...chosenSheet, hasRows: await hasRows(archive, chosenSheet, context) })
-  const sheet = chooseSheet(listed, options, name)
+    listedSheets.push({ ...chosenSheet, hasRows: await hasRows(archive, chosenSheet, context) })
+  const sheet = chooseSheet(listedSheets, options, name)
   const sheetBytes = partOf(archive, sheet.path)
-  const bytes = firstBytes === undefined ? sheetBytes : truncateAfter(sheetBytes, firstBytes)
-  let row = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
-  await readSheet(truncateAfter(bytes, guessedFrom), row, context, name).catch(catchTruncatedRead)
-  let complete = true
+  const readBytes = firstBytes === undefined ? sheetBytes : truncateAfter(sheetBytes, firstBytes)
+  let sheetRow = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
+  await readSheet(truncateAfter(readBytes, guessedFrom), sheetRow, context, name).catch(catchTruncatedRead)
+  let isComplete = true
   for (;;) {
-    if (row.tooWide) throw tooWide(name, row.width)
+    if (sheetRow.tooWide) throw tooWide(name, sheetRow.width)
     output.writer.startOver()
     output.rejects.startOver()
-    row = new SheetRow(row, limits.recordBytes, output)
-    complete = (await readSheet(bytes, row, context, name).catch(catchTruncatedRead)) !== 'CUT'
-    if (!row.late) break
+    sheetRow = new SheetRow(sheetRow, limits.recordBytes, output)
+    isComplete = (await readSheet(readBytes, sheetRow, context, name).catch(catchTruncatedRead)) !== 'CUT'
+    if (!sheetRow.late) break
   }
-  return { sheets: asFound(listed, sheet), dialect: sheetDialect, complete, written: row.rows - output.rejects.count }
+  return {
+    sheets: asFound(listedSheets, sheet),
+    dialect: sheetDialect,
+    complete: isComplete,
+    written: sheetRow.rows - output.rejects.count,
+  }
 }
 
 /**

@@ -57,8 +57,8 @@ async function readRelations(archive: ZipArchive, path: string): Promise<Map<str
     if (!xml.is('Relationship') || xml.attribute('TargetMode') === 'External') return
     const target = xml.attribute('Target') ?? ''
     const type = posix.basename(xml.attribute('Type') ?? '')
-    const absolute = target.startsWith('/') ? target.slice(1) : posix.join(folder, target)
-    relations.set(xml.attribute('Id') ?? '', { type, path: absolute })
+    const absolutePath = target.startsWith('/') ? target.slice(1) : posix.join(folder, target)
+    relations.set(xml.attribute('Id') ?? '', { type, path: absolutePath })
   })
   return relations
 }
@@ -66,18 +66,18 @@ async function readRelations(archive: ZipArchive, path: string): Promise<Map<str
 async function readMeanings(archive: ZipArchive, path: string): Promise<NumberMeaning[]> {
   const customFormats = new Map<number, NumberMeaning>()
   const meanings: NumberMeaning[] = []
-  let inCells = false
+  let isInCellFormats = false
   const reader: XmlReader = (xml) => {
     if (xml.is('numFmt'))
       customFormats.set(Number(xml.attribute('numFmtId')), meaningOf(xml.attribute('formatCode') ?? ''))
-    else if (xml.is('cellXfs')) inCells = true
-    else if (inCells && xml.is('xf')) {
+    else if (xml.is('cellXfs')) isInCellFormats = true
+    else if (isInCellFormats && xml.is('xf')) {
       const id = Number(xml.attribute('numFmtId') ?? 0)
       meanings.push(customFormats.get(id) ?? builtInMeaning(id))
     }
   }
   await readPart(archive, path, reader, (xml) => {
-    if (xml.is('cellXfs')) inCells = false
+    if (xml.is('cellXfs')) isInCellFormats = false
   })
   return meanings
 }
@@ -111,10 +111,10 @@ const longestToken = 16 * 1024 * 1024
 async function readPart(
   archive: ZipArchive,
   path: string,
-  open: XmlReader,
+  onOpen: XmlReader,
   close: XmlReader = () => {},
 ): Promise<void> {
-  await scanPart(partOf(archive, path), { open, close, text: () => {} }, archive.name, smallPart)
+  await scanPart(partOf(archive, path), { open: onOpen, close, text: () => {} }, archive.name, smallPart)
 }
 
 /** Returns a part's bytes by its name, ignoring case as Office does. */

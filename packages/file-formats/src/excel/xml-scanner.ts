@@ -45,12 +45,12 @@ export class XmlScanner {
   #end = 0
   #tagTo = 0
   #depth = 0
-  #seen = false
+  #hasElement = false
 
   /** Creates a scanner. `longest` is the maximum length of a tag or text in bytes. */
-  constructor(handler: XmlHandler, longest: number) {
+  constructor(handler: XmlHandler, maxTokenBytes: number) {
     this.#handler = handler
-    this.#longest = longest
+    this.#longest = maxTokenBytes
   }
 
   /** Scans the next chunk. Throws BadXml if the XML is invalid. */
@@ -68,7 +68,7 @@ export class XmlScanner {
   }
 
   finish(): void {
-    if (this.#depth > 0 || !this.#seen) throw new BadXml('it ends too early')
+    if (this.#depth > 0 || !this.#hasElement) throw new BadXml('it ends too early')
   }
 
   /** True if the current element has this name. */
@@ -96,24 +96,24 @@ export class XmlScanner {
 
   /** Finds the attributes of the current element. Returns their number. */
   attributes(): number {
-    const { bytes, places } = this
+    const { bytes, places: attributePositions } = this
     let count = 0
     let position = this.nameTo
     while (position < this.#tagTo && count < attributesKept) {
       while (position < this.#tagTo && (bytes[position]! <= 32 || bytes[position] === SLASH)) position++
-      let name = position
+      let nameStart = position
       for (; position < this.#tagTo && bytes[position] !== EQUALS && bytes[position]! > 32; position++)
-        if (bytes[position] === COLON) name = position + 1
+        if (bytes[position] === COLON) nameStart = position + 1
       const nameTo = position
       while (position < this.#tagTo && bytes[position] !== QUOTE && bytes[position] !== APOSTROPHE) position++
-      const value = position + 1
-      const closing = bytes[position]
-      for (position++; position < this.#tagTo && bytes[position] !== closing; position++);
+      const valueStart = position + 1
+      const closingQuote = bytes[position]
+      for (position++; position < this.#tagTo && bytes[position] !== closingQuote; position++);
       if (position >= this.#tagTo) break
-      places[count * 4] = name
-      places[count * 4 + 1] = nameTo
-      places[count * 4 + 2] = value
-      places[count * 4 + 3] = position++
+      attributePositions[count * 4] = nameStart
+      attributePositions[count * 4 + 1] = nameTo
+      attributePositions[count * 4 + 2] = valueStart
+      attributePositions[count * 4 + 3] = position++
       count++
     }
     return count
@@ -159,17 +159,17 @@ export class XmlScanner {
   /** Passes a tag to the handler. The tag of an empty element is passed as both a start tag and an end tag. */
   #tag(from: number, to: number): void {
     const { bytes } = this
-    const closing = bytes[from + 1] === SLASH
-    let name = closing ? from + 2 : from + 1
-    let position = name
+    const isEndTag = bytes[from + 1] === SLASH
+    let nameStart = isEndTag ? from + 2 : from + 1
+    let position = nameStart
     for (; position < to && bytes[position]! > 32 && bytes[position] !== SLASH; position++)
-      if (bytes[position] === COLON) name = position + 1
-    this.nameFrom = name
+      if (bytes[position] === COLON) nameStart = position + 1
+    this.nameFrom = nameStart
     this.nameTo = position
     this.#tagTo = to
-    if (!closing) {
+    if (!isEndTag) {
       this.#depth++
-      this.#seen = true
+      this.#hasElement = true
       this.#handler.open(this)
       if (bytes[to - 1] !== SLASH) return
     }

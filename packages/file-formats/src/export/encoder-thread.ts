@@ -81,11 +81,11 @@ async function handle(command: EncoderCommand): Promise<void> {
   }
   const chunk = Buffer.from(command.bytes.buffer, command.bytes.byteOffset, command.bytes.byteLength)
   for (let position = 0; position < chunk.length; ) {
-    const from = position
+    const readFrom = position
     const isBatchFull = bytesInBatch >= batchBytes
     // A batch ends at a row. When a batch is full, only the rest of the current row is added.
     position = cells.read(chunk, position, isBatchFull ? cells.rows + 1 : maxBatchRows)
-    bytesInBatch += position - from
+    bytesInBatch += position - readFrom
     if (cells.rows >= maxBatchRows || (isBatchFull && cells.isAtRowStart)) await writeBatch()
   }
   send({ kind: 'ready' })

@@ -4,8 +4,9 @@ import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts
 export type ValuePrinter = (text: string) => string
 
 /**
- * Returns the printer of a form that `findPrintedForms` of ../delimited/printed-forms returns. It never loses a digit: a value that the
- * form cannot hold, such as 1.255 in `0.00`, has more digits, and a value of another kind, such as `infinity`, is returned as it is.
+ * Returns the printer of a form that `findPrintedForms` of ../delimited/printed-forms returns. It never loses a digit:
+ * a value that the form cannot hold, such as 1.255 in `0.00`, has more digits, and a value of another kind, such as
+ * `infinity`, is returned as it is.
  */
 export function createValuePrinter(form: string): ValuePrinter {
   const number = /^(#|0+)(?:([.,])(0+|#))?$/.exec(form)
@@ -27,16 +28,17 @@ interface NumberForm {
 }
 
 function numberPrinter({ whole, sign, fraction }: NumberForm): ValuePrinter {
-  const wholeDigits = whole === '#' ? 0 : whole.length
-  const fractionDigits = fraction === '#' ? 0 : fraction.length
+  const minWholeDigits = whole === '#' ? 0 : whole.length
+  const minFractionDigits = fraction === '#' ? 0 : fraction.length
   return (text) => {
     const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
     if (!match) return text
-    const [, minus, before, after = ''] = match
-    const digits = trimZeros(after).padEnd(fractionDigits, '0')
-    if (digits === '') return `${minus}${before!.padStart(wholeDigits, '0')}`
-    const leading = before === '0' && wholeDigits === 0 ? '' : before!.padStart(wholeDigits, '0')
-    return `${minus}${leading}${sign}${digits}`
+    const [, minus, wholeDigits, fractionDigits = ''] = match
+    const printedFraction = trimZeros(fractionDigits).padEnd(minFractionDigits, '0')
+    if (printedFraction === '') return `${minus}${wholeDigits!.padStart(minWholeDigits, '0')}`
+    // The form `#` prints no zero before the decimal sign.
+    const printedWhole = wholeDigits === '0' && minWholeDigits === 0 ? '' : wholeDigits!.padStart(minWholeDigits, '0')
+    return `${minus}${printedWhole}${sign}${printedFraction}`
   }
 }
 
@@ -96,7 +98,10 @@ function shiftTime(text: string, minutes: number): string | undefined {
   return `${date.toISOString().replace(/:\d\d\.\d+Z$/, '')}${seconds}`
 }
 
-/** Writes CSV (RFC 4180) with the values in the printed forms of their columns. Values of other columns stay as they are. */
+/**
+ * Writes CSV (RFC 4180) with the values in the printed forms of their columns. Values of other columns stay as they
+ * are.
+ */
 export function printedCsvEncoder(columns: readonly ExportedColumn[]): FileEncoder {
   const printers = columns.map(({ printedForm }) =>
     printedForm === undefined ? String : createValuePrinter(printedForm),
@@ -122,6 +127,9 @@ export function printedCsvEncoder(columns: readonly ExportedColumn[]): FileEncod
 
 const lineEnd = '\r\n'
 
-/** Quotes a field as warehouses do: an empty text, the line `\\.`, which some programs take for the end of the text, and spaces at the ends. */
+/**
+ * Quotes a field as warehouses do: an empty text, the line `\\.`, which some programs take for the end of the text, and
+ * spaces at the ends.
+ */
 const quoteField = (text: string): string =>
   text === '' || text === '\\.' || /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

@@ -55,8 +55,8 @@ export function addDeclared(
       column.index === undefined ? column.label === label : column.index === index,
     )
     if (declaration) unusedColumns.delete(declaration)
-    const typed = column.dataType !== undefined || column.dateFormat !== undefined
-    return declaration && !typed ? { ...column, ...typeOptions(declaration) } : column
+    const hasGivenType = column.dataType !== undefined || column.dateFormat !== undefined
+    return declaration && !hasGivenType ? { ...column, ...typeOptions(declaration) } : column
   })
   return [
     ...columns,

@@ -54,9 +54,9 @@ export class JsonColumns {
    */
   declared(): DeclaredColumn[] {
     return this.labels.flatMap((label, index): DeclaredColumn[] => {
-      const seen = this.seen[index]!
-      if (seen === SEEN_NESTED) return [{ index, label, dataType: 'JSONB', hasValidJson: true }]
-      return seen & (SEEN_TEXT | SEEN_NESTED) ? [{ index, label, dataType: 'TEXT' }] : []
+      const seenKinds = this.seen[index]!
+      if (seenKinds === SEEN_NESTED) return [{ index, label, dataType: 'JSONB', hasValidJson: true }]
+      return seenKinds & (SEEN_TEXT | SEEN_NESTED) ? [{ index, label, dataType: 'TEXT' }] : []
     })
   }
 

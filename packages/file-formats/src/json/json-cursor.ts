@@ -51,10 +51,10 @@ export class JsonCursor {
   async key(): Promise<string> {
     await this.peek()
     const { window } = this
-    const after = await this.#whole((from, end) => jsonScanner.key(from, end))
+    const keyEnd = await this.#whole((from, end) => jsonScanner.key(from, end))
     const closed = jsonScanner.string(window.from, window.end)
     const key = JSON.parse(window.bytes.toString('utf8', window.from, closed)) as string
-    window.from = after
+    window.from = keyEnd
     return key
   }
 
@@ -62,9 +62,9 @@ export class JsonCursor {
   async skipValue(): Promise<[number, number]> {
     await this.peek()
     const { window } = this
-    const after = await this.#whole((from, end) => jsonScanner.value(from, end))
+    const valueEnd = await this.#whole((from, end) => jsonScanner.value(from, end))
     const { bytes, from, end } = window
-    window.from = after
+    window.from = valueEnd
     return [bytes[from]!, bytes[afterSpace(bytes, from + 1, end)]!]
   }
 
@@ -114,9 +114,9 @@ export class JsonCursor {
 
   async #whole(scan: (from: number, end: number) => number): Promise<number> {
     for (;;) {
-      const after = scan(this.window.from, this.window.end)
-      if (after === INVALID_JSON) throw this.broken(jsonScanner.fault, jsonScanner.faultAt)
-      if (after !== NEEDS_MORE) return after
+      const scanEnd = scan(this.window.from, this.window.end)
+      if (scanEnd === INVALID_JSON) throw this.broken(jsonScanner.fault, jsonScanner.faultAt)
+      if (scanEnd !== NEEDS_MORE) return scanEnd
       await this.more()
     }
   }

@@ -29,38 +29,38 @@ interface ShapeSample {
  * source is truncated, only the part before the cut is examined. Throws SourceProblem JSON_BROKEN, JSON_AMBIGUOUS or
  * ROWS_NOT_FOUND.
  */
-export async function jsonShape(look: ShapeSample): Promise<JsonShape> {
-  const { window, name, recordBytes } = look
+export async function jsonShape(sample: ShapeSample): Promise<JsonShape> {
+  const { window, name, recordBytes } = sample
   let isCut = false
   const grow = async () => {
     if (isCut) return false
-    const grown = await window.grow().catch(catchTruncatedRead)
-    isCut ||= grown === 'CUT'
-    return grown !== false
+    const growResult = await window.grow().catch(catchTruncatedRead)
+    isCut ||= growResult === 'CUT'
+    return growResult !== false
   }
   await grow()
   let start = 0
   while ((start = afterSpace(window.bytes, 0, window.end)) === window.end && (await grow()));
   if (window.bytes[start] === OPEN_ARRAY) return { kind: 'ARRAY' }
   for (;;) {
-    const after = jsonScanner.value(start, window.end)
-    if (after === INVALID_JSON) {
+    const valueEnd = jsonScanner.value(start, window.end)
+    if (valueEnd === INVALID_JSON) {
       while (window.end < linesBytes && (await grow()));
       if (someLineIsAnObject(window)) return { kind: 'LINES' }
       throw brokenJson(name, jsonScanner.fault, window.place(jsonScanner.faultAt))
     }
-    const next = after === NEEDS_MORE ? window.end : afterSpace(window.bytes, after, window.end)
-    if (next < window.end) return shapeOfSeveral(window, start, after, next)
+    const nextPosition = valueEnd === NEEDS_MORE ? window.end : afterSpace(window.bytes, valueEnd, window.end)
+    if (nextPosition < window.end) return shapeOfSeveral(window, start, valueEnd, nextPosition)
     if (window.end <= recordBytes && (await grow())) continue
-    if (after === NEEDS_MORE && window.complete) throw endsTooEarly(name, window.place(window.end))
-    return shapeOfOne(look, start, isCut)
+    if (valueEnd === NEEDS_MORE && window.complete) throw endsTooEarly(name, window.place(window.end))
+    return shapeOfOne(sample, start, isCut)
   }
 }
 
-function shapeOfSeveral({ bytes }: ByteWindow, start: number, after: number, next: number): JsonShape {
-  const inOneLine = !bytes.subarray(start, after).includes(LF)
-  const lineEnds = bytes.subarray(after, next).includes(LF) || bytes[next] !== OPEN_OBJECT
-  return { kind: inOneLine && lineEnds ? 'LINES' : 'SEQUENCE' }
+function shapeOfSeveral({ bytes }: ByteWindow, start: number, valueEnd: number, nextPosition: number): JsonShape {
+  const isInOneLine = !bytes.subarray(start, valueEnd).includes(LF)
+  const isAtLineEnd = bytes.subarray(valueEnd, nextPosition).includes(LF) || bytes[nextPosition] !== OPEN_OBJECT
+  return { kind: isInOneLine && isAtLineEnd ? 'LINES' : 'SEQUENCE' }
 }
 
 /** True if one of the first lines is a complete JSON object. */
@@ -70,8 +70,8 @@ function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
     const lineEnd = bytes.subarray(0, end).indexOf(LF, from)
     const to = lineEnd < 0 ? end : lineEnd
     if (bytes[from] === OPEN_OBJECT) {
-      const after = jsonScanner.value(from, to)
-      if (after > 0 && afterSpace(bytes, after, to) === to) return true
+      const valueEnd = jsonScanner.value(from, to)
+      if (valueEnd > 0 && afterSpace(bytes, valueEnd, to) === to) return true
     }
     from = to + 1
   }
@@ -88,15 +88,15 @@ function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isC
       `${name} has no array of objects under the key ${rowsUnder}. Correct the key, or the file.`,
     )
   }
-  const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
+  const [firstArray, secondArray] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
   // A single line may be a document or the only row of NDJSON. Only in this case, the file name decides.
   if (/\.(ndjson|jsonl)\b/i.test(name) && (window.complete || isCut)) return { kind: 'LINES' }
-  if (first && second) throw ambiguousArraysProblem(name, first.key, second.key)
-  return first ? { kind: 'ARRAY', key: first.key } : { kind: 'SEQUENCE' }
+  if (firstArray && secondArray) throw ambiguousArraysProblem(name, firstArray.key, secondArray.key)
+  return firstArray ? { kind: 'ARRAY', key: firstArray.key } : { kind: 'SEQUENCE' }
 }
 
-export function ambiguousArraysProblem(name: string, one: string, other: string): SourceProblem {
-  const text = `${name} has several arrays of objects, at least under ${one} and ${other}. Set rowsUnder to the key of the rows, or upload only that array.`
+export function ambiguousArraysProblem(name: string, firstKey: string, secondKey: string): SourceProblem {
+  const text = `${name} has several arrays of objects, at least under ${firstKey} and ${secondKey}. Set rowsUnder to the key of the rows, or upload only that array.`
   return new SourceProblem('JSON_AMBIGUOUS', text)
 }
 
@@ -105,14 +105,16 @@ function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: stri
   const arrays: { key: string; empty: boolean }[] = []
   let position = start
   do {
-    const keyAt = afterSpace(bytes, position + 1, end)
-    const valueAt = jsonScanner.key(keyAt, end)
-    if (valueAt < 0) break
-    const value = afterSpace(bytes, valueAt, end)
-    const element = bytes[value] === OPEN_ARRAY ? bytes[afterSpace(bytes, value + 1, end)] : undefined
-    const key = JSON.parse(bytes.toString('utf8', keyAt, jsonScanner.string(keyAt, end))) as string
-    if (element === OPEN_OBJECT || element === CLOSE_ARRAY) arrays.push({ key, empty: element === CLOSE_ARRAY })
-    position = jsonScanner.value(value, end)
+    const keyStart = afterSpace(bytes, position + 1, end)
+    const valueSeparator = jsonScanner.key(keyStart, end)
+    if (valueSeparator < 0) break
+    const valueStart = afterSpace(bytes, valueSeparator, end)
+    const firstByteInArray =
+      bytes[valueStart] === OPEN_ARRAY ? bytes[afterSpace(bytes, valueStart + 1, end)] : undefined
+    const key = JSON.parse(bytes.toString('utf8', keyStart, jsonScanner.string(keyStart, end))) as string
+    if (firstByteInArray === OPEN_OBJECT || firstByteInArray === CLOSE_ARRAY)
+      arrays.push({ key, empty: firstByteInArray === CLOSE_ARRAY })
+    position = jsonScanner.value(valueStart, end)
     if (position > 0) position = afterSpace(bytes, position, end)
   } while (position > 0 && bytes[position] === COMMA)
   return arrays

@@ -18,7 +18,8 @@ type JsonFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'
 
 /**
  * Writes the objects of a UTF-8 JSON text as lines of delimited text. The keys at the start determine the header. If a
- * later object has another key, reads only the keys of the rest, and then writes everything again.
+ * later object has another key, reads only the keys of the rest, and then writes everything again. Throws SourceProblem
+ * PREVIEW_TOO_LARGE, EMPTY_SOURCE, ROWS_KEY_NOT_SET or EMPTY_FILE if the text has no rows or no columns.
  */
 export async function writeJson(
   source: ByteSource,
@@ -28,33 +29,33 @@ export async function writeJson(
   const shape = await shapeOf(source, about)
   const columns = new JsonColumns(about.name)
   await walkJsonRows(truncateAfter(source, guessedFrom), shape, about, new JsonPass(columns)).catch(catchTruncatedRead)
-  let complete = true
-  let written = 0
-  let records = 0
+  let isComplete = true
+  let writtenRowCount = 0
+  let recordCount = 0
   for (;;) {
     output.writer.startOver()
     output.rejects.startOver()
     writeHeader(columns, output.writer)
     const pass = new JsonPass(columns, output)
-    complete = (await walkJsonRows(source, shape, about, pass).catch(catchTruncatedRead)) !== 'CUT'
+    isComplete = (await walkJsonRows(source, shape, about, pass).catch(catchTruncatedRead)) !== 'CUT'
     pass.flush()
-    written = pass.written
-    records = pass.rows
+    writtenRowCount = pass.written
+    recordCount = pass.rows
     if (!pass.late) break
   }
   // An incomplete record may lack keys, so the columns cannot be derived from it.
-  if (records === 0 && !complete)
+  if (recordCount === 0 && !isComplete)
     throw new SourceProblem(
       'PREVIEW_TOO_LARGE',
       `A preview reads only the first ${formatBytes(about.firstBytes ?? 0)} of ${about.name}, and this part has no complete record. A run reads records of up to ${formatBytes(about.limits.recordBytes)}.`,
     )
-  const isMeant = shape.kind === 'ARRAY' && (shape.key === undefined || shape.key === about.options.rowsUnder)
-  if (columns.labels.length === 0 && records === 0 && isMeant)
+  const isRequestedList = shape.kind === 'ARRAY' && (shape.key === undefined || shape.key === about.options.rowsUnder)
+  if (columns.labels.length === 0 && recordCount === 0 && isRequestedList)
     throw new SourceProblem(
       'EMPTY_SOURCE',
       `${about.name} is an empty list, and no earlier load defines its columns. Run again once the list has records.`,
     )
-  if (columns.labels.length === 0 && records === 0 && shape.kind === 'ARRAY')
+  if (columns.labels.length === 0 && recordCount === 0 && shape.kind === 'ARRAY')
     throw new SourceProblem(
       'ROWS_KEY_NOT_SET',
       `The only list in ${about.name} is empty and has the key ${shape.key}. If this list is for the records, set rowsUnder to its key.`,
@@ -62,7 +63,7 @@ export async function writeJson(
   if (columns.labels.length === 0) {
     throw new SourceProblem('EMPTY_FILE', `${about.name} has no object with a key, so it has no rows.`)
   }
-  return { kind: describeShape(shape), dialect: dialectOf(columns), complete, written }
+  return { kind: describeShape(shape), dialect: dialectOf(columns), complete: isComplete, written: writtenRowCount }
 }
 
 async function shapeOf(source: ByteSource, { name, limits, options }: JsonFacts): Promise<JsonShape> {

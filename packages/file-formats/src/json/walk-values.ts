@@ -77,13 +77,13 @@ async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void
 }
 
 /**
- * Processes rows while the window contains complete ones. With `separated`, they are the elements of an array, up to
+ * Processes rows while the window contains complete ones. With `isArray`, they are the elements of an array, up to
  * its end; otherwise, they are consecutive objects without commas.
  */
 function takeRun(
   cursor: JsonCursor,
   pass: JsonPass,
-  separated: boolean,
+  isArray: boolean,
 ): typeof NEEDS_MORE | typeof ARRAY_END | typeof VALUE_TAKEN {
   const { window } = cursor
   const { bytes, end } = window
@@ -92,24 +92,24 @@ function takeRun(
     window.from = from
     if (from === end) return NEEDS_MORE
     const isObject = bytes[from] === OPEN_OBJECT
-    const after = isObject ? pass.record.read(from, end) : jsonScanner.value(from, end)
-    if (after === INVALID_JSON) throw cursor.broken(jsonScanner.fault, jsonScanner.faultAt)
-    if (after === NEEDS_MORE) return NEEDS_MORE
-    const next = separated ? afterSpace(bytes, after, end) : after
-    const isLast = separated && next === end
+    const valueEnd = isObject ? pass.record.read(from, end) : jsonScanner.value(from, end)
+    if (valueEnd === INVALID_JSON) throw cursor.broken(jsonScanner.fault, jsonScanner.faultAt)
+    if (valueEnd === NEEDS_MORE) return NEEDS_MORE
+    const afterValue = isArray ? afterSpace(bytes, valueEnd, end) : valueEnd
+    const isLast = isArray && afterValue === end
     // White space after a value does not count towards its length.
     if (isLast && !isTooLong(cursor)) return NEEDS_MORE
-    const line = () => window.place(from).line
-    if (after - from > cursor.recordBytes) {
-      pass.reject(window, from, after, line(), `is longer than ${formatBytes(cursor.recordBytes)}`)
-    } else if (isObject) pass.take(window, from, after, line)
-    else if (pass.rows === 0) throw notRows(cursor, line())
-    else pass.reject(window, from, after, line(), 'is not a JSON object')
-    window.from = separated && !isLast ? next + 1 : after
+    const lineOfValue = () => window.place(from).line
+    if (valueEnd - from > cursor.recordBytes) {
+      pass.reject(window, from, valueEnd, lineOfValue(), `is longer than ${formatBytes(cursor.recordBytes)}`)
+    } else if (isObject) pass.take(window, from, valueEnd, lineOfValue)
+    else if (pass.rows === 0) throw notRows(cursor, lineOfValue())
+    else pass.reject(window, from, valueEnd, lineOfValue(), 'is not a JSON object')
+    window.from = isArray && !isLast ? afterValue + 1 : valueEnd
     if (isLast) return VALUE_TAKEN
-    if (!separated || bytes[next] === COMMA) continue
-    if (bytes[next] === CLOSE_ARRAY) return ARRAY_END
-    throw cursor.broken('a comma or ] is expected', next)
+    if (!isArray || bytes[afterValue] === COMMA) continue
+    if (bytes[afterValue] === CLOSE_ARRAY) return ARRAY_END
+    throw cursor.broken('a comma or ] is expected', afterValue)
   }
 }
 
@@ -162,6 +162,10 @@ function takeCompleteLines(window: ByteWindow, pass: JsonPass, firstLine: number
   }
 }
 
+/**
+ * Processes one line. A blank line is skipped. Rejects the line as a row if it is too long, is not a JSON object, is
+ * incomplete, or has text after the object.
+ */
 function takeLine(
   window: ByteWindow,
   pass: JsonPass,
@@ -177,11 +181,12 @@ function takeLine(
   const reject = (reason: string) => pass.reject(window, from, end, line, reason)
   if (end - from > recordBytes) return reject(`is longer than ${formatBytes(recordBytes)}`)
   if (bytes[start] !== OPEN_OBJECT) return reject('is not a JSON object')
-  const after = record.read(start, end)
-  if (after === NEEDS_MORE) return reject('ends in the middle of an object')
-  if (after === INVALID_JSON) return reject(`${jsonScanner.fault} (byte ${jsonScanner.faultAt - from + 1} of the line)`)
-  if (afterSpace(bytes, after, end) < end)
-    return reject(`the line has more text after the object (byte ${after - from + 1} of the line)`)
+  const objectEnd = record.read(start, end)
+  if (objectEnd === NEEDS_MORE) return reject('ends in the middle of an object')
+  if (objectEnd === INVALID_JSON)
+    return reject(`${jsonScanner.fault} (byte ${jsonScanner.faultAt - from + 1} of the line)`)
+  if (afterSpace(bytes, objectEnd, end) < end)
+    return reject(`the line has more text after the object (byte ${objectEnd - from + 1} of the line)`)
   pass.take(window, from, end, () => line)
 }
 

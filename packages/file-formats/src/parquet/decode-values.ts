@@ -36,18 +36,18 @@ const smallBytes = 64 * 1024
 const physicalTypeWidths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
 /**
- * Reads at most `maxBytes` values of a page's body. `longest` limits the output of encodings with shared prefixes.
- * Throws for invalid bytes.
+ * Reads at most `maxBytes` values of a page's body. `maxOutputBytes` limits the output of encodings with shared
+ * prefixes. Throws for invalid bytes.
  */
 export function readValues(
   body: Uint8Array,
   encoding: Encoding,
   maxBytes: number,
   type: LeafType,
-  longest: number,
+  maxOutputBytes: number,
 ): DecodedValues {
   const { physical } = type
-  if (physical === 'BYTE_ARRAY') return addTextFaults(readByteArrays(body, encoding, maxBytes, longest), type)
+  if (physical === 'BYTE_ARRAY') return addTextFaults(readByteArrays(body, encoding, maxBytes, maxOutputBytes), type)
   if (physical === 'BOOLEAN') return decodeFixed(readBooleans(body, encoding, maxBytes), 1)
   const width = physical === 'FIXED_LEN_BYTE_ARRAY' ? type.width : physicalTypeWidths[physical]
   switch (encoding) {
@@ -63,7 +63,7 @@ export function readValues(
       break
     case 'DELTA_BYTE_ARRAY':
       if (physical === 'FIXED_LEN_BYTE_ARRAY') {
-        const { bytes, lengths } = joinPrefixes(body, maxBytes, longest)
+        const { bytes, lengths } = joinPrefixes(body, maxBytes, maxOutputBytes)
         if (lengths.some((length) => length !== width))
           throw new RangeError('a value has another width than its column')
         return decodeFixed(bytes, width)
@@ -106,9 +106,9 @@ function joinStreams(body: Uint8Array, width: number): Uint8Array {
  * Returns the values of a page's body as positions in its bytes. Reads at most `maxBytes` values. Throws RangeError if
  * the page is damaged.
  */
-function readByteArrays(body: Uint8Array, encoding: Encoding, maxBytes: number, longest: number): ByteValues {
+function readByteArrays(body: Uint8Array, encoding: Encoding, maxBytes: number, maxOutputBytes: number): ByteValues {
   if (encoding === 'PLAIN') return plainByteArrays(body, maxBytes)
-  if (encoding === 'DELTA_BYTE_ARRAY') return joinPrefixes(body, maxBytes, longest)
+  if (encoding === 'DELTA_BYTE_ARRAY') return joinPrefixes(body, maxBytes, maxOutputBytes)
   if (encoding !== 'DELTA_LENGTH_BYTE_ARRAY') throw new RangeError(`values of BYTE_ARRAY in encoding ${encoding}`)
   const { values, end } = unpackDeltas(body, maxBytes, (count) => new Int32Array(count))
   const starts = new Uint32Array(values.length)
@@ -145,33 +145,33 @@ function plainByteArrays(bytes: Uint8Array, maxBytes: number): ByteValues {
  * Reads values that share their first bytes with the previous value. A few bytes may expand to very many, so the
  * lengths are summed up before any value is copied.
  */
-function joinPrefixes(body: Uint8Array, maxBytes: number, longest: number): ByteValues {
+function joinPrefixes(body: Uint8Array, maxBytes: number, maxOutputBytes: number): ByteValues {
   const prefixes = unpackDeltas(body, maxBytes, (count) => new Int32Array(count))
   const suffixes = unpackDeltas(body.subarray(prefixes.end), maxBytes, (count) => new Int32Array(count))
   const count = prefixes.values.length
   if (suffixes.values.length !== count) throw new RangeError('prefixes and suffixes do not match')
   const lengths = new Uint32Array(count)
   const starts = new Uint32Array(count)
-  let size = 0
+  let outputBytes = 0
   for (let i = 0; i < count; i++) {
-    const shared = prefixes.values[i]!
+    const sharedLength = prefixes.values[i]!
     const suffixLength = suffixes.values[i]!
-    if (shared < 0 || suffixLength < 0 || shared > (i === 0 ? 0 : lengths[i - 1]!))
+    if (sharedLength < 0 || suffixLength < 0 || sharedLength > (i === 0 ? 0 : lengths[i - 1]!))
       throw new RangeError('a prefix without end')
-    starts[i] = size
-    lengths[i] = shared + suffixLength
-    size += shared + suffixLength
-    if (size > longest) throw new RangeError(`values grow beyond ${longest} bytes`)
+    starts[i] = outputBytes
+    lengths[i] = sharedLength + suffixLength
+    outputBytes += sharedLength + suffixLength
+    if (outputBytes > maxOutputBytes) throw new RangeError(`values grow beyond ${maxOutputBytes} bytes`)
   }
-  const bytes = new Uint8Array(size)
-  let from = prefixes.end + suffixes.end
+  const bytes = new Uint8Array(outputBytes)
+  let suffixPosition = prefixes.end + suffixes.end
   for (let i = 0; i < count; i++) {
-    const shared = prefixes.values[i]!
+    const sharedLength = prefixes.values[i]!
     const suffixLength = suffixes.values[i]!
-    if (from + suffixLength > body.length) throw new RangeError('a value ends outside its page')
-    if (shared > 0) bytes.copyWithin(starts[i]!, starts[i - 1]!, starts[i - 1]! + shared)
-    bytes.set(body.subarray(from, from + suffixLength), starts[i]! + shared)
-    from += suffixLength
+    if (suffixPosition + suffixLength > body.length) throw new RangeError('a value ends outside its page')
+    if (sharedLength > 0) bytes.copyWithin(starts[i]!, starts[i - 1]!, starts[i - 1]! + sharedLength)
+    bytes.set(body.subarray(suffixPosition, suffixPosition + suffixLength), starts[i]! + sharedLength)
+    suffixPosition += suffixLength
   }
   return { count, bytes, starts, lengths }
 }
@@ -210,25 +210,25 @@ function addTextFaults(values: ByteValues, { reading }: LeafType): ByteValues {
   for (let i = 0; i < count; i++) {
     const start = starts[i]!
     const end = start + lengths[i]!
-    let total = 0
-    let less = 0
+    let highBits = 0
+    let zeroByteBits = 0
     let position = start
     for (; position + 4 <= end; position += 4) {
       const word = view.getInt32(position)
-      total |= word
+      highBits |= word
       // Sets the highest bit of a byte if the byte is 0.
-      less |= (word - 0x01010101) & ~word
+      zeroByteBits |= (word - 0x01010101) & ~word
     }
     for (; position < end; position++) {
       const byte = bytes[position]!
-      total |= byte
-      less |= (byte - 1) & ~byte
+      highBits |= byte
+      zeroByteBits |= (byte - 1) & ~byte
     }
-    total &= 0x80808080
-    less &= 0x80808080
+    highBits &= 0x80808080
+    zeroByteBits &= 0x80808080
     let fault: string | undefined
-    if (total !== 0 && !isUtf8(bytes.subarray(start, end))) fault = 'is not valid UTF-8'
-    else if (less !== 0) fault = 'holds a NUL character, which text in the warehouse cannot'
+    if (highBits !== 0 && !isUtf8(bytes.subarray(start, end))) fault = 'is not valid UTF-8'
+    else if (zeroByteBits !== 0) fault = 'holds a NUL character, which text in the warehouse cannot'
     else if (reading.as === 'json') fault = jsonFault(bytes, start, end)
     if (fault === undefined) continue
     if (reading.as === 'text-or-hex') throw new NotText()

@@ -29,7 +29,7 @@ export interface ParquetResult {
 export async function encodeRows(
   file: ParquetFile,
   columns: readonly ParquetColumn[],
-  stored: readonly StoredType[],
+  storedTypes: readonly StoredType[],
   limits: ParquetLimits,
   port: JobPort,
 ): Promise<ParquetResult> {
@@ -45,41 +45,43 @@ export async function encodeRows(
       )
     pool.close(memory, length)
   }
-  const types = stored.map(({ dataType }) => dataType)
+  const types = storedTypes.map(({ dataType }) => dataType)
   const groups = new RowGroups(file, columns, types, limits)
   const kinds = columns.map(({ node }) => (isFlat(node) ? node.leaf.type.kind : 'json'))
   const encoder = new TupleEncoder(
     kinds.map((kind, index) => ({ kind, dataType: types[index]! })),
     { open: (atLeast) => pool.open(atLeast), close },
   )
-  let rows = 0
+  let rowCount = 0
   for (const batch of groups.batches()) {
-    rows += batch.rows
+    rowCount += batch.rows
     addFaultsOfLongRows(batch)
-    const rejected: RejectedRow[] = []
-    for (const [from, to] of listValidRanges(batch, (row) => rejected.push(rejectedRow(batch, row, columns)))) {
+    const rejectedRows: RejectedRow[] = []
+    for (const [from, to] of listValidRanges(batch, (row) => rejectedRows.push(rejectedRow(batch, row, columns)))) {
       for (const _ of encoder.encode(batch.vectors, from, to)) await pool.waitForRoom()
     }
-    if (rejected.length > 0) await pool.reject(rejected)
-    port.progress({ bytesRead: groups.bytesRead, bytesTotal: file.size, rowsRead: rows })
+    if (rejectedRows.length > 0) await pool.reject(rejectedRows)
+    port.progress({ bytesRead: groups.bytesRead, bytesTotal: file.size, rowsRead: rowCount })
   }
   encoder.flush()
-  port.progress({ bytesRead: file.size, bytesTotal: file.size, rowsRead: rows }, true)
-  const cuts = groups.cuts.map((values, index) => ({ label: columns[index]!.column.label, values }))
-  return { cuts: cuts.filter(({ values }) => values > 0) }
+  port.progress({ bytesRead: file.size, bytesTotal: file.size, rowsRead: rowCount }, true)
+  const shortenedValueCounts = groups.cuts.map((values, index) => ({ label: columns[index]!.column.label, values }))
+  return { cuts: shortenedValueCounts.filter(({ values }) => values > 0) }
 }
 
 /** Records a reason for each row that is too long or has a too long value. */
 function addFaultsOfLongRows({ rows, vectors, faults }: RowBatch): void {
-  const texts = [...vectors.entries()].flatMap(([column, vector]) => ('data' in vector ? [{ column, vector }] : []))
+  const textVectors = [...vectors.entries()].flatMap(([column, vector]) =>
+    'data' in vector ? [{ column, vector }] : [],
+  )
   // No row is longer than all values of the batch together.
-  if (texts.reduce((sum, { vector }) => sum + vector.data.length, 0) <= maxValueBytes) return
+  if (textVectors.reduce((sum, { vector }) => sum + vector.data.length, 0) <= maxValueBytes) return
   for (let row = 0; row < rows; row++) {
-    let total = 0
-    for (const { column, vector } of texts) {
+    let rowBytes = 0
+    for (const { column, vector } of textVectors) {
       const length = vector.nulls[row] ? 0 : vector.lengths[row]!
-      total += length
-      const reason = length > maxValueBytes ? valueTooLong : total > maxRowBytes ? rowTooLong : undefined
+      rowBytes += length
+      const reason = length > maxValueBytes ? valueTooLong : rowBytes > maxRowBytes ? rowTooLong : undefined
       if (reason === undefined || faults.has(row)) continue
       faults.set(row, { column, reason })
     }
@@ -104,28 +106,28 @@ function* listValidRanges(
 
 /** Creates the report of a rejected row. A Parquet file has no lines, so the row number is reported as the line. */
 function rejectedRow(
-  { before, vectors, faults }: RowBatch,
+  { before: rowsBefore, vectors, faults }: RowBatch,
   row: number,
   columns: readonly ParquetColumn[],
 ): RejectedRow {
   const { column, reason } = faults.get(row)!
-  const raw = vectors
+  const rawValues = vectors
     .map((vector, index) => `${columns[index]!.column.label}: ${formatRejectedValue(vector, row, index === column)}`)
     .join(', ')
   return {
-    line: before + row + 1,
+    line: rowsBefore + row + 1,
     column: columns[column]!.column.label,
     reason,
-    raw: rawText(Buffer.from(raw.slice(0, maxRawBytes))),
+    raw: rawText(Buffer.from(rawValues.slice(0, maxRawBytes))),
   }
 }
 
 /** Returns a value as text. For a number or time that did not fit, the value itself is lost; the reason contains it. */
-function formatRejectedValue(vector: ColumnVector, row: number, faulty: boolean): string {
+function formatRejectedValue(vector: ColumnVector, row: number, isFaulty: boolean): string {
   if (vector.nulls[row]) return 'null'
   if ('data' in vector && vector.lengths[row]! > maxRawBytes) return `${textStart(vector, row)}…`
   if (vector.kind === 'text') return JSON.stringify(vectorText(vector, row))
-  return faulty && vector.kind !== 'json' ? '?' : vectorText(vector, row)
+  return isFaulty && vector.kind !== 'json' ? '?' : vectorText(vector, row)
 }
 
 function textStart({ data, starts }: BytesVector, row: number): string {

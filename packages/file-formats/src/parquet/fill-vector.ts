@@ -65,9 +65,9 @@ export function createFillFunction(type: LeafType, dataType: DataType): FillFunc
 }
 
 function createFixedFill<V extends ColumnVector>(width: number, fillValue: FillFixed<V>): FillFunction {
-  return (values, places, count, vector, notes) => {
+  return (values, valueIndexes, count, vector, notes) => {
     for (let row = 0; row < count; row++) {
-      const offset = places[row]!
+      const offset = valueIndexes[row]!
       if (offset >= 0) fillValue(values as FixedValues, offset * width, vector as V, row, notes)
     }
   }
@@ -182,26 +182,28 @@ function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: numbe
 
 /** Reads big-endian two's complement integers of any width. Most such values are wide and contain small numbers. */
 function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFunction {
-  return (values, places, count, vector, notes) => {
+  return (values, valueIndexes, count, vector, notes) => {
     const { bytes } = values
-    const varying = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
+    const variableLengthValues = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
     for (let row = 0; row < count; row++) {
-      const offset = places[row]!
-      if (offset < 0) continue
-      const start = varying ? varying.starts[offset]! : offset * width
-      const end = start + (varying ? varying.lengths[offset]! : width)
+      const valueIndex = valueIndexes[row]!
+      if (valueIndex < 0) continue
+      const start = variableLengthValues ? variableLengthValues.starts[valueIndex]! : valueIndex * width
+      const end = start + (variableLengthValues ? variableLengthValues.lengths[valueIndex]! : width)
       const sign = end > start && bytes[start]! >= 0x80 ? -1 : 0
-      let first = start
-      while (end - first > 8 && bytes[first] === (sign & 0xff)) first++
-      const fits = end - first < 8 || (end - first === 8 && (bytes[first]! >= 0x80 ? -1 : 0) === sign)
+      let firstSignificantByte = start
+      while (end - firstSignificantByte > 8 && bytes[firstSignificantByte] === (sign & 0xff)) firstSignificantByte++
+      const fits64Bits =
+        end - firstSignificantByte < 8 ||
+        (end - firstSignificantByte === 8 && (bytes[firstSignificantByte]! >= 0x80 ? -1 : 0) === sign)
       let low = sign
       let high = sign
-      for (let position = fits ? first : end; position < end; position++) {
+      for (let position = fits64Bits ? firstSignificantByte : end; position < end; position++) {
         high = (high << 8) | (low >>> 24)
         low = (low << 8) | bytes[position]!
       }
-      const big = fits ? undefined : bigOf(bytes, start, end)
-      storeDecimal(vector as DecimalVector, row, low, high, big, digits, notes)
+      const bigValue = fits64Bits ? undefined : bigOf(bytes, start, end)
+      storeDecimal(vector as DecimalVector, row, low, high, bigValue, digits, notes)
     }
   }
 }
@@ -211,54 +213,55 @@ function bigOf(bytes: Uint8Array, start: number, end: number): bigint {
   return BigInt.asIntN((end - start) * 8, BigInt(`0x${hex}`))
 }
 
-const fillBytes: FillFunction = (values, places, count, vector, notes) => {
+const fillBytes: FillFunction = (values, valueIndexes, count, vector, notes) => {
   const { bytes, starts, lengths, faults } = values as ByteValues
   const bytesVector = vector as BytesVector
   bytesVector.data = bytes
   for (let row = 0; row < count; row++) {
-    const offset = places[row]!
-    if (offset < 0) continue
-    bytesVector.starts[row] = starts[offset]!
-    bytesVector.lengths[row] = lengths[offset]!
+    const valueIndex = valueIndexes[row]!
+    if (valueIndex < 0) continue
+    bytesVector.starts[row] = starts[valueIndex]!
+    bytesVector.lengths[row] = lengths[valueIndex]!
   }
   if (!faults) return
   for (let row = 0; row < count; row++) {
-    const fault = faults.get(places[row]!)
+    const fault = faults.get(valueIndexes[row]!)
     if (fault) notes.fault(row, fault)
   }
 }
 
 /**
- * Writes an unscaled integer to the vector. It is given as two 32-bit halves, or as `big` if it does not fit into them.
+ * Writes an unscaled integer to the vector. It is given as two 32-bit halves, or as `bigValue` if it does not fit
+ * into them. Records a fault if the value has more than `maxDigits` digits.
  */
 function storeDecimal(
   vector: DecimalVector,
   row: number,
   low: number,
   high: number,
-  big: bigint | undefined,
-  digits: number,
+  bigValue: bigint | undefined,
+  maxDigits: number,
   notes: ConversionNotes,
 ): void {
   vector.low[row] = low
   vector.high[row] = high
-  if (big !== undefined) {
+  if (bigValue !== undefined) {
     vector.big ??= new Map()
-    vector.big.set(row, big)
+    vector.big.set(row, bigValue)
   } else vector.big?.delete(row)
   // 64 bits represent at most 19 digits, so no check is needed.
-  if (big === undefined && digits >= 19) return
-  const value = big ?? wholeOf(low, high)
-  const tooLong =
-    typeof value === 'number' && digits <= 15
-      ? Math.abs(value) >= 10 ** digits
-      : toAbsoluteBigint(value) >= 10n ** BigInt(digits)
-  if (tooLong) notes.fault(row, `has more than the ${digits} digits that its column allows`)
+  if (bigValue === undefined && maxDigits >= 19) return
+  const value = bigValue ?? wholeOf(low, high)
+  const hasTooManyDigits =
+    typeof value === 'number' && maxDigits <= 15
+      ? Math.abs(value) >= 10 ** maxDigits
+      : toAbsoluteBigint(value) >= 10n ** BigInt(maxDigits)
+  if (hasTooManyDigits) notes.fault(row, `has more than the ${maxDigits} digits that its column allows`)
 }
 
 function toAbsoluteBigint(value: number | bigint): bigint {
-  const whole = BigInt(value)
-  return whole < 0n ? -whole : whole
+  const bigintValue = BigInt(value)
+  return bigintValue < 0n ? -bigintValue : bigintValue
 }
 
 const nanosecondsOfDay = 86_400_000_000_000n
@@ -268,19 +271,19 @@ type RenderOne = (values: DecodedValues, offset: number, row: number, notes: Con
 /** Returns the function that formats values for types that the warehouse stores as text. */
 function createTextFill(type: LeafType): FillFunction {
   const formatValue = renderOne(type)
-  return (values, places, count, vector, notes) => {
+  return (values, valueIndexes, count, vector, notes) => {
     const bytesVector = vector as BytesVector
     const texts: Buffer[] = []
-    let length = 0
+    let totalBytes = 0
     for (let row = 0; row < count; row++) {
-      if (places[row]! < 0) continue
-      const text = Buffer.from(formatValue(values, places[row]!, row, notes), 'latin1')
-      bytesVector.starts[row] = length
+      if (valueIndexes[row]! < 0) continue
+      const text = Buffer.from(formatValue(values, valueIndexes[row]!, row, notes), 'latin1')
+      bytesVector.starts[row] = totalBytes
       bytesVector.lengths[row] = text.length
-      length += text.length
+      totalBytes += text.length
       texts.push(text)
     }
-    bytesVector.data = Buffer.concat(texts, length)
+    bytesVector.data = Buffer.concat(texts, totalBytes)
   }
 }
 
@@ -375,8 +378,8 @@ function storeMoment(halves: Int64Halves, row: number, low: number, high: number
 
 /** True if the nanoseconds are not a whole number of microseconds. */
 function isFiner(low: number, high: number): boolean {
-  const rest = high - Math.floor(high / 1000) * 1000
-  return (rest * two32 + (low >>> 0)) % 1000 !== 0
+  const remainder = high - Math.floor(high / 1000) * 1000
+  return (remainder * two32 + (low >>> 0)) % 1000 !== 0
 }
 
 /** Converts a timestamp of Impala, which consists of the nanoseconds of the day and the Julian day. */

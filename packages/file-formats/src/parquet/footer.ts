@@ -46,9 +46,9 @@ export class ParquetFile implements Disposable {
   read(from: number, length: number, target = Buffer.allocUnsafeSlow(length)): Buffer {
     let bytesRead = 0
     while (bytesRead < length) {
-      const read = readSync(this.#fd, target, bytesRead, length - bytesRead, from + bytesRead)
-      if (read === 0) throw damagedFileProblem('its end')
-      bytesRead += read
+      const bytesInCall = readSync(this.#fd, target, bytesRead, length - bytesRead, from + bytesRead)
+      if (bytesInCall === 0) throw damagedFileProblem('its end')
+      bytesRead += bytesInCall
     }
     return target.length === length ? target : target.subarray(0, length)
   }
@@ -69,20 +69,20 @@ export class ParquetFile implements Disposable {
 
   #footerLength(size: number, { footerBytes }: ParquetLimits): number {
     if (size === 0) throw new FileProblem('FILE_EMPTY', 'is empty. Upload a file with data.')
-    const head = this.read(0, Math.min(4, size)).toString('latin1')
-    if (head === encryptedMagic) throw encryptedFileProblem()
-    if (head !== parquetMagic) {
+    const firstMagic = this.read(0, Math.min(4, size)).toString('latin1')
+    if (firstMagic === encryptedMagic) throw encryptedFileProblem()
+    if (firstMagic !== parquetMagic) {
       throw new FileProblem(
         'NOT_PARQUET',
         'is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.',
       )
     }
     if (size < minFileBytes) throw createTruncatedFileProblem()
-    const tail = this.read(size - 8, 8)
-    const end = tail.toString('latin1', 4)
-    if (end === encryptedMagic) throw encryptedFileProblem()
-    if (end !== parquetMagic) throw createTruncatedFileProblem()
-    const length = tail.readUInt32LE(0)
+    const trailer = this.read(size - 8, 8)
+    const lastMagic = trailer.toString('latin1', 4)
+    if (lastMagic === encryptedMagic) throw encryptedFileProblem()
+    if (lastMagic !== parquetMagic) throw createTruncatedFileProblem()
+    const length = trailer.readUInt32LE(0)
     if (length > size - minFileBytes) throw damagedFileProblem('its footer')
     if (length > footerBytes) {
       throw new FileProblem(
@@ -166,8 +166,9 @@ function assertChunk({ meta_data: data }: ColumnChunk): void {
   // Absent if the column is encrypted or in another file.
   if (data === undefined) return
   const { num_values, total_compressed_size, data_page_offset, dictionary_page_offset = 0n } = data
-  const whole = [num_values, total_compressed_size, data_page_offset, dictionary_page_offset]
-  if (!whole.every((number) => typeof number === 'bigint')) throw new RangeError('a column has no place in the file')
+  const integerFields = [num_values, total_compressed_size, data_page_offset, dictionary_page_offset]
+  if (!integerFields.every((number) => typeof number === 'bigint'))
+    throw new RangeError('a column has no place in the file')
 }
 
 /**

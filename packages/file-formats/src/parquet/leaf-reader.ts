@@ -27,7 +27,7 @@ export class LeafReader implements ConversionNotes {
   readonly faults = new Map<number, string>()
   /** The number of values that lost digits until now. */
   cuts = 0
-  readonly #places: Int32Array
+  readonly #valueIndexes: Int32Array
   readonly #file: ParquetFile
   readonly #budget: MemoryBudget
   readonly #limits: ParquetLimits
@@ -49,7 +49,7 @@ export class LeafReader implements ConversionNotes {
     this.vector = emptyVector(kind, limits.batchRows, scale)
     this.definitions = new Uint8Array(limits.batchRows)
     this.repetitions = new Uint8Array(limits.batchRows)
-    this.#places = new Int32Array(limits.batchRows)
+    this.#valueIndexes = new Int32Array(limits.batchRows)
     this.#file = file
     this.#budget = budget
     this.#limits = limits
@@ -97,6 +97,7 @@ export class LeafReader implements ConversionNotes {
     this.cuts++
   }
 
+  /** Opens the next page with entries, with its values or the indexes of its values in the dictionary. */
   #nextPage(): void {
     this.#drop()
     do {
@@ -121,45 +122,47 @@ export class LeafReader implements ConversionNotes {
     this.#indices = new HybridReader(body, 1, body.length, body[0]!)
   }
 
+  /** Reads the levels and values of the next `count` entries of a page into the vector. */
   #fillFrom(page: DataPage, count: number): void {
     const { maxDefinition } = this.leaf
     const { nulls } = this.vector
     page.repetitions?.read(this.repetitions, count)
-    let present = count
+    let valueCount = count
     if (page.definitions) {
       page.definitions.read(this.definitions, count)
-      present = 0
+      valueCount = 0
       for (let i = 0; i < count; i++) {
         const hasValue = this.definitions[i] === maxDefinition
         nulls[i] = hasValue ? 0 : 1
-        if (hasValue) present++
+        if (hasValue) valueCount++
       }
     } else nulls.fill(0, 0, count)
-    if (present > 0 && !this.#values) throw new RangeError('values are missing')
-    this.#place(count, present)
-    if (this.#values) this.#fill(this.#values, this.#places, count, this.vector, this)
+    if (valueCount > 0 && !this.#values) throw new RangeError('values are missing')
+    this.#findValueIndexes(count, valueCount)
+    if (this.#values) this.#fill(this.#values, this.#valueIndexes, count, this.vector, this)
     // The vector's previous data may refer to freed memory.
     else if ('data' in this.vector) this.vector.data = noBytes
   }
 
   /** Computes, for each entry, the index of its value among the values of the page or dictionary. */
-  #place(count: number, present: number): void {
-    const places = this.#places
+  #findValueIndexes(count: number, valuesInPage: number): void {
+    const valueIndexes = this.#valueIndexes
     const { nulls } = this.vector
     const valueCount = this.#values?.count ?? 0
     if (this.#indices) {
-      this.#indices.read(places, present)
+      this.#indices.read(valueIndexes, valuesInPage)
       // An index beyond 2^31 appears as negative.
-      for (let i = 0; i < present; i++)
-        if (places[i]! >>> 0 >= valueCount) throw new RangeError('a value is not in the dictionary')
+      for (let i = 0; i < valuesInPage; i++)
+        if (valueIndexes[i]! >>> 0 >= valueCount) throw new RangeError('a value is not in the dictionary')
       // Moves the present values to their entries in reverse order, which needs no second array.
-      for (let i = count - 1, from = present - 1; i >= 0 && from < i; i--) places[i] = nulls[i] ? -1 : places[from--]!
+      for (let i = count - 1, from = valuesInPage - 1; i >= 0 && from < i; i--)
+        valueIndexes[i] = nulls[i] ? -1 : valueIndexes[from--]!
       return
     }
-    if (this.#next + present > valueCount) throw new RangeError('values are missing')
-    let next = this.#next
-    for (let i = 0; i < count; i++) places[i] = nulls[i] ? -1 : next++
-    this.#next = next
+    if (this.#next + valuesInPage > valueCount) throw new RangeError('values are missing')
+    let nextValue = this.#next
+    for (let i = 0; i < count; i++) valueIndexes[i] = nulls[i] ? -1 : nextValue++
+    this.#next = nextValue
   }
 
   #hold(bytes: number): void {

@@ -53,17 +53,17 @@ export class MemoryBudget {
   }
 
   /** Admits a page of `compressed` bytes before it is decompressed to `whole` bytes. Throws if it exceeds a limit. */
-  admit(compressed: number, whole: number): void {
+  admit(compressedBytes: number, uncompressedBytes: number): void {
     const { pageBytes, ratio, ratioFrom } = this.#limits
-    if (!(whole >= 0)) throw new RangeError(`a page of ${whole} bytes`)
-    if (whole > pageBytes) {
+    if (!(uncompressedBytes >= 0)) throw new RangeError(`a page of ${uncompressedBytes} bytes`)
+    if (uncompressedBytes > pageBytes) {
       throw new FileProblem(
         'FILE_TOO_DENSE',
-        `has a page of ${whole} bytes; up to ${pageBytes} are read. Write it with smaller pages.`,
+        `has a page of ${uncompressedBytes} bytes; up to ${pageBytes} are read. Write it with smaller pages.`,
       )
     }
-    this.#compressed += compressed
-    this.#whole += whole
+    this.#compressed += compressedBytes
+    this.#whole += uncompressedBytes
     if (this.#whole > ratioFrom.bytes + ratio * this.#compressed) {
       throw new FileProblem(
         'FILE_TOO_DENSE',

@@ -88,19 +88,19 @@ export class NestedColumn {
   fill(rows: number): void {
     const { nulls, starts, lengths } = this.vector
     const texts: Buffer[] = []
-    let length = 0
+    let totalBytes = 0
     this.faults.clear()
     this.#budget.hold(-this.vector.data.length)
     for (let row = 0; row < rows; row++) {
       const text = Buffer.from(this.#row(row))
       this.#budget.hold(text.length)
       nulls[row] = text.length === 4 && text.toString('latin1') === 'null' ? 1 : 0
-      starts[row] = length
+      starts[row] = totalBytes
       lengths[row] = text.length
-      length += text.length
+      totalBytes += text.length
       texts.push(text)
     }
-    this.vector.data = Buffer.concat(texts, length)
+    this.vector.data = Buffer.concat(texts, totalBytes)
   }
 
   /** Throws unless every leaf is at its end, as it must be after the last row of a row group. */

@@ -122,21 +122,22 @@ export class PageReader {
     return scratchBuffer.subarray(0, length)
   }
 
+  /** Reads a version 1 data page: the levels are compressed together with the values. */
   #readVersion1(header: PageHeader, compressed: Uint8Array): DataPage {
     const info = header.data_page_header
     if (!info) throw new RangeError('a page without description')
     const page = decompressPage(this.#run, compressed, header.uncompressed_page_size)
     const view = new DataView(page.buffer, page.byteOffset, page.byteLength)
     let position = 0
-    const levels = (largest: number, encoding: Encoding | undefined) => {
-      if (largest === 0) return undefined
+    const readLevels = (maxLevel: number, encoding: Encoding | undefined) => {
+      if (maxLevel === 0) return undefined
       if (encoding !== 'RLE') throw new RangeError(`levels in ${encoding ?? 'an unknown encoding'}`)
       const from = position + 4
       position = from + view.getUint32(position, true)
-      return new HybridReader(page, from, position, bitWidth(largest))
+      return new HybridReader(page, from, position, bitWidth(maxLevel))
     }
-    const repetitions = levels(this.#leaf.maxRepetition, info.repetition_level_encoding)
-    const definitions = levels(this.#leaf.maxDefinition, info.definition_level_encoding)
+    const repetitions = readLevels(this.#leaf.maxRepetition, info.repetition_level_encoding)
+    const definitions = readLevels(this.#leaf.maxDefinition, info.definition_level_encoding)
     return {
       entries: assertCount(info.num_values),
       repetitions,
@@ -147,25 +148,28 @@ export class PageReader {
     }
   }
 
+  /** Reads a version 2 data page: the levels are uncompressed and precede the values. */
   #readVersion2(header: PageHeader, compressed: Uint8Array): DataPage {
     const info = header.data_page_header_v2
     if (!info) throw new RangeError('a page without description')
-    const forRepetitions = assertCount(info.repetition_levels_byte_length)
-    const before = forRepetitions + assertCount(info.definition_levels_byte_length)
-    if (before > compressed.length) throw new RangeError('levels end outside their page')
+    const repetitionByteCount = assertCount(info.repetition_levels_byte_length)
+    const levelByteCount = repetitionByteCount + assertCount(info.definition_levels_byte_length)
+    if (levelByteCount > compressed.length) throw new RangeError('levels end outside their page')
     // Copies the levels, because the memory of `compressed` will be reused.
-    const levelBytes = Uint8Array.prototype.slice.call(compressed, 0, before)
-    const levels = (largest: number, from: number, to: number) =>
-      largest === 0 ? undefined : new HybridReader(levelBytes, from, to, bitWidth(largest))
-    const rest = compressed.subarray(before)
-    const uncompressedSize = header.uncompressed_page_size - before
+    const levelBytes = Uint8Array.prototype.slice.call(compressed, 0, levelByteCount)
+    const createLevelReader = (maxLevel: number, from: number, to: number) =>
+      maxLevel === 0 ? undefined : new HybridReader(levelBytes, from, to, bitWidth(maxLevel))
+    const valueBytes = compressed.subarray(levelByteCount)
+    const uncompressedSize = header.uncompressed_page_size - levelByteCount
     // Some writers mark an empty page as compressed.
-    const plain = info.is_compressed === false || rest.length === 0
-    const body = plain ? Uint8Array.prototype.slice.call(rest) : decompressPage(this.#run, rest, uncompressedSize)
+    const isUncompressed = info.is_compressed === false || valueBytes.length === 0
+    const body = isUncompressed
+      ? Uint8Array.prototype.slice.call(valueBytes)
+      : decompressPage(this.#run, valueBytes, uncompressedSize)
     return {
       entries: assertCount(info.num_values),
-      repetitions: levels(this.#leaf.maxRepetition, 0, forRepetitions),
-      definitions: levels(this.#leaf.maxDefinition, forRepetitions, before),
+      repetitions: createLevelReader(this.#leaf.maxRepetition, 0, repetitionByteCount),
+      definitions: createLevelReader(this.#leaf.maxDefinition, repetitionByteCount, levelByteCount),
       encoding: info.encoding,
       body,
       memory: body,

@@ -40,11 +40,12 @@ export async function* readParquet(
 ): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
   await using thread = startParquetThread({ path, fileName, limits }, signal)
-  const first = await thread.receive()
-  if (first.kind !== 'opened') throw new Error(`The thread sent ${first.kind} before it had opened ${fileName}`)
-  const { opened } = first
-  report.log('INFO', 'LOW', describeFile(opened, fileName))
-  const { columns, size } = opened
+  const firstMessage = await thread.receive()
+  if (firstMessage.kind !== 'opened')
+    throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${fileName}`)
+  const { opened: openedFile } = firstMessage
+  report.log('INFO', 'LOW', describeFile(openedFile, fileName))
+  const { columns, size } = openedFile
   let hasStarted = false
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
     if (hasStarted) await report.startOver()
@@ -77,12 +78,12 @@ type ParquetThread = ReaderThread<ParquetResult, InspectedFile, HexColumn>
 function startParquetThread(job: ParquetThreadJob, signal: AbortSignal): ParquetThread {
   const { fileName, limits } = job
   const milliseconds = limits.silence
-  const stuck = `${fileName} cannot be read: the reader made no progress for ${milliseconds / 1000} seconds. Write the file again.`
+  const stuckMessage = `${fileName} cannot be read: the reader made no progress for ${milliseconds / 1000} seconds. Write the file again.`
   const dense = `${fileName} needs more memory than a file may take. Write it with smaller row groups or fewer columns.`
   const options = {
     reading: fileName,
     tooDense: new SourceProblem('FILE_TOO_DENSE', dense),
-    silence: { milliseconds, problem: new SourceProblem('FILE_DAMAGED', stuck) },
+    silence: { milliseconds, problem: new SourceProblem('FILE_DAMAGED', stuckMessage) },
   }
   return startReaderThread('parquet', job, options, signal)
 }

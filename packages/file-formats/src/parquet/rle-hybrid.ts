@@ -8,11 +8,11 @@ export class HybridReader {
   readonly #end: number
   #at: number
   /** The remaining values of the current repeated run, and its value. */
-  #repeated = 0
+  #repeatedLeft = 0
   #value = 0
   /** The remaining values of the current packed run, and the bit position of the next one, counted from `#at`. */
-  #packed = 0
-  #bit = 0
+  #packedLeft = 0
+  #bitPosition = 0
 
   constructor(bytes: Uint8Array, from: number, end: number, width: number) {
     if (width > 32) throw new RangeError(`bit width ${width}`)
@@ -26,50 +26,52 @@ export class HybridReader {
   /** Reads `count` values into `out`. */
   read(out: Uint8Array | Int32Array, count: number): void {
     for (let valuesRead = 0; valuesRead < count; ) {
-      if (this.#repeated > 0) {
-        const taken = Math.min(this.#repeated, count - valuesRead)
-        out.fill(this.#value, valuesRead, valuesRead + taken)
-        this.#repeated -= taken
-        valuesRead += taken
-      } else if (this.#packed > 0) {
-        const taken = Math.min(this.#packed, count - valuesRead)
-        this.#unpack(out, valuesRead, taken)
-        this.#packed -= taken
-        valuesRead += taken
-        if (this.#packed === 0) this.#skipGroup()
+      if (this.#repeatedLeft > 0) {
+        const valuesFromRun = Math.min(this.#repeatedLeft, count - valuesRead)
+        out.fill(this.#value, valuesRead, valuesRead + valuesFromRun)
+        this.#repeatedLeft -= valuesFromRun
+        valuesRead += valuesFromRun
+      } else if (this.#packedLeft > 0) {
+        const valuesFromRun = Math.min(this.#packedLeft, count - valuesRead)
+        this.#unpack(out, valuesRead, valuesFromRun)
+        this.#packedLeft -= valuesFromRun
+        valuesRead += valuesFromRun
+        if (this.#packedLeft === 0) this.#skipGroup()
       } else this.#nextRun()
     }
   }
 
+  /** Reads the header of the next run: of bit-packed values, or of one repeated value. */
   #nextRun(): void {
     if (this.#width === 0 && this.#at >= this.#end) {
       this.#value = 0
-      this.#repeated = 2 ** 31
+      this.#repeatedLeft = 2 ** 31
       return
     }
     const header = this.#varint()
     if (header & 1) {
-      this.#packed = (header >>> 1) * 8
-      this.#bit = 0
+      this.#packedLeft = (header >>> 1) * 8
+      this.#bitPosition = 0
       // The last group may be truncated if its values are not needed.
-      if (this.#packed > 0 && this.#width > 0 && this.#at >= this.#end)
+      if (this.#packedLeft > 0 && this.#width > 0 && this.#at >= this.#end)
         throw new RangeError('packed values are missing')
       return
     }
-    this.#repeated = header >>> 1
+    this.#repeatedLeft = header >>> 1
     this.#value = 0
     const bytes = (this.#width + 7) >> 3
     if (this.#at + bytes > this.#end) throw new RangeError('a run ends too early')
     for (let i = 0; i < bytes; i++) this.#value |= this.#bytes[this.#at++]! << (8 * i)
   }
 
+  /** Unpacks `count` bit-packed values into `out`, starting at index `from`. */
   #unpack(out: Uint8Array | Int32Array, from: number, count: number): void {
     const width = this.#width
     const bytes = this.#bytes
     const mask = width === 32 ? -1 : (1 << width) - 1
-    let bit = this.#bit
-    const last = this.#at + ((bit + count * width + 7) >> 3)
-    if (last > this.#end) throw new RangeError('packed values end too early')
+    let bit = this.#bitPosition
+    const unpackedEnd = this.#at + ((bit + count * width + 7) >> 3)
+    if (unpackedEnd > this.#end) throw new RangeError('packed values end too early')
     if (width === 1) {
       // A fast loop for one-bit values: the definition levels that most columns have for every row.
       for (let i = from; i < from + count; i++, bit++) out[i] = (bytes[this.#at + (bit >> 3)]! >> (bit & 7)) & 1
@@ -96,12 +98,12 @@ export class HybridReader {
   /** Keeps the bit position small, however long the run is, so that it stays exact. */
   #rebase(bit: number): void {
     this.#at += bit >> 3
-    this.#bit = bit & 7
+    this.#bitPosition = bit & 7
   }
 
   #skipGroup(): void {
-    if (this.#bit > 0) this.#at++
-    this.#bit = 0
+    if (this.#bitPosition > 0) this.#at++
+    this.#bitPosition = 0
   }
 
   #varint(): number {

@@ -80,16 +80,16 @@ export class RowGroups {
   }
 
   *batches(): Generator<RowBatch, void, void> {
-    let before = 0
+    let rowsBefore = 0
     for (const [index, group] of this.#file.metadata.row_groups.entries()) {
       const rows = Number(group.num_rows)
       if (rows === 0) continue
       this.#open(group, index)
       for (let rowsLeft = rows; rowsLeft > 0; ) {
-        const batch = this.#batch(rowsLeft, before)
+        const batch = this.#batch(rowsLeft, rowsBefore)
         yield batch
         rowsLeft -= batch.rows
-        before += batch.rows
+        rowsBefore += batch.rows
       }
       for (const column of this.#columns) column.assertEnded()
       this.#finishedBytes += this.#current()
@@ -105,29 +105,29 @@ export class RowGroups {
     this.#current = () => leaves.reduce((sum, reader) => sum + reader.bytesRead, 0)
   }
 
-  #batch(rowsLeft: number, before: number): RowBatch {
+  #batch(rowsLeft: number, rowsBefore: number): RowBatch {
     const faults: RowBatch['faults'] = new Map()
     let rows = Math.min(rowsLeft, this.#limits.batchRows)
-    const inColumn = (run: (reading: OpenColumn, column: number) => void) => {
+    const forEachColumn = (visit: (reading: OpenColumn, column: number) => void) => {
       for (const [column, reading] of this.#columns.entries()) {
         try {
-          run(reading, column)
+          visit(reading, column)
         } catch (error) {
           throw error instanceof NotText ? new HoldsBytes(column) : error
         }
       }
     }
-    inColumn((reading) => {
+    forEachColumn((reading) => {
       rows = Math.min(rows, reading.available())
     })
     if (rows === 0) throw damagedFileProblem('its last rows', new RangeError('values are missing'))
-    inColumn((reading, column) => {
+    forEachColumn((reading, column) => {
       reading.fill(rows)
       for (const [row, reason] of reading.faults) {
         if (!faults.has(row)) faults.set(row, { column, reason })
       }
     })
-    return { rows, before, vectors: this.#columns.map(({ vector }) => vector), faults }
+    return { rows, before: rowsBefore, vectors: this.#columns.map(({ vector }) => vector), faults }
   }
 }
 

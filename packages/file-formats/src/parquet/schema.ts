@@ -79,19 +79,25 @@ interface NestingLevels {
 }
 
 /** Returns the node of an element with its descendants. `counter.leaves` numbers the leaves. */
-function nodeOf(tree: SchemaTree, above: NestingLevels, counter: { leaves: number }): SchemaNode {
+function nodeOf(tree: SchemaTree, parentLevels: NestingLevels, counter: { leaves: number }): SchemaNode {
   const { element, children, path } = tree
-  const repeated = element.repetition_type === 'REPEATED'
-  const optional = element.repetition_type === 'OPTIONAL'
+  const isRepeated = element.repetition_type === 'REPEATED'
+  const isOptional = element.repetition_type === 'OPTIONAL'
   const levels = {
-    definition: above.definition + (repeated || optional ? 1 : 0),
-    repetition: above.repetition + (repeated ? 1 : 0),
-    depth: above.depth + 1,
+    definition: parentLevels.definition + (isRepeated || isOptional ? 1 : 0),
+    repetition: parentLevels.repetition + (isRepeated ? 1 : 0),
+    depth: parentLevels.depth + 1,
   }
   if (levels.depth > maxDepth) {
     throw new FileProblem('PARQUET_NOT_SUPPORTED', `nests groups deeper than ${maxDepth}. Write it flatter.`)
   }
-  const base = { name: element.name, optional, repeated, definition: levels.definition, repetition: levels.repetition }
+  const commonFields = {
+    name: element.name,
+    optional: isOptional,
+    repeated: isRepeated,
+    definition: levels.definition,
+    repetition: levels.repetition,
+  }
   if (children.length === 0 && element.type !== undefined) {
     const leaf: SchemaLeaf = {
       index: counter.leaves++,
@@ -100,7 +106,7 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, counter: { leaves: numbe
       maxDefinition: levels.definition,
       maxRepetition: levels.repetition,
     }
-    return { ...base, shape: 'leaf', children: [], leaf, leaves: [leaf] }
+    return { ...commonFields, shape: 'leaf', children: [], leaf, leaves: [leaf] }
   }
   if (element.logical_type?.type === 'VARIANT') {
     throw new FileProblem(
@@ -108,10 +114,10 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, counter: { leaves: numbe
       `cannot be read: column "${path.join('.')}" is a VARIANT. Write it as text or JSON.`,
     )
   }
-  const nodes = children.map((child) => nodeOf(child, levels, counter))
-  const leaves = nodes.flatMap((node) => node.leaves)
+  const childNodes = children.map((child) => nodeOf(child, levels, counter))
+  const leaves = childNodes.flatMap((node) => node.leaves)
   if (leaves.length === 0) throw damagedFileProblem(`column "${path.join('.')}", an empty group,`)
-  return { ...base, shape: shapeOf(tree, nodes), children: nodes, leaves }
+  return { ...commonFields, shape: shapeOf(tree, childNodes), children: childNodes, leaves }
 }
 
 /**
@@ -134,9 +140,9 @@ function shapeOf({ element }: SchemaTree, nodes: SchemaNode[]): SchemaNode['shap
 export function elementOf(list: SchemaNode): { repeated: SchemaNode; element?: SchemaNode } {
   const repeated = list.children[0]!
   const [only, ...more] = repeated.children
-  const itself =
+  const isElementItself =
     !only || more.length > 0 || only.repeated || repeated.name === 'array' || repeated.name === `${list.name}_tuple`
-  return itself ? { repeated } : { repeated, element: only }
+  return isElementItself ? { repeated } : { repeated, element: only }
 }
 
 /** The interpretation of a leaf's values, from the bytes of PLAIN encoding. */
@@ -189,22 +195,28 @@ const typedElement = (dataType: DataType, kind: VectorKind, reading: LeafReading
   reading,
 })
 
+/**
+ * Returns the type of a column from its physical type and its logical or converted type. Ignores unknown annotations.
+ */
 function annotatedElement(element: SchemaElement, physical: ParquetType, width: number, label: string): TypedElement {
-  const { converted_type: converted, logical_type: logical } = element
-  const bytes = physical === 'BYTE_ARRAY'
-  if (logical?.type === 'DECIMAL' || converted === 'DECIMAL') return decimalElement(element, physical, label)
+  const { converted_type: convertedType, logical_type: logicalType } = element
+  const isByteArray = physical === 'BYTE_ARRAY'
+  if (logicalType?.type === 'DECIMAL' || convertedType === 'DECIMAL') return decimalElement(element, physical, label)
   if (physical === 'INT32' || physical === 'INT64') return integerElement(element, physical)
-  if (bytes && (logical?.type === 'JSON' || converted === 'JSON')) return typedElement('JSONB', 'json', { as: 'json' })
-  if (bytes && (logical?.type === 'STRING' || converted === 'UTF8')) return typedElement('TEXT', 'text', { as: 'text' })
-  if (bytes && (logical?.type === 'ENUM' || converted === 'ENUM')) return typedElement('TEXT', 'text', { as: 'text' })
-  if (bytes && (logical?.type === 'GEOMETRY' || logical?.type === 'GEOGRAPHY')) {
+  if (isByteArray && (logicalType?.type === 'JSON' || convertedType === 'JSON'))
+    return typedElement('JSONB', 'json', { as: 'json' })
+  if (isByteArray && (logicalType?.type === 'STRING' || convertedType === 'UTF8'))
+    return typedElement('TEXT', 'text', { as: 'text' })
+  if (isByteArray && (logicalType?.type === 'ENUM' || convertedType === 'ENUM'))
+    return typedElement('TEXT', 'text', { as: 'text' })
+  if (isByteArray && (logicalType?.type === 'GEOMETRY' || logicalType?.type === 'GEOGRAPHY')) {
     return typedElement('GEOMETRY', 'text', { as: 'hex', prefix: '' })
   }
-  if (bytes && (logical?.type === 'BSON' || converted === 'BSON')) return hexElement
+  if (isByteArray && (logicalType?.type === 'BSON' || convertedType === 'BSON')) return hexElement
   if (physical === 'FIXED_LEN_BYTE_ARRAY') {
-    if (logical?.type === 'UUID' && width === 16) return typedElement('TEXT', 'text', { as: 'uuid' })
-    if (logical?.type === 'FLOAT16' && width === 2) return typedElement('FLOAT', 'float', { as: 'float16' })
-    if ((logical?.type === 'INTERVAL' || converted === 'INTERVAL') && width === 12) {
+    if (logicalType?.type === 'UUID' && width === 16) return typedElement('TEXT', 'text', { as: 'uuid' })
+    if (logicalType?.type === 'FLOAT16' && width === 2) return typedElement('FLOAT', 'float', { as: 'float16' })
+    if ((logicalType?.type === 'INTERVAL' || convertedType === 'INTERVAL') && width === 12) {
       return typedElement('TEXT', 'text', { as: 'interval' })
     }
   }
@@ -228,51 +240,53 @@ const unannotatedElements: Record<ParquetType, TypedElement> = {
  * Returns the type of an integer column. Its annotations may declare it as a timestamp, time, date or another integer.
  */
 function integerElement(element: SchemaElement, physical: 'INT32' | 'INT64'): TypedElement {
-  const { converted_type: converted, logical_type: logical } = element
+  const { converted_type: convertedType, logical_type: logicalType } = element
   const is64Bit = physical === 'INT64'
-  if (logical?.type === 'TIMESTAMP' && is64Bit) return timestampElement(logical.unit, logical.isAdjustedToUTC)
-  if (logical?.type === 'TIME') return timeElement(logical.unit, is64Bit)
-  if (!is64Bit && (logical?.type === 'DATE' || converted === 'DATE'))
+  if (logicalType?.type === 'TIMESTAMP' && is64Bit)
+    return timestampElement(logicalType.unit, logicalType.isAdjustedToUTC)
+  if (logicalType?.type === 'TIME') return timeElement(logicalType.unit, is64Bit)
+  if (!is64Bit && (logicalType?.type === 'DATE' || convertedType === 'DATE'))
     return typedElement('DATE', 'date', { as: 'date' })
   // In the old annotation, timestamps were always in UTC.
-  if (is64Bit && converted === 'TIMESTAMP_MILLIS') return timestampElement('MILLIS', true)
-  if (is64Bit && converted === 'TIMESTAMP_MICROS') return timestampElement('MICROS', true)
-  if (converted === 'TIME_MILLIS') return timeElement('MILLIS', is64Bit)
-  if (converted === 'TIME_MICROS') return timeElement('MICROS', is64Bit)
-  const annotated = /^(U?)INT_(8|16|32|64)$/.exec(converted ?? '')
-  const signed = logical?.type === 'INTEGER' ? logical.isSigned : annotated?.[1] !== 'U'
-  const bits = logical?.type === 'INTEGER' ? logical.bitWidth : Number(annotated?.[2] ?? (is64Bit ? 64 : 32))
+  if (is64Bit && convertedType === 'TIMESTAMP_MILLIS') return timestampElement('MILLIS', true)
+  if (is64Bit && convertedType === 'TIMESTAMP_MICROS') return timestampElement('MICROS', true)
+  if (convertedType === 'TIME_MILLIS') return timeElement('MILLIS', is64Bit)
+  if (convertedType === 'TIME_MICROS') return timeElement('MICROS', is64Bit)
+  const annotationMatch = /^(U?)INT_(8|16|32|64)$/.exec(convertedType ?? '')
+  const isSigned = logicalType?.type === 'INTEGER' ? logicalType.isSigned : annotationMatch?.[1] !== 'U'
+  const bits =
+    logicalType?.type === 'INTEGER' ? logicalType.bitWidth : Number(annotationMatch?.[2] ?? (is64Bit ? 64 : 32))
   if (is64Bit) {
-    if (signed) return unannotatedElements.INT64
+    if (isSigned) return unannotatedElements.INT64
     return { ...typedElement('DECIMAL', 'decimal', { as: 'unsigned64', digits: 20 }), precision: 20, scale: 0 }
   }
-  if (bits >= 32) return signed ? unannotatedElements.INT32 : typedElement('BIGINT', 'integer', { as: 'uint32' })
-  const to = signed ? 2 ** (bits - 1) - 1 : 2 ** bits - 1
-  const reading: LeafReading = { as: 'int32', from: signed ? -to - 1 : 0, to }
-  return typedElement(to > 32_767 ? 'INTEGER' : 'SMALLINT', 'integer', reading)
+  if (bits >= 32) return isSigned ? unannotatedElements.INT32 : typedElement('BIGINT', 'integer', { as: 'uint32' })
+  const maxValue = isSigned ? 2 ** (bits - 1) - 1 : 2 ** bits - 1
+  const reading: LeafReading = { as: 'int32', from: isSigned ? -maxValue - 1 : 0, to: maxValue }
+  return typedElement(maxValue > 32_767 ? 'INTEGER' : 'SMALLINT', 'integer', reading)
 }
 
 type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS'
 const perSecond = { MILLIS: 1_000, MICROS: 1_000_000, NANOS: 1_000_000_000 } as const
 const nanosecondsPerUnit = { MILLIS: 1_000_000, MICROS: 1_000, NANOS: 1 } as const
 
-function timestampElement(unit: TimeUnit, utc: boolean): TypedElement {
+function timestampElement(unit: TimeUnit, isUtc: boolean): TypedElement {
   const reading: LeafReading = { as: 'timestamp', perSecond: perSecond[unit] }
-  return utc ? typedElement('TIMESTAMPTZ', 'timestamptz', reading) : typedElement('TIMESTAMP', 'timestamp', reading)
+  return isUtc ? typedElement('TIMESTAMPTZ', 'timestamptz', reading) : typedElement('TIMESTAMP', 'timestamp', reading)
 }
 
-function timeElement(unit: TimeUnit, wide: boolean): TypedElement {
-  return typedElement('TEXT', 'text', { as: 'time', nanoseconds: nanosecondsPerUnit[unit], wide })
+function timeElement(unit: TimeUnit, is64Bit: boolean): TypedElement {
+  return typedElement('TEXT', 'text', { as: 'time', nanoseconds: nanosecondsPerUnit[unit], wide: is64Bit })
 }
 
 function decimalElement(element: SchemaElement, physical: ParquetType, label: string): TypedElement {
-  const logical = element.logical_type?.type === 'DECIMAL' ? element.logical_type : undefined
-  const precision = logical?.precision ?? element.precision ?? 0
-  const scale = logical?.scale ?? element.scale ?? 0
+  const logicalType = element.logical_type?.type === 'DECIMAL' ? element.logical_type : undefined
+  const precision = logicalType?.precision ?? element.precision ?? 0
+  const scale = logicalType?.scale ?? element.scale ?? 0
   if (!(precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision)) {
     throw unsupportedColumnProblem(label, `is a DECIMAL(${precision},${scale}), which is not a valid type`)
   }
-  const as =
+  const storage =
     physical === 'INT32'
       ? 'decimal32'
       : physical === 'INT64'
@@ -280,8 +294,8 @@ function decimalElement(element: SchemaElement, physical: ParquetType, label: st
         : physical === 'BYTE_ARRAY' || physical === 'FIXED_LEN_BYTE_ARRAY'
           ? 'decimal-bytes'
           : undefined
-  if (!as) throw unsupportedColumnProblem(label, `is a DECIMAL of ${physical}, which is not a valid type`)
-  return { ...typedElement('DECIMAL', 'decimal', { as, digits: precision }), precision, scale }
+  if (!storage) throw unsupportedColumnProblem(label, `is a DECIMAL of ${physical}, which is not a valid type`)
+  return { ...typedElement('DECIMAL', 'decimal', { as: storage, digits: precision }), precision, scale }
 }
 
 function unsupportedColumnProblem(label: string, reason: string): FileProblem {

@@ -26,8 +26,8 @@ export async function previewFeed(
     log: (_level, _importance, message) => void (notes.length < maxNotes && notes.push(message)),
   }
   for await (const feed of read(report, signal)) {
-    const first = await firstRows(feed, maxRows)
-    return { ...first, rejected, notes }
+    const preview = await firstRows(feed, maxRows)
+    return { ...preview, rejected, notes }
   }
   return { columns: [], rows: [], rejected, notes, complete: true }
 }
@@ -38,12 +38,15 @@ async function firstRows(
   maxRows: number,
 ): Promise<Pick<SourcePreview, 'columns' | 'rows' | 'complete'>> {
   if (content.format !== 'copy-binary') throw new Error('only binary tuples are previewed')
-  for (let known: Column[] = columns; ; ) {
+  for (let currentColumns: Column[] = columns; ; ) {
     try {
-      return { columns: known, ...(await takeFirstRows(content.rows(known), known, maxRows)) }
+      return {
+        columns: currentColumns,
+        ...(await takeFirstRows(content.rows(currentColumns), currentColumns, maxRows)),
+      }
     } catch (error) {
       if (!(error instanceof TypesWidened)) throw error
-      known = error.columns
+      currentColumns = error.columns
     }
   }
 }
@@ -57,9 +60,9 @@ async function takeFirstRows(
   const rows: PreviewCell[][] = []
   let charactersLeft = maxPreviewCharacters
   for await (const chunk of chunks) {
-    const read = readTuples(chunk.bytes, types, maxRows + 1 - rows.length, charactersLeft)
-    for (const row of read.rows) rows.push(row)
-    charactersLeft -= read.characters
+    const tupleRows = readTuples(chunk.bytes, types, maxRows + 1 - rows.length, charactersLeft)
+    for (const row of tupleRows.rows) rows.push(row)
+    charactersLeft -= tupleRows.characters
     chunk.release?.()
     if (rows.length > maxRows) return { rows: rows.slice(0, maxRows), complete: false }
     if (charactersLeft < 0) return { rows, complete: false }

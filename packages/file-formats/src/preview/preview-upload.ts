@@ -37,7 +37,7 @@ export async function previewUpload(
   const likely = isComplete ? undefined : likelyRejected(sample.rows + opened.rejected, { count, ...firstOf(first) })
   const declaredColumns = options.columns ?? []
   const unreadParts = [opened.unread, preview.unread].filter((sentence) => sentence !== undefined)
-  const typesKnown = hasSeenAllRows && opened.complete
+  const areTypesKnown = hasSeenAllRows && opened.complete
   const names = toUniqueIdentifiers(
     columns.map(
       ({ label }, index) => declaredColumns.find((one) => one.index === index || one.label === label)?.name ?? label,
@@ -46,7 +46,7 @@ export async function previewUpload(
   return {
     columns: columns.map(({ label, dataType, precision, scale, evidence }, index) => {
       const decimal = precision === undefined ? {} : { precision, scale: scale ?? 0 }
-      const known = evidence && typesKnown ? { evidence } : {}
+      const known = evidence && areTypesKnown ? { evidence } : {}
       // Text that was made from a workbook or JSON is not the text of the file.
       const printedForm = opened.dialect ? undefined : printedForms[index]
       const form = printedForm === undefined ? {} : { printedForm }
@@ -66,7 +66,7 @@ export async function previewUpload(
     ],
     complete: isComplete && sample.rows - preview.rejected.length <= rows.length,
     csvGuesses: guesses,
-    ...(typesKnown && { typesKnown }),
+    ...(areTypesKnown && { typesKnown: areTypesKnown }),
     ...(opened.sparse && { sparse: true as const }),
     ...(likely !== undefined && { likelyRejected: likely }),
     ...(unreadParts.length > 0 && { unread: unreadParts.join(' ') }),

@@ -33,18 +33,18 @@ export function readTuples(
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const rows: PreviewCell[][] = []
   let characters = 0
-  let offset = 0
-  while (offset < bytes.length && rows.length < maxRows) {
+  let position = 0
+  while (position < bytes.length && rows.length < maxRows) {
     if (characters > maxCharacters) break
-    offset += 2
+    position += 2
     rows.push(
       types.map(({ dataType }) => {
-        const length = bytes.readInt32BE(offset)
-        offset += 4
+        const length = bytes.readInt32BE(position)
+        position += 4
         characters += charactersPerCell
         if (length < 0) return null
-        const value = bytes.subarray(offset, offset + length)
-        offset += length
+        const value = bytes.subarray(position, position + length)
+        position += length
         const cell = (valueReaders[dataType] ?? readText)(value, Math.max(minCutLength, maxCharacters - characters))
         characters += typeof cell === 'string' ? cell.length : length
         return cell
@@ -109,34 +109,34 @@ const maxNumberLength = 1000
  * of decimal places.
  */
 function readNumeric(value: Buffer): string {
-  const [count, weight, sign, scale] = [
+  const [groupCount, weight, sign, decimalPlaces] = [
     value.readInt16BE(0),
     value.readInt16BE(2),
     value.readUInt16BE(4),
     value.readInt16BE(6),
   ]
   if (nonFiniteNames[sign]) return nonFiniteNames[sign]
-  const zeros = (groups: number) => '0000'.repeat(Math.max(0, groups))
+  const zeroGroups = (formatGroups: number) => '0000'.repeat(Math.max(0, formatGroups))
   // Groups before the first and after the last are zeros.
-  const groups = (from: number, to: number) => {
-    let digits = zeros(Math.min(0, to + 1) - from)
-    const end = Math.min(count - 1, to)
+  const formatGroups = (from: number, to: number) => {
+    let digits = zeroGroups(Math.min(0, to + 1) - from)
+    const end = Math.min(groupCount - 1, to)
     for (let index = Math.max(0, from); index <= end; index++)
       digits += String(value.readInt16BE(8 + index * 2)).padStart(4, '0')
-    return digits + zeros(to - Math.max(end, from - 1))
+    return digits + zeroGroups(to - Math.max(end, from - 1))
   }
   const minus = sign === 0x4000 ? '-' : ''
-  if (Math.max(0, weight + 1) * 4 + scale > maxNumberLength) {
-    const shownGroups = Math.min(count, maxNumberLength / 4)
-    const padded = groups(0, shownGroups - 1)
-    const first = padded.search(/[1-9]/)
-    if (first < 0) return '0'
-    const digits = padded.slice(first).replace(/0+$/, '')
-    const exponent = weight * 4 + 3 - first
-    const decimals = digits.slice(1) + (shownGroups < count ? '…' : '')
+  if (Math.max(0, weight + 1) * 4 + decimalPlaces > maxNumberLength) {
+    const shownGroups = Math.min(groupCount, maxNumberLength / 4)
+    const paddedDigits = formatGroups(0, shownGroups - 1)
+    const firstNonZero = paddedDigits.search(/[1-9]/)
+    if (firstNonZero < 0) return '0'
+    const digits = paddedDigits.slice(firstNonZero).replace(/0+$/, '')
+    const exponent = weight * 4 + 3 - firstNonZero
+    const decimals = digits.slice(1) + (shownGroups < groupCount ? '…' : '')
     return `${minus}${digits[0]}${decimals && `.${decimals}`}e${exponent < 0 ? '' : '+'}${exponent}`
   }
-  const whole = groups(0, weight).replace(/^0+(?=\d)/, '') || '0'
-  const fraction = groups(weight + 1, weight + Math.ceil(scale / 4)).slice(0, scale)
-  return `${minus}${whole}${fraction && `.${fraction}`}`
+  const wholeDigits = formatGroups(0, weight).replace(/^0+(?=\d)/, '') || '0'
+  const fraction = formatGroups(weight + 1, weight + Math.ceil(decimalPlaces / 4)).slice(0, decimalPlaces)
+  return `${minus}${wholeDigits}${fraction && `.${fraction}`}`
 }

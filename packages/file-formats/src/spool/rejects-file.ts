@@ -56,12 +56,12 @@ export async function* readRejects(descriptor: number): AsyncGenerator<RejectedR
     position += bytesRead
     const bytes = Buffer.concat([pendingBytes, chunk.subarray(0, bytesRead)])
     const rows: RejectedRow[] = []
-    let from = 0
-    for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, from)) {
-      rows.push(JSON.parse(bytes.toString('utf8', from, end)) as RejectedRow)
-      from = end + 1
+    let lineStart = 0
+    for (let lineEnd = bytes.indexOf(LF); lineEnd >= 0; lineEnd = bytes.indexOf(LF, lineStart)) {
+      rows.push(JSON.parse(bytes.toString('utf8', lineStart, lineEnd)) as RejectedRow)
+      lineStart = lineEnd + 1
     }
-    pendingBytes = Buffer.from(bytes.subarray(from))
+    pendingBytes = Buffer.from(bytes.subarray(lineStart))
     if (rows.length > 0) yield rows
   }
 }

@@ -41,10 +41,10 @@ export class SpoolWriter {
   }
 
   put(chunk: Uint8Array): void {
-    const large = chunk.length >= bufferBytes / 2
+    const isLarge = chunk.length >= bufferBytes / 2
     // The buffered bytes precede a large chunk in the file, so they must be flushed first.
-    if (large || chunk.length > this.bytes.length - this.at) this.flush()
-    if (large) return this.#write(chunk)
+    if (isLarge || chunk.length > this.bytes.length - this.at) this.flush()
+    if (isLarge) return this.#write(chunk)
     this.reserve(chunk.length)
     this.bytes.set(chunk, this.at)
     this.at += chunk.length
@@ -65,14 +65,14 @@ export class SpoolWriter {
   }
 
   #write(chunk: Uint8Array): void {
-    const written = this.#written + chunk.length
-    if (written > this.#limit) throw tooLarge(this.#name, this.#limit)
-    if (written > this.#dense) throw tooDense(this.#name)
+    const totalBytes = this.#written + chunk.length
+    if (totalBytes > this.#limit) throw tooLarge(this.#name, this.#limit)
+    if (totalBytes > this.#dense) throw tooDense(this.#name)
     try {
       for (let bytesWritten = 0; bytesWritten < chunk.length; ) {
-        const wrote = writeSync(this.#descriptor, chunk, bytesWritten, chunk.length - bytesWritten, this.#written)
-        bytesWritten += wrote
-        this.#written += wrote
+        const bytesInCall = writeSync(this.#descriptor, chunk, bytesWritten, chunk.length - bytesWritten, this.#written)
+        bytesWritten += bytesInCall
+        this.#written += bytesInCall
       }
     } catch (error) {
       throw diskProblem(error) ?? error

@@ -20,8 +20,8 @@ export async function normaliseInThread(
 ): Promise<NormalisedFile> {
   signal.throwIfAborted()
   const { name: reading, limits } = job
-  const dense = `${reading} needs more memory than a file may take. Save it as CSV and upload that, or upload it in parts.`
-  const tooDense = new SourceProblem('FILE_TOO_DENSE', dense)
+  const tooDenseMessage = `${reading} needs more memory than a file may take. Save it as CSV and upload that, or upload it in parts.`
+  const tooDense = new SourceProblem('FILE_TOO_DENSE', tooDenseMessage)
   const options = { reading, heapMegabytes: limits.heapMegabytes, tooDense }
   await using thread = startReaderThread<NormaliseResult>('normalise', job, options, signal)
   for (;;) {

@@ -74,27 +74,27 @@ async function normaliseUnpacked(
  */
 async function normaliseContent(
   job: NormaliseJob,
-  whole: ByteSource,
+  wholeSource: ByteSource,
   content: FileContent,
   notices: string[],
 ): Promise<NormalisedFile> {
   assertFormat(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.expectedFormat, job.name)
-  const out = createOutput(job)
+  const output = createOutput(job)
   if (content.kind === 'PARQUET') {
-    await copyBytes(whole, out.writer)
-    return finishOutput('PARQUET', out, { notices: [...notices, 'Parquet'], complete: true })
+    await copyBytes(wholeSource, output.writer)
+    return finishOutput('PARQUET', output, { notices: [...notices, 'Parquet'], complete: true })
   }
   if (!('encoding' in content)) throw nestedArchiveProblem(job.name)
-  const source = job.firstBytes === undefined ? whole : truncateAfter(whole, job.firstBytes)
+  const source = job.firstBytes === undefined ? wholeSource : truncateAfter(wholeSource, job.firstBytes)
   const text = convertToUtf8(source, content)
   const textDescription = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
   if (content.kind === 'JSON') {
-    const { kind, ...result } = await writeJson(text, out, job)
+    const { kind, ...result } = await writeJson(text, output, job)
     const description = content.encoding === 'utf-8' ? kind : `${kind} in ${textDescription}`
-    return finishOutput('DELIMITED', out, { ...result, sparse: true, notices: [...notices, description] })
+    return finishOutput('DELIMITED', output, { ...result, sparse: true, notices: [...notices, description] })
   }
-  const complete = (await copyBytes(text, out.writer).catch(catchTruncatedRead)) !== 'CUT'
-  return finishOutput('DELIMITED', out, { notices: [...notices, textDescription], complete })
+  const isComplete = (await copyBytes(text, output.writer).catch(catchTruncatedRead)) !== 'CUT'
+  return finishOutput('DELIMITED', output, { notices: [...notices, textDescription], complete: isComplete })
 }
 
 async function normaliseWorkbook(job: NormaliseWork, archive: ZipArchive, notices: string[]): Promise<NormalisedFile> {

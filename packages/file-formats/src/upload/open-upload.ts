@@ -84,7 +84,7 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
   const close = () => {
     if (fd !== path) closeSync(fd)
   }
-  let kept = false
+  let isDescriptorInUse = false
   try {
     const { size } = fstatSync(fd)
     const start = Buffer.alloc(Math.min(size, detectionBytes))
@@ -94,7 +94,7 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
     }
     const format = content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED'
     assertFormat(format, upload.expectedFormat, name)
-    kept = true
+    isDescriptorInUse = true
     const formatSentence = `${name} is ${content.kind === 'PARQUET' ? 'Parquet' : 'UTF-8 text'}.`
     return {
       format,
@@ -107,7 +107,7 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
       [Symbol.dispose]: callOnce(close),
     }
   } finally {
-    if (!kept) close()
+    if (!isDescriptorInUse) close()
   }
 }
 
@@ -159,6 +159,7 @@ async function openNormalised(
   }
 }
 
+/** Returns the upload for a converted file, with the columns of the options and the types that the file declares. */
 function createOpenedUpload(
   { format, size, notices, dialect, sheets, sparse, complete, rejected, written }: NormalisedFile,
   { name, options = {} }: UploadToOpen,
@@ -166,7 +167,7 @@ function createOpenedUpload(
   close: () => void,
 ): OpenedUpload {
   const columns = addDeclared(options.columns ?? [], dialect?.columns ?? [])
-  const unread = sheets && unreadSheets(sheets, options, name)
+  const unreadWarning = sheets && unreadSheets(sheets, options, name)
   return {
     format,
     file: { fd: spool, size, name },
@@ -175,7 +176,7 @@ function createOpenedUpload(
     formatSentence: `${name} is ${notices.join(' holding ')}.`,
     ...(dialect && { dialect: { ...dialect, ...(columns.length > 0 && { columns }) } }),
     ...(sheets && { sheets }),
-    ...(unread !== undefined && { unread }),
+    ...(unreadWarning !== undefined && { unread: unreadWarning }),
     ...(sparse && { sparse }),
     rejected,
     rejects: () => (rejected === 0 ? yieldNoRejects() : readRejects(rejects)),
@@ -203,10 +204,10 @@ const changedFileProblem = (name: string) =>
   new SourceProblem('FILE_CHANGED', `${name} changed while it was being read; run the load again.`)
 
 function callOnce(close: () => void): () => void {
-  let closed = false
+  let isClosed = false
   return () => {
-    if (closed) return
-    closed = true
+    if (isClosed) return
+    isClosed = true
     close()
   }
 }

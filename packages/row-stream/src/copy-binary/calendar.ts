@@ -18,8 +18,8 @@ const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 /** True if the date exists and its year is between 1 and 9999. */
 export function isDay(year: number, month: number, day: number): boolean {
   if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1) return false
-  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-  return day <= monthDays[month - 1]! + (leap ? 1 : 0)
+  const isLeapYear = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return day <= monthDays[month - 1]! + (isLeapYear ? 1 : 0)
 }
 
 /** A timestamp as days since 2000-01-01, seconds of that day, and microseconds of that second. */
@@ -43,11 +43,11 @@ export const momentOf = (date: Date, moment: TimestampParts): void => {
  * computed separately.
  */
 export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: TimestampParts): void {
-  const all = days * secondsOfDay + seconds
-  const upper = Math.floor(all / 65_536)
+  const totalSeconds = days * secondsOfDay + seconds
+  const upper = Math.floor(totalSeconds / 65_536)
   const millions = upper * 1_000_000
   const quotient = Math.floor(millions / 65_536)
-  const rest = (millions - quotient * 65_536) * 65_536 + (all - upper * 65_536) * 1_000_000 + microseconds
+  const rest = (millions - quotient * 65_536) * 65_536 + (totalSeconds - upper * 65_536) * 1_000_000 + microseconds
   const carry = Math.floor(rest / 4_294_967_296)
   view.setInt32(at, quotient + carry)
   view.setUint32(at + 4, rest - carry * 4_294_967_296)

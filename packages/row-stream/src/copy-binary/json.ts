@@ -21,9 +21,9 @@ export function writeJson(text: string, out: TupleBuffer): void {
 
 /** Throws `UnstorableValue` if PostgreSQL would reject the text as JSONB. */
 export function checkJson(text: string): void {
-  const suspicious = text.includes('\\u') || /[eE][+-]?\d{4}/.test(text) || /\d{9999}/.test(text)
+  const isSuspicious = text.includes('\\u') || /[eE][+-]?\d{4}/.test(text) || /\d{9999}/.test(text)
   try {
-    if (suspicious) JSON.parse(text, checkPart)
+    if (isSuspicious) JSON.parse(text, checkPart)
     else JSON.parse(text)
   } catch (error) {
     if (error instanceof UnstorableValue) throw error

@@ -26,63 +26,63 @@ export class NumericBuffer {
   /** Appends `unscaled` × 10^-`scale`. Creates no objects for numbers below 2^53. */
   push(unscaled: number | bigint, scale: number): void {
     if (typeof unscaled === 'bigint' || scale > exactScale) return this.pushText(String(unscaled), scale)
-    const at = this.#reserve(8 + 2 * 8)
+    const start = this.#reserve(8 + 2 * 8)
     const view = this.#view
     const magnitude = Math.abs(unscaled)
-    const power = 10 ** scale
-    let whole = scale === 0 ? magnitude : Math.floor(magnitude / power)
-    let fraction = magnitude - whole * power
-    let digitsAt = at + 8
+    const powerOfTen = 10 ** scale
+    let whole = scale === 0 ? magnitude : Math.floor(magnitude / powerOfTen)
+    let fraction = magnitude - whole * powerOfTen
+    let position = start + 8
     let weight = -1
     if (whole > 0) {
       weight = whole < numericBase ? 0 : whole < 1e8 ? 1 : whole < 1e12 ? 2 : 3
-      for (let place = weight; place >= 0; place--, digitsAt += 2) {
-        const unit = numericBase ** place
+      for (let groupIndex = weight; groupIndex >= 0; groupIndex--, position += 2) {
+        const unit = numericBase ** groupIndex
         const digit = Math.floor(whole / unit)
-        view.setInt16(digitsAt, digit)
+        view.setInt16(position, digit)
         whole -= digit * unit
       }
     }
     if (fraction > 0) {
       const groups = (scale + 3) >> 2
       fraction *= 10 ** (groups * 4 - scale)
-      for (let place = groups - 1; place >= 0; place--) {
-        const unit = numericBase ** place
+      for (let groupIndex = groups - 1; groupIndex >= 0; groupIndex--) {
+        const unit = numericBase ** groupIndex
         const digit = Math.floor(fraction / unit)
         fraction -= digit * unit
         // Leading zeros are not written; they only change the weight.
-        if (digitsAt === at + 8 && digit === 0) {
+        if (position === start + 8 && digit === 0) {
           weight--
           continue
         }
-        view.setInt16(digitsAt, digit)
-        digitsAt += 2
+        view.setInt16(position, digit)
+        position += 2
       }
     }
-    this.#finish(at, digitsAt, weight, unscaled < 0 ? negativeSign : 0, scale)
+    this.#finish(start, position, weight, unscaled < 0 ? negativeSign : 0, scale)
   }
 
   /** Appends an integer, given as decimal digits, divided by 10^`scale`. */
   pushText(unscaled: string, scale: number): void {
-    const negative = unscaled.startsWith('-')
-    const digits = (negative ? unscaled.slice(1) : unscaled).padStart(scale + 1, '0')
+    const isNegative = unscaled.startsWith('-')
+    const digits = (isNegative ? unscaled.slice(1) : unscaled).padStart(scale + 1, '0')
     const whole = digits.slice(0, digits.length - scale)
     const fraction = digits.slice(digits.length - scale)
-    const aligned =
+    const alignedDigits =
       whole.padStart(Math.ceil(whole.length / 4) * 4, '0') + fraction.padEnd(Math.ceil(scale / 4) * 4, '0')
-    const at = this.#reserve(8 + aligned.length / 2)
+    const start = this.#reserve(8 + alignedDigits.length / 2)
     let weight = Math.ceil(whole.length / 4) - 1
-    let digitsAt = at + 8
-    for (let from = 0; from < aligned.length; from += 4) {
-      const digit = Number(aligned.slice(from, from + 4))
-      if (digitsAt === at + 8 && digit === 0) {
+    let position = start + 8
+    for (let from = 0; from < alignedDigits.length; from += 4) {
+      const group = Number(alignedDigits.slice(from, from + 4))
+      if (position === start + 8 && group === 0) {
         weight--
         continue
       }
-      this.#view.setInt16(digitsAt, digit)
-      digitsAt += 2
+      this.#view.setInt16(position, group)
+      position += 2
     }
-    this.#finish(at, digitsAt, weight, negative ? negativeSign : 0, scale)
+    this.#finish(start, position, weight, isNegative ? negativeSign : 0, scale)
   }
 
   /** Appends a float as the decimal of its shortest text. */

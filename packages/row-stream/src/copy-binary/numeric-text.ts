@@ -41,28 +41,28 @@ export class NumericText {
    */
   read(source: Uint8Array, from: number, to: number): boolean {
     this.#special = 0
-    let at = from
-    this.#negative = source[at] === 0x2d
-    if (this.#negative || source[at] === 0x2b) at++
-    const first = at
-    while (at < to && source[at] === zero) at++
-    this.#whole = at
-    while (at < to && isDigit(source[at]!)) at++
-    this.before = at - this.#whole
-    let digits = at - first
+    let position = from
+    this.#negative = source[position] === 0x2d
+    if (this.#negative || source[position] === 0x2b) position++
+    const firstDigit = position
+    while (position < to && source[position] === zero) position++
+    this.#whole = position
+    while (position < to && isDigit(source[position]!)) position++
+    this.before = position - this.#whole
+    let digitCount = position - firstDigit
     this.after = 0
     this.significantAfter = 0
-    if (at < to && source[at] === point) {
-      this.#fraction = ++at
-      let significant = at
-      while (at < to && isDigit(source[at]!)) if (source[at++] !== zero) significant = at
-      this.after = at - this.#fraction
-      this.significantAfter = significant - this.#fraction
-      digits += this.after
+    if (position < to && source[position] === point) {
+      this.#fraction = ++position
+      let afterLastNonZero = position
+      while (position < to && isDigit(source[position]!)) if (source[position++] !== zero) afterLastNonZero = position
+      this.after = position - this.#fraction
+      this.significantAfter = afterLastNonZero - this.#fraction
+      digitCount += this.after
     }
-    if (at !== to) return this.#unusual(source, from, to)
+    if (position !== to) return this.#unusual(source, from, to)
     this.#source = source
-    return digits > 0 && this.before <= maxNumericDigits.before && this.after <= maxNumericDigits.after
+    return digitCount > 0 && this.before <= maxNumericDigits.before && this.after <= maxNumericDigits.after
   }
 
   /** The maximum number of bytes that `write` needs. */
@@ -71,45 +71,46 @@ export class NumericText {
   }
 
   /** Writes the value without its length prefix. Returns the number of bytes. */
-  write(view: DataView, at: number): number {
+  write(view: DataView, start: number): number {
     if (this.#special !== 0) {
-      view.setInt32(at, 0)
-      view.setUint16(at + 4, this.#special)
-      view.setUint16(at + 6, 0)
+      view.setInt32(start, 0)
+      view.setUint16(start + 4, this.#special)
+      view.setUint16(start + 6, 0)
       return 8
     }
     const source = this.#source
     let weight = Math.ceil(this.before / 4) - 1
-    let end = at + 8
-    let last = end
-    let from = this.#whole
-    for (let left = this.before; left > 0; ) {
-      const length = left % 4 || 4
+    let position = start + 8
+    let afterLastNonZero = position
+    let digitPosition = this.#whole
+    for (let digitsLeft = this.before; digitsLeft > 0; ) {
+      const length = digitsLeft % 4 || 4
       let group = 0
-      for (let index = 0; index < length; index++) group = group * 10 + source[from++]! - zero
-      view.setInt16(end, group)
-      end += 2
-      if (group !== 0) last = end
-      left -= length
+      for (let index = 0; index < length; index++) group = group * 10 + source[digitPosition++]! - zero
+      view.setInt16(position, group)
+      position += 2
+      if (group !== 0) afterLastNonZero = position
+      digitsLeft -= length
     }
-    from = this.#fraction
-    for (let left = this.significantAfter; left > 0; left -= 4) {
+    digitPosition = this.#fraction
+    for (let digitsLeft = this.significantAfter; digitsLeft > 0; digitsLeft -= 4) {
       let group = 0
-      for (let index = 0; index < 4; index++) group = group * 10 + (index < left ? source[from++]! - zero : 0)
-      if (group === 0 && end === at + 8) {
+      for (let index = 0; index < 4; index++)
+        group = group * 10 + (index < digitsLeft ? source[digitPosition++]! - zero : 0)
+      if (group === 0 && position === start + 8) {
         weight--
         continue
       }
-      view.setInt16(end, group)
-      end += 2
-      if (group !== 0) last = end
+      view.setInt16(position, group)
+      position += 2
+      if (group !== 0) afterLastNonZero = position
     }
-    const groups = (last - at - 8) >> 1
-    view.setInt16(at, groups)
-    view.setInt16(at + 2, groups === 0 ? 0 : weight)
-    view.setUint16(at + 4, this.#negative && groups > 0 ? 0x4000 : 0)
-    view.setInt16(at + 6, this.after)
-    return last - at
+    const groups = (afterLastNonZero - start - 8) >> 1
+    view.setInt16(start, groups)
+    view.setInt16(start + 2, groups === 0 ? 0 : weight)
+    view.setUint16(start + 4, this.#negative && groups > 0 ? 0x4000 : 0)
+    view.setInt16(start + 6, this.after)
+    return afterLastNonZero - start
   }
 
   #unusual(source: Uint8Array, from: number, to: number): boolean {
@@ -122,9 +123,9 @@ export class NumericText {
       this.before = this.after = this.significantAfter = 0
       return true
     }
-    const plain = withoutExponent(text)
-    if (plain === undefined) return false
-    const bytes = Buffer.from(plain, 'latin1')
+    const textWithoutExponent = withoutExponent(text)
+    if (textWithoutExponent === undefined) return false
+    const bytes = Buffer.from(textWithoutExponent, 'latin1')
     return this.read(bytes, 0, bytes.length)
   }
 }
@@ -136,10 +137,10 @@ function withoutExponent(text: string): string | undefined {
   const shift = Number(exponent)
   if (Math.abs(shift) > maxNumericDigits.before) return undefined
   const digits = whole + fraction
-  const place = whole.length + shift
-  if (place <= 0) return `${sign}0.${'0'.repeat(-place)}${digits}`
-  if (place >= digits.length) return `${sign}${digits}${'0'.repeat(place - digits.length)}`
-  return `${sign}${digits.slice(0, place)}.${digits.slice(place)}`
+  const pointPosition = whole.length + shift
+  if (pointPosition <= 0) return `${sign}0.${'0'.repeat(-pointPosition)}${digits}`
+  if (pointPosition >= digits.length) return `${sign}${digits}${'0'.repeat(pointPosition - digits.length)}`
+  return `${sign}${digits.slice(0, pointPosition)}.${digits.slice(pointPosition)}`
 }
 
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39

@@ -89,26 +89,26 @@ const writeAnyText: WriteValue = (value, out) => {
 }
 
 const makeIntegerWriter =
-  (bytes: 2 | 4, name: string): WriterFactory =>
+  (byteCount: 2 | 4, name: string): WriterFactory =>
   () => {
-    const least = -(2 ** (bytes * 8 - 1))
+    const minValue = -(2 ** (byteCount * 8 - 1))
     return (value, out) => {
       const number = typeof value === 'number' ? value : wholeNumber(value, name)
-      if (!Number.isInteger(number) || number < least || number >= -least)
+      if (!Number.isInteger(number) || number < minValue || number >= -minValue)
         throw new UnstorableValue(`does not fit ${name}`)
-      out.reserve(4 + bytes)
-      out.view.setInt32(out.at, bytes)
-      if (bytes === 2) out.view.setInt16(out.at + 4, number)
+      out.reserve(4 + byteCount)
+      out.view.setInt32(out.at, byteCount)
+      if (byteCount === 2) out.view.setInt16(out.at + 4, number)
       else out.view.setInt32(out.at + 4, number)
-      out.at += 4 + bytes
+      out.at += 4 + byteCount
     }
   }
 
 function wholeNumber(value: unknown, name: string): number {
   if (typeof value === 'boolean') return value ? 1 : 0
-  const written = toText(value)
-  if (!/^[+-]?\d{1,40}$/.test(written)) throw new UnstorableValue(`is not a valid ${name}`)
-  return Number(written)
+  const numberText = toText(value)
+  if (!/^[+-]?\d{1,40}$/.test(numberText)) throw new UnstorableValue(`is not a valid ${name}`)
+  return Number(numberText)
 }
 
 const makeBigintWriter: WriterFactory = () => (value, out) => {
@@ -127,16 +127,17 @@ const makeBigintWriter: WriterFactory = () => (value, out) => {
 
 const makeDecimalWriter: WriterFactory = ({ precision, scale = 0 }) => {
   const number = new NumericText()
-  let scratch = Buffer.allocUnsafeSlow(256)
+  let textBuffer = Buffer.allocUnsafeSlow(256)
   return (value, out) => {
-    const written = toText(value)
-    if (written.length > scratch.length) scratch = Buffer.allocUnsafeSlow(written.length)
-    if (!number.read(scratch, 0, scratch.write(written, 'latin1'))) throw new UnstorableValue('is not a number')
+    const decimalText = toText(value)
+    if (decimalText.length > textBuffer.length) textBuffer = Buffer.allocUnsafeSlow(decimalText.length)
+    if (!number.read(textBuffer, 0, textBuffer.write(decimalText, 'latin1')))
+      throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
     out.reserve(4 + number.room)
-    const bytes = number.write(out.view, out.at + 4)
-    out.view.setInt32(out.at, bytes)
-    out.at += 4 + bytes
+    const byteCount = number.write(out.view, out.at + 4)
+    out.view.setInt32(out.at, byteCount)
+    out.at += 4 + byteCount
   }
 }
 
@@ -161,9 +162,9 @@ const makeFloatWriter =
     out.at += 4 + bytes
   }
 
-function floatOf(written: string): number {
-  const number = written.trim() === '' ? Number.NaN : Number(written)
-  if (Number.isNaN(number) && written.toLowerCase() !== 'nan') throw new UnstorableValue('is not a number')
+function floatOf(numberText: string): number {
+  const number = numberText.trim() === '' ? Number.NaN : Number(numberText)
+  if (Number.isNaN(number) && numberText.toLowerCase() !== 'nan') throw new UnstorableValue('is not a number')
   return number
 }
 
@@ -175,17 +176,17 @@ const booleanValues = new Map<unknown, boolean>([
 ])
 
 const makeBooleanWriter: WriterFactory = () => (value, out) => {
-  const truth = booleanValues.get(typeof value === 'string' ? value.toLowerCase() : value)
-  if (truth === undefined) throw new UnstorableValue('is neither true nor false')
+  const isTrue = booleanValues.get(typeof value === 'string' ? value.toLowerCase() : value)
+  if (isTrue === undefined) throw new UnstorableValue('is neither true nor false')
   out.reserve(5)
   out.view.setInt32(out.at, 1)
-  out.bytes[out.at + 4] = truth ? 1 : 0
+  out.bytes[out.at + 4] = isTrue ? 1 : 0
   out.at += 5
 }
 
 const makeTimeWriter =
   (dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ'): WriterFactory =>
-  (_column, nulled) => {
+  (_column, nullCounts) => {
     const moment: TimestampParts = { days: 0, seconds: 0, microseconds: 0 }
     return (value, out) => {
       if (value instanceof Date) {
@@ -194,11 +195,11 @@ const makeTimeWriter =
         const { nanosecondsDelta = 0 } = value as { nanosecondsDelta?: number }
         moment.microseconds += Math.round(nanosecondsDelta * 1e6)
       } else {
-        const read = typeof value === 'string' ? readTime(value, moment) : undefined
-        if (read === undefined || (dataType === 'DATE' && read === 'TIME' && !atMidnight(moment)))
+        const timeKind = typeof value === 'string' ? readTime(value, moment) : undefined
+        if (timeKind === undefined || (dataType === 'DATE' && timeKind === 'TIME' && !atMidnight(moment)))
           throw new UnstorableValue(`is not a valid ${dataType}`)
-        if (read === 'ZERO') {
-          nulled.zeroDates++
+        if (timeKind === 'ZERO') {
+          nullCounts.zeroDates++
           out.writeNull()
           return
         }
@@ -257,7 +258,7 @@ export function toText(value: unknown): string {
 
 function dateText(date: Date): string {
   const { nanosecondsDelta = 0 } = date as { nanosecondsDelta?: number }
-  const written = date.toISOString().replace('T', ' ').replace('Z', '')
+  const isoText = date.toISOString().replace('T', ' ').replace('Z', '')
   const finer = Math.round(nanosecondsDelta * 1e6)
-  return finer > 0 ? written + String(finer).padStart(3, '0') : written.replace(/\.000$/, '')
+  return finer > 0 ? isoText + String(finer).padStart(3, '0') : isoText.replace(/\.000$/, '')
 }

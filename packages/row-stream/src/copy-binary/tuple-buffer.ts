@@ -104,24 +104,24 @@ export class TupleBuffer {
     if (this.at + 4 + length * 3 > this.bytes.length) this.reserve(4 + checkValueBytes(Buffer.byteLength(text)))
     const { bytes, view, at } = this
     if (length <= shortText) {
-      let to = at + 4
+      let target = at + 4
       let index = 0
       for (; index < length; index++) {
         const code = text.charCodeAt(index)
         if (code - 1 >= 0x7f || code === 0) break
-        bytes[to++] = code
+        bytes[target++] = code
       }
       if (index === length) {
         view.setInt32(at, length)
-        this.at = to
+        this.at = target
         return
       }
     }
     if (text.includes('\0')) throw createNulError()
     if (!text.isWellFormed()) throw new UnstorableValue('holds half a character (a lone surrogate)')
-    const written = checkValueBytes(bytes.write(text, at + 4, 'utf8'))
-    view.setInt32(at, written)
-    this.at = at + 4 + written
+    const writtenBytes = checkValueBytes(bytes.write(text, at + 4, 'utf8'))
+    view.setInt32(at, writtenBytes)
+    this.at = at + 4 + writtenBytes
   }
 
   /**
@@ -141,14 +141,14 @@ export class TupleBuffer {
       bytes.set(text, at + 4)
       return
     }
-    let high = 0
+    let combinedBits = 0
     for (let index = from, target = at + 4; index < to; index++) {
       const byte = source[index]!
       if (byte === 0) throw createNulError()
-      high |= byte
+      combinedBits |= byte
       bytes[target++] = byte
     }
-    if (high > 0x7f && !isUtf8(source.subarray(from, to))) throw new UnstorableValue('is not valid UTF-8')
+    if (combinedBits > 0x7f && !isUtf8(source.subarray(from, to))) throw new UnstorableValue('is not valid UTF-8')
   }
 
   /** Writes bytes as the text that PostgreSQL shows for `bytea`: `\x` and two hexadecimal digits per byte. */
@@ -166,9 +166,9 @@ export class TupleBuffer {
 
   /** Returns all complete rows since the last call. The caller owns their memory; later rows use another buffer. */
   take(): Uint8Array<ArrayBuffer> {
-    const taken = this.bytes.subarray(0, this.at)
+    const tupleBytes = this.bytes.subarray(0, this.at)
     this.#begin()
-    return taken
+    return tupleBytes
   }
 
   #begin(): void {

@@ -145,11 +145,11 @@ function cellWriter(kind: VectorKind, dataType: DataType): CellWriter {
       break
     case 'FLOAT':
     case 'DOUBLE': {
-      const single = dataType === 'FLOAT'
+      const isSinglePrecision = dataType === 'FLOAT'
       if (kind === 'float' || kind === 'double')
-        return single ? fixedVectorWriter(4, writeSingle) : fixedVectorWriter(8, writeDouble)
+        return isSinglePrecision ? fixedVectorWriter(4, writeSingle) : fixedVectorWriter(8, writeDouble)
       if (kind === 'integer')
-        return single ? fixedVectorWriter(4, writeWholeAsSingle) : fixedVectorWriter(8, writeWholeAsDouble)
+        return isSinglePrecision ? fixedVectorWriter(4, writeWholeAsSingle) : fixedVectorWriter(8, writeWholeAsDouble)
       break
     }
     case 'BOOLEAN':
@@ -243,7 +243,7 @@ function createBytesWriter(prefix: 0 | 1): CellWriter {
       const { nulls, lengths } = vector as BytesVector
       for (let row = from; row < to; row++) sizes[row]! += nulls[row] ? 4 : 4 + prefix + lengths[row]!
     },
-    write(vector, from, to, { bytes: out, view, cursors }) {
+    write(vector, from, to, { bytes: targetBytes, view, cursors }) {
       const { nulls, data, starts, lengths } = vector as BytesVector
       const source = new DataView(data.buffer, data.byteOffset, data.byteLength)
       for (let row = from; row < to; row++) {
@@ -257,9 +257,9 @@ function createBytesWriter(prefix: 0 | 1): CellWriter {
         const start = starts[row]!
         view.setInt32(at, prefix + length)
         at += 4
-        if (prefix) out[at++] = 1
+        if (prefix) targetBytes[at++] = 1
         if (length < longValue) copyShort(source, start, view, at, length)
-        else out.set(data.subarray(start, start + length), at)
+        else targetBytes.set(data.subarray(start, start + length), at)
         cursors[row] = at + length
       }
     },
@@ -278,43 +278,43 @@ function copyShort(source: DataView, start: number, target: DataView, at: number
  * `write` copies them.
  */
 function createBufferedWriter(
-  make: (vector: ColumnVector, from: number, to: number, into: BytesVector) => void,
+  encodeValues: (vector: ColumnVector, from: number, to: number, encodedValues: BytesVector) => void,
 ): CellWriter {
-  const into: BytesVector = {
+  const encodedValues: BytesVector = {
     kind: 'text',
     nulls: new Uint8Array(0),
     data: new Uint8Array(0),
     starts: new Uint32Array(0),
     lengths: new Uint32Array(0),
   }
-  const cells = createBytesWriter(0)
+  const bytesWriter = createBytesWriter(0)
   return {
     measure(vector, from, to, sizes) {
-      if (into.starts.length < to) {
-        into.starts = new Uint32Array(vector.nulls.length)
-        into.lengths = new Uint32Array(vector.nulls.length)
+      if (encodedValues.starts.length < to) {
+        encodedValues.starts = new Uint32Array(vector.nulls.length)
+        encodedValues.lengths = new Uint32Array(vector.nulls.length)
       }
-      into.nulls = vector.nulls
-      make(vector, from, to, into)
-      cells.measure(into, from, to, sizes)
+      encodedValues.nulls = vector.nulls
+      encodeValues(vector, from, to, encodedValues)
+      bytesWriter.measure(encodedValues, from, to, sizes)
     },
-    write: (_vector, from, to, target) => cells.write(into, from, to, target),
+    write: (_vector, from, to, target) => bytesWriter.write(encodedValues, from, to, target),
   }
 }
 
 function createNumericWriter(): CellWriter {
   const buffer = new NumericBuffer()
-  return createBufferedWriter((vector, from, to, into) => {
+  return createBufferedWriter((vector, from, to, encodedValues) => {
     buffer.clear()
     for (let row = from; row < to; row++) {
       if (vector.nulls[row]) continue
-      into.starts[row] = buffer.length
+      encodedValues.starts[row] = buffer.length
       if (vector.kind === 'integer') buffer.push(wholeOf(vector.low[row]!, vector.high[row]!), 0)
       else if (vector.kind === 'decimal') buffer.push(unscaledOf(vector, row), vector.scale)
       else buffer.pushFloating((vector as FloatingVector).values[row]!, vectorText(vector, row))
-      into.lengths[row] = buffer.length - into.starts[row]!
+      encodedValues.lengths[row] = buffer.length - encodedValues.starts[row]!
     }
-    into.data = buffer.bytes
+    encodedValues.data = buffer.bytes
   })
 }
 

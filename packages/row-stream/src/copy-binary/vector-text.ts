@@ -34,9 +34,9 @@ export function vectorText(vector: ColumnVector, row: number): string {
 export function decimalText(unscaled: number | bigint, scale: number): string {
   const digits = String(unscaled)
   if (scale === 0) return digits
-  const negative = digits.startsWith('-')
-  const padded = (negative ? digits.slice(1) : digits).padStart(scale + 1, '0')
-  return `${negative ? '-' : ''}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
+  const isNegative = digits.startsWith('-')
+  const padded = (isNegative ? digits.slice(1) : digits).padStart(scale + 1, '0')
+  return `${isNegative ? '-' : ''}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
 }
 
 /**
@@ -53,10 +53,10 @@ export function floatText(value: number, dataType: 'FLOAT' | 'DOUBLE'): string {
     return `${mantissa}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
   }
   const sign = mantissa.startsWith('-') ? '-' : ''
-  const all = mantissa.replace('-', '').replace('.', '')
-  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${all}`
-  if (all.length <= exponent + 1) return sign + all.padEnd(exponent + 1, '0')
-  return `${sign}${all.slice(0, exponent + 1)}.${all.slice(exponent + 1)}`
+  const allDigits = mantissa.replace('-', '').replace('.', '')
+  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${allDigits}`
+  if (allDigits.length <= exponent + 1) return sign + allDigits.padEnd(exponent + 1, '0')
+  return `${sign}${allDigits.slice(0, exponent + 1)}.${allDigits.slice(exponent + 1)}`
 }
 
 /** Returns the shortest text that parses to the same single-precision float. */
@@ -103,7 +103,7 @@ function formatCalendarDay(days: number): { text: string; era: string } {
   const cycles = Math.floor(days / 146_097)
   const date = new Date((days - cycles * 146_097) * millisecondsOfDay)
   const year = date.getUTCFullYear() + cycles * 400
-  const shown = String(year > 0 ? year : 1 - year).padStart(4, '0')
+  const yearText = String(year > 0 ? year : 1 - year).padStart(4, '0')
   const monthAndDay = date.toISOString().slice(4, 10)
-  return { text: shown + monthAndDay, era: year > 0 ? '' : ' BC' }
+  return { text: yearText + monthAndDay, era: year > 0 ? '' : ' BC' }
 }

@@ -41,22 +41,22 @@ export function exactValues(measured: MeasuredColumn): ColumnValues {
   const { module, bytes, column, type } = measured
   const { slots, SLOT_COUNT, SLOT_BYTES, values, MAX_COUNTED, VALUE_BYTES, KEPT_BYTES } = module
   const counts: number[] = []
-  const kept: { bytes: Buffer; length: number }[] = []
+  const storedValues: { bytes: Buffer; length: number }[] = []
   for (let index = 0; index < SLOT_COUNT.value; index++) {
-    const packed = bytes.readBigUInt64LE(slots.value + (column * SLOT_COUNT.value + index) * SLOT_BYTES.value + 8)
-    if (packed === 0n) continue
-    const at = values.value + (column * MAX_COUNTED.value + Number(packed >> countBits)) * VALUE_BYTES.value
-    const length = bytes.readUInt32LE(at)
-    kept.push({ bytes: bytes.subarray(at + 4, at + 4 + Math.min(length, KEPT_BYTES.value)), length })
-    counts.push(Number(packed & ((1n << countBits) - 1n)))
+    const packedCount = bytes.readBigUInt64LE(slots.value + (column * SLOT_COUNT.value + index) * SLOT_BYTES.value + 8)
+    if (packedCount === 0n) continue
+    const address = values.value + (column * MAX_COUNTED.value + Number(packedCount >> countBits)) * VALUE_BYTES.value
+    const length = bytes.readUInt32LE(address)
+    storedValues.push({ bytes: bytes.subarray(address + 4, address + 4 + Math.min(length, KEPT_BYTES.value)), length })
+    counts.push(Number(packedCount & ((1n << countBits) - 1n)))
   }
   if (hasKeys(type))
     return keyValues(
-      kept.map((one) => one.bytes.readBigInt64LE(0)),
+      storedValues.map((storedValue) => storedValue.bytes.readBigInt64LE(0)),
       counts,
       type,
     )
-  return byteValues(kept, counts, measured)
+  return byteValues(storedValues, counts, measured)
 }
 
 /** Returns a column's values in the sample. */
@@ -85,17 +85,17 @@ function sampledBytes(measured: MeasuredColumn): ColumnValues {
   const { bytes } = measured
   const indexes = new Map<bigint, number>()
   const counts: number[] = []
-  const kept: { bytes: Buffer; length: number }[] = []
+  const storedValues: { bytes: Buffer; length: number }[] = []
   for (const { hash, at, kept: size, length } of measured.sample.texts) {
     const index = indexes.get(hash)
     if (index !== undefined) counts[index]! += 1
     else {
       indexes.set(hash, counts.length)
       counts.push(1)
-      kept.push({ bytes: bytes.subarray(at, at + size), length })
+      storedValues.push({ bytes: bytes.subarray(at, at + size), length })
     }
   }
-  return byteValues(kept, counts, measured)
+  return byteValues(storedValues, counts, measured)
 }
 
 const keyValues = (keys: bigint[], counts: number[], type: StoredType): ColumnValues => ({
@@ -105,24 +105,25 @@ const keyValues = (keys: bigint[], counts: number[], type: StoredType): ColumnVa
 })
 
 const byteValues = (
-  kept: { bytes: Buffer; length: number }[],
+  storedValues: { bytes: Buffer; length: number }[],
   counts: number[],
   { type, histogramScale: scale }: MeasuredColumn,
 ): ColumnValues => ({
   counts,
-  numbers: scale === undefined ? [] : kept.map(({ bytes }) => unscaledNumeric(bytes, scale)),
-  show: (index) => showBytes(kept[index]!.bytes, kept[index]!.length, type),
+  numbers: scale === undefined ? [] : storedValues.map(({ bytes }) => unscaledNumeric(bytes, scale)),
+  show: (index) => showBytes(storedValues[index]!.bytes, storedValues[index]!.length, type),
 })
 
 /** The maximum digits of a shown numeric, because a numeric of few bytes can have thousands. */
 export const maxDigits = 200
 
 /** Formats a text or numeric of which only the first bytes are stored. */
-export function showBytes(kept: Buffer, length: number, { dataType, scale }: StoredType): ShownValue {
-  if (dataType !== 'DECIMAL') return { text: wholeCharacters(kept), ...(length > kept.length && { bytes: length }) }
-  const digits = numericText(kept, scale, maxDigits)
+export function showBytes(storedBytes: Buffer, length: number, { dataType, scale }: StoredType): ShownValue {
+  if (dataType !== 'DECIMAL')
+    return { text: wholeCharacters(storedBytes), ...(length > storedBytes.length && { bytes: length }) }
+  const digits = numericText(storedBytes, scale, maxDigits)
   const text = digits.slice(0, maxDigits)
-  return { text, ...((length > kept.length || text.length < digits.length) && { bytes: length }) }
+  return { text, ...((length > storedBytes.length || text.length < digits.length) && { bytes: length }) }
 }
 
 const infinities = new Set([-0x80000000n, 0x7fffffffn])

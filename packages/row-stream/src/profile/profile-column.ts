@@ -30,11 +30,12 @@ interface ColumnState {
   max: { bytes: Buffer; length: number }
 }
 
+/** Reads the state of a column from the module's memory, in the layout of its assembly source. */
 function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
   const { STATES, STATE_BYTES, KEPT_BYTES } = module
-  const at = STATES.value + column * STATE_BYTES.value
-  const state = bytes.subarray(at, at + STATE_BYTES.value)
-  const kept = (from: number, length: number) => ({
+  const address = STATES.value + column * STATE_BYTES.value
+  const state = bytes.subarray(address, address + STATE_BYTES.value)
+  const readKeptValue = (from: number, length: number) => ({
     bytes: state.subarray(from, from + Math.min(length, KEPT_BYTES.value)),
     length,
   })
@@ -50,8 +51,8 @@ function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
     negativeInfinity: Number(state.readBigUInt64LE(48)),
     infinity: Number(state.readBigUInt64LE(56)),
     notANumber: Number(state.readBigUInt64LE(64)),
-    min: kept(72, state.readUInt32LE(32)),
-    max: kept(136, state.readUInt32LE(36)),
+    min: readKeptValue(72, state.readUInt32LE(32)),
+    max: readKeptValue(136, state.readUInt32LE(36)),
   }
 }
 
@@ -59,22 +60,22 @@ function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
 export function profileColumn(column: MeasuredColumn): Omit<ColumnProfile, 'column'> {
   const { type, rows, sample } = column
   const state = readState(column)
-  const measured = { ...column, histogramScale: histogramScaleOf(state, type) }
-  const present = rows - state.nulls
+  const scaledColumn = { ...column, histogramScale: histogramScaleOf(state, type) }
+  const nonNullCount = rows - state.nulls
   const isExact = !state.isUncounted || sample.isComplete
   const kind = kindOf(type.dataType)
-  if (kind === 'JSONB') return { nulls: state.nulls, ...distinctOf(measured, state, undefined) }
-  const values = state.isUncounted ? sampledValues(measured) : exactValues(measured)
-  const notFinite = state.negativeInfinity + state.infinity + state.notANumber
-  const range = kind === 'TEXT' || kind === 'BOOLEAN' ? undefined : rangeOf(state, measured)
-  const histogram = range && histogramOf(range, values, present - notFinite, measured)
+  if (kind === 'JSONB') return { nulls: state.nulls, ...distinctOf(scaledColumn, state, undefined) }
+  const values = state.isUncounted ? sampledValues(scaledColumn) : exactValues(scaledColumn)
+  const notFiniteCount = state.negativeInfinity + state.infinity + state.notANumber
+  const range = kind === 'TEXT' || kind === 'BOOLEAN' ? undefined : rangeOf(state, scaledColumn)
+  const histogram = range && histogramOf(range, values, nonNullCount - notFiniteCount, scaledColumn)
   return {
     nulls: state.nulls,
-    ...distinctOf(measured, state, isExact ? values : undefined),
-    ...extremes(state, measured),
+    ...distinctOf(scaledColumn, state, isExact ? values : undefined),
+    ...extremes(state, scaledColumn),
     ...(kind === 'TEXT' && state.longest >= 0 && { minLength: state.shortest, maxLength: state.longest }),
-    ...(notFinite > 0 && { notFinite }),
-    ...(present > 0 && { frequentValues: frequentValues(values, present, isExact) }),
+    ...(notFiniteCount > 0 && { notFinite: notFiniteCount }),
+    ...(nonNullCount > 0 && { frequentValues: frequentValues(values, nonNullCount, isExact) }),
     ...(histogram && { histogram }),
     ...(!isExact && { sampledRows: sample.rows }),
   }
@@ -115,19 +116,19 @@ function extremes(
   state: ColumnState,
   { type }: MeasuredColumn,
 ): Pick<ColumnProfile, 'min' | 'max' | 'minBytes' | 'maxBytes'> {
-  const show = (key: bigint, { bytes, length }: ColumnState['min']): ShownValue =>
+  const formatExtreme = (key: bigint, { bytes, length }: ColumnState['min']): ShownValue =>
     ['TEXT', 'DECIMAL'].includes(kindOf(type.dataType))
       ? showBytes(bytes, length, type)
       : { text: keyText(key, type.dataType) }
   const isTime = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(type.dataType)
-  const infinity = isTime ? 'infinity' : 'Infinity'
-  const present: ShownValue[] = [
-    ...(state.negativeInfinity > 0 ? [{ text: `-${infinity}` }] : []),
-    ...(state.hasRange ? [show(state.minKey, state.min), show(state.maxKey, state.max)] : []),
-    ...(state.infinity > 0 ? [{ text: infinity }] : []),
+  const infinityText = isTime ? 'infinity' : 'Infinity'
+  const orderedValues: ShownValue[] = [
+    ...(state.negativeInfinity > 0 ? [{ text: `-${infinityText}` }] : []),
+    ...(state.hasRange ? [formatExtreme(state.minKey, state.min), formatExtreme(state.maxKey, state.max)] : []),
+    ...(state.infinity > 0 ? [{ text: infinityText }] : []),
     ...(state.notANumber > 0 ? [{ text: 'NaN' }] : []),
   ]
-  const [min, max] = [present[0], present.at(-1)]
+  const [min, max] = [orderedValues[0], orderedValues.at(-1)]
   if (!min || !max) return {}
   return {
     min: min.text,
@@ -164,8 +165,8 @@ const maxFrequentValues = 10
  * Returns the most frequent values. If `values` are only a sample, the counts are estimates with the count in the
  * sample as the lower bound. Values that occur once in a sample are left out, because they need not be frequent.
  */
-function frequentValues({ counts, show }: ColumnValues, present: number, isExact: boolean): FrequentValue[] {
-  const total = counts.reduce((sum, count) => sum + count, 0)
+function frequentValues({ counts, show }: ColumnValues, nonNullCount: number, isExact: boolean): FrequentValue[] {
+  const countedValues = counts.reduce((sum, count) => sum + count, 0)
   const indexes = counts
     .map((_, index) => index)
     .filter((index) => isExact || counts[index]! > 1)
@@ -176,7 +177,7 @@ function frequentValues({ counts, show }: ColumnValues, present: number, isExact
     return {
       value: text,
       ...(bytes !== undefined && { bytes }),
-      rows: isExact ? count : Math.round((count * present) / total),
+      rows: isExact ? count : Math.round((count * nonNullCount) / countedValues),
       ...(!isExact && { atLeast: count }),
     }
   })
@@ -209,10 +210,10 @@ function histogramOf(
   const bounds =
     typeof range.min === 'bigint' ? wholeBounds(range.min, range.max as bigint) : floatBounds(range as FloatRange)
   const starts = bounds.slice(0, -1).map(Number)
-  const found = starts.map(() => 0)
+  const bucketCounts = starts.map(() => 0)
   for (const [index, number] of numbers.entries())
-    if (!Number.isNaN(number)) found[findBucket(starts, number)]! += counts[index]!
-  const scaled = inProportion(found, rows)
+    if (!Number.isNaN(number)) bucketCounts[findBucket(starts, number)]! += counts[index]!
+  const scaled = inProportion(bucketCounts, rows)
   return scaled && { bounds: bounds.map((bound) => boundText(bound, measured)), rows: scaled }
 }
 
@@ -253,12 +254,12 @@ function boundText(bound: bigint | number, { type: { dataType }, histogramScale:
 }
 
 /** Scales counts so that their sum is `total`. Rounds down, and adds the remaining units to the largest remainders. */
-function inProportion(counts: readonly number[], total: number): number[] | undefined {
+function inProportion(counts: readonly number[], targetTotal: number): number[] | undefined {
   const sum = counts.reduce((one, other) => one + other, 0)
   if (sum === 0) return undefined
-  const shares = counts.map((count) => (count * total) / sum)
+  const shares = counts.map((count) => (count * targetTotal) / sum)
   const scaled = shares.map(Math.floor)
-  const left = total - scaled.reduce((one, other) => one + other, 0)
+  const left = targetTotal - scaled.reduce((one, other) => one + other, 0)
   const byRemainder = shares
     .map((share, index) => ({ index, remainder: share - scaled[index]! }))
     .toSorted((one, other) => other.remainder - one.remainder)

@@ -56,9 +56,9 @@ const keptMemoryBytes = 4 * 1024 * 1024
 
 /** Returns an instance for measuring one table. `start` clears the previous table's data from its memory. */
 export function takeMeasureModule(): MeasureModule {
-  const taken = idle
+  const idleModule = idle
   idle = undefined
-  if (taken) return taken
+  if (idleModule) return idleModule
   compiled ??= new WebAssembly.Module(readFileSync(code))
   return new WebAssembly.Instance(compiled, {}).exports
 }

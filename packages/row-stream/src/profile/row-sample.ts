@@ -31,32 +31,37 @@ const rowHeadBytes = 12
  */
 export function openSample({ sample, sampleEnd, sampledRows, rows }: MeasureModule, bytes: Buffer) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
-  const count = sampledRows.value
-  const isComplete = BigInt(count) === rows.value
+  const rowCount = sampledRows.value
+  const isComplete = BigInt(rowCount) === rows.value
   /** For each row, the address of its next value. */
-  const places = new Uint32Array(count)
-  for (let row = 0, at = sample.value; at < sampleEnd.value; row++) {
-    places[row] = at + rowHeadBytes
-    at += view.getUint32(at, true)
+  const nextAddresses = new Uint32Array(rowCount)
+  for (let row = 0, address = sample.value; address < sampleEnd.value; row++) {
+    nextAddresses[row] = address + rowHeadBytes
+    address += view.getUint32(address, true)
   }
   const nextColumn = (): ColumnSample => {
-    const keys = new BigInt64Array(count)
+    const keys = new BigInt64Array(rowCount)
     const texts: SampledText[] = []
-    let found = 0
-    for (let row = 0; row < count; row++) {
-      const at = places[row]!
-      const tag = bytes[at]
-      if (tag === tags.NOTHING) places[row] = at + 1
+    let keyCount = 0
+    for (let row = 0; row < rowCount; row++) {
+      const address = nextAddresses[row]!
+      const tag = bytes[address]
+      if (tag === tags.NOTHING) nextAddresses[row] = address + 1
       else if (tag === tags.KEY) {
-        keys[found++] = view.getBigInt64(at + 1, true)
-        places[row] = at + 9
+        keys[keyCount++] = view.getBigInt64(address + 1, true)
+        nextAddresses[row] = address + 9
       } else {
-        const kept = bytes[at + 13]!
-        texts.push({ length: view.getUint32(at + 1, true), hash: view.getBigUint64(at + 5, true), at: at + 14, kept })
-        places[row] = at + 14 + kept
+        const keptBytes = bytes[address + 13]!
+        texts.push({
+          length: view.getUint32(address + 1, true),
+          hash: view.getBigUint64(address + 5, true),
+          at: address + 14,
+          kept: keptBytes,
+        })
+        nextAddresses[row] = address + 14 + keptBytes
       }
     }
-    return { isComplete, rows: count, keys: keys.subarray(0, found), texts }
+    return { isComplete, rows: rowCount, keys: keys.subarray(0, keyCount), texts }
   }
   return { nextColumn }
 }

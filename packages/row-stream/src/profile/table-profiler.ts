@@ -71,24 +71,24 @@ export class TableProfiler implements Disposable {
   /** Measures rows that may be longer than the module's input area. Returns false at a malformed row. */
   #addLongRows(rows: Buffer): boolean {
     const { startRow, endRow, addNull, addValue, IN, IN_BYTES } = this.#module
-    for (let at = 0; at < rows.length; ) {
-      if (at + 2 > rows.length) return false
-      const width = rows.readUInt16BE(at)
-      if (width !== this.#types.length) return false
-      at += 2
-      startRow(width)
-      for (let column = 0; column < width; column++) {
-        if (at + 4 > rows.length) return false
-        const length = rows.readInt32BE(at)
-        at += 4
-        if (length > rows.length - at) return false
+    for (let position = 0; position < rows.length; ) {
+      if (position + 2 > rows.length) return false
+      const columnCount = rows.readUInt16BE(position)
+      if (columnCount !== this.#types.length) return false
+      position += 2
+      startRow(columnCount)
+      for (let column = 0; column < columnCount; column++) {
+        if (position + 4 > rows.length) return false
+        const length = rows.readInt32BE(position)
+        position += 4
+        if (length > rows.length - position) return false
         if (length < 0) addNull(column)
-        else if (length > IN_BYTES.value) this.#addLongText(column, rows.subarray(at, at + length))
+        else if (length > IN_BYTES.value) this.#addLongText(column, rows.subarray(position, position + length))
         else {
-          rows.copy(this.#bytes, IN.value, at, at + length)
+          rows.copy(this.#bytes, IN.value, position, position + length)
           if (addValue(column, length) === 0) return false
         }
-        at += Math.max(0, length)
+        position += Math.max(0, length)
       }
       endRow()
     }

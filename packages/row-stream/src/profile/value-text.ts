@@ -47,19 +47,19 @@ const nonFiniteTexts: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinit
 const negativeSign = 0x4000
 
 /**
- * Formats PostgreSQL's binary numeric as digits, with its column's scale if that is declared. Stops soon after `most`
- * digits, because a few bytes can represent 131,072 digits.
+ * Formats PostgreSQL's binary numeric as digits, with its column's scale if that is declared. Stops soon after
+ * `maxDigits` digits, because a few bytes can represent 131,072 digits.
  */
-export function numericText(bytes: Buffer, columnScale?: number, most = Number.POSITIVE_INFINITY): string {
+export function numericText(bytes: Buffer, columnScale?: number, maxDigits = Number.POSITIVE_INFINITY): string {
   const sign = bytes.readUInt16BE(signOffset)
   if (nonFiniteTexts[sign] !== undefined) return nonFiniteTexts[sign]
   const weight = bytes.readInt16BE(weightOffset)
   const scale = columnScale ?? bytes.readUInt16BE(scaleOffset)
   let whole = ''
-  for (let power = Math.max(weight, 0); power >= 0 && whole.length <= most + 4; power--)
+  for (let power = Math.max(weight, 0); power >= 0 && whole.length <= maxDigits + 4; power--)
     whole += groupText(bytes, power)
   let fraction = ''
-  for (let power = -1; fraction.length < Math.min(scale, most); power--) fraction += groupText(bytes, power)
+  for (let power = -1; fraction.length < Math.min(scale, maxDigits); power--) fraction += groupText(bytes, power)
   const text = whole.replace(/^0+(?=\d)/, '') + (scale > 0 ? `.${fraction.slice(0, scale)}` : '')
   return sign === negativeSign ? `-${text}` : text
 }

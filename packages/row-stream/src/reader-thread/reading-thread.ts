@@ -51,7 +51,10 @@ export class ReaderEnded extends Error {
   }
 }
 
-/** The main thread's handle of a thread that reads one source. Aborting or disposing ends the thread at once, unless it was released. */
+/**
+ * The main thread's handle of a thread that reads one source. Aborting or disposing ends the thread at once, unless it
+ * was released.
+ */
 export class ReadingThread<Message extends { kind: string }, Command = never> implements AsyncDisposable {
   /** Resolves when the thread has exited. Never resolves if the thread was released for reuse. */
   readonly ended: Promise<void>
@@ -173,8 +176,8 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
 
   #explain(cause: Error): Error {
     const { reading, tooDense } = this.#reader
-    const outOfMemory = (cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
-    return (outOfMemory && tooDense) || new Error(`Reading ${reading} failed`, { cause })
+    const isOutOfMemory = (cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
+    return (isOutOfMemory && tooDense) || new Error(`Reading ${reading} failed`, { cause })
   }
 }
 

@@ -67,11 +67,11 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
     keep() {
       holders += 1
       startSpare()
-      let held = true
+      let isHeld = true
       return {
         [Symbol.dispose]() {
-          if (!held) return
-          held = false
+          if (!isHeld) return
+          isHeld = false
           holders -= 1
           if (holders === 0) terminateSpare()
         },
@@ -81,10 +81,10 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
       return holders > 0
     },
     take() {
-      const taken = spare
+      const spareThread = spare
       spare = undefined
-      taken?.removeAllListeners('error').removeAllListeners('exit').ref()
-      return taken
+      spareThread?.removeAllListeners('error').removeAllListeners('exit').ref()
+      return spareThread
     },
     giveBack(worker) {
       borrowed -= 1

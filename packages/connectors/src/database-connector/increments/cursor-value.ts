@@ -54,14 +54,16 @@ export function subtractLookback(kind: CursorKind, value: string, lookback: numb
   const [date, time = '00:00:00.000000000'] = value.split(' ')
   const [hour, minute, second] = time.split(/[:.]/).map(Number)
   const seconds = toSeconds(date!, hour! * 3600 + minute! * 60 + second!)!
-  const less = kind === 'DATE' ? Math.ceil(lookback / 86_400) * 86_400 : lookback
-  return formatMoment(kind, seconds - less, time.split('.')[1])
+  const lookbackSeconds = kind === 'DATE' ? Math.ceil(lookback / 86_400) * 86_400 : lookback
+  return formatMoment(kind, seconds - lookbackSeconds, time.split('.')[1])
 }
 
 /** Compares two values. Returns a negative number, 0 or a positive number, as `Array.prototype.sort` expects. */
-export function compareCursorValues(kind: CursorKind, one: string, other: string): number {
-  if (kind !== 'NUMBER') return one < other ? -1 : one > other ? 1 : 0
-  const difference = alignNumbers(one, other).reduce((left, right) => left - right)
+export function compareCursorValues(kind: CursorKind, firstValue: string, secondValue: string): number {
+  if (kind !== 'NUMBER') return firstValue < secondValue ? -1 : firstValue > secondValue ? 1 : 0
+  const difference = alignNumbers(firstValue, secondValue).reduce(
+    (firstNumber, secondNumber) => firstNumber - secondNumber,
+  )
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }
 
@@ -78,14 +80,14 @@ function parseNumber(text: string): string | undefined {
   const parts = /^([+-]?)(\d*)(?:\.(\d*))?$/.exec(text)
   if (!parts || !/\d/.test(text)) return undefined
   const [, sign, digits = '', fraction = ''] = parts
-  const [whole, decimals] = [digits.replace(/^0+(?=\d)/, '') || '0', fraction.replace(/0+$/, '')]
-  const number = decimals ? `${whole}.${decimals}` : whole
+  const [wholeDigits, decimals] = [digits.replace(/^0+(?=\d)/, '') || '0', fraction.replace(/0+$/, '')]
+  const number = decimals ? `${wholeDigits}.${decimals}` : wholeDigits
   return sign === '-' && number !== '0' ? `-${number}` : number
 }
 
-function subtractInteger(value: string, less: bigint): string {
+function subtractInteger(value: string, subtrahend: bigint): string {
   const decimals = value.split('.')[1]?.length ?? 0
-  const result = BigInt(value.replace('.', '')) - less * 10n ** BigInt(decimals)
+  const result = BigInt(value.replace('.', '')) - subtrahend * 10n ** BigInt(decimals)
   const digits = String(result < 0n ? -result : result).padStart(decimals + 1, '0')
   const text = decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
   return parseNumber(`${result < 0n ? '-' : ''}${text}`)!
@@ -95,8 +97,8 @@ function subtractInteger(value: string, less: bigint): string {
 function alignNumbers(...values: readonly string[]): bigint[] {
   const decimals = Math.max(...values.map((value) => value.split('.')[1]?.length ?? 0))
   return values.map((value) => {
-    const [whole, fraction = ''] = value.split('.')
-    return BigInt(whole + fraction.padEnd(decimals, '0'))
+    const [wholeDigits, fraction = ''] = value.split('.')
+    return BigInt(wholeDigits + fraction.padEnd(decimals, '0'))
   })
 }
 

@@ -86,10 +86,14 @@ export function createDatabaseState(
   tables: readonly string[],
   positions: TablePositions,
 ): DatabaseState | undefined {
-  const filled = [...new Set([...tables, ...listFilledTables(request)])]
+  const filledTables = [...new Set([...tables, ...listFilledTables(request)])]
   const isIncremental = hasIncrements(request.settings as DatabaseSettings) && Object.keys(positions).length > 0
-  if (filled.length === 0 && !isIncremental) return undefined
-  return { version: 2, tables: filled, ...(isIncremental && { definition: digestDefinition(request), positions }) }
+  if (filledTables.length === 0 && !isIncremental) return undefined
+  return {
+    version: 2,
+    tables: filledTables,
+    ...(isIncremental && { definition: digestDefinition(request), positions }),
+  }
 }
 
 /** Returns the further tables that earlier runs filled. */
@@ -105,7 +109,11 @@ export function listFilledTables({ cursor }: ReadRequest): readonly string[] {
 function digestDefinition({ settings }: ReadRequest): string {
   const { jdbcSource, sqlQuery, tables, incremental } = settings as DatabaseSettings
   const { hostname, port, database, username } = jdbcSource
-  const selection = tables?.map(({ schema, name, incremental: own }) => [schema, name, listRead(own ?? incremental)])
+  const selection = tables?.map(({ schema, name, incremental: incrementOfTable }) => [
+    schema,
+    name,
+    listRead(incrementOfTable ?? incremental),
+  ])
   return createDigest([hostname, port, database, username, sqlQuery, selection, listRead(incremental)])
 }
 

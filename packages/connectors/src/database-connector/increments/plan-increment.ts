@@ -52,41 +52,42 @@ export async function planIncrement(
   request: IncrementRequest,
 ): Promise<IncrementPlan> {
   assertDistinctNames(columns)
-  const key = request.key.map((name) => findColumn(columns, name, 'key'))
-  assertDistinctKey(columns, key, request.key)
+  const keyIndexes = request.key.map((name) => findColumn(columns, name, 'key'))
+  assertDistinctKey(columns, keyIndexes, request.key)
   for (const [index, column] of columns.entries()) {
-    if (key.includes(index)) column.primaryKey = true
+    if (keyIndexes.includes(index)) column.primaryKey = true
     else delete column.primaryKey
   }
-  const cursor = findColumn(columns, request.cursorColumn, 'cursorColumn')
-  const kind = getCursorKind(columns[cursor]!)
-  const deleted =
+  const cursorIndex = findColumn(columns, request.cursorColumn, 'cursorColumn')
+  const kind = getCursorKind(columns[cursorIndex]!)
+  const deletedIndex =
     request.deletedColumn === undefined ? undefined : findColumn(columns, request.deletedColumn, 'deletedColumn')
-  if (deleted !== undefined) assertDeletedType(columns[deleted]!)
-  const notDeleted = deleted === undefined ? {} : { notDeleted: { index: deleted, ...pickType(columns[deleted]!) } }
+  if (deletedIndex !== undefined) assertDeletedType(columns[deletedIndex]!)
+  const notDeleted =
+    deletedIndex === undefined ? {} : { notDeleted: { index: deletedIndex, ...pickType(columns[deletedIndex]!) } }
   if (!request.storesCursor) return { filter: notDeleted }
 
   const digest = createDigest(
     columns.map(({ label, dataType, precision, scale }) => [label, dataType, precision, scale]),
   )
-  const place: CursorPlace = { source, index: cursor, kind, label: columns[cursor]!.label }
+  const cursorPlace: CursorPlace = { source, index: cursorIndex, kind, label: columns[cursorIndex]!.label }
   // The clock is read before the rows, because the stored cursor must not be later than the start of the read.
   const clock = readCursorClock(kind, await source.readClock())
   if (kind !== 'NUMBER' && clock === undefined)
     throw new Error('Internal error: the clock of the database is unreadable.')
-  const store = (value: string | undefined) => ({
+  const createCursor = (value: string | undefined) => ({
     cursor: { kind, ...(value !== undefined && { value }), columns: digest },
   })
-  const increment = request.last && (await findIncrement(place, request.last, request.lookback ?? 0, digest))
+  const increment = request.last && (await findIncrement(cursorPlace, request.last, request.lookback ?? 0, digest))
   if (increment && 'filter' in increment) {
-    const value = increment.largest === undefined ? undefined : limitToClock(place, increment.largest, clock)
-    const deletedColumn = deleted === undefined ? {} : { deletedColumn: columns[deleted]!.name }
-    const note = describeIncrement(place, increment.filter, columns[deleted ?? -1]?.label)
-    return { filter: increment.filter, ...store(value), ...deletedColumn, note }
+    const value = increment.largest === undefined ? undefined : limitToClock(cursorPlace, increment.largest, clock)
+    const deletedColumn = deletedIndex === undefined ? {} : { deletedColumn: columns[deletedIndex]!.name }
+    const note = describeIncrement(cursorPlace, increment.filter, columns[deletedIndex ?? -1]?.label)
+    return { filter: increment.filter, ...createCursor(value), ...deletedColumn, note }
   }
-  const largest = await readLargest(place, {})
-  const value = largest === undefined ? undefined : limitToClock(place, largest, clock)
-  return { filter: notDeleted, ...store(value), ...increment }
+  const largestValue = await readLargest(cursorPlace, {})
+  const value = largestValue === undefined ? undefined : limitToClock(cursorPlace, largestValue, clock)
+  return { filter: notDeleted, ...createCursor(value), ...increment }
 }
 
 interface CursorPlace {
@@ -101,22 +102,25 @@ interface CursorPlace {
  * read.
  */
 async function findIncrement(
-  place: CursorPlace,
-  last: StoredCursor,
+  cursorPlace: CursorPlace,
+  lastCursor: StoredCursor,
   lookback: number,
   digest: string,
 ): Promise<{ filter: RowFilter; largest?: string | undefined } | { fullRead: string }> {
-  const { kind, index, label } = place
-  if (last.columns !== digest || last.kind !== kind)
+  const { kind, index, label } = cursorPlace
+  if (lastCursor.columns !== digest || lastCursor.kind !== kind)
     return { fullRead: 'All rows are read, because the columns of the source changed since the last load.' }
-  if (last.value === undefined) return { filter: {}, largest: await readLargest(place, {}) }
-  const from = subtractLookback(kind, last.value, lookback)
-  const filter: RowFilter = from === undefined ? {} : { cursor: { index, kind, from } }
-  const largest = await readLargest(place, filter)
-  if (largest !== undefined && (largest === 'FUTURE' || compareCursorValues(kind, largest, last.value) >= 0))
-    return { filter, largest }
+  if (lastCursor.value === undefined) return { filter: {}, largest: await readLargest(cursorPlace, {}) }
+  const lowerBound = subtractLookback(kind, lastCursor.value, lookback)
+  const filter: RowFilter = lowerBound === undefined ? {} : { cursor: { index, kind, from: lowerBound } }
+  const largestValue = await readLargest(cursorPlace, filter)
+  if (
+    largestValue !== undefined &&
+    (largestValue === 'FUTURE' || compareCursorValues(kind, largestValue, lastCursor.value) >= 0)
+  )
+    return { filter, largest: largestValue }
   return {
-    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(last.value)} or later, although an earlier load found one: rows were deleted or restored.`,
+    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(lastCursor.value)} or later, although an earlier load found one: rows were deleted or restored.`,
   }
 }
 
@@ -137,9 +141,9 @@ async function readLargest(
  * Limits the next cursor to the current time. Rows with a cursor value in the future are then read by every increment
  * until that time has passed.
  */
-function limitToClock({ kind }: CursorPlace, largest: string, clock: string | undefined): string {
-  if (clock === undefined) return largest
-  return largest === 'FUTURE' || compareCursorValues(kind, largest, clock) > 0 ? clock : largest
+function limitToClock({ kind }: CursorPlace, largestValue: string, clock: string | undefined): string {
+  if (clock === undefined) return largestValue
+  return largestValue === 'FUTURE' || compareCursorValues(kind, largestValue, clock) > 0 ? clock : largestValue
 }
 
 function describeIncrement({ label }: CursorPlace, { cursor }: RowFilter, deletedColumn: string | undefined): string {
@@ -154,12 +158,17 @@ const formatValue = (value: string): string => value.replace(/\.0+$/, '')
 
 /** Returns the index of a column by its name. A name in another case matches if only one column does. */
 function findColumn(columns: readonly Column[], name: string, setting: string): number {
-  const exact = columns.findIndex(({ label }) => label === name)
-  if (exact >= 0) return exact
-  const alike = columns.flatMap(({ label }, index) => (label.toLowerCase() === name.toLowerCase() ? [index] : []))
-  if (alike.length === 1) return alike[0]!
-  const problem = alike.length === 0 ? 'is not a column of the source' : 'matches several columns of the source'
-  const offered = (alike.length === 0 ? columns : alike.map((index) => columns[index]!)).map(({ label }) => label)
+  const exactIndex = columns.findIndex(({ label }) => label === name)
+  if (exactIndex >= 0) return exactIndex
+  const matchingIndexes = columns.flatMap(({ label }, index) =>
+    label.toLowerCase() === name.toLowerCase() ? [index] : [],
+  )
+  if (matchingIndexes.length === 1) return matchingIndexes[0]!
+  const problem =
+    matchingIndexes.length === 0 ? 'is not a column of the source' : 'matches several columns of the source'
+  const offered = (matchingIndexes.length === 0 ? columns : matchingIndexes.map((index) => columns[index]!)).map(
+    ({ label }) => label,
+  )
   throw missing(`"${name}" (incremental.${setting}) ${problem}. Choose one of ${listNames(offered)}.`)
 }
 
@@ -174,16 +183,18 @@ const listNames = (labels: readonly string[]): string =>
 /** Throws if two columns have the same name, because some databases reject such a query as a subquery. */
 function assertDistinctNames(columns: readonly Column[]): void {
   const labels = columns.map(({ label }) => label)
-  const twice = labels.find((label, index) => labels.indexOf(label) !== index)
-  if (twice !== undefined)
-    throw missing(`Two columns of the query are named "${twice}". Incremental loads need distinct names: rename one.`)
+  const repeatedLabel = labels.find((label, index) => labels.indexOf(label) !== index)
+  if (repeatedLabel !== undefined)
+    throw missing(
+      `Two columns of the query are named "${repeatedLabel}". Incremental loads need distinct names: rename one.`,
+    )
 }
 
 function assertDistinctKey(columns: readonly Column[], key: readonly number[], names: readonly string[]): void {
-  const twice = key.findIndex((column, index) => key.indexOf(column) !== index)
-  if (twice < 0) return
-  const { label } = columns[key[twice]!]!
-  throw missing(`"${names[twice]!}" names column "${label}" of incremental.key again. List each column once.`)
+  const repeatedIndex = key.findIndex((column, index) => key.indexOf(column) !== index)
+  if (repeatedIndex < 0) return
+  const { label } = columns[key[repeatedIndex]!]!
+  throw missing(`"${names[repeatedIndex]!}" names column "${label}" of incremental.key again. List each column once.`)
 }
 
 function getCursorKind({ label, dataType }: Column): CursorKind {

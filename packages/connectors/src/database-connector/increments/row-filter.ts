@@ -32,8 +32,8 @@ export function buildWhere({ cursor, notDeleted }: RowFilter, syntax: FilterSynt
   const conditions: string[] = []
   if (cursor) {
     const column = syntax.column(cursor.index)
-    const from = syntax.literal(cursor.from, cursor.kind, cursor.index)
-    conditions.push(`(${column} >= ${from} or ${column} is null)`)
+    const lowerBound = syntax.literal(cursor.from, cursor.kind, cursor.index)
+    conditions.push(`(${column} >= ${lowerBound} or ${column} is null)`)
   }
   if (notDeleted) {
     const column = syntax.column(notDeleted.index)

@@ -6,15 +6,15 @@ import { isExactNumber } from '../../http-connector/exact-json.ts'
  * not exist.
  */
 export function findAtPath(value: unknown, path: string): unknown {
-  for (let [at, rest] = [value, path]; ; ) {
-    if (typeof at !== 'object' || at === null) return undefined
-    const fields = at as Record<string, unknown>
-    if (Object.hasOwn(fields, rest)) return fields[rest]
-    const dot = rest.indexOf('.')
-    const name = rest.slice(0, dot)
+  for (let [currentValue, restOfPath] = [value, path]; ; ) {
+    if (typeof currentValue !== 'object' || currentValue === null) return undefined
+    const fields = currentValue as Record<string, unknown>
+    if (Object.hasOwn(fields, restOfPath)) return fields[restOfPath]
+    const dot = restOfPath.indexOf('.')
+    const name = restOfPath.slice(0, dot)
     if (dot < 0 || !Object.hasOwn(fields, name)) return undefined
-    at = fields[name]
-    rest = rest.slice(dot + 1)
+    currentValue = fields[name]
+    restOfPath = restOfPath.slice(dot + 1)
   }
 }
 
@@ -23,10 +23,10 @@ export function findAtPath(value: unknown, path: string): unknown {
  * objects.
  */
 export function setAtPath(target: object, path: string, value: unknown): object {
-  const [name = '', ...rest] = path.split('.')
-  if (rest.length === 0) return { ...target, [name]: value }
+  const [name = '', ...restOfPath] = path.split('.')
+  if (restOfPath.length === 0) return { ...target, [name]: value }
   const child = Object.hasOwn(target, name) ? (target as Record<string, unknown>)[name] : undefined
-  return { ...target, [name]: setAtPath(isJsonObject(child) ? child : {}, rest.join('.'), value) }
+  return { ...target, [name]: setAtPath(isJsonObject(child) ? child : {}, restOfPath.join('.'), value) }
 }
 
 const maxListedPaths = 1_000

@@ -76,6 +76,10 @@ function createStream(context: RestContext): RecordStream {
   }
 }
 
+/**
+ * Yields the records of each page. The last page has the cursor of the next increment. Warns if records had no value in
+ * the cursor field.
+ */
 async function* readPages(
   context: RestContext,
   pager: RestPager,
@@ -86,17 +90,21 @@ async function* readPages(
   const increment = incrementSettings && startIncrement(incrementSettings, cursor, http.redactText)
   const toRequest = (parameters: object) => createRequest(context, { ...increment?.parameters, ...parameters })
   for (let request: RestRequest | undefined = toRequest(pager.first); request; ) {
-    const current: RestRequest = request
-    const response = await requestPage(context, current, pager)
+    const currentRequest: RestRequest = request
+    const response = await requestPage(context, currentRequest, pager)
     if (!response) {
       yield { records: [], cursor: increment?.finish(http.startedAt()) }
       break
     }
     const records = readRecords(response.json, recordsPath, http.redactText)
     increment?.addRecords(records)
-    const next = pager.findNext(response, records)
-    yield { records, cursor: next ? undefined : increment?.finish(http.startedAt()) }
-    request = next && ('link' in next ? createLinkedRequest(context, next.link, current) : toRequest(next.parameters))
+    const nextPage = pager.findNext(response, records)
+    yield { records, cursor: nextPage ? undefined : increment?.finish(http.startedAt()) }
+    request =
+      nextPage &&
+      ('link' in nextPage
+        ? createLinkedRequest(context, nextPage.link, currentRequest)
+        : toRequest(nextPage.parameters))
   }
   if (increment && increment.withoutCursor > 0)
     log(

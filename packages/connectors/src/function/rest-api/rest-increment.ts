@@ -63,16 +63,16 @@ export function startIncrement(
 
   function finish(startedAt: number): RestCursor | undefined {
     if (withCursor === 0 && withoutCursor > 0) throw createMissingProblem(settings)
-    const before = previous === undefined ? undefined : BigInt(previous.position)
-    if (before !== undefined && !previous!.isChosen && (!latest || latest.position < before))
+    const previousPosition = previous === undefined ? undefined : BigInt(previous.position)
+    if (previousPosition !== undefined && !previous!.isChosen && (!latest || latest.position < previousPosition))
       throw new CursorUnusable(
-        `All records are read, because the API returned no record with a "${cursorField}" of ${formatCursor(cursorType, before, previous!.example)} or later, although an earlier load found one: records were deleted or restored.`,
+        `All records are read, because the API returned no record with a "${cursorField}" of ${formatCursor(cursorType, previousPosition, previous!.example)} or later, although an earlier load found one: records were deleted or restored.`,
       )
     if (!latest) return undefined
     // A record can have a time in the future. The cursor must not skip records that change before that time.
     const now = BigInt(Math.floor(startedAt))
     const position = cursorType !== 'NUMBER' && latest.position > now ? now : latest.position
-    if (before !== undefined && position <= before) return undefined
+    if (previousPosition !== undefined && position <= previousPosition) return undefined
     return { position: String(position), ...(cursorType === 'TIMESTAMP' && { example: latest.example }) }
   }
 

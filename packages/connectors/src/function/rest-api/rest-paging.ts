@@ -28,6 +28,7 @@ export interface RestPager {
 /** The maximum number of consecutive empty pages before the end that `total` announces. */
 const maxSkippedPages = 10
 
+/** Creates the pager for the paging type of the settings. It adds the page size to the parameters of each request. */
 export function createPager(paging: RestPaging | undefined): RestPager {
   const sizeParameters = paging?.sizeParameter === undefined ? {} : { [paging.sizeParameter]: paging.size }
   const count = createRecordCount(paging)
@@ -119,6 +120,10 @@ const describeValue = (value: unknown): string =>
       ? 'an object'
       : `a ${typeof value === 'boolean' ? 'boolean' : 'number'}`
 
+/**
+ * Sends the cursor of each response, or of its last record, with the next request. Ends if `hasMore` is false or the
+ * cursor is missing. Throws if the cursor is missing although more records are announced, or if cursors repeat.
+ */
 function followCursor({ path, lastRecordField, parameter, hasMore }: RestPaging): PagingStrategy {
   const checkLoop = createLoopCheck('restApi.paging')
   return {
@@ -149,9 +154,11 @@ const createMissingCursorProblem = (path: string, isField: boolean) =>
   )
 
 /**
- * Counts pages or records. The last page is the first empty one, because a server may return fewer records than requested on any page. If
- * `total` announces more records, empty pages are passed over. Some servers respond with “not found” instead of an empty page
- * (`endsWhenNotFound`).
+ * Counts pages or records. Without `hasMore`, the last page is the first empty one, because a server may return fewer
+ * records than requested on any page. With `hasMore`, the page that says false is the last one. If `total` announces
+ * more records, up to `maxSkippedPages` empty pages are skipped. Some servers respond with “not found” instead of an
+ * empty page (`endsWhenNotFound`). Throws if two consecutive pages are equal, unless `total` shows that this is the
+ * end.
  */
 function countPages(paging: RestPaging, count: RecordCount): PagingStrategy {
   const { type, parameter, firstPage = 1, size, hasMore, total } = paging
@@ -235,16 +242,16 @@ function createRecordCount(paging: RestPaging | undefined): RecordCount {
  * pages within 3n pages.
  */
 function createLoopCheck(field: string): (position: string) => void {
-  let stored: string | undefined
+  let storedValue: string | undefined
   let [steps, limit] = [0, 1]
   return (position) => {
-    if (position === stored)
+    if (position === storedValue)
       throw createProtocolProblem(
         `The API returned a page again that was already read, so its pages would repeat forever. Check ${field}, and that the API supports this paging.`,
       )
     steps += 1
     if (steps < limit) return
-    stored = position
+    storedValue = position
     steps = 0
     limit *= 2
   }
@@ -258,8 +265,8 @@ const relationPattern = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i
  */
 function findNextLink(headers: Headers): string | undefined {
   for (const [, target = '', parameters = ''] of (headers.get('link') ?? '').matchAll(linkPattern)) {
-    const [, quoted, plain = ''] = relationPattern.exec(parameters) ?? []
-    const isNext = (quoted ?? plain).toLowerCase().split(/\s+/).includes('next')
+    const [, quoted, unquoted = ''] = relationPattern.exec(parameters) ?? []
+    const isNext = (quoted ?? unquoted).toLowerCase().split(/\s+/).includes('next')
     // Some APIs always link to a next page. This parameter then says whether it has records.
     if (isNext && !/;\s*results\s*=\s*"?false/i.test(parameters)) return target
   }

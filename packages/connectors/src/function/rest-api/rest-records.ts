@@ -24,13 +24,15 @@ function createNoRecordsProblem(
   path: string | undefined,
   redactText: (text: string) => string,
 ): SourceProblem {
-  const missing = path === undefined ? 'is not a list' : `has no list under "${path}" (restApi.records)`
+  const missingText = path === undefined ? 'is not a list' : `has no list under "${path}" (restApi.records)`
   if (path !== undefined && Array.isArray(response))
-    return createProtocolProblem(`The response ${missing}. The response itself is a list: leave out restApi.records.`)
+    return createProtocolProblem(
+      `The response ${missingText}. The response itself is a list: leave out restApi.records.`,
+    )
   const paths = listArrayPaths(response).slice(0, 5)
   const advice =
     paths.length === 0
       ? 'The response has no list at all: check the address, the path and the query.'
       : `Set restApi.records to the path of its records: ${redactText(paths.map((name) => `"${name}"`).join(', '))}.`
-  return createProtocolProblem(`The response ${missing}. ${advice}`)
+  return createProtocolProblem(`The response ${missingText}. ${advice}`)
 }

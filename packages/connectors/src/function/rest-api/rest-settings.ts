@@ -80,7 +80,7 @@ function assertHeaders({ headerName }: FunctionSource['functionSource'], { heade
       '/functionSource/headerName',
       'Sluice sets this header itself, so it cannot contain the token. Choose another header.',
     )
-  const seen = new Set<string>()
+  const seenNames = new Set<string>()
   for (const [name, value] of Object.entries(headers ?? {})) {
     const pointer = `/restApi/headers/${toPointer(name)}`
     if (!headerNamePattern.test(name))
@@ -89,8 +89,8 @@ function assertHeaders({ headerName }: FunctionSource['functionSource'], { heade
     if (name.toLowerCase() === headerName?.toLowerCase())
       throw new InvalidSetting(pointer, 'This header carries the token (headerName). Leave it out.')
     if (secretHeaderPattern.test(name)) assertVariable(pointer, value, 'authToken with headerName')
-    if (seen.has(name.toLowerCase())) throw new InvalidSetting(pointer, 'This header is set twice. Set it once.')
-    seen.add(name.toLowerCase())
+    if (seenNames.has(name.toLowerCase())) throw new InvalidSetting(pointer, 'This header is set twice. Set it once.')
+    seenNames.add(name.toLowerCase())
   }
 }
 
@@ -134,11 +134,11 @@ function assertVariable(pointer: string, value: string, alternative: string): vo
 function assertPaging({ paging }: RestApi): void {
   if (!paging) return
   const { type, path, lastRecordField, parameter, sizeParameter, size } = paging
-  const requires = (name: string, value: unknown) => {
+  const assertSet = (name: string, value: unknown) => {
     if (value === undefined) throw new InvalidSetting(`/restApi/paging/${name}`, `${type} needs ${name}.`)
   }
-  if (type === 'NEXT_LINK') requires('path', path)
-  if (type === 'CURSOR' || type === 'PAGE' || type === 'OFFSET') requires('parameter', parameter)
+  if (type === 'NEXT_LINK') assertSet('path', path)
+  if (type === 'CURSOR' || type === 'PAGE' || type === 'OFFSET') assertSet('parameter', parameter)
   if (type === 'CURSOR' && (path === undefined) === (lastRecordField === undefined))
     throw new InvalidSetting('/restApi/paging/path', 'CURSOR needs either path or lastRecordField.')
   if ((sizeParameter === undefined) !== (size === undefined))

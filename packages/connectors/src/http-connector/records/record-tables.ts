@@ -21,10 +21,16 @@ export interface RecordShape extends FlattenOptions {
 }
 
 const maxTables = 100
-/** Maximum number of group tables in the cache by path. Without the cache, building the table's name would take longer than writing a row. */
+/**
+ * Maximum number of group tables in the cache by path. Without the cache, building the table's name would take longer
+ * than writing a row.
+ */
 const maxCachedGroups = 1_000
 
-/** Converts records to rows of their table and of the tables of their groups. Rows are spooled to disk; only keys stay in memory. */
+/**
+ * Converts records to rows of their table and of the tables of their groups. Rows are spooled to disk; only keys stay
+ * in memory.
+ */
 export class RecordTables implements AsyncDisposable {
   readonly rootTable: TableSpool
   readonly shape: RecordShape
@@ -112,8 +118,8 @@ export class RecordTables implements AsyncDisposable {
 
   #findOrCreateGroupTable(groups: readonly string[]): TableSpool {
     const name = tableName(this.shape.table, groups)
-    const existing = this.#groupTables.get(name)
-    if (existing) return existing
+    const existingTable = this.#groupTables.get(name)
+    if (existingTable) return existingTable
     if (this.#groupTables.size === maxTables)
       throw new SourceProblem(
         'TOO_MANY_TABLES',
@@ -127,7 +133,9 @@ export class RecordTables implements AsyncDisposable {
     return table
   }
 
-  /** Returns the columns that link rows of a group to their parents. References to a record have the type of its key. */
+  /**
+   * Returns the columns that link rows of a group to their parents. References to a record have the type of its key.
+   */
   #createLinkColumns(depth: number): KnownColumn[] {
     const { key } = this.shape
     const dataType = key.length === 1 ? this.rootTable.spooled.declaredColumns.get(key[0]!)?.dataType : undefined
@@ -158,9 +166,9 @@ function readKeyValue(record: object, path: string): RecordValue {
 
 /** Returns a hash of 32 bits (FNV-1a). It distinguishes versions of one record. */
 function hashBytes(bytes: Uint8Array, from: number, to: number): number {
-  let hashed = 0x811c9dc5
-  for (let index = from; index < to; index += 1) hashed = Math.imul(hashed ^ bytes[index]!, 0x01000193)
-  return hashed | 0
+  let hash = 0x811c9dc5
+  for (let index = from; index < to; index += 1) hash = Math.imul(hash ^ bytes[index]!, 0x01000193)
+  return hash | 0
 }
 
 /** Returns a key as one value. A single text or number stays unchanged, so that no copy is stored. */

@@ -6,7 +6,10 @@ const [quote, backslash, minus, zero, space, delete_] = [34, 92, 45, 48, 32, 127
 /** Maximum digits of an integer that is written without a text. */
 const maxDigits = 10
 
-/** Growing memory for the fields of rows as JSON in UTF-8. Writing bytes takes a third of the time of joining texts, and leaves no garbage. */
+/**
+ * Growing memory for the fields of rows as JSON in UTF-8. Writing bytes takes a third of the time of joining texts, and
+ * leaves no garbage.
+ */
 export class RowBytes {
   /** The written bytes, up to `length`. Valid until the next write. */
   bytes = Buffer.allocUnsafeSlow(initialBytes)
@@ -28,22 +31,30 @@ export class RowBytes {
   /** Writes an integer of at most 32 bits. */
   putInteger(value: number): void {
     const bytes = this.#reserve(maxDigits + 1)
-    let rest = value
+    let magnitude = value
     if (value < 0) {
       bytes[this.length++] = minus
-      rest = -value
+      magnitude = -value
     }
     let end = this.length + 1
-    for (let above = Math.floor(rest / 10); above > 0; above = Math.floor(above / 10)) end += 1
+    for (
+      let remainingDigits = Math.floor(magnitude / 10);
+      remainingDigits > 0;
+      remainingDigits = Math.floor(remainingDigits / 10)
+    )
+      end += 1
     this.length = end
     do {
-      const next = Math.floor(rest / 10)
-      bytes[--end] = zero + rest - next * 10
-      rest = next
-    } while (rest > 0)
+      const quotient = Math.floor(magnitude / 10)
+      bytes[--end] = zero + magnitude - quotient * 10
+      magnitude = quotient
+    } while (magnitude > 0)
   }
 
-  /** Writes a text in quotes if it contains only ASCII characters that JSON does not escape. Otherwise writes nothing and returns false. */
+  /**
+   * Writes a text in quotes if it contains only ASCII characters that JSON does not escape. Otherwise writes nothing
+   * and returns false.
+   */
   putPlainText(text: string): boolean {
     const { length } = text
     const bytes = this.#reserve(length + 2)
@@ -68,11 +79,11 @@ export class RowBytes {
 
   /** Returns the memory after making space for `count` more bytes. */
   #reserve(count: number): Buffer {
-    const needed = this.length + count
-    if (needed > this.bytes.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.bytes.length))
-      this.bytes.copy(larger, 0, 0, this.length)
-      this.bytes = larger
+    const neededBytes = this.length + count
+    if (neededBytes > this.bytes.length) {
+      const largerBuffer = Buffer.allocUnsafeSlow(Math.max(neededBytes, 2 * this.bytes.length))
+      this.bytes.copy(largerBuffer, 0, 0, this.length)
+      this.bytes = largerBuffer
     }
     return this.bytes
   }

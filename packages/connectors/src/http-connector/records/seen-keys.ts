@@ -9,8 +9,8 @@ const maxKeysPerGeneration = 250_000
 const maxStoredKeyLength = 64
 
 /**
- * Detects repeated keys. A record can occur on two pages that are close together, because lists shift while they are read.
- * After half a million other keys, a repeated key is not detected here; the warehouse rejects it.
+ * Detects repeated keys. A record can occur on two pages that are close together, because lists shift while they are
+ * read. After half a million other keys, a repeated key is not detected here; the warehouse rejects it.
  */
 export class SeenKeys {
   /** Content hashes of 32 bits by key. */
@@ -26,8 +26,8 @@ export class SeenKeys {
   compare(fullKey: string | number, contentHash: number): KeyComparison {
     const isLong = typeof fullKey === 'string' && fullKey.length > maxStoredKeyLength
     const key = isLong ? hash('sha256', fullKey, 'base64') : fullKey
-    const earlier = this.#newer.get(key) ?? this.#older.get(key)
-    if (earlier !== undefined) return earlier === contentHash ? 'SAME' : 'OTHER'
+    const earlierHash = this.#newer.get(key) ?? this.#older.get(key)
+    if (earlierHash !== undefined) return earlierHash === contentHash ? 'SAME' : 'OTHER'
     if (this.#newer.size === maxKeysPerGeneration) [this.#older, this.#newer] = [this.#newer, new Map()]
     this.#newer.set(key, contentHash)
     return 'NEW'

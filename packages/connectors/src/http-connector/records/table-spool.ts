@@ -70,25 +70,25 @@ export class TableSpool {
     this.spooled.rowCount += 1
     this.#reserve(emptyFields.length + to - from + lineBytes)
     const buffer = this.#buffer
-    let at = this.#buffered
-    buffer[at++] = openObject
+    let position = this.#buffered
+    buffer[position++] = openObject
     if (emptyFields.length > 0) {
-      at += emptyFields.copy(buffer, at)
-      if (to > from) buffer[at++] = comma
+      position += emptyFields.copy(buffer, position)
+      if (to > from) buffer[position++] = comma
     }
-    at += bytes.copy(buffer, at, from, to)
-    buffer[at++] = closeObject
-    buffer[at++] = lineFeed
-    this.#buffered = at
+    position += bytes.copy(buffer, position, from, to)
+    buffer[position++] = closeObject
+    buffer[position++] = lineFeed
+    this.#buffered = position
   }
 
   /** Makes space in the buffer. Rows stay in memory until the table has a file. */
   #reserve(count: number): void {
     if (this.spooled.file && this.#buffered + count > this.#buffer.length) this.flush()
     if (this.#buffered + count <= this.#buffer.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(bufferBytes, this.#buffered + 2 * count))
-    this.#buffer.copy(larger, 0, 0, this.#buffered)
-    this.#buffer = larger
+    const largerBuffer = Buffer.allocUnsafeSlow(Math.max(bufferBytes, this.#buffered + 2 * count))
+    this.#buffer.copy(largerBuffer, 0, 0, this.#buffered)
+    this.#buffer = largerBuffer
   }
 
   /** Writes the rows in memory to the file. */

@@ -38,16 +38,16 @@ const objectColumns = [objectKeyColumn, objectRowColumn, lastModifiedColumn]
  * Returns the columns of the table for several objects: the union of their columns. It has a key only if rows will be
  * merged, because a key needs an index. Throws TOO_MANY_COLUMNS.
  */
-export function createCombinedTable(united: readonly Column[], { keyed }: { keyed: boolean }): Column[] {
-  const identity = keyed ? { primaryKey: true } : {}
+export function createCombinedTable(unionColumns: readonly Column[], { keyed: hasKey }: { keyed: boolean }): Column[] {
+  const keyOption = hasKey ? { primaryKey: true } : {}
   const columns = [
-    ...united,
-    { ...objectKeyColumn, ...identity },
-    { ...objectRowColumn, ...identity },
+    ...unionColumns,
+    { ...objectKeyColumn, ...keyOption },
+    { ...objectRowColumn, ...keyOption },
     lastModifiedColumn,
   ]
   if (columns.length > maxColumns) {
-    const text = `The objects have ${united.length} different columns in total, but a table can have at most ${maxColumns - objectColumns.length}. Load the objects with several pipelines.`
+    const text = `The objects have ${unionColumns.length} different columns in total, but a table can have at most ${maxColumns - objectColumns.length}. Load the objects with several pipelines.`
     throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
   return columns
@@ -60,12 +60,12 @@ export function findFieldSources(
   shape: readonly Column[],
   object: StoredObject,
 ): FieldSource[] {
-  const places = new Map(shape.map(({ name }, index) => [name, index]))
+  const indexesByName = new Map(shape.map(({ name }, index) => [name, index]))
   return columns.map(({ name }, index): FieldSource => {
     if (name === objectKeyColumn.name) return encodeKeyText(object.key)
     if (name === lastModifiedColumn.name) return encodeTimestamp(object.lastModified, types[index]!)
     if (name === objectRowColumn.name) return 'ROW_NUMBER'
-    return places.get(name) ?? null
+    return indexesByName.get(name) ?? null
   })
 }
 
@@ -73,8 +73,8 @@ export function findFieldSources(
  * Returns, for each column of the table, its source in rows with the columns `shape` followed by the object columns.
  */
 export function findSuffixedFieldSources(columns: readonly Column[], shape: readonly Column[]): FieldSource[] {
-  const places = new Map([...shape, ...objectColumns].map(({ name }, index) => [name, index]))
-  return columns.map(({ name }): FieldSource => places.get(name) ?? null)
+  const indexesByName = new Map([...shape, ...objectColumns].map(({ name }, index) => [name, index]))
+  return columns.map(({ name }): FieldSource => indexesByName.get(name) ?? null)
 }
 
 /** Returns the number of fields of such rows. */
@@ -141,19 +141,21 @@ const floatTypes = ['FLOAT', 'DOUBLE']
 const maxDecimalDigits = 38
 
 /** Returns the narrowest type that stores all values of both types without loss. The last resort is TEXT. */
-export function findCommonType(one: StoredType, other: StoredType): StoredType {
-  if (hasSameType(one, other)) return widestStoredType(one)
+export function findCommonType(firstType: StoredType, secondType: StoredType): StoredType {
+  if (hasSameType(firstType, secondType)) return widestStoredType(firstType)
   for (const family of [integerTypes, temporalTypes]) {
-    const [a, b] = [family.indexOf(one.dataType), family.indexOf(other.dataType)]
-    if (a >= 0 && b >= 0) return { dataType: a > b ? one.dataType : other.dataType }
+    const [a, b] = [family.indexOf(firstType.dataType), family.indexOf(secondType.dataType)]
+    if (a >= 0 && b >= 0) return { dataType: a > b ? firstType.dataType : secondType.dataType }
   }
-  if (!isNumericType(one) || !isNumericType(other)) return { dataType: 'TEXT' }
-  if (floatTypes.includes(one.dataType) || floatTypes.includes(other.dataType)) {
-    const isExact = [one, other].every(({ dataType }) => [...floatTypes, 'SMALLINT', 'INTEGER'].includes(dataType))
+  if (!isNumericType(firstType) || !isNumericType(secondType)) return { dataType: 'TEXT' }
+  if (floatTypes.includes(firstType.dataType) || floatTypes.includes(secondType.dataType)) {
+    const isExact = [firstType, secondType].every(({ dataType }) =>
+      [...floatTypes, 'SMALLINT', 'INTEGER'].includes(dataType),
+    )
     // A double rounds integers above 2^53, so the type becomes DECIMAL if numbers can be larger.
     return { dataType: isExact ? 'DOUBLE' : 'DECIMAL' }
   }
-  const [a, b] = [countDigits(one), countDigits(other)]
+  const [a, b] = [countDigits(firstType), countDigits(secondType)]
   if (!a || !b) return { dataType: 'DECIMAL' }
   const scale = Math.max(a.after, b.after)
   const precision = Math.max(a.before, b.before) + scale
@@ -161,32 +163,37 @@ export function findCommonType(one: StoredType, other: StoredType): StoredType {
 }
 
 /** Returns the union of two column lists: the columns of the first, then the columns that only the second has. */
-export function uniteColumns(columns: readonly Column[], other: readonly Column[]): Column[] {
-  const otherColumns = new Map(other.map((column) => [column.name, column]))
-  const united = columns.map((column): Column => {
-    const twin = otherColumns.get(column.name)
-    otherColumns.delete(column.name)
-    return twin ? { name: column.name, label: column.label, ...mergeColumnLists(column, twin) } : column
+export function uniteColumns(columns: readonly Column[], otherColumns: readonly Column[]): Column[] {
+  const otherByName = new Map(otherColumns.map((column) => [column.name, column]))
+  const unionColumns = columns.map((column): Column => {
+    const otherColumn = otherByName.get(column.name)
+    otherByName.delete(column.name)
+    return otherColumn ? { name: column.name, label: column.label, ...mergeColumnTypes(column, otherColumn) } : column
   })
-  return [...united, ...otherColumns.values()]
+  return [...unionColumns, ...otherByName.values()]
 }
 
 /**
  * Returns the type that fits both columns. A column without values does not influence it. Dates in an ambiguous format
  * (day or month first) stay text if the other column has another type.
  */
-function mergeColumnLists(one: Column, other: Column): StoredType & Pick<Column, 'evidence'> {
-  if (one.evidence === 'NOTHING')
-    return { ...widestStoredType(other), ...(other.evidence && { evidence: other.evidence }) }
-  if (other.evidence === 'NOTHING' || hasSameType(one, other)) {
-    const evidence = other.evidence === 'NOTHING' || one.evidence === other.evidence ? one.evidence : undefined
-    return { ...widestStoredType(one), ...(evidence && { evidence }) }
+function mergeColumnTypes(firstColumn: Column, secondColumn: Column): StoredType & Pick<Column, 'evidence'> {
+  if (firstColumn.evidence === 'NOTHING')
+    return { ...widestStoredType(secondColumn), ...(secondColumn.evidence && { evidence: secondColumn.evidence }) }
+  if (secondColumn.evidence === 'NOTHING' || hasSameType(firstColumn, secondColumn)) {
+    const evidence =
+      secondColumn.evidence === 'NOTHING' || firstColumn.evidence === secondColumn.evidence
+        ? firstColumn.evidence
+        : undefined
+    return { ...widestStoredType(firstColumn), ...(evidence && { evidence }) }
   }
-  return findCommonType(one, other)
+  return findCommonType(firstColumn, secondColumn)
 }
 
-export const hasSameType = (one: StoredType, other: StoredType): boolean =>
-  one.dataType === other.dataType && one.precision === other.precision && one.scale === other.scale
+export const hasSameType = (firstType: StoredType, secondType: StoredType): boolean =>
+  firstType.dataType === secondType.dataType &&
+  firstType.precision === secondType.precision &&
+  firstType.scale === secondType.scale
 
 function widestStoredType({ dataType, precision, scale }: StoredType): StoredType {
   return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
@@ -206,21 +213,27 @@ const maxNamedColumns = 20
 
 /**
  * Describes how the columns of objects differ, for the log. Returns undefined if all objects have the same columns.
- * `united` is the union of their columns.
+ * `unionColumns` is the union of their columns.
  */
 export function describeDifferences(
   shapes: readonly (readonly Column[])[],
-  united: readonly Column[],
+  unionColumns: readonly Column[],
 ): string | undefined {
   const columnMaps = shapes.map((shape) => new Map(shape.map((column) => [column.name, column])))
-  const notes = united.flatMap((column) => {
-    const sameColumns = columnMaps.map((shape) => shape.get(column.name)).filter((one) => one !== undefined)
-    const lacking = shapes.length - sameColumns.length
-    const kinds = new Map(sameColumns.map((one) => [describeColumns([{ ...one, name: '' }]).trim(), one]))
+  const notes = unionColumns.flatMap((column) => {
+    const sameColumns = columnMaps
+      .map((shape) => shape.get(column.name))
+      .filter((sameColumn) => sameColumn !== undefined)
+    const lackingCount = shapes.length - sameColumns.length
+    const columnsByType = new Map(
+      sameColumns.map((sameColumn) => [describeColumns([{ ...sameColumn, name: '' }]).trim(), sameColumn]),
+    )
     const changes = [
-      ...(lacking > 0 ? [`${lacking} of ${shapes.length} do not have it`] : []),
-      ...(sameColumns.some((one) => one.evidence !== 'NOTHING' && !hasSameType(one, column))
-        ? [`it is ${[...kinds.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`]
+      ...(lackingCount > 0 ? [`${lackingCount} of ${shapes.length} do not have it`] : []),
+      ...(sameColumns.some((sameColumn) => sameColumn.evidence !== 'NOTHING' && !hasSameType(sameColumn, column))
+        ? [
+            `it is ${[...columnsByType.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`,
+          ]
         : []),
     ]
     return changes.length > 0 ? [`"${column.label}": ${changes.join('; ')}`] : []

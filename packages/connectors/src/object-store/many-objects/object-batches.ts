@@ -81,8 +81,8 @@ export class ObjectBatches implements Disposable {
           list.push(new SingleObject(reading, spool, object))
           continue
         }
-        const texts = { file: spool.fd, segments, options: reading.options }
-        for (const group of await groupSimilarTexts(texts, () => report.progress({}), signal))
+        const textsToGroup = { file: spool.fd, segments, options: reading.options }
+        for (const group of await groupSimilarTexts(textsToGroup, () => report.progress({}), signal))
           list.push(new SimilarObjects(group, findObjects(group, byKey)))
       }
       return new ObjectBatches(spool, list)
@@ -115,14 +115,15 @@ function groupByFirstLine(
   const groups: FirstLineGroup[] = []
   const byLine = new Map<string, FirstLineGroup>()
   for (const object of objects) {
-    const spooled = spool.find(object)
-    const lineHash = options.headerRow === false && spooled?.firstLineHash !== undefined ? '' : spooled?.firstLineHash
-    const known = lineHash === undefined ? undefined : byLine.get(lineHash)
-    const group = known ?? { object, segments: [] }
-    if (!known) groups.push(group)
+    const spooledObject = spool.find(object)
+    const lineHash =
+      options.headerRow === false && spooledObject?.firstLineHash !== undefined ? '' : spooledObject?.firstLineHash
+    const knownGroup = lineHash === undefined ? undefined : byLine.get(lineHash)
+    const group = knownGroup ?? { object, segments: [] }
+    if (!knownGroup) groups.push(group)
     if (lineHash === undefined) continue
     byLine.set(lineHash, group)
-    const { name, from, to } = spooled!
+    const { name, from, to } = spooledObject!
     group.segments.push({ name, from, to })
   }
   return groups
@@ -208,12 +209,12 @@ class SingleObject implements ObjectBatch {
   async examine(onProgress: () => void, signal: AbortSignal): Promise<readonly Column[]> {
     // The reader's log lines are reported later, when it reads the rows.
     const quiet: ReadReporter = { progress: onProgress, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
-    using local = await this.#spool.open(this.objects[0], signal)
-    for await (const feed of readLocalObject(this.#reading, local, quiet, signal)) {
+    using localObject = await this.#spool.open(this.objects[0], signal)
+    for await (const feed of readLocalObject(this.#reading, localObject, quiet, signal)) {
       if (feed.unread !== undefined) this.unread = [feed.unread]
-      return local.size > maxFullyReadBytes ? feed.columns : await readExactColumns(feed)
+      return localObject.size > maxFullyReadBytes ? feed.columns : await readExactColumns(feed)
     }
-    throw new Error(`Internal error: the reader returned no table for ${local.object.key}`)
+    throw new Error(`Internal error: the reader returned no table for ${localObject.object.key}`)
   }
 
   async *rows(
@@ -226,9 +227,9 @@ class SingleObject implements ObjectBatch {
     const reading = this.#isMisguessed ? { ...this.#reading, options: { ...options, lookAtAll: true } } : this.#reading
     const layout = new TupleLayout(findFieldSources(columns, types, shape, object), shape.length)
     const facts: ColumnFacts[] = []
-    using local = await this.#spool.open(object, signal)
+    using localObject = await this.#spool.open(object, signal)
     try {
-      for await (const { content } of readLocalObject(reading, local, withKey(object, report), signal)) {
+      for await (const { content } of readLocalObject(reading, localObject, withKey(object, report), signal)) {
         for await (const chunk of content.rows(findStoredTypes(columns, types, shape))) yield layout.lay(chunk)
         facts.push(...(content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))))
       }
@@ -252,13 +253,13 @@ const withKey = ({ key }: StoredObject, report: ReadReporter): ReadReporter => (
  * thread, and starting another one takes longer than reading a small file.
  */
 async function readExactColumns({ columns, content }: RowStream): Promise<Column[]> {
-  for (let known = columns; ; ) {
+  for (let currentColumns = columns; ; ) {
     try {
-      for await (const { release } of content.rows(known)) release?.()
-      return known
+      for await (const { release } of content.rows(currentColumns)) release?.()
+      return currentColumns
     } catch (error) {
       if (!(error instanceof TypesWidened)) throw error
-      known = error.columns
+      currentColumns = error.columns
     }
   }
 }

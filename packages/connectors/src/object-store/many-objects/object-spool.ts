@@ -109,20 +109,20 @@ export class ObjectSpool implements Disposable {
   ): Promise<void> {
     const { partBytes, concurrency, spoolBytes } = this.#limits
     const parallelBytes = partBytes * concurrency
-    const fitting = findFittingObjects(objects, spoolBytes)
-    const bytesOf = fitting.map(() => 0)
-    let sum = 0
+    const fittingObjects = findFittingObjects(objects, spoolBytes)
+    const bytesByObject = fittingObjects.map(() => 0)
+    let totalBytes = 0
     const load = async (index: number, loadSignal: AbortSignal): Promise<Disposable> => {
       const onObjectProgress = (bytes: number) => {
-        sum += bytes - bytesOf[index]!
-        bytesOf[index] = bytes
-        onProgress(sum)
+        totalBytes += bytes - bytesByObject[index]!
+        bytesByObject[index] = bytes
+        onProgress(totalBytes)
       }
-      await this.#downloadOne(fitting[index]!, onObjectProgress, loadSignal)
+      await this.#downloadOne(fittingObjects[index]!, onObjectProgress, loadSignal)
       return { [Symbol.dispose]() {} }
     }
     // A large object is downloaded in parallel parts, so it counts as several objects.
-    const weights = fitting.map(({ size }) => Math.min(size, parallelBytes))
+    const weights = fittingObjects.map(({ size }) => Math.min(size, parallelBytes))
     const maxAhead = { things: parallelObjects, weight: parallelBytes }
     for await (const _ of prefetchInOrder({ weights, maxAhead, load }, signal));
     await this.#writeBlock()
@@ -178,18 +178,18 @@ export class ObjectSpool implements Disposable {
 
   /** Copies a small object into the current block. Returns its position in the spool file. */
   async #collect(bytes: Buffer): Promise<number> {
-    const full = this.#block.bytes.length - this.#block.used < bytes.length ? this.#writeBlock() : undefined
-    if (full) this.#block = { from: this.#allocate(blockBytes), bytes: Buffer.allocUnsafe(blockBytes), used: 0 }
-    const { from, used } = this.#block
-    this.#block.bytes.set(bytes, used)
+    const pendingWrite = this.#block.bytes.length - this.#block.used < bytes.length ? this.#writeBlock() : undefined
+    if (pendingWrite) this.#block = { from: this.#allocate(blockBytes), bytes: Buffer.allocUnsafe(blockBytes), used: 0 }
+    const { from, used: usedBytes } = this.#block
+    this.#block.bytes.set(bytes, usedBytes)
     this.#block.used += bytes.length
-    await full
-    return from + used
+    await pendingWrite
+    return from + usedBytes
   }
 
   async #writeBlock(): Promise<void> {
-    const { from, bytes, used } = this.#block
-    await writeCompletely(this.fd, bytes.subarray(0, used), from)
+    const { from, bytes, used: usedBytes } = this.#block
+    await writeCompletely(this.fd, bytes.subarray(0, usedBytes), from)
   }
 
   async #readStart(position: number, size: number): Promise<Buffer> {

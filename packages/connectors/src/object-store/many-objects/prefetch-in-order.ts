@@ -12,30 +12,30 @@ export async function* prefetchInOrder<T extends Disposable>(
 ): AsyncGenerator<T, void, void> {
   const abandoned = new AbortController()
   const loadSignal = AbortSignal.any([signal, abandoned.signal])
-  const ahead: Promise<T>[] = []
-  let next = 0
-  let weight = 0
+  const pendingItems: Promise<T>[] = []
+  let nextIndex = 0
+  let pendingWeight = 0
   try {
     for (let index = 0; index < weights.length; index++) {
-      while (next < weights.length && (next === index || fits(next))) {
-        weight += weights[next]!
-        const pending = load(next, loadSignal)
+      while (nextIndex < weights.length && (nextIndex === index || fitsLimits(nextIndex))) {
+        pendingWeight += weights[nextIndex]!
+        const pendingItem = load(nextIndex, loadSignal)
         // Prevents an unhandled rejection until the consumer requests the item and receives the error.
-        pending.catch(() => {})
-        ahead.push(pending)
-        next += 1
+        pendingItem.catch(() => {})
+        pendingItems.push(pendingItem)
+        nextIndex += 1
       }
-      const result = await ahead.shift()!
-      weight -= weights[index]!
+      const result = await pendingItems.shift()!
+      pendingWeight -= weights[index]!
       yield result
     }
   } finally {
     abandoned.abort()
-    for (const outcome of await Promise.allSettled(ahead))
+    for (const outcome of await Promise.allSettled(pendingItems))
       if (outcome.status === 'fulfilled') outcome.value[Symbol.dispose]()
   }
 
-  function fits(index: number): boolean {
-    return ahead.length < maxAhead.things && weight + weights[index]! <= maxAhead.weight
+  function fitsLimits(index: number): boolean {
+    return pendingItems.length < maxAhead.things && pendingWeight + weights[index]! <= maxAhead.weight
   }
 }

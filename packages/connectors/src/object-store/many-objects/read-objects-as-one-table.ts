@@ -36,11 +36,11 @@ export interface CombinedReading {
  */
 export async function* readObjectsAsOneTable(
   reading: ObjectReading,
-  { objects, before = [], keyed, counts, unreadObjects = () => [] }: CombinedReading,
+  { objects, before: columnsBefore = [], keyed, counts, unreadObjects = () => [] }: CombinedReading,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const total = objects.reduce((sum, { size }) => sum + size, 0)
+  const totalBytes = objects.reduce((sum, { size }) => sum + size, 0)
   const { first, onSecondProgress } = splitProgress(report)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
   using stack = new DisposableStack()
@@ -56,21 +56,21 @@ export async function* readObjectsAsOneTable(
       })
     shapes.set(batch, columns)
   }
-  const open = async (some: readonly StoredObject[], onProgress: (bytes: number) => void) =>
+  const openBatches = async (objectsToOpen: readonly StoredObject[], onProgress: (bytes: number) => void) =>
     stack.use(
       await ObjectBatches.open(
         reading,
-        some,
+        objectsToOpen,
         { ...report, log, progress: () => report.progress({}) },
         onProgress,
         signal,
       ),
     )
-  const batches = await open(objects, (bytes) => first(Math.min(bytes, total), total))
+  const batches = await openBatches(objects, (bytes) => first(Math.min(bytes, totalBytes), totalBytes))
   for (const batch of batches.list) await examine(batch)
-  first(total, total)
+  first(totalBytes, totalBytes)
   const unite = () => {
-    const united = [...shapes.values()].reduce((one, other) => uniteColumns(one, other), before)
+    const united = [...shapes.values()].reduce((one, other) => uniteColumns(one, other), columnsBefore)
     return united.length > 0 ? united : reading.columnsBefore
   }
   if (emptyListProblem && unite().length === 0) throw emptyListProblem
@@ -80,16 +80,16 @@ export async function* readObjectsAsOneTable(
   )
   if (differences) report.log('WARN', 'MEDIUM', differences)
   const columns = createCombinedTable(unite(), { keyed })
-  const progress = onSecondProgress(total)
+  const progress = onSecondProgress(totalBytes)
 
-  let besides: ObjectBatches | undefined
+  let additionalBatches: ObjectBatches | undefined
   let hasStarted = false
   const factsByColumn = new Map<string, ColumnFacts[]>()
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
     if (hasStarted) await report.startOver()
     hasStarted = true
     factsByColumn.clear()
-    const read = { bytes: 0, rows: 0 }
+    const totalsRead = { bytes: 0, rows: 0 }
     async function* readBatches(list: readonly ObjectBatch[]): AsyncGenerator<TupleChunk, void, void> {
       for (const [index, batch] of list.entries()) {
         if (!shapes.has(batch)) await examine(batch)
@@ -97,44 +97,55 @@ export async function* readObjectsAsOneTable(
         for (const { key } of batch.objects) counts.set(key, 0)
         if (shape.length === 0) continue
         const size = batch.objects.reduce((sum, object) => sum + object.size, 0)
-        const reportOfBatch = createBatchReporter({ index, size }, read, report, progress)
+        const reportOfBatch = createBatchReporter({ index, size }, totalsRead, report, progress)
         try {
-          const { facts, written } = yield* batch.rows({ columns, types, shape }, reportOfBatch, signal)
+          const { facts, written: writtenRowCounts } = yield* batch.rows(
+            { columns, types, shape },
+            reportOfBatch,
+            signal,
+          )
           for (const fact of facts) factsByColumn.set(fact.column, [...(factsByColumn.get(fact.column) ?? []), fact])
-          for (const [at, { key }] of batch.objects.entries()) counts.set(key, written[at]!)
+          for (const [at, { key }] of batch.objects.entries()) counts.set(key, writtenRowCounts[at]!)
         } catch (error) {
           if (!(error instanceof TypesWidened)) throw error
           shapes.set(batch, error.columns)
           throw new TypesWidened(createCombinedTable(unite(), { keyed }))
         }
-        read.bytes += size
-        read.rows = reportOfBatch.rowsSoFar()
+        totalsRead.bytes += size
+        totalsRead.rows = reportOfBatch.rowsSoFar()
       }
     }
     yield* readBatches(batches.list)
-    besides ??= await open(unreadObjects(), () => report.progress({}))
-    yield* readBatches(besides.list)
-    progress({ bytesRead: total, bytesTotal: total, rowsRead: read.rows })
+    additionalBatches ??= await openBatches(unreadObjects(), () => report.progress({}))
+    yield* readBatches(additionalBatches.list)
+    progress({ bytesRead: totalBytes, bytesTotal: totalBytes, rowsRead: totalsRead.rows })
   }
   const mergedFacts = () => [...factsByColumn].map(([column, ofBatches]) => mergeFacts(column, ofBatches))
-  const content = { format: 'copy-binary' as const, rows, size: total, facts: mergedFacts }
-  const unread = batches.list.flatMap((batch) => batch.unread)
-  yield { table: '', columns, ...(unread.length > 0 && { unread: describeAllUnreadParts(unread) }), content }
+  const content = { format: 'copy-binary' as const, rows, size: totalBytes, facts: mergedFacts }
+  const unreadWarnings = batches.list.flatMap((batch) => batch.unread)
+  yield {
+    table: '',
+    columns,
+    ...(unreadWarnings.length > 0 && { unread: describeAllUnreadParts(unreadWarnings) }),
+    content,
+  }
 }
 
 /** The maximum number of objects that the message about unread parts names. */
 const maxUnread = 3
 
-function describeAllUnreadParts(unread: readonly string[]): string {
-  const more = unread.length - maxUnread
-  const others =
-    more > 0 ? [`${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} parts that were not read.`] : []
-  return [...unread.slice(0, maxUnread), ...others].join(' ')
+function describeAllUnreadParts(warnings: readonly string[]): string {
+  const moreCount = warnings.length - maxUnread
+  const moreText =
+    moreCount > 0
+      ? [`${formatCount(moreCount, 'more object')} ${moreCount === 1 ? 'has' : 'have'} parts that were not read.`]
+      : []
+  return [...warnings.slice(0, maxUnread), ...moreText].join(' ')
 }
 
 /**
- * Merges the facts of the objects. A column is undecided only if it is undecided in every object, and it has a printed form only if it has
- * the same one in every object with values.
+ * Merges the facts of the objects. A column is undecided only if it is undecided in every object, and it has a printed
+ * form only if it has the same one in every object with values.
  */
 function mergeFacts(column: string, facts: readonly ColumnFacts[]): ColumnFacts {
   const decided = facts.filter(({ evidence }) => evidence !== 'NOTHING')
@@ -150,16 +161,16 @@ function mergeFacts(column: string, facts: readonly ColumnFacts[]): ColumnFacts 
 /** Returns a reporter for one batch. It adds to the report of all objects. */
 function createBatchReporter(
   { index, size }: { index: number; size: number },
-  before: { bytes: number; rows: number },
+  totalsBefore: { bytes: number; rows: number },
   report: ReadReporter,
-  progress: ReadReporter['progress'],
+  reportProgress: ReadReporter['progress'],
 ): ReadReporter & { rowsSoFar(): number } {
-  let rows = before.rows
+  let rowCount = totalsBefore.rows
   return {
     progress({ bytesRead, rowsRead }) {
-      if (rowsRead !== undefined) rows = before.rows + rowsRead
-      const bytes = bytesRead === undefined ? {} : { bytesRead: before.bytes + Math.min(bytesRead, size) }
-      progress({ ...bytes, rowsRead: rows })
+      if (rowsRead !== undefined) rowCount = totalsBefore.rows + rowsRead
+      const bytes = bytesRead === undefined ? {} : { bytesRead: totalsBefore.bytes + Math.min(bytesRead, size) }
+      reportProgress({ ...bytes, rowsRead: rowCount })
     },
     reject: (row) => report.reject(row),
     rejectMore: (count) => report.rejectMore(count),
@@ -169,6 +180,6 @@ function createBatchReporter(
     log(level, importance, message) {
       if (index < maxLoggedBatches || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)
     },
-    rowsSoFar: () => rows,
+    rowsSoFar: () => rowCount,
   }
 }

@@ -29,10 +29,10 @@ export class TupleLayout {
   #rows = 0
 
   /** Creates a layout for input rows with `fields` fields. */
-  constructor(places: readonly FieldSource[], fields: number) {
-    this.#pieces = createPieces(places)
-    this.#width = places.length
-    this.#starts = new Int32Array(fields + 1)
+  constructor(sources: readonly FieldSource[], inputFieldCount: number) {
+    this.#pieces = createPieces(sources)
+    this.#width = sources.length
+    this.#starts = new Int32Array(inputFieldCount + 1)
     this.#added = this.#pieces.reduce((sum, piece) => sum + getAddedBytes(piece), 2)
   }
 
@@ -43,52 +43,53 @@ export class TupleLayout {
 
   lay({ bytes, release }: TupleChunk): TupleChunk {
     let target = this.#free.pop() ?? Buffer.allocUnsafeSlow(usualBytes)
-    const from = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const starts = this.#starts
     const fields = starts.length - 1
-    let to = 0
-    for (let position = 0; position < from.length; ) {
+    let targetLength = 0
+    for (let position = 0; position < source.length; ) {
       const recordStart = position
       position += 2
       for (let field = 0; field < fields; field++) {
         starts[field] = position
-        position += 4 + Math.max(0, from.readInt32BE(position))
+        position += 4 + Math.max(0, source.readInt32BE(position))
       }
       starts[fields] = position
       // An output row contains each input field at most once, so it grows by at most the added bytes.
       const maxBytes = position - recordStart + this.#added
-      if (target.length - to < maxBytes) target = growBuffer(target, to, maxBytes)
+      if (target.length - targetLength < maxBytes) target = growBuffer(target, targetLength, maxBytes)
       this.#rows += 1
-      to = this.#put(from, target, to)
+      targetLength = this.#put(source, target, targetLength)
     }
     release?.()
-    return { bytes: target.subarray(0, to), release: () => void this.#free.push(target) }
+    return { bytes: target.subarray(0, targetLength), release: () => void this.#free.push(target) }
   }
 
-  #put(from: Buffer, target: Buffer, position: number): number {
-    let to = target.writeInt16BE(this.#width, position)
+  #put(source: Buffer, target: Buffer, position: number): number {
+    let targetPosition = target.writeInt16BE(this.#width, position)
     for (const piece of this.#pieces) {
-      if ('from' in piece) to += from.copy(target, to, this.#starts[piece.from], this.#starts[piece.to])
+      if ('from' in piece)
+        targetPosition += source.copy(target, targetPosition, this.#starts[piece.from], this.#starts[piece.to])
       else if ('bytes' in piece) {
-        target.set(piece.bytes, to)
-        to += piece.bytes.length
+        target.set(piece.bytes, targetPosition)
+        targetPosition += piece.bytes.length
       } else {
-        to = target.writeInt32BE(8, to)
-        to = target.writeUInt32BE(Math.floor(this.#rows / 2 ** 32), to)
-        to = target.writeUInt32BE(this.#rows % 2 ** 32, to)
+        targetPosition = target.writeInt32BE(8, targetPosition)
+        targetPosition = target.writeUInt32BE(Math.floor(this.#rows / 2 ** 32), targetPosition)
+        targetPosition = target.writeUInt32BE(this.#rows % 2 ** 32, targetPosition)
       }
     }
-    return to
+    return targetPosition
   }
 }
 
-function createPieces(places: readonly FieldSource[]): TuplePiece[] {
+function createPieces(sources: readonly FieldSource[]): TuplePiece[] {
   const pieces: TuplePiece[] = []
-  for (const fieldSource of places) {
-    const last = pieces.at(-1)
+  for (const fieldSource of sources) {
+    const lastPiece = pieces.at(-1)
     if (fieldSource === 'ROW_NUMBER') pieces.push({ number: true })
     else if (typeof fieldSource !== 'number') pieces.push({ bytes: encodeField(fieldSource) })
-    else if (last && 'to' in last && last.to === fieldSource) last.to = fieldSource + 1
+    else if (lastPiece && 'to' in lastPiece && lastPiece.to === fieldSource) lastPiece.to = fieldSource + 1
     else pieces.push({ from: fieldSource, to: fieldSource + 1 })
   }
   return pieces
@@ -105,8 +106,8 @@ function getAddedBytes(piece: TuplePiece): number {
   return 'number' in piece ? numberBytes : 0
 }
 
-function growBuffer(full: Buffer, usedBytes: number, neededBytes: number): Buffer {
-  const next = Buffer.allocUnsafeSlow(Math.max(full.length * 2, usedBytes + neededBytes))
-  full.copy(next, 0, 0, usedBytes)
+function growBuffer(fullBuffer: Buffer, usedBytes: number, neededBytes: number): Buffer {
+  const next = Buffer.allocUnsafeSlow(Math.max(fullBuffer.length * 2, usedBytes + neededBytes))
+  fullBuffer.copy(next, 0, 0, usedBytes)
   return next
 }

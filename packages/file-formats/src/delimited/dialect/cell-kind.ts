@@ -38,6 +38,12 @@ const DELIMITER_CLASS = 10
 const UNIT_CLASS = 11
 const OTHER_CLASS = 12
 
+const SPACE_BYTE = 0x20
+const DOUBLE_QUOTE_BYTE = 0x22
+const DOLLAR_BYTE = 0x24
+const PERCENT_BYTE = 0x25
+const SINGLE_QUOTE_BYTE = 0x27
+
 const byteClasses = new Uint8Array(256).fill(OTHER_CLASS)
 const setByteClass = (characters: string, kind: number) => {
   for (const character of characters) byteClasses[character.charCodeAt(0)] = kind
@@ -58,18 +64,18 @@ setByteClass('$%', UNIT_CLASS)
 const classCounts = new Uint16Array(OTHER_CLASS + 1)
 
 /** Returns the kind of the cell `bytes[from..to]`. A quoted cell may contain delimiters. */
-export function cellKind(bytes: Uint8Array, from: number, to: number, quoted: boolean): number {
+export function cellKind(bytes: Uint8Array, from: number, to: number, isQuoted: boolean): number {
   let start = from
   let end = to
-  while (start < end && bytes[start] === 32) start++
-  while (end > start && bytes[end - 1] === 32) end--
+  while (start < end && bytes[start] === SPACE_BYTE) start++
+  while (end > start && bytes[end - 1] === SPACE_BYTE) end--
   if (start === end) return EMPTY_CELL
   if (end - start <= longestTyped) {
     const kind = typedKind(bytes, start, end)
     if (kind !== TEXT_CELL) return kind
   }
-  if (!quoted && isDebris(bytes, start, end)) return MISSPLIT_CELL
-  return start > from && !quoted ? INDENTED_CELL : TEXT_CELL
+  if (!isQuoted && isMissplit(bytes, start, end)) return MISSPLIT_CELL
+  return start > from && !isQuoted ? INDENTED_CELL : TEXT_CELL
 }
 
 /**
@@ -92,46 +98,52 @@ function typedKind(bytes: Uint8Array, from: number, to: number): number {
   if (classCounts[COMMA]! + classCounts[UNIT_CLASS]! > 0 || digits < minTimeDigits || digits > maxTimeDigits)
     return TEXT_CELL
   // Has the separators of a date, as in 2024-01-31, 31/01/2024 or 31.01.2024.
-  const dashed = signs >= 2 || slashes === 2 || points >= 2
+  const hasDateSeparators = signs >= 2 || slashes === 2 || points >= 2
   // Has the colons of a time, as in 10:30, 10:30:00 or 10:30:00+01:00.
-  const clock = colons >= 1 && colons <= 3
+  const hasTimeColons = colons >= 1 && colons <= 3
   if (letters === 0)
-    return (dashed || clock) && signs + slashes + points + colons <= maxTimeSeparators ? TIME_CELL : TEXT_CELL
+    return (hasDateSeparators || hasTimeColons) && signs + slashes + points + colons <= maxTimeSeparators
+      ? TIME_CELL
+      : TEXT_CELL
   // Such as 2024-01-31T10:00Z, 10:30 PM or 12-Jan-2024.
-  if (letters <= 2 && clock) return TIME_CELL
+  if (letters <= 2 && hasTimeColons) return TIME_CELL
   return letters === 3 && (signs === 2 || slashes === 2) ? TIME_CELL : TEXT_CELL
 }
 
-/** True if the bytes are a number: digits with a sign, unit, digit groups or fraction, in any notation. */
+/**
+ * True if the bytes look like a number: digits with an optional sign, unit and fraction. Points, commas and spaces may
+ * separate digits, but no two of them may be adjacent. Two or more commas are thousands separators, so three digits
+ * must follow each. A dollar sign may come before or after the sign; a unit such as % comes last.
+ */
 function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
   let position = from
-  if (bytes[position] === 36) position++
+  if (bytes[position] === DOLLAR_BYTE) position++
   if (byteClasses[bytes[position]!] === SIGN_CLASS) position++
-  if (bytes[position] === 36) position++
+  if (bytes[position] === DOLLAR_BYTE) position++
   let separators = 0
   let points = 0
   let commas = 0
-  let last = 0
+  let lastSeparatorClass = 0
   let digitsAfterComma = 0
   for (; position < to; position++) {
-    const kind = byteClasses[bytes[position]!]!
-    if (kind === UNIT_CLASS) return bytes[position] === 37 && position === to - 1
-    if (kind === DIGIT_CLASS) {
-      last = 0
+    const byteClass = byteClasses[bytes[position]!]!
+    if (byteClass === UNIT_CLASS) return bytes[position] === PERCENT_BYTE && position === to - 1
+    if (byteClass === DIGIT_CLASS) {
+      lastSeparatorClass = 0
       digitsAfterComma++
       continue
     }
     if (commas > 1 && digitsAfterComma !== 3) return false
     digitsAfterComma = 0
-    if (kind !== POINT_CLASS && kind !== COMMA && kind !== SPACE_CLASS) return false
-    if (last !== 0) return false
-    last = kind
+    if (byteClass !== POINT_CLASS && byteClass !== COMMA && byteClass !== SPACE_CLASS) return false
+    if (lastSeparatorClass !== 0) return false
+    lastSeparatorClass = byteClass
     separators++
-    if (kind === POINT_CLASS) points++
-    if (kind === COMMA) commas++
+    if (byteClass === POINT_CLASS) points++
+    if (byteClass === COMMA) commas++
   }
   return (
-    last !== COMMA &&
+    lastSeparatorClass !== COMMA &&
     (commas < 2 || points > 0 || digitsAfterComma === 3) &&
     separators <= 6 &&
     !(points > 1 && commas > 1) &&
@@ -145,23 +157,33 @@ function isExponent(bytes: Uint8Array, from: number, to: number): boolean {
 }
 
 /**
- * True if a cell looks like a fragment that a wrong delimiter or quote produced: it has a stray quote, a delimiter
- * without a space after it, or an unmatched bracket.
+ * True if a cell looks like a fragment that a wrong delimiter or quote produced: it has a quote at its edge, a
+ * delimiter without a space after it, or an unmatched bracket. A single quote at the start only counts if one is also
+ * at the end.
  */
-function isDebris(bytes: Uint8Array, from: number, to: number): boolean {
-  const first = bytes[from]!
-  const last = bytes[to - 1]!
-  if (first === 34 || (first === 39 && (last === 39 || to - from === 1))) return true
+function isMissplit(bytes: Uint8Array, from: number, to: number): boolean {
+  const firstByte = bytes[from]!
+  const lastByte = bytes[to - 1]!
+  if (
+    firstByte === DOUBLE_QUOTE_BYTE ||
+    (firstByte === SINGLE_QUOTE_BYTE && (lastByte === SINGLE_QUOTE_BYTE || to - from === 1))
+  )
+    return true
   // A quote after a digit is an inch mark, as in 5".
-  if (last === 34 && (to - from < 2 || byteClasses[bytes[to - 2]!] !== DIGIT_CLASS)) return true
-  let open = 0
+  if (lastByte === DOUBLE_QUOTE_BYTE && (to - from < 2 || byteClasses[bytes[to - 2]!] !== DIGIT_CLASS)) return true
+  let bracketDepth = 0
   for (let position = from; position < to; position++) {
     const byte = bytes[position]!
-    const kind = byteClasses[byte]
-    if (kind === OTHER_CLASS) open += bracketDepthChange(byte)
-    if ((kind === DELIMITER_CLASS || kind === COMMA) && position + 1 < to && bytes[position + 1] !== 32) return true
+    const byteClass = byteClasses[byte]
+    if (byteClass === OTHER_CLASS) bracketDepth += bracketDepthChange(byte)
+    if (
+      (byteClass === DELIMITER_CLASS || byteClass === COMMA) &&
+      position + 1 < to &&
+      bytes[position + 1] !== SPACE_BYTE
+    )
+      return true
   }
-  return open !== 0
+  return bracketDepth !== 0
 }
 
 /** Returns 1 for an opening bracket, -1 for a closing one, otherwise 0. */

@@ -20,43 +20,61 @@ const minimumLead = 1.02
 const paddedShare = 0.9
 const fewestFaults = 3
 
-/** Returns the grammar (delimiter, quote, escape) that fits the start of a sample best. */
+/**
+ * Returns the grammar (delimiter, quote, escape, padding) that fits the start of a sample best. The confidence of a
+ * delimiter or quote is its lead over the best grammar with another one. If the best grammar has a single column and
+ * the options name no delimiter, returns a delimiter that does not split any field.
+ */
 export function chooseGrammar(
   sample: Uint8Array,
   from: number,
-  complete: boolean,
-  declared: GivenGrammar,
+  isComplete: boolean,
+  declaredGrammar: GivenGrammar,
 ): GrammarChoice {
   const judgedSample = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
-  const candidates = listCandidateGrammars(judgedSample, declared).map((grammar) => {
-    const parsed = parseSample(sample, from, complete, grammar, comparedRecords, from + comparedBytes)
+  const candidates = listCandidateGrammars(judgedSample, declaredGrammar).map((grammar) => {
+    const parsed = parseSample(sample, from, isComplete, grammar, comparedRecords, from + comparedBytes)
     return { grammar, ...scoreGrammar(parsed), parsed }
   })
-  const possible = candidates.filter(
+  const plausibleCandidates = candidates.filter(
     ({ grammar, parsed }) =>
-      (!grammar.padded || declared.padded === true || isPadded(parsed)) &&
+      (!grammar.padded || declaredGrammar.padded === true || isPadded(parsed)) &&
       (grammar.quote >= 0 ||
-        declared.quote === -1 ||
+        declaredGrammar.quote === -1 ||
         areQuotesText(
-          candidates.map((other) => other.parsed),
+          candidates.map((otherCandidate) => otherCandidate.parsed),
           grammar,
         )),
   )
-  const best = possible.reduce((one, other) => (other.total > one.total * minimumLead ? other : one))
-  const against = (differs: (grammar: DelimitedGrammar) => boolean) => {
-    const rival = Math.max(0, ...possible.filter((other) => differs(other.grammar)).map(({ total }) => total))
-    return best.total === 0 ? 0 : Math.max(0, Math.min(1, 1 - rival / best.total))
+  const bestCandidate = plausibleCandidates.reduce((bestSoFar, otherCandidate) =>
+    otherCandidate.total > bestSoFar.total * minimumLead ? otherCandidate : bestSoFar,
+  )
+  const leadOverAlternatives = (isAlternative: (grammar: DelimitedGrammar) => boolean) => {
+    const bestAlternativeScore = Math.max(
+      0,
+      ...plausibleCandidates
+        .filter((otherCandidate) => isAlternative(otherCandidate.grammar))
+        .map(({ total }) => total),
+    )
+    return bestCandidate.total === 0 ? 0 : Math.max(0, Math.min(1, 1 - bestAlternativeScore / bestCandidate.total))
   }
   const confidence = {
-    delimiter: confidenceOf(against(({ delimiter }) => delimiter !== best.grammar.delimiter)),
+    delimiter: confidenceOf(leadOverAlternatives(({ delimiter }) => delimiter !== bestCandidate.grammar.delimiter)),
     quote: confidenceOf(
-      against(({ quote, delimiter }) => quote !== best.grammar.quote && delimiter === best.grammar.delimiter),
+      leadOverAlternatives(
+        ({ quote, delimiter }) =>
+          quote !== bestCandidate.grammar.quote && delimiter === bestCandidate.grammar.delimiter,
+      ),
     ),
     escape: 1,
     padded: 1,
   }
-  if (best.width > 1 || declared.delimiter !== undefined) return { grammar: best.grammar, confidence }
-  return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judgedSample, best.grammar) }, confidence }
+  if (bestCandidate.width > 1 || declaredGrammar.delimiter !== undefined)
+    return { grammar: bestCandidate.grammar, confidence }
+  return {
+    grammar: { ...bestCandidate.grammar, delimiter: harmlessDelimiter(judgedSample, bestCandidate.grammar) },
+    confidence,
+  }
 }
 
 /** Converts a lead over the second best grammar to a confidence of 0.5 to 1. A lead of a third or more gives 1. */
@@ -72,34 +90,38 @@ function areQuotesText(otherParses: readonly ParsedSample[], { delimiter }: Deli
   const usual = otherParses.find(({ grammar }) => grammar.quote === 34 && grammar.delimiter === delimiter)
   if (!usual) return true
   const faults = usual.records.filter(({ count }) => count === 0).length
-  const quoted = usual.records.reduce((sum, { marks }) => sum + marks.filter((mark) => mark & IS_QUOTED).length, 0)
-  return faults >= fewestFaults && faults > quoted
+  const quotedFieldCount = usual.records.reduce(
+    (sum, { marks }) => sum + marks.filter((mark) => mark & IS_QUOTED).length,
+    0,
+  )
+  return faults >= fewestFaults && faults > quotedFieldCount
 }
 
 /** True if nearly all fields after the first of a record have a space next to the preceding delimiter. */
 function isPadded({ records, grammar }: ParsedSample): boolean {
-  let fields = 0
-  let padded = 0
+  let fieldCount = 0
+  let paddedCount = 0
   for (const { kinds, marks, starts, ends } of records) {
     for (let i = 1; i < kinds.length; i++) {
       if (kinds[i] === EMPTY_CELL) continue
-      fields++
+      fieldCount++
       // Spaces on both sides have been trimmed, so a field directly after its delimiter had no padding.
-      const gap = starts[i]! - ends[i - 1]! - (marks[i]! & IS_QUOTED ? 1 : 0) - (marks[i - 1]! & IS_QUOTED ? 1 : 0)
-      if (gap > 1) padded++
+      const spaceCount =
+        starts[i]! - ends[i - 1]! - (marks[i]! & IS_QUOTED ? 1 : 0) - (marks[i - 1]! & IS_QUOTED ? 1 : 0)
+      if (spaceCount > 1) paddedCount++
     }
   }
-  return grammar.delimiter !== 32 && fields > 0 && padded / fields >= paddedShare
+  return grammar.delimiter !== 32 && fieldCount > 0 && paddedCount / fieldCount >= paddedShare
 }
 
 /** Returns a delimiter for a file with a single column: one that does not occur in the sample, or else the rarest. */
 function harmlessDelimiter(judgedSample: Uint8Array, { quote, comment }: DelimitedGrammar): number {
-  const present = new Uint32Array(256)
-  for (const byte of judgedSample) present[byte]!++
-  const absent = guessedDelimiters.find(
-    (delimiter) => present[delimiter] === 0 && delimiter !== quote && delimiter !== comment,
+  const byteCounts = new Uint32Array(256)
+  for (const byte of judgedSample) byteCounts[byte]!++
+  const absentDelimiter = guessedDelimiters.find(
+    (delimiter) => byteCounts[delimiter] === 0 && delimiter !== quote && delimiter !== comment,
   )
-  return absent ?? guessedDelimiters.toSorted((a, b) => present[a]! - present[b]!)[0]!
+  return absentDelimiter ?? guessedDelimiters.toSorted((a, b) => byteCounts[a]! - byteCounts[b]!)[0]!
 }
 
 const guessedDelimiters = [',', ';', '\t', '|', ':', '^', '~', '\u001f'].map((c) => c.charCodeAt(0))
@@ -118,23 +140,24 @@ type GivenGrammar = Partial<DelimitedGrammar>
  * Lists the grammars to try on a sample, the simplest first. Includes only delimiters that occur, single quotes only if
  * one starts a field, and backslashes only if one precedes a quote or delimiter.
  */
-function listCandidateGrammars(sample: Uint8Array, declared: GivenGrammar): DelimitedGrammar[] {
+function listCandidateGrammars(sample: Uint8Array, declaredGrammar: GivenGrammar): DelimitedGrammar[] {
   const counts = countBytes(sample)
-  const present = guessedDelimiters.filter((delimiter) => counts.bytes[delimiter]! > 0)
+  const presentDelimiters = guessedDelimiters.filter((delimiter) => counts.bytes[delimiter]! > 0)
   // If no delimiter occurs, the file has a single column. So one delimiter that does not occur is tried too.
-  const absent = guessedDelimiters.filter((delimiter) => (counts.bytes[delimiter] ?? 0) === 0).slice(0, 1)
-  const delimiters = declared.delimiter === undefined ? [...present, ...absent] : [declared.delimiter]
-  const comment = declared.comment ?? -1
+  const absentDelimiters = guessedDelimiters.filter((delimiter) => (counts.bytes[delimiter] ?? 0) === 0).slice(0, 1)
+  const delimiters =
+    declaredGrammar.delimiter === undefined ? [...presentDelimiters, ...absentDelimiters] : [declaredGrammar.delimiter]
+  const comment = declaredGrammar.comment ?? -1
   return delimiters.flatMap((delimiter) =>
-    candidateQuotes(counts, delimiter, declared).flatMap((quote) =>
-      candidateEscapes(counts, delimiter, quote, declared).flatMap((escape) =>
-        candidatePaddings(counts, delimiter, declared).map((padded) => ({
+    candidateQuotes(counts, delimiter, declaredGrammar).flatMap((quote) =>
+      candidateEscapes(counts, delimiter, quote, declaredGrammar).flatMap((escape) =>
+        candidatePaddings(counts, delimiter, declaredGrammar).map((isPaddedGrammar) => ({
           delimiter,
           quote,
           escape,
-          padded,
+          padded: isPaddedGrammar,
           comment,
-          readsStrayQuotes: declared.readsStrayQuotes ?? false,
+          readsStrayQuotes: declaredGrammar.readsStrayQuotes ?? false,
         })),
       ),
     ),
@@ -161,17 +184,17 @@ function countBytes(sample: Uint8Array): ByteCounts {
     padded: new Uint32Array(256),
     backslashed: new Uint32Array(256),
   }
-  let before = LF
-  let solid = LF
+  let previousByte = LF
+  let lastNonSpaceByte = LF
   for (let position = 0; position < sample.length; position++) {
     const byte = sample[position]!
     counts.bytes[byte]!++
-    if (byte === DOUBLE) counts.doubleQuoteAfter[solid]!++
-    else if (byte === SINGLE) counts.singleQuoteAfter[solid]!++
-    else if (byte === SPACE) counts.padded[before]!++
-    if (before === BACKSLASH) counts.backslashed[byte]!++
-    before = byte
-    if (byte !== SPACE) solid = byte
+    if (byte === DOUBLE) counts.doubleQuoteAfter[lastNonSpaceByte]!++
+    else if (byte === SINGLE) counts.singleQuoteAfter[lastNonSpaceByte]!++
+    else if (byte === SPACE) counts.padded[previousByte]!++
+    if (previousByte === BACKSLASH) counts.backslashed[byte]!++
+    previousByte = byte
+    if (byte !== SPACE) lastNonSpaceByte = byte
   }
   return counts
 }
@@ -188,8 +211,8 @@ function candidateQuotes(counts: ByteCounts, delimiter: number, { quote }: Given
 function candidateEscapes(counts: ByteCounts, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {
   if (escape !== undefined) return [escape]
   const { backslashed } = counts
-  const escaped = (quote < 0 ? 0 : backslashed[quote]!) + backslashed[delimiter]!
-  return escaped > 0 ? [-1, BACKSLASH] : [-1]
+  const escapedCount = (quote < 0 ? 0 : backslashed[quote]!) + backslashed[delimiter]!
+  return escapedCount > 0 ? [-1, BACKSLASH] : [-1]
 }
 
 function candidatePaddings(counts: ByteCounts, delimiter: number, { padded }: GivenGrammar): boolean[] {
@@ -230,27 +253,34 @@ const maxNotes = 5
 const lateStart = 0.45
 const labelledStart = 0.75
 
-/** Scores how well a grammar fits the sample, and returns the usual number of fields. */
+/**
+ * Scores how well a grammar fits the sample, and returns the usual number of fields as `width`. The score grows with
+ * the share of records that have this number of fields, the share of well-formed cells and the number of columns. It is
+ * lower if no table or labels are at the start, and for rarely used delimiters.
+ */
 function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const { records, grammar } = parsed
   if (records.length === 0) return { total: 0, width: 1 }
-  const width = usualWidth(records)
-  const quality = cellQuality(records, width)
-  if (width === 1) {
-    const alike = records.filter(({ count }) => count === 1)
-    const times = alike.filter(({ kinds }) => kinds[0] === TIME_CELL).length
+  const usualFieldCount = usualWidth(records)
+  const quality = cellQuality(records, usualFieldCount)
+  if (usualFieldCount === 1) {
+    const singleFieldRecords = records.filter(({ count }) => count === 1)
+    const timeRecordCount = singleFieldRecords.filter(({ kinds }) => kinds[0] === TIME_CELL).length
     // Prefers a single column of times, because a colon inside a time does not delimit fields.
-    const worthOfOne = times > 0.9 * alike.length ? wholeTimes : singleColumn
-    return { total: (worthOfOne * quality * alike.length) / records.length, width }
+    const singleColumnScore = timeRecordCount > 0.9 * singleFieldRecords.length ? wholeTimes : singleColumn
+    return { total: (singleColumnScore * quality * singleFieldRecords.length) / records.length, width: usualFieldCount }
   }
-  const table = withoutTitles(records)
-  const tables = labelledTables(table)
-  const isTableFirst = startsWithTable(records, width) || (tables.count > 1 && records[0]!.count > 1)
-  const isLabelled = startsWithLabels(table, width) || tables.count > 1
-  const start = isTableFirst ? 1 : isLabelled ? labelledStart : lateStart
-  const consistency = Math.max(widthConsistency(table, width), tables.count > 1 ? tables.share ** 2 : 0)
-  const total = consistency * quality * (width / (width + 0.5)) * start
-  return { total: total * (delimiterTrust[String.fromCharCode(grammar.delimiter)] ?? 1), width }
+  const tableRecords = withoutTitles(records)
+  const labelledParts = labelledTables(tableRecords)
+  const isTableFirst = startsWithTable(records, usualFieldCount) || (labelledParts.count > 1 && records[0]!.count > 1)
+  const isLabelled = startsWithLabels(tableRecords, usualFieldCount) || labelledParts.count > 1
+  const startFactor = isTableFirst ? 1 : isLabelled ? labelledStart : lateStart
+  const consistency = Math.max(
+    widthConsistency(tableRecords, usualFieldCount),
+    labelledParts.count > 1 ? labelledParts.share ** 2 : 0,
+  )
+  const total = consistency * quality * (usualFieldCount / (usualFieldCount + 0.5)) * startFactor
+  return { total: total * (delimiterTrust[String.fromCharCode(grammar.delimiter)] ?? 1), width: usualFieldCount }
 }
 
 /**
@@ -258,9 +288,9 @@ function scoreGrammar(parsed: ParsedSample): GrammarScore {
  * fields get a minimum score, because rejecting such rows is better than loading everything as one column.
  */
 function widthConsistency(table: readonly SampleRecord[], width: number): number {
-  const alike = table.filter(({ count }) => count === width).length / table.length
-  const several = table.filter(({ count }) => count > 1).length / table.length
-  return Math.max(alike ** 2, table[0]!.count > 1 ? severalFields * several : 0)
+  const shareOfWidth = table.filter(({ count }) => count === width).length / table.length
+  const shareOfSeveralFields = table.filter(({ count }) => count > 1).length / table.length
+  return Math.max(shareOfWidth ** 2, table[0]!.count > 1 ? severalFields * shareOfSeveralFields : 0)
 }
 
 const fewestRecords = 3
@@ -268,23 +298,27 @@ const fewestRecords = 3
 /** Returns the number of tables with labels, if each has another number of fields, and their share of the records. */
 function labelledTables(records: readonly SampleRecord[]): { count: number; share: number } {
   let count = 0
-  let size = 0
-  for (let first = 0, end = 0; first < records.length; first = end) {
-    const width = records[first]!.count
-    while (end < records.length && records[end]!.count === width) end++
-    if (width === 1 || end - first < fewestRecords || !startsWithLabels(records.slice(first, first + 2), width))
+  let recordsInTables = 0
+  for (let tableStart = 0, tableEnd = 0; tableStart < records.length; tableStart = tableEnd) {
+    const width = records[tableStart]!.count
+    while (tableEnd < records.length && records[tableEnd]!.count === width) tableEnd++
+    if (
+      width === 1 ||
+      tableEnd - tableStart < fewestRecords ||
+      !startsWithLabels(records.slice(tableStart, tableStart + 2), width)
+    )
       continue
     count++
-    size += end - first
+    recordsInTables += tableEnd - tableStart
   }
-  return { count, share: size / records.length }
+  return { count, share: recordsInTables / records.length }
 }
 
 /** Leaves out lines with one field above and below the table, because they may be titles and notes. */
 function withoutTitles(records: readonly SampleRecord[]): readonly SampleRecord[] {
   const first = records.findIndex(({ count }) => count !== 1)
-  const last = records.findLastIndex(({ count }) => count !== 1)
-  return records.slice(first, Math.max(last + 1, records.length - maxNotes))
+  const lastWideIndex = records.findLastIndex(({ count }) => count !== 1)
+  return records.slice(first, Math.max(lastWideIndex + 1, records.length - maxNotes))
 }
 
 /**
@@ -326,15 +360,15 @@ function startsWithLabels([first, second]: readonly SampleRecord[], width: numbe
 
 /** Returns the average score of the cells in records with `width` fields. Empty cells do not count. */
 function cellQuality(records: readonly SampleRecord[], width: number): number {
-  let sum = 0
+  let scoreSum = 0
   let cells = 0
   for (const { count, kinds } of records) {
     if (count !== width) continue
     for (const kind of kinds) {
       if (kind === EMPTY_CELL) continue
-      sum += cellWorth[kind]!
+      scoreSum += cellWorth[kind]!
       cells++
     }
   }
-  return cells === 0 ? cellWorth[TEXT_CELL]! : sum / cells
+  return cells === 0 ? cellWorth[TEXT_CELL]! : scoreSum / cells
 }

@@ -39,20 +39,21 @@ export function chooseTable(
   }
   const parts = separateTables(parsed, sample.head)
   const isComplete = sample.complete && parsed.exhausted
-  const largest = isComplete ? parts.toSorted(longestFirst)[0]! : parts.at(-1)!
-  const chosen = skipLines === undefined ? largest : parts[0]!
-  const next = parts[parts.indexOf(chosen) + 1]
-  const end = next && sample.from + parsed.records[chosen.end]!.from
+  const defaultPart = isComplete ? parts.toSorted(longestFirst)[0]! : parts.at(-1)!
+  const chosenPart = skipLines === undefined ? defaultPart : parts[0]!
+  const nextPart = parts[parts.indexOf(chosenPart) + 1]
+  const end = nextPart && sample.from + parsed.records[chosenPart.end]!.from
   const linesAfter = end === undefined ? 0 : countLines(file, end)
   return {
-    parsed: { ...parsed, records: parsed.records.slice(chosen.first, chosen.end) },
+    parsed: { ...parsed, records: parsed.records.slice(chosenPart.first, chosenPart.end) },
     end,
     linesAfter,
-    parts: parts.length === 1 ? undefined : { all: parts, chosen, isComplete },
+    parts: parts.length === 1 ? undefined : { all: parts, chosen: chosenPart, isComplete },
   }
 }
 
-const longestFirst = (one: TablePart, other: TablePart) => other.end - other.first - (one.end - one.first)
+const longestFirst = (firstPart: TablePart, secondPart: TablePart) =>
+  secondPart.end - secondPart.first - (firstPart.end - firstPart.first)
 
 const maxListed = 20
 
@@ -63,29 +64,31 @@ export function describeUnread(
   { skipLines, footerLines }: DetectedOptions,
 ): string | undefined {
   if (!parts) return undefined
-  const { all, chosen, isComplete } = parts
-  const linesOf = (part: TablePart) =>
-    isComplete || part !== all.at(-1) ? `lines ${part.firstLine} to ${part.lastLine}` : `line ${part.firstLine} on`
-  const others = all.filter((part) => part !== chosen)
-  const listed = others.slice(0, maxListed).map((part) => `${linesOf(part)} (skipLines ${part.headerLine - 1})`)
-  const more = others.length > maxListed ? ` and ${others.length - maxListed} more` : ''
-  const confirmed = `skipLines ${skipLines.value} and footerLines ${footerLines.value}`
-  return `Only the table in ${linesOf(chosen)} of ${name} was read; ${others.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${listed.join(', ')}${more}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${confirmed} keep this one.`
+  const { all: allParts, chosen: chosenPart, isComplete } = parts
+  const formatLines = (part: TablePart) =>
+    isComplete || part !== allParts.at(-1) ? `lines ${part.firstLine} to ${part.lastLine}` : `line ${part.firstLine} on`
+  const otherParts = allParts.filter((part) => part !== chosenPart)
+  const otherRanges = otherParts
+    .slice(0, maxListed)
+    .map((part) => `${formatLines(part)} (skipLines ${part.headerLine - 1})`)
+  const moreText = otherParts.length > maxListed ? ` and ${otherParts.length - maxListed} more` : ''
+  const optionsOfChosenPart = `skipLines ${skipLines.value} and footerLines ${footerLines.value}`
+  return `Only the table in ${formatLines(chosenPart)} of ${name} was read; ${otherParts.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${otherRanges.join(', ')}${moreText}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${optionsOfChosenPart} keep this one.`
 }
 
 /** Returns the number of lines from a position to the end of the file. */
 function countLines(file: ReadableFile, from: number): number {
   const chunk = new Uint8Array(countedChunkBytes + 1)
-  let lines = 0
-  let last = 0
+  let lineCount = 0
+  let lastByte = 0
   for (let position = from; position < file.size; ) {
-    const read = file.read(chunk, 1, countedChunkBytes, position)
-    if (read === 0) break
+    const bytesRead = file.read(chunk, 1, countedChunkBytes, position)
+    if (bytesRead === 0) break
     // The preceding byte shows whether a line feed is the second half of a CRLF.
-    chunk[0] = last
-    lines += countLineEnds(chunk, 0, read + 1) - (last === 13 || last === 10 ? 1 : 0)
-    last = chunk[read]!
-    position += read
+    chunk[0] = lastByte
+    lineCount += countLineEnds(chunk, 0, bytesRead + 1) - (lastByte === 13 || lastByte === 10 ? 1 : 0)
+    lastByte = chunk[bytesRead]!
+    position += bytesRead
   }
-  return last === 10 || last === 13 ? lines : lines + 1
+  return lastByte === 10 || lastByte === 13 ? lineCount : lineCount + 1
 }

@@ -22,6 +22,10 @@ export function isDayFirst({ dateFormat }: ColumnType): boolean | undefined {
   return dayFirstFormats.includes(dateFormat) ? true : monthFirstFormats.includes(dateFormat) ? false : undefined
 }
 
-export function isSameType(one: StoredType, other: StoredType): boolean {
-  return one.dataType === other.dataType && one.precision === other.precision && one.scale === other.scale
+export function isSameType(firstType: StoredType, secondType: StoredType): boolean {
+  return (
+    firstType.dataType === secondType.dataType &&
+    firstType.precision === secondType.precision &&
+    firstType.scale === secondType.scale
+  )
 }

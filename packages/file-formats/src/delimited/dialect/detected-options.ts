@@ -5,6 +5,11 @@ import type { DetectedTable } from './find-table.ts'
 import type { DetectedFooter } from './footer.ts'
 import type { ParsedSample } from './sample.ts'
 
+const LF = 10
+const CR = 13
+const DOUBLE_QUOTE = 34
+const SINGLE_QUOTE = 39
+
 interface DetectionResult {
   choice: GrammarChoice
   table: DetectedTable
@@ -15,7 +20,10 @@ interface DetectionResult {
   directive: number | undefined
 }
 
-/** Returns the detected values under the names of the corresponding options. */
+/**
+ * Returns the detected values under the names of the corresponding options, each with a confidence from 0 to 1. Values
+ * that need a detection beyond the usual case, such as a footer or a decimal comma, have a fixed lower confidence.
+ */
 export function describeDetection(
   detection: DetectionResult,
   { records }: ParsedSample,
@@ -23,20 +31,21 @@ export function describeDetection(
 ): DetectedOptions {
   const { choice, table, footer, directive } = detection
   const { grammar, confidence } = choice
-  const ends = recordEnds(detection.sample)
-  const headerRow = table.headerLines > 0
+  const lineEndKind = recordEnds(detection.sample)
+  const hasHeaderRow = table.headerLines > 0
   const skipLines = records[table.start]!.line - 1
+  const isDecimalComma = String.fromCharCode(detection.decimal) === ','
   return {
     delimiter: detectedValue(delimiterName(grammar.delimiter), options.delimiter ?? directive, confidence.delimiter),
     quote: detectedValue(
-      grammar.quote === 34 ? 'DOUBLE' : grammar.quote === 39 ? 'SINGLE' : 'NONE',
+      grammar.quote === DOUBLE_QUOTE ? 'DOUBLE' : grammar.quote === SINGLE_QUOTE ? 'SINGLE' : 'NONE',
       options.quote,
       confidence.quote,
     ),
     escape: detectedValue(grammar.escape < 0 ? 'DOUBLED' : 'BACKSLASH', options.escape, grammar.escape < 0 ? 1 : 0.9),
-    recordEnds: detectedValue(ends, undefined, ends === 'MIXED' ? 0.8 : 1),
+    recordEnds: detectedValue(lineEndKind, undefined, lineEndKind === 'MIXED' ? 0.8 : 1),
     skipLines: detectedValue(skipLines, options.skipLines, table.confidence.start),
-    headerRow: detectedValue(headerRow, options.headerRow, table.confidence.header),
+    headerRow: detectedValue(hasHeaderRow, options.headerRow, table.confidence.header),
     headerLines: detectedValue(
       table.headerLines,
       options.headerLines,
@@ -45,11 +54,7 @@ export function describeDetection(
     trailingDelimiters: detectedValue(table.trailing, options.trailingDelimiters, table.trailing > 0 ? 0.9 : 1),
     trimSpaces: detectedValue(grammar.padded, options.trimSpaces, grammar.padded ? 0.9 : 1),
     footerLines: detectedValue(footer.lines, options.footerLines, footer.lines > 0 ? 0.8 : 1),
-    decimal: detectedValue(
-      detection.decimal === 44 ? 'COMMA' : 'POINT',
-      options.decimal,
-      detection.decimal === 44 ? 0.9 : 1,
-    ),
+    decimal: detectedValue(isDecimalComma ? 'COMMA' : 'POINT', options.decimal, isDecimalComma ? 0.9 : 1),
     nullValues: {
       ...detectedValue([...(options.nullValues ?? [])], options.nullValues, 1),
       suggested: detection.suggested,
@@ -72,21 +77,21 @@ function delimiterName(delimiter: number): string {
 
 /** Returns the kind of line ends in a text. Line ends inside quotes count too, because the same program wrote them. */
 function recordEnds(sample: Uint8Array): DetectedOptions['recordEnds']['value'] {
-  let lf = 0
-  let crlf = 0
-  let cr = 0
+  let lfCount = 0
+  let crlfCount = 0
+  let crCount = 0
   for (let position = 0; position < sample.length; position++) {
-    if (sample[position] === 10) lf++
-    else if (sample[position] === 13) {
-      if (sample[position + 1] === 10) {
-        crlf++
+    if (sample[position] === LF) lfCount++
+    else if (sample[position] === CR) {
+      if (sample[position + 1] === LF) {
+        crlfCount++
         position++
-      } else cr++
+      } else crCount++
     }
   }
-  const kinds = [lf, crlf, cr].filter((count) => count > 0).length
-  if (kinds > 1) return 'MIXED'
-  return lf > 0 ? 'LF' : crlf > 0 ? 'CRLF' : cr > 0 ? 'CR' : 'NONE'
+  const usedKindCount = [lfCount, crlfCount, crCount].filter((count) => count > 0).length
+  if (usedKindCount > 1) return 'MIXED'
+  return lfCount > 0 ? 'LF' : crlfCount > 0 ? 'CRLF' : crCount > 0 ? 'CR' : 'NONE'
 }
 
 const shownDelimiters: Record<string, string> = {
@@ -99,7 +104,7 @@ const shownDelimiters: Record<string, string> = {
 }
 const quoteNames = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as const
 
-const formatAmount = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
+const formatAmount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /**
  * Describes the dialect as a part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Leaves
@@ -107,14 +112,14 @@ const formatAmount = (count: number, one: string) => `${count} ${one}${count ===
  */
 export function describeGuesses(guesses: DetectedOptions): string {
   const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
-  const skipped = formatAmount(skipLines.value, 'line')
+  const skippedText = formatAmount(skipLines.value, 'line')
   return [
     `delimiter ${shownDelimiters[delimiter.value] ?? `“${delimiter.value}”`}`,
     quote.value === 'DOUBLE' ? '' : `quote ${quoteNames[quote.value]}`,
     escape.value === 'BACKSLASH' ? 'quotes escaped by backslashes' : '',
     trimSpaces.value ? 'spaces around fields left out' : '',
     headerRow.value ? headerWords(skipLines.value + 1, headerLines.value) : 'no header row',
-    skipLines.value === 0 ? '' : `${skipped} above it skipped`,
+    skipLines.value === 0 ? '' : `${skippedText} above it skipped`,
     footerLines.value === 0 ? '' : `${formatAmount(footerLines.value, 'line')} at the end skipped`,
     decimal.value === 'COMMA' ? 'decimal comma' : '',
   ]
@@ -136,8 +141,8 @@ export const describeAmbiguousPoints = (label: string): string =>
 /** Returns further findings for the log, as complete sentences. */
 export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter, table: DetectedTable): string[] {
   const { trailingDelimiters, footerLines, nullValues } = guesses
-  const trailing = formatAmount(trailingDelimiters.value, 'delimiter')
-  const suggested = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
+  const trailingText = formatAmount(trailingDelimiters.value, 'delimiter')
+  const suggestedNulls = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
   return [
     table.isRepaired ? 'The quotes of the header are broken; its labels were read without them.' : '',
     table.unnamed === 0
@@ -146,13 +151,15 @@ export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter,
     table.repeatedHeader
       ? `The header occurs again between the rows, first in line ${table.repeatedHeader.line}. These lines are left out.`
       : '',
-    trailingDelimiters.value === 0 ? '' : `Every row ends with ${trailing} after the last column; they are left out.`,
+    trailingDelimiters.value === 0
+      ? ''
+      : `Every row ends with ${trailingText} after the last column; they are left out.`,
     footerLines.value === 0 || footer.text === '' ? '' : `Skipped at the end: ${footer.text}`,
     footer.doubt === undefined
       ? ''
       : `The last row may be a total: ${footer.doubt}. It is loaded as a row. To skip it, set footerLines.`,
-    suggested.length === 0
+    suggestedNulls.length === 0
       ? ''
-      : `Kept as text: ${suggested.join(', ')}. To load ${suggested.length === 1 ? 'this value' : 'these values'} as null, use the option nullValues.`,
+      : `Kept as text: ${suggestedNulls.join(', ')}. To load ${suggestedNulls.length === 1 ? 'this value' : 'these values'} as null, use the option nullValues.`,
   ].filter((note) => note !== '')
 }

@@ -44,39 +44,40 @@ interface FooterLine {
 /**
  * Finds lines after the last row that are clearly no rows: notes with one cell, and totals. They are separated by an
  * empty line, or recognised by their first words. If one line may be a row or a part of one, no line is removed; lines
- * that do not fit are then rejected as rows.
+ * that do not fit are then rejected as rows. Tables with one column have no footer. If the last row or a note looks
+ * like a total but stays a row, returns its text as `doubt`.
  */
 export function findFooter(
   sample: FileSample,
-  size: number,
+  fileSize: number,
   grammar: DelimitedGrammar,
   shape: FooterShape,
 ): DetectedFooter {
-  const noFooter = { from: size, lines: 0, text: '' }
+  const noFooter = { from: fileSize, lines: 0, text: '' }
   if (shape.fields < 2) return noFooter
-  const lines: FooterLine[] = []
+  const footerLines: FooterLine[] = []
   let end = sample.tail.length
-  let setOff = false
-  let clear = false
-  while (end > 0 && lines.length < maxLines) {
+  let isAfterEmptyLine = false
+  let hasReachedRow = false
+  while (end > 0 && footerLines.length < maxLines) {
     const from = startOfLine(sample.tail, end)
     if (sample.tailFrom + from < shape.rowsFrom) break
     const line = readLine(sample.tail, from, end, grammar)
     if (!line) return noFooter
-    const filled = line.kinds.filter((kind) => kind !== EMPTY_CELL).length
-    if (filled > 0 && isRow(line, filled, shape)) {
-      clear = true
-      const isLast = lines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY_CELL))
-      if (isLast && totalPattern.test(line.fields.find((field) => field !== '')!))
+    const filledCount = line.kinds.filter((kind) => kind !== EMPTY_CELL).length
+    if (filledCount > 0 && isRow(line, filledCount, shape)) {
+      hasReachedRow = true
+      const isLastFilledLine = footerLines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY_CELL))
+      if (isLastFilledLine && totalPattern.test(line.fields.find((field) => field !== '')!))
         return { ...noFooter, doubt: shortenText(line.text) }
       break
     }
-    lines.unshift(line)
-    setOff = filled === 0 && !shape.hasGaps
+    footerLines.unshift(line)
+    isAfterEmptyLine = filledCount === 0 && !shape.hasGaps
     end = from
   }
-  const noteLines = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY_CELL))
-  if (!clear || noteLines.length === 0 || !(setOff || noteLines.every(isMeaningful))) return noFooter
+  const noteLines = footerLines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY_CELL))
+  if (!hasReachedRow || noteLines.length === 0 || !(isAfterEmptyLine || noteLines.every(isMeaningful))) return noFooter
   // If a similar total occurs between the rows, both are subtotals and stay.
   const rows = Buffer.from(sample.tail.subarray(0, noteLines[0]!.from))
   const subtotal = noteLines.find(({ fields, text }) => {
@@ -85,10 +86,10 @@ export function findFooter(
   })
   if (subtotal) return { ...noFooter, doubt: shortenText(subtotal.text) }
   const from = sample.tailFrom + noteLines[0]!.from
-  const count = countLineEnds(sample.tail, noteLines[0]!.from, sample.tail.length)
-  const open = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
+  const lineEndCount = countLineEnds(sample.tail, noteLines[0]!.from, sample.tail.length)
+  const unterminatedLines = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
   const text = noteLines.map((line) => line.text).join(' / ')
-  return { from, lines: count + open, text: shortenText(text) }
+  return { from, lines: lineEndCount + unterminatedLines, text: shortenText(text) }
 }
 
 /** Returns the first cell with its delimiter. */
@@ -106,14 +107,14 @@ const isMeaningful = ({ fields }: FooterLine) => {
  * True if a line may be a row. Either it has a value in each field and is neither a total nor a padded note, or it is
  * too long for a note.
  */
-function isRow(line: FooterLine, filled: number, { fields, firstKind }: FooterShape): boolean {
+function isRow(line: FooterLine, filledCount: number, { fields, firstKind }: FooterShape): boolean {
   const first = line.fields.find((field) => field !== '')!
   if (line.kinds.length === fields) {
-    const breaksFirst = firstKind !== undefined && line.kinds[0] !== firstKind && line.kinds[0] !== EMPTY_CELL
-    if (totalPattern.test(first)) return !(breaksFirst || filled < fields)
-    return !(filled === 1 && fields > 2 && line.kinds[0] !== EMPTY_CELL && isMeaningful(line))
+    const hasOtherFirstKind = firstKind !== undefined && line.kinds[0] !== firstKind && line.kinds[0] !== EMPTY_CELL
+    if (totalPattern.test(first)) return !(hasOtherFirstKind || filledCount < fields)
+    return !(filledCount === 1 && fields > 2 && line.kinds[0] !== EMPTY_CELL && isMeaningful(line))
   }
-  return filled > 1 && !totalPattern.test(first) && !notePattern.test(first)
+  return filledCount > 1 && !totalPattern.test(first) && !notePattern.test(first)
 }
 
 /**
@@ -152,24 +153,29 @@ function startOfLine(tail: Uint8Array, end: number): number {
 
 /** Returns the kind of nearly all cells, if it is number or time. */
 export function steadyKind(kinds: readonly number[]): number | undefined {
-  const filled = kinds.filter((kind) => kind !== EMPTY_CELL)
+  const filledKinds = kinds.filter((kind) => kind !== EMPTY_CELL)
   return [NUMBER_CELL, TIME_CELL].find(
-    (kind) => filled.length > 2 && filled.filter((one) => one === kind).length >= 0.9 * filled.length,
+    (kind) => filledKinds.length > 2 && filledKinds.filter((one) => one === kind).length >= 0.9 * filledKinds.length,
   )
 }
 
 /** Returns the last lines as the footer, as an option requests. Takes no more than the lines after the header. */
-export function lastLines(file: ReadableFile, sample: FileSample, lines: number, rowsFrom: number): DetectedFooter {
+export function lastLines(
+  file: ReadableFile,
+  sample: FileSample,
+  requestedLines: number,
+  rowsFrom: number,
+): DetectedFooter {
   let { tail, tailFrom } = sample
   for (;;) {
     let position = tail.length
-    let line = 0
-    while (line < lines && position > 0) {
+    let foundLines = 0
+    while (foundLines < requestedLines && position > 0) {
       position = startOfLine(tail, position)
-      line++
+      foundLines++
     }
-    const from = lines === 0 ? file.size : Math.max(tailFrom + position, rowsFrom)
-    if (position > 0 || tailFrom <= sample.from || from === file.size) return { from, lines, text: '' }
+    const from = requestedLines === 0 ? file.size : Math.max(tailFrom + position, rowsFrom)
+    if (position > 0 || tailFrom <= sample.from || from === file.size) return { from, lines: requestedLines, text: '' }
     tailFrom = Math.max(sample.from, file.size - tail.length * 8)
     tail = readAt(file, tailFrom, file.size - tailFrom)
   }
@@ -179,9 +185,9 @@ export function lastLines(file: ReadableFile, sample: FileSample, lines: number,
 export function skipLines(head: Uint8Array, lines: number): number {
   let position = 0
   for (let line = 0; line < lines; line++) {
-    const after = afterLineEnd(head, position, head.length, true)
-    if (after < 0) return head.length
-    position = after
+    const lineEnd = afterLineEnd(head, position, head.length, true)
+    if (lineEnd < 0) return head.length
+    position = lineEnd
   }
   return position
 }

@@ -35,24 +35,24 @@ const thousandsPoint = /^-?[1-9]\d{0,2}(\.\d{3})+$/
  */
 export function guessDecimal(columns: readonly (readonly string[])[], delimiter: number): DecimalGuess {
   if (delimiter === COMMA) return { sign: POINT, decided: columns.some(hasPoint), ambiguous: [] }
-  let comma = false
+  let hasDecimalComma = false
   for (const values of columns) {
-    const filled = values.filter((value) => value !== '')
-    if (hasPoint(filled)) return { sign: POINT, decided: true, ambiguous: [] }
-    if (filled.length === 0 || !filled.every((value) => /^-?(\d+|\d*,\d+)$/.test(value))) continue
-    if (filled.some((value) => /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/.test(value))) comma = true
+    const filledValues = values.filter((value) => value !== '')
+    if (hasPoint(filledValues)) return { sign: POINT, decided: true, ambiguous: [] }
+    if (filledValues.length === 0 || !filledValues.every((value) => /^-?(\d+|\d*,\d+)$/.test(value))) continue
+    if (filledValues.some((value) => /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/.test(value))) hasDecimalComma = true
   }
-  if (comma) return { sign: COMMA, decided: true, ambiguous: [] }
+  if (hasDecimalComma) return { sign: COMMA, decided: true, ambiguous: [] }
   const ambiguous = columns.flatMap((values, index) => (mayHaveThousands(values) ? [index] : []))
   return { sign: POINT, decided: false, ambiguous }
 }
 
 /** True if all values would be integers with points as thousands separators, and some have such a point. */
 function mayHaveThousands(values: readonly string[]): boolean {
-  const filled = values.filter((value) => value !== '')
+  const filledValues = values.filter((value) => value !== '')
   return (
-    filled.some((value) => thousandsPoint.test(value)) &&
-    filled.every((value) => /^-?\d+$/.test(value) || thousandsPoint.test(value))
+    filledValues.some((value) => thousandsPoint.test(value)) &&
+    filledValues.every((value) => /^-?\d+$/.test(value) || thousandsPoint.test(value))
   )
 }
 
@@ -69,24 +69,25 @@ const hasPoint = (values: readonly string[]): boolean =>
 
 /** True if all values are numbers with this decimal sign, and some contain the sign. */
 export function areDecimals(values: readonly string[], sign: number): boolean {
-  const filled = values.filter((value) => value !== '')
+  const filledValues = values.filter((value) => value !== '')
   const number = sign === COMMA ? /^-?(\d+|\d*,\d+)$/ : /^-?(\d+|\d*\.\d+)$/
   return (
-    filled.every((value) => number.test(value)) && filled.some((value) => value.includes(String.fromCharCode(sign)))
+    filledValues.every((value) => number.test(value)) &&
+    filledValues.some((value) => value.includes(String.fromCharCode(sign)))
   )
 }
 
 /** Returns spellings of missing values that occur in columns in which all other values are numbers or times. */
 export function suggestNulls(columns: readonly (readonly string[])[]): string[] {
-  const suggested = new Set<string>()
+  const suggestedNulls = new Set<string>()
   for (const values of columns) {
     const spellings = new Set(values.filter((value) => nullSpellings.includes(value)))
-    const others = values.filter((value) => value !== '' && !spellings.has(value))
-    const typed =
-      others.length > 0 &&
-      others.every((value) => /^[-+]?[\d.,]*\d([eE][-+]?\d+)?$|^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/.test(value))
+    const otherValues = values.filter((value) => value !== '' && !spellings.has(value))
+    const isTypedColumn =
+      otherValues.length > 0 &&
+      otherValues.every((value) => /^[-+]?[\d.,]*\d([eE][-+]?\d+)?$|^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/.test(value))
     for (const spelling of spellings)
-      if (typed || /^(NULL|null|Null|\\N|#?N\/A)$/.test(spelling)) suggested.add(spelling)
+      if (isTypedColumn || /^(NULL|null|Null|\\N|#?N\/A)$/.test(spelling)) suggestedNulls.add(spelling)
   }
-  return [...suggested].toSorted()
+  return [...suggestedNulls].toSorted()
 }

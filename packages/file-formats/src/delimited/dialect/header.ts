@@ -22,18 +22,18 @@ export interface HeaderCandidate {
  */
 export function sumHeaderVotes({ record, texts }: HeaderCandidate, rows: readonly HeaderCandidate[]): number {
   // In concatenated files, the header occurs again between the rows. Such repetitions do not count as rows.
-  const sample = rows.filter((row) => row.texts.some((text, index) => text !== texts[index]))
-  if (countsUp({ record, texts }) && !sample.some(countsUp)) return 1
+  const distinctRows = rows.filter((row) => row.texts.some((text, index) => text !== texts[index]))
+  if (countsUp({ record, texts }) && !distinctRows.some(countsUp)) return 1
   let votes = 0
   for (const [index, kind] of record.kinds.entries()) {
-    const column = sample.filter(
+    const rowsWithValue = distinctRows.filter(
       (row) => row.record.kinds[index] !== undefined && row.record.kinds[index] !== EMPTY_CELL,
     )
-    if (kind === EMPTY_CELL || column.length === 0) continue
+    if (kind === EMPTY_CELL || rowsWithValue.length === 0) continue
     votes += voteOfColumn(
       kind,
       texts[index]!,
-      column.map((row) => ({ kind: row.record.kinds[index]!, text: row.texts[index]! })),
+      rowsWithValue.map((row) => ({ kind: row.record.kinds[index]!, text: row.texts[index]! })),
     )
   }
   return votes
@@ -54,8 +54,9 @@ function voteOfColumn(kind: number, label: string, column: readonly { kind: numb
 const isNumberOrTime = (kind: number) => kind === NUMBER_CELL || kind === TIME_CELL
 
 function dominantKind(column: readonly { kind: number }[]): number | undefined {
-  for (const wanted of [NUMBER_CELL, TIME_CELL]) {
-    if (column.filter(({ kind }) => kind === wanted).length >= clearMajority * column.length) return wanted
+  for (const candidateKind of [NUMBER_CELL, TIME_CELL]) {
+    if (column.filter(({ kind }) => kind === candidateKind).length >= clearMajority * column.length)
+      return candidateKind
   }
   return undefined
 }
@@ -80,8 +81,8 @@ export const isTextKind = (kind: number) => kind === TEXT_CELL || kind === INDEN
 
 /** True if the cells can be labels: they are texts. */
 export function lookLikeLabels({ record }: HeaderCandidate): boolean {
-  const filled = record.kinds.filter((kind) => kind !== EMPTY_CELL)
-  return filled.length > 0 && filled.every(isTextKind)
+  const filledKinds = record.kinds.filter((kind) => kind !== EMPTY_CELL)
+  return filledKinds.length > 0 && filledKinds.every(isTextKind)
 }
 
 /**
@@ -89,15 +90,15 @@ export function lookLikeLabels({ record }: HeaderCandidate): boolean {
  * Humanitarian Exchange Language (HXL).
  */
 export function isRule({ texts }: HeaderCandidate): boolean {
-  const filled = texts.filter((text) => text.trim() !== '')
-  const areAll = (pattern: RegExp) => filled.every((text) => pattern.test(text.trim()))
-  return filled.length > 0 && (areAll(/^[-=]{2,}$/) || areAll(/^#[a-z][\w]*(\s*\+\s*\w+)*$/i))
+  const filledTexts = texts.filter((text) => text.trim() !== '')
+  const areAll = (pattern: RegExp) => filledTexts.every((text) => pattern.test(text.trim()))
+  return filledTexts.length > 0 && (areAll(/^[-=]{2,}$/) || areAll(/^#[a-z][\w]*(\s*\+\s*\w+)*$/i))
 }
 
 /** True if no two labels are equal. */
 export function areDistinct({ texts }: HeaderCandidate): boolean {
-  const filled = texts.filter((text) => text !== '')
-  return new Set(filled).size === filled.length
+  const filledTexts = texts.filter((text) => text !== '')
+  return new Set(filledTexts).size === filledTexts.length
 }
 
 /**
@@ -115,9 +116,9 @@ export function joinLabels(lines: readonly (readonly string[])[]): string[] {
 }
 
 function spreadRight(line: readonly string[], width: number): string[] {
-  let last = ''
+  let lastText = ''
   return Array.from({ length: width }, (_, index) => {
-    last = (line[index] ?? '').trim() || last
-    return last
+    lastText = (line[index] ?? '').trim() || lastText
+    return lastText
   })
 }

@@ -13,41 +13,42 @@ export function readHeaderWithStrayQuotes(
   header: SampleRecord,
   sample: Uint8Array,
   grammar: DelimitedGrammar,
-  wide: number,
+  columnCount: number,
 ): SampleRecord | undefined {
   const { from, next } = header
   const scanner = new RecordScanner(grammar)
   const end = withoutLineEnd(sample, from, next)
-  if (!grammar.readsStrayQuotes || !readStrayQuotes(scanner, sample, from, end, grammar, wide)) return undefined
+  if (!grammar.readsStrayQuotes || !readStrayQuotes(scanner, sample, from, end, grammar, columnCount)) return undefined
   return describeRecord(scanner, header, COMPLETE_RECORD, sample)
 }
 
 /**
- * Reads a header with broken quotes as if quotes had no meaning. Only if this gives a text label for each of the `wide`
- * columns, except for at most `unnamed` empty columns at the end. Values are never repaired in this way: users can
- * check labels, but not a million rows.
+ * Reads a header with broken quotes as if quotes had no meaning. Only if this gives a text label for each of the
+ * `columnCount` columns, except for at most `maxUnnamedColumns` columns at the end; otherwise returns undefined. Values
+ * are never repaired in this way: users can check labels, but not a million rows.
  */
 export function readHeaderWithoutQuotes(
   header: SampleRecord,
   sample: Uint8Array,
   grammar: DelimitedGrammar,
-  wide: number,
-  unnamed: number,
+  columnCount: number,
+  maxUnnamedColumns: number,
 ): SampleRecord | undefined {
-  const line = sample.subarray(0, header.next)
-  const [mended] = parseSample(
-    line,
+  const headerBytes = sample.subarray(0, header.next)
+  const [headerRecord] = parseSample(
+    headerBytes,
     header.from,
     true,
     { ...grammar, quote: -1, escape: -1 },
     { records: 1, cells: 0 },
   ).records
-  if (!mended || mended.count > wide || mended.count < wide - unnamed) return undefined
-  if (!mended.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))) return undefined
-  const { starts, ends } = mended
-  for (let index = 0; index < mended.count; index++) {
+  if (!headerRecord || headerRecord.count > columnCount || headerRecord.count < columnCount - maxUnnamedColumns)
+    return undefined
+  if (!headerRecord.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))) return undefined
+  const { starts, ends } = headerRecord
+  for (let index = 0; index < headerRecord.count; index++) {
     while (starts[index]! < ends[index]! && sample[starts[index]!] === grammar.quote) starts[index]!++
     while (starts[index]! < ends[index]! && sample[ends[index]! - 1] === grammar.quote) ends[index]!--
   }
-  return { ...mended, line: header.line, mended: true }
+  return { ...headerRecord, line: header.line, mended: true }
 }

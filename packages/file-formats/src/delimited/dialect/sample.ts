@@ -47,13 +47,13 @@ export function readSample(file: ReadableFile, headBytes = sampleBytes): FileSam
 
 export function readAt(file: ReadableFile, position: number, length: number): Uint8Array {
   const bytes = new Uint8Array(length)
-  let filled = 0
-  while (filled < length) {
-    const read = file.read(bytes, filled, length - filled, position + filled)
-    if (read === 0) break
-    filled += read
+  let filledBytes = 0
+  while (filledBytes < length) {
+    const bytesRead = file.read(bytes, filledBytes, length - filledBytes, position + filledBytes)
+    if (bytesRead === 0) break
+    filledBytes += bytesRead
   }
-  return bytes.subarray(0, filled)
+  return bytes.subarray(0, filledBytes)
 }
 
 /** One record of a sample, parsed with a grammar. */
@@ -95,14 +95,18 @@ interface SampleBudget {
 
 const fewRecords = 20
 
-/** Parses the records of a sample that start before `until`. */
+/**
+ * Parses the records of a sample that start before `startLimit`. Stops earlier if the budget is used up, if the last
+ * record is incomplete, or if more than three quotes stay open. A line with an unclosed quote becomes a record without
+ * fields. Blank lines and comments are no records.
+ */
 export function parseSample(
   bytes: Uint8Array,
   from: number,
-  complete: boolean,
+  isComplete: boolean,
   grammar: DelimitedGrammar,
   budget: SampleBudget,
-  until = bytes.length,
+  startLimit = bytes.length,
 ): ParsedSample {
   const scanner = new RecordScanner(grammar)
   const end = bytes.length
@@ -110,27 +114,27 @@ export function parseSample(
   const blankLines: number[] = []
   let line = 1
   let position = from
-  let strays = 0
+  let unclosedQuotes = 0
   let cells = 0
-  while (position < end && position < until && records.length < budget.records) {
+  while (position < end && position < startLimit && records.length < budget.records) {
     if (cells > budget.cells && records.length >= fewRecords) break
-    let outcome = scanner.scan(bytes, position, end, complete)
+    let outcome = scanner.scan(bytes, position, end, isComplete)
     if (outcome === NEEDS_MORE && scanner.openQuote >= 0 && end - scanner.openQuote > longQuote) {
-      if (++strays > strayQuotes) break
+      if (++unclosedQuotes > strayQuotes) break
       outcome = -1
     } else if (outcome === NEEDS_MORE && records.length === 0) outcome = scanner.scan(bytes, position, end, true)
     if (outcome === NEEDS_MORE) break
-    const isComplete = outcome === COMPLETE_RECORD
-    const after =
-      isComplete || outcome === COMMENT_LINE ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
-    const next = after < 0 ? end : after
+    const isRecordComplete = outcome === COMPLETE_RECORD
+    const endOfRecord =
+      isRecordComplete || outcome === COMMENT_LINE ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
+    const next = endOfRecord < 0 ? end : endOfRecord
     const isBlank =
-      isComplete && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < IS_QUOTED
+      isRecordComplete && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < IS_QUOTED
     if (isBlank) blankLines.push(line)
     else if (outcome !== COMMENT_LINE)
       records.push(describeRecord(scanner, { from: position, next, line }, outcome, bytes))
     cells += scanner.count
-    line += isComplete ? scanner.lines : countLineEnds(bytes, position, next)
+    line += isRecordComplete ? scanner.lines : countLineEnds(bytes, position, next)
     position = next
   }
   return { grammar, records, blankLines, exhausted: position >= end }
@@ -143,16 +147,24 @@ export function describeRecord(
   outcome: number,
   bytes: Uint8Array,
 ): SampleRecord {
-  const place = { from, next, line }
+  const location = { from, next, line }
   if (outcome !== COMPLETE_RECORD) {
-    const fault = outcome === TEXT_AFTER_QUOTE ? 'TEXT_AFTER_QUOTE' : 'UNCLOSED_QUOTE'
-    return { ...place, count: 0, fault, kinds: noBytes, starts: noPlaces, ends: noPlaces, marks: noBytes }
+    const quoteFault = outcome === TEXT_AFTER_QUOTE ? 'TEXT_AFTER_QUOTE' : 'UNCLOSED_QUOTE'
+    return {
+      ...location,
+      count: 0,
+      fault: quoteFault,
+      kinds: noBytes,
+      starts: noPlaces,
+      ends: noPlaces,
+      marks: noBytes,
+    }
   }
   const fieldCount = Math.min(count, starts.length)
   const kinds = new Uint8Array(fieldCount)
   for (let i = 0; i < fieldCount; i++) kinds[i] = cellKind(bytes, starts[i]!, ends[i]!, (marks[i]! & IS_QUOTED) !== 0)
   return {
-    ...place,
+    ...location,
     count,
     kinds,
     starts: starts.slice(0, fieldCount),
@@ -174,8 +186,8 @@ export function valueText(
 ): string {
   if ((mark & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)) === 0)
     return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString()
-  const plain = Buffer.allocUnsafe(to - from)
-  return plain.toString('utf8', 0, unescapeField(bytes, from, to, mark, grammar, plain))
+  const unescapedBytes = Buffer.allocUnsafe(to - from)
+  return unescapedBytes.toString('utf8', 0, unescapeField(bytes, from, to, mark, grammar, unescapedBytes))
 }
 
 function cellText(

@@ -36,29 +36,29 @@ const votesOfNarrowHeader = 2
  * rows above, or a blank line or a title is above the labels and they cannot be a row of the table above. A repetition
  * of the header, as in concatenated files, starts no new table. Padding of spreadsheet programs is ignored.
  */
-export function separateTables(padded: ParsedSample, sample: Uint8Array): TablePart[] {
-  const { unpadded: parsed, indexes } = removePadding(padded)
-  const { records } = parsed
-  const fieldCounts = indexes.map((index) => padded.records[index]!.count)
-  const starts = [0]
-  const headers = [0]
+export function separateTables(paddedSample: ParsedSample, sample: Uint8Array): TablePart[] {
+  const { unpadded: unpaddedSample, indexes: paddedIndexes } = removePadding(paddedSample)
+  const { records } = unpaddedSample
+  const fieldCounts = paddedIndexes.map((index) => paddedSample.records[index]!.count)
+  const partStarts = [0]
+  const headerIndexes = [0]
   for (let index = fewestRows; index < records.length - fewestRows; index++) {
-    if (!beginsTable(parsed, sample, starts.at(-1)!, index, fieldCounts)) continue
-    starts.push(titlesAbove(parsed, starts.at(-1)!, index))
-    headers.push(index)
+    if (!beginsTable(unpaddedSample, sample, partStarts.at(-1)!, index, fieldCounts)) continue
+    partStarts.push(titlesAbove(unpaddedSample, partStarts.at(-1)!, index))
+    headerIndexes.push(index)
   }
-  headers[0] = firstUsual(records.slice(0, starts[1]))
-  return starts.map((first, part) => {
-    const end = starts[part + 1] ?? records.length
-    const last = records[end - 1]!
-    const lineEnds = countLineEnds(sample, last.from, last.next)
-    const isOpen = last.next === last.from || ![10, 13].includes(sample[last.next - 1]!)
-    const lastLine = last.line + lineEnds - (isOpen ? 0 : 1)
+  headerIndexes[0] = firstUsual(records.slice(0, partStarts[1]))
+  return partStarts.map((first, part) => {
+    const end = partStarts[part + 1] ?? records.length
+    const lastRecord = records[end - 1]!
+    const lineEnds = countLineEnds(sample, lastRecord.from, lastRecord.next)
+    const isLastLineOpen = lastRecord.next === lastRecord.from || ![10, 13].includes(sample[lastRecord.next - 1]!)
+    const lastLine = lastRecord.line + lineEnds - (isLastLineOpen ? 0 : 1)
     return {
-      first: part === 0 ? 0 : indexes[first]!,
-      end: end === records.length ? padded.records.length : indexes[end - 1]! + 1,
+      first: part === 0 ? 0 : paddedIndexes[first]!,
+      end: end === records.length ? paddedSample.records.length : paddedIndexes[end - 1]! + 1,
       firstLine: records[first]!.line,
-      headerLine: records[headers[part]!]!.line,
+      headerLine: records[headerIndexes[part]!]!.line,
       lastLine,
     }
   })
@@ -89,30 +89,37 @@ function beginsTable(
   if (header.count < 2 || !hasOnlyText(header)) return false
   // A quick test: in a table of texts, most records are followed by text records, so they start no other table.
   if (hasOnlyText(records[index + 1]!) && hasOnlyText(records[index + 2]!)) return false
-  const candidate = (at: number): HeaderCandidate => ({
-    record: records[at]!,
-    texts: cellTexts(sample, records[at]!, grammar),
+  const describeCandidate = (rowIndex: number): HeaderCandidate => ({
+    record: records[rowIndex]!,
+    texts: cellTexts(sample, records[rowIndex]!, grammar),
   })
-  const below: HeaderCandidate[] = []
-  for (let at = index + 1; records[at]?.count === header.count && below.length < comparedRows; at++)
-    below.push(candidate(at))
-  const labels = candidate(index)
+  const rowsBelow: HeaderCandidate[] = []
+  for (
+    let rowIndex = index + 1;
+    records[rowIndex]?.count === header.count && rowsBelow.length < comparedRows;
+    rowIndex++
+  )
+    rowsBelow.push(describeCandidate(rowIndex))
+  const labels = describeCandidate(index)
   if (labels.texts.some(isNullSpelling)) return false
-  if (below.length < fewestRows || !areDistinct(labels) || sumHeaderVotes(labels, below) <= 0) return false
+  if (rowsBelow.length < fewestRows || !areDistinct(labels) || sumHeaderVotes(labels, rowsBelow) <= 0) return false
   const firstTitle = titlesAbove(parsed, partStart, index)
   const hasTitle = firstTitle < index
-  const above = records.slice(partStart, firstTitle)
-  const width = usualWidth(above)
-  const alike = above.flatMap(({ count }, at) => (count === width ? [partStart + at] : []))
-  if (width < fewestColumns && alike.length < manyRows) return false
-  if (alike.length <= fewestRows) return false
+  const recordsAbove = records.slice(partStart, firstTitle)
+  const usualFieldCount = usualWidth(recordsAbove)
+  const usualIndexesAbove = recordsAbove.flatMap(({ count }, rowIndex) =>
+    count === usualFieldCount ? [partStart + rowIndex] : [],
+  )
+  if (usualFieldCount < fewestColumns && usualIndexesAbove.length < manyRows) return false
+  if (usualIndexesAbove.length <= fewestRows) return false
   // Rows with fewer values than those above but the same number of fields may belong to the same table.
-  if (header.count !== width && fieldCounts[index] !== fieldCounts[alike[0]!]) return true
-  const [first, ...rows] = alike.slice(0, comparedRows).map(candidate)
+  if (header.count !== usualFieldCount && fieldCounts[index] !== fieldCounts[usualIndexesAbove[0]!]) return true
+  const [firstRowAbove, ...otherRowsAbove] = usualIndexesAbove.slice(0, comparedRows).map(describeCandidate)
   const isRepeated =
-    header.count === width && labels.texts.every((text, column) => text.trim() === first!.texts[column]!.trim())
-  const neededVotes = header.count < width && !hasTitle ? votesOfNarrowHeader : leastVotes
-  return !isRepeated && hasGapAbove(parsed, partStart, index) && sumHeaderVotes(labels, rows) >= neededVotes
+    header.count === usualFieldCount &&
+    labels.texts.every((text, column) => text.trim() === firstRowAbove!.texts[column]!.trim())
+  const neededVotes = header.count < usualFieldCount && !hasTitle ? votesOfNarrowHeader : leastVotes
+  return !isRepeated && hasGapAbove(parsed, partStart, index) && sumHeaderVotes(labels, otherRowsAbove) >= neededVotes
 }
 
 function hasOnlyText({ kinds }: SampleRecord): boolean {
@@ -126,8 +133,8 @@ function hasGapAbove(parsed: ParsedSample, partStart: number, index: number): bo
 }
 
 function isBlankAbove({ records, blankLines }: ParsedSample, index: number): boolean {
-  const [above, line] = [records[index - 1]!.line, records[index]!.line]
-  return blankLines.some((blank) => blank > above && blank < line)
+  const [previousLine, line] = [records[index - 1]!.line, records[index]!.line]
+  return blankLines.some((blank) => blank > previousLine && blank < line)
 }
 
 /** Returns the index of the first title directly above a record. A title is a record with at most one filled cell. */
@@ -153,20 +160,21 @@ interface UnpaddedSample {
  * them. A sample with only empty cells stays unchanged.
  */
 function removePadding(parsed: ParsedSample): UnpaddedSample {
-  const filled = parsed.records.map(filledWidth)
-  const isEmpty = filled.every((width) => width === 0)
-  const isPaddedBlank = (index: number) => !isEmpty && filled[index] === 0 && parsed.records[index]!.count > 1
-  const isTitle = (index: number) => filled[index] === 1
+  const filledWidths = parsed.records.map(filledWidth)
+  const isEmpty = filledWidths.every((width) => width === 0)
+  const isPaddedBlank = (index: number) => !isEmpty && filledWidths[index] === 0 && parsed.records[index]!.count > 1
+  const isTitle = (index: number) => filledWidths[index] === 1
   const indexes = parsed.records.flatMap((_, index) => (isPaddedBlank(index) ? [] : [index]))
   const records: SampleRecord[] = []
-  for (let first = 0; first < indexes.length; ) {
-    let end = first + 1
-    if (!isTitle(indexes[first]!))
-      while (end < indexes.length && !isTitle(indexes[end]!) && !hasBlankBetween(parsed, indexes, end)) end++
-    const block = indexes.slice(first, end)
-    const width = Math.max(1, ...block.map((index) => filled[index]!))
-    records.push(...block.map((index) => shorten(parsed.records[index]!, width)))
-    first = end
+  for (let blockStart = 0; blockStart < indexes.length; ) {
+    let blockEnd = blockStart + 1
+    if (!isTitle(indexes[blockStart]!))
+      while (blockEnd < indexes.length && !isTitle(indexes[blockEnd]!) && !hasBlankBetween(parsed, indexes, blockEnd))
+        blockEnd++
+    const blockIndexes = indexes.slice(blockStart, blockEnd)
+    const width = Math.max(1, ...blockIndexes.map((index) => filledWidths[index]!))
+    records.push(...blockIndexes.map((index) => shorten(parsed.records[index]!, width)))
+    blockStart = blockEnd
   }
   const paddedBlanks = parsed.records.filter((_, index) => isPaddedBlank(index)).map(({ line }) => line)
   return { unpadded: { ...parsed, records, blankLines: [...parsed.blankLines, ...paddedBlanks] }, indexes }
@@ -181,9 +189,9 @@ const filledWidth = ({ kinds, count }: SampleRecord): number =>
 
 /** True if a blank line, padded or not, is directly above a record. */
 function hasBlankBetween({ records, blankLines }: ParsedSample, indexes: readonly number[], at: number): boolean {
-  const [above, index] = [indexes[at - 1]!, indexes[at]!]
-  if (index > above + 1) return true
-  return blankLines.some((line) => line > records[above]!.line && line < records[index]!.line)
+  const [previousIndex, index] = [indexes[at - 1]!, indexes[at]!]
+  if (index > previousIndex + 1) return true
+  return blankLines.some((line) => line > records[previousIndex]!.line && line < records[index]!.line)
 }
 
 function shorten(record: SampleRecord, width: number): SampleRecord {

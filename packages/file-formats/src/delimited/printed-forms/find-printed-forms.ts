@@ -23,10 +23,10 @@ const NOT_TITLE = 0x200
 const booleanPairs = ['true|false', 't|f', 'yes|no', 'y|n', 'on|off', '1|0'] as const
 
 /**
- * Returns for each column the form in which all values are printed in the text, such as `DD.MM.YYYY` or `0,00`: the form in which
- * `createValuePrinter` of ../../export/printed-values.ts restores every value. Undefined if the values have several forms, and for columns
- * without values, texts and doubles. Call it after the values were written, and before the scanner is configured again. Values of rejected
- * rows count too, if they fit their columns.
+ * Returns for each column the form in which all values are printed in the text, such as `DD.MM.YYYY` or `0,00`: the
+ * form in which `createValuePrinter` of ../../export/printed-values.ts restores every value. Undefined if the values
+ * have several forms, and for columns without values, texts and doubles. Call it after the values were written, and
+ * before the scanner is configured again. Values of rejected rows count too, if they fit their columns.
  */
 export const findPrintedForms = (
   wasm: WasmScanner,
@@ -35,6 +35,9 @@ export const findPrintedForms = (
 ): (string | undefined)[] =>
   columns.map((column, index) => findPrintedForm(columnStateOf(wasm, index), column, String.fromCharCode(decimal)))
 
+/**
+ * Returns the form in which all values of a column were printed, or undefined if they differ or the type has no forms.
+ */
 function findPrintedForm(state: Buffer, { dataType, evidence }: ColumnType, decimalSign: string): string | undefined {
   const marks = state.readUInt16LE(16)
   switch (dataType) {
@@ -88,16 +91,16 @@ function booleanForm(marks: number): string | undefined {
 }
 
 function timeForm(state: Buffer, marks: number): string | undefined {
-  const spelled = dateSpellings.filter((_, index) => (state[18]! & (1 << index)) !== 0)
-  const [date] = spelled
-  const hasSeveral = (one: number, other: number) => (marks & one) !== 0 && (marks & other) !== 0
-  if (date === undefined || spelled.length > 1 || (marks & MIXED_ZONES) !== 0) return undefined
-  if (hasSeveral(DATE_ONLY, T_BETWEEN | SPACE_BETWEEN) || hasSeveral(T_BETWEEN, SPACE_BETWEEN)) return undefined
-  if ((marks & DATE_ONLY) !== 0) return date
+  const fittingSpellings = dateSpellings.filter((_, index) => (state[18]! & (1 << index)) !== 0)
+  const [dateForm] = fittingSpellings
+  const hasBoth = (mark: number, otherMark: number) => (marks & mark) !== 0 && (marks & otherMark) !== 0
+  if (dateForm === undefined || fittingSpellings.length > 1 || (marks & MIXED_ZONES) !== 0) return undefined
+  if (hasBoth(DATE_ONLY, T_BETWEEN | SPACE_BETWEEN) || hasBoth(T_BETWEEN, SPACE_BETWEEN)) return undefined
+  if ((marks & DATE_ONLY) !== 0) return dateForm
   const zone = state.toString('latin1', 24, 32).replaceAll('\0', '')
-  const start = `${date}${(marks & T_BETWEEN) === 0 ? ' ' : 'T'}HH:mm`
-  if ((marks & SECONDS) === 0) return `${start}${zone}`
+  const minuteForm = `${dateForm}${(marks & T_BETWEEN) === 0 ? ' ' : 'T'}HH:mm`
+  if ((marks & SECONDS) === 0) return `${minuteForm}${zone}`
   const fraction = fractionForm(state, marks, 'S')
   if (fraction === undefined || (marks & NO_SECONDS) !== 0) return undefined
-  return `${start}:ss${fraction && `.${fraction}`}${zone}`
+  return `${minuteForm}:ss${fraction && `.${fraction}`}${zone}`
 }

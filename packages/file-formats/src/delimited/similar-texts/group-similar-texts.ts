@@ -39,10 +39,11 @@ interface Grouping {
 }
 
 /**
- * Groups the texts, in the order of the first text of each group. Detects the dialect of this text and infers types from it and all texts that
- * begin with the same lines up to their first row. Detection takes longer than reading a small text, so another text is only examined by
- * itself if it may have a footer, has rows that cannot be read, or makes a column TEXT or DECIMAL. If it then has another dialect, or values of
- * the same kind in another form, it is not alike. Throws what `detectText` throws for the first text of a group.
+ * Groups the texts, in the order of the first text of each group. Detects the dialect of this text and infers types
+ * from it and all texts that begin with the same lines up to their first row. Detection takes longer than reading a
+ * small text, so another text is only examined by itself if it may have a footer, has rows that cannot be read, or
+ * makes a column TEXT or DECIMAL. If it then has another dialect, or values of the same kind in another form, it is not
+ * alike. Throws what `detectText` throws for the first text of a group.
  */
 export function findSimilarTexts(
   file: TextSource,
@@ -62,7 +63,10 @@ export function findSimilarTexts(
 class SimilarGroups {
   readonly #grouping: Grouping
   readonly #groups: SimilarGroup[] = []
-  /** The groups by the bytes before their first row, as Latin-1, so that each text is compared only with groups that begin like it. */
+  /**
+   * The groups by the bytes before their first row, as Latin-1, so that each text is compared only with groups that
+   * begin like it.
+   */
   readonly #byStart = new Map<string, SimilarGroup[]>()
   readonly #startLengths = new Set<number>()
   #active: SimilarGroup | undefined
@@ -110,7 +114,10 @@ class SimilarGroups {
   }
 }
 
-/** The texts that are alike so far. Its methods require that the scanner holds the observations of these texts (`resume`). */
+/**
+ * The texts that are alike so far. Its methods require that the scanner holds the observations of these texts
+ * (`resume`).
+ */
 class SimilarGroup {
   /** The bytes before the first row, as Latin-1. */
   readonly start: string
@@ -181,29 +188,31 @@ class SimilarGroup {
     let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)
     if (!dialect) return undefined
     let isExamined = isFirst
-    let detected: DetectedDialect | undefined
+    let examinedDialect: DetectedDialect | undefined
     const examine = () => {
       isExamined = true
-      detected = this.#examine(text)
-      dialect = detected?.dialect
+      examinedDialect = this.#examine(text)
+      dialect = examinedDialect?.dialect
       return dialect
     }
     if (!isFirst && this.#mayDiffer(text, dialect) && !examine()) return undefined
-    const before = copyColumnStates(this.#wasm, this.#dialect.labels.length)
+    const statesBefore = copyColumnStates(this.#wasm, this.#dialect.labels.length)
     const { isWhole, faultyRows } = observeText(this.#wasm, text, dialect, text.size, this.#limits)
     const types = this.#seenTypes()
-    const newTexts = isFirst ? [] : types.flatMap((type, column) => (this.#becameText(column, type) ? [column] : []))
+    const newTextColumns = isFirst
+      ? []
+      : types.flatMap((type, column) => (this.#becameText(column, type) ? [column] : []))
     // Points in some texts may separate thousands. Only an examination of all columns reveals that.
     const hasNewDecimals = !isFirst && types.some((type, column) => this.#becameDecimal(column, type))
-    if (faultyRows > 0 || newTexts.length > 0 || hasNewDecimals) {
-      if ((!isExamined && !examine()) || this.#hasOtherForm(text, dialect, newTexts)) {
-        restoreColumnStates(this.#wasm, before)
+    if (faultyRows > 0 || newTextColumns.length > 0 || hasNewDecimals) {
+      if ((!isExamined && !examine()) || this.#hasOtherForm(text, dialect, newTextColumns)) {
+        restoreColumnStates(this.#wasm, statesBefore)
         return undefined
       }
     }
     this.#types = types
     this.#hasSeenAllRows &&= isWhole
-    if (detected) this.#addSentences(text, detected)
+    if (examinedDialect) this.#addSentences(text, examinedDialect)
     return dialect
   }
 
@@ -214,12 +223,16 @@ class SimilarGroup {
 
   #known(): KnownColumns {
     const { labels } = this.#dialect
-    const given = givenTypes(this.#dialect)
-    const columns = labels.map((label, index): InferredColumn => ({ label, ...(given[index] ?? this.#types[index]!) }))
+    const declaredTypes = givenTypes(this.#dialect)
+    const columns = labels.map(
+      (label, index): InferredColumn => ({ label, ...(declaredTypes[index] ?? this.#types[index]!) }),
+    )
     return { columns, ...(this.#hasSeenAllRows && { states: copyColumnStates(this.#wasm, labels.length) }) }
   }
 
-  /** Returns the dialect for a text that begins with the same bytes. Returns undefined if they do not end with a line. */
+  /**
+   * Returns the dialect for a text that begins with the same bytes. Returns undefined if they do not end with a line.
+   */
   #shiftDialect(text: SegmentText): DelimitedDialect | undefined {
     const from = text.skip + this.start.length
     // The first text can be a header without a line end, or with half of one.
@@ -273,26 +286,26 @@ class SimilarGroup {
     const types = this.#seenTypes()
     restoreColumnStates(this.#wasm, groupStates)
     return newTexts.some((column) => {
-      const [one, other] = [this.#types[column]!, types[column]!]
-      const contradicts = isDayFirst(one) !== undefined && isDayFirst(other) === !isDayFirst(one)
+      const [groupType, textType] = [this.#types[column]!, types[column]!]
+      const hasOtherDateOrder = isDayFirst(groupType) !== undefined && isDayFirst(textType) === !isDayFirst(groupType)
       const isOneKind = [temporalTypes, numericTypes].some((kind) =>
-        [one, other].every(({ dataType }) => kind.includes(dataType)),
+        [groupType, textType].every(({ dataType }) => kind.includes(dataType)),
       )
-      return isOneKind && !contradicts
+      return isOneKind && !hasOtherDateOrder
     })
   }
 }
 
 const isDecidedText = ({ dataType, evidence }: ColumnType): boolean => dataType === 'TEXT' && evidence === undefined
 
-function isSameDialect(one: DelimitedDialect, other: DelimitedDialect): boolean {
+function isSameDialect(firstDialect: DelimitedDialect, secondDialect: DelimitedDialect): boolean {
   const keys = ['delimiter', 'quote', 'escape', 'padded', 'comment', 'decimal', 'trailing', 'headerLine'] as const
   return (
-    keys.every((key) => one[key] === other[key]) &&
-    one.labels.length === other.labels.length &&
-    one.labels.every((label, index) => label === other.labels[index]) &&
+    keys.every((key) => firstDialect[key] === secondDialect[key]) &&
+    firstDialect.labels.length === secondDialect.labels.length &&
+    firstDialect.labels.every((label, index) => label === secondDialect.labels[index]) &&
     // Columns with points that may separate thousands are TEXT.
-    one.columns.every((column, index) => column?.dataType === other.columns[index]?.dataType)
+    firstDialect.columns.every((column, index) => column?.dataType === secondDialect.columns[index]?.dataType)
   )
 }
 
@@ -300,17 +313,17 @@ const [LF, CR] = [10, 13]
 
 /** True if the text ends at a position, or has a complete line end before it. */
 function isLineStart(text: TextSource, position: number): boolean {
-  const [before, after] = readRange(text, position - 1, 2)
-  return after === undefined || before === LF || (before === CR && after !== LF)
+  const [byteBefore, byteAfter] = readRange(text, position - 1, 2)
+  return byteAfter === undefined || byteBefore === LF || (byteBefore === CR && byteAfter !== LF)
 }
 
 function readRange(text: TextSource, position: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length)
   let filled = 0
   while (filled < length) {
-    const read = text.read(bytes, filled, length - filled, position + filled)
-    if (read === 0) break
-    filled += read
+    const bytesRead = text.read(bytes, filled, length - filled, position + filled)
+    if (bytesRead === 0) break
+    filled += bytesRead
   }
   return bytes.subarray(0, filled)
 }
