@@ -56,10 +56,13 @@ export function planLoad(rules: TypeRules, lastFeed: FeedMemory | undefined, fee
 }
 
 /** SQL statements can add values in any form, also to columns that are empty in the source. */
-const withoutPrintedForms = (feed: FeedMemory): FeedMemory => ({
-  ...feed,
-  columns: feed.columns.map(({ printedForm: _, ...column }) => column),
-})
+function withoutPrintedForms(feed: FeedMemory): FeedMemory {
+  const columns = feed.columns.map((column) => {
+    const { printedForm: _, ...otherFacts } = column
+    return otherFacts
+  })
+  return { ...feed, columns }
+}
 
 /** Returns the memory that a published table keeps. `reading` is passed to the source at the next load. */
 export function memoryOf(
