@@ -1,13 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
 import { clickhouseMissing, clickhouseServer } from './clickhouse-under-test.ts'
 import { loadsSuite } from './loads-suite.ts'
 import { publicationsSuite } from './publications-suite.ts'
-import { never } from './row-fixtures.ts'
+import { columns, never, numbered, stage } from './row-fixtures.ts'
 import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { shapesSuite } from './table-shapes-suite.ts'
-import { subjectForAll } from './warehouse-under-test.ts'
+import { rowsIn, subjectForAll } from './warehouse-under-test.ts'
 import { undoSuite } from './undo-suite.ts'
 import { viewsSuite } from './views-suite.ts'
 
@@ -40,6 +41,30 @@ describe('ClickHouse as a warehouse', () => {
       message: expect.stringContaining('computes subqueries that are single values'),
     })
     expect(performance.now() - begun).toBeLessThan(30_000)
+  })
+
+  it('abandons a merge that changes no row if one of its tables is dropped meanwhile, and loads again', async () => {
+    const { warehouse } = subject
+    const keyed = columns({ id: 'INTEGER', name: 'TEXT' }).map((one) => ({ ...one, primaryKey: one.name === 'id' }))
+    const tables = ['steady', 'steady__part']
+    const merge = async (isCurrentAttempt = async () => true) => {
+      const run = randomUUID()
+      await using staged = new AsyncDisposableStack()
+      const loads = []
+      for (const table of tables)
+        loads.push(
+          staged.use(await stage(warehouse, { table, columns: keyed, run, shape: { merging: true } }, numbered(2))),
+        )
+      return await warehouse.loader.publish(loads, isCurrentAttempt, never, { mode: 'MERGE', keepsPrevious: true })
+    }
+    await merge()
+    const dropped = merge(async () => {
+      await warehouse.catalog.dropTable('health', 'steady__part')
+      return true
+    })
+    await expect(dropped).rejects.toMatchObject({ code: 'WAREHOUSE_BUSY', retryable: true })
+    expect(await merge()).toMatchObject({ tables: [{ merged: { added: 0 } }, { merged: { added: 2 } }] })
+    for (const table of tables) expect(await rowsIn(warehouse, table)).toEqual(numbered(2))
   })
 
   loadsSuite(subject)

@@ -120,6 +120,30 @@ export function undoSuite(subject: Given): void {
     const sorted = async (table: string) =>
       (await rowsIn(subject.warehouse, table)).map((row) => JSON.stringify(row)).toSorted()
 
+    it('knows the table that lists the others, also if the load before did not have it', async () => {
+      const { warehouse } = subject
+      const load = async (names: string[]) => {
+        const run = randomUUID()
+        const loads = names.map((table) => {
+          const listing = table === 'listed' ? {} : { listsTables: true as const }
+          return stage(warehouse, { table, columns: shape, run, ...listing }, numbered(2, run))
+        })
+        await using staged = new AsyncDisposableStack()
+        const tables = (await Promise.all(loads)).map((one) => staged.use(one))
+        await warehouse.loader.publish(tables, async () => true, never)
+      }
+      const listing = async (table: string) =>
+        (await restore(table)).tables.map((one) => [one.table, one.listsTables === true])
+      await load(['listed'])
+      await load(['listed', 'listing'])
+      const expected = [
+        ['listed', false],
+        ['listing', true],
+      ]
+      expect(await listing('listed')).toEqual(expected)
+      expect(await listing('listed')).toEqual(expected)
+    })
+
     it('publishes the rows that the last load replaced once per run, and another restore reverses it', async () => {
       const { warehouse } = subject
       await expect(restore('undone')).rejects.toMatchObject({ code: 'NOTHING_TO_RESTORE' })

@@ -94,7 +94,8 @@ async function writeHeartbeat(db: Kysely<DB>, { id, attempt }: Claim, totals: To
         rows_read: totals.rowsRead,
         rows_rejected: totals.rowsRejected,
         percentage: totals.percentage,
-        ...(totals.tables && { progress_tables: toStoredJson(totals.tables) }),
+        // An earlier attempt may have stored tables.
+        progress_tables: totals.tables ? toStoredJson(totals.tables) : null,
         rows_per_second: totals.rowsPerSecond,
         bytes_per_second: totals.bytesPerSecond,
         estimated_end:

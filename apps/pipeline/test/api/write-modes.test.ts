@@ -311,6 +311,11 @@ describe('files with writeMode MERGE', () => {
     expect(await checkKeys('1,2026,a', '2,,b')).toBe(
       'A run would fail: line 4 has no value in "Year", which is in mergeKey.',
     )
+    // SQL statements can remove such rows before they are merged.
+    const sqlStatements = [{ statement: `delete from t` }]
+    await change(path, { transformation: { sqlStatements } })
+    expect(await checkKeys('1,2026,a', '1,2026,b', '2,,c')).toBeUndefined()
+    await change(path, { transformation: { sqlStatements: [] } })
     const long = Array.from({ length: 20_000 }, (_, index) => `${index},2026,x`)
     expect(await checkKeys(...long, '4,2026,y')).toBeUndefined()
   })

@@ -135,6 +135,23 @@ describe('heartbeat of an attempt', () => {
     })
   })
 
+  it('does not show the tables of an earlier attempt after the attempt has begun to read', async () => {
+    const { run, claim } = await claimed()
+    const counts = { bytesRead: 0, bytesTotal: null, rowsRead: 7, rowsRejected: 0 }
+    const totals = { ...counts, percentage: null, rowsPerSecond: 0, bytesPerSecond: 0, secondsLeft: null }
+    const tables = [
+      { table: 'a', rowsRead: 6, state: 'READ' as const },
+      { table: 'b', rowsRead: 1, state: 'READING' as const },
+    ]
+    const shownTables = async (attempt: Claim, progress: typeof totals & { tables?: typeof tables }) => {
+      using heartbeat = startHeartbeat(stack.db, attempt, { totals: () => progress, lost: () => {} })
+      await heartbeat.beat()
+      return progressOf(await stack.state(run)).tables
+    }
+    expect(await shownTables(claim, { ...totals, tables })).toEqual(tables)
+    expect(await shownTables((await claimRun(stack.db, run.uid))!, totals)).toBeUndefined()
+  })
+
   it('reports that the run was cancelled or claimed by another attempt', async () => {
     const cancelled = await claimed()
     const taken = await claimed()

@@ -3378,7 +3378,7 @@ export interface PublishedTable {
   rowsWritten: number
   /** For APPEND and MERGE: rows that were not in the table before. Only PostgreSQL and ClickHouse count them, `rowsChanged` and `rowsRemoved`. */
   rowsAdded?: number
-  /** For APPEND and MERGE: rows of which a value changed. If `rowsAdded`, `rowsChanged` and `rowsRemoved` are 0, no row changed, and a restore undoes the publication before. */
+  /** For APPEND and MERGE: rows of which a value changed. If no row and no column of any table of the run changed, a restore undoes the publication before. */
   rowsChanged?: number
   /** For APPEND and MERGE: rows that were removed, because the source marks them as deleted, or because they belong to a changed part of the source. */
   rowsRemoved?: number

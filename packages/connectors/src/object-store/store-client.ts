@@ -67,7 +67,7 @@ async function sendRequest(
     return toSourceProblem(idle.signal.aborted ? idle.signal.reason : error)
   }
   try {
-    const response = await http.get(url, headers, AbortSignal.any([signal, idle.signal]))
+    const response = await http.get(url, withEncoding(headers), AbortSignal.any([signal, idle.signal]))
     timer.refresh()
     const deadline = performance.now() + exchangeTimeoutMs
     const watch = { timer, deadline, host: url.host, explain }
@@ -99,6 +99,16 @@ async function sendRequest(
   } catch (error) {
     throw explain(error)
   }
+}
+
+/**
+ * Adds that the response may be compressed. Otherwise Google Cloud Storage decompresses objects with `Content-Encoding: gzip`, and ignores
+ * byte ranges of them, without any sign in the response. Signatures of requests do not cover this header.
+ */
+function withEncoding(headers: Headers): Headers {
+  const sentHeaders = new Headers(headers)
+  sentHeaders.set('accept-encoding', 'gzip')
+  return sentHeaders
 }
 
 interface ChunkWatch {
@@ -137,6 +147,9 @@ const decompressors: Readonly<Record<string, () => Transform>> = {
   zstd: () => createZstdDecompress(),
 }
 
+/** The maximum number of codings of a response. Each of them needs memory, and the header can name thousands. */
+const maxCodings = 5
+
 /** Returns the codings of a response body that the client decompresses, in the order in which they were applied. */
 export const parseContentEncodings = (headers: Headers): string[] =>
   (headers.get('content-encoding') ?? '')
@@ -144,10 +157,17 @@ export const parseContentEncodings = (headers: Headers): string[] =>
     .map((coding) => coding.trim().toLowerCase())
     .filter((coding) => Object.hasOwn(decompressors, coding))
 
-async function* decompress({ headers, chunks }: GuardedResponse, host: string): AsyncGenerator<Uint8Array, void, void> {
-  const decompressorStreams = parseContentEncodings(headers)
-    .toReversed()
-    .map((coding) => decompressors[coding]!())
+async function* decompress(
+  { headers, chunks, cancel }: GuardedResponse,
+  host: string,
+): AsyncGenerator<Uint8Array, void, void> {
+  const codings = parseContentEncodings(headers)
+  if (codings.length > maxCodings) {
+    cancel()
+    const sentence = `The response of ${host} is compressed more than ${maxCodings} times.`
+    throw new OutgoingProblem(sentence, { code: 'OTHER_PROTOCOL' })
+  }
+  const decompressorStreams = codings.toReversed().map((coding) => decompressors[coding]!())
   const lastStream = decompressorStreams.at(-1)
   if (!lastStream) return yield* chunks
   // An error of the response reaches the loop below through the last stream.
@@ -186,7 +206,7 @@ const connectionHints: Partial<Record<OutgoingCode, string>> = {
 }
 
 /**
- * Converts an error of the guarded fetch to a problem. Its message contains only the host of the URL, because the query
+ * Converts an error of a request to a problem. Its message contains only the host of the URL, because the query
  * can contain a signature.
  */
 function toSourceProblem(error: unknown): unknown {

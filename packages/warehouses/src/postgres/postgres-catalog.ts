@@ -64,9 +64,9 @@ export async function findPublication(client: ClientBase, run: string): Promise<
   const { rows: entries } = await client.query('select attempt, published_at from sluice.ledger where run = $1', [run])
   if (!entries[0]) return undefined
   const { rows } = await client.query(
-    `select schema_name as schema, table_name as "table", rows::float8, bytes::float8, changes,
-       details
-     from sluice.ledger_table where run = $1 order by schema_name, table_name`,
+    // A ledger that is not upgraded yet has no column `details`.
+    `select schema_name as schema, table_name as "table", rows::float8, bytes::float8, changes, to_jsonb(t) -> 'details' as details
+     from sluice.ledger_table t where run = $1 order by schema_name, table_name`,
     [run],
   )
   const tables = rows.map(({ details, ...table }): PublishedTable => ({ ...table, ...details }))

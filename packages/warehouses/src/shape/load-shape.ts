@@ -19,8 +19,9 @@ export interface LoadedFeed {
 /**
  * Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected.
  */
-export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
+export function planLoad(rules: TypeRules, lastFeed: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
   const { target, held: heldColumns, sourceRows, transformed = false } = feed
+  const last = lastFeed && transformed ? withoutPrintedForms(lastFeed) : lastFeed
   const { schemaChanges, rebuild, definition, sparse, unread, merging, hasAllColumns } = target.shape ?? {}
   const factsByColumn = new Map(heldColumns?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {
@@ -52,6 +53,15 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
   if (isRefusal(plan)) throw new WarehouseProblem(plan.code, plan.sentence, { advice: plan.advice })
   if (unread === undefined) return plan
   return { ...plan, changes: [{ kind: 'PART_NOT_READ', column: '', to: unread, warning: true }, ...plan.changes] }
+}
+
+/** SQL statements can add values in any form, also to columns that are empty in the source. */
+function withoutPrintedForms(feed: FeedMemory): FeedMemory {
+  const columns = feed.columns.map((column) => {
+    const { printedForm: _, ...otherFacts } = column
+    return otherFacts
+  })
+  return { ...feed, columns }
 }
 
 /** Returns the memory that a published table keeps. `reading` is passed to the source at the next load. */

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { drawCount } from '@sluice/testing/random-case-count'
 import { typeRules as clickHouse } from '../clickhouse/types.ts'
 import { typeRules as postgres } from '../postgres/types.ts'
+import { planLoad } from './load-shape.ts'
 import { type FedColumn, isRefusal, planShape, type TypeRules } from './plan-shape.ts'
 import type { FeedMemory } from './previous-source-columns.ts'
 
@@ -99,5 +100,17 @@ describe.each(warehouses)('the printed form of a column of a table of %s', (_, r
       undefined,
       '0,00',
     ])
+  })
+
+  it('is forgotten by an added load whose rows SQL statements changed, even if the source has no values', () => {
+    const memory = loadColumn(rules, undefined, { content: 'cents', merging: false, rebuild: false })
+    const columns = memory.columns.map(({ name, label, dataType }) => ({ name, label, dataType }))
+    const target = { schema: 's', table: 't', columns, run: 'r', attempt: 1, shape: { hasAllColumns: true } }
+    const held = columns.map(({ name }) => ({ column: name, evidence: 'NOTHING' as const }))
+    const formAfter = (transformed: boolean) =>
+      planLoad(rules, memory, { target, held, sourceRows: 3, transformed, merging: true }).memory.find(
+        ({ name }) => name === 'value',
+      )?.printedForm
+    expect([false, true].map(formAfter)).toEqual(['0,00', undefined])
   })
 })

@@ -88,7 +88,7 @@ export async function checkUpload(
     return { mismatch: hasColumns ? describeEmptying(pipeline) : describeFailure(message) }
   }
   const { preview } = outcome
-  const keyProblems = describeKeyProblems(preview, mergeKey)
+  const keyProblems = describeKeyProblems(preview, mergeKey, { isTransformed: isTransformed(pipeline) })
   const sentences =
     keyProblems.length > 0
       ? keyProblems
@@ -98,6 +98,9 @@ export async function checkUpload(
   if (preview.unread !== undefined) sentences.push(preview.unread)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
 }
+
+const isTransformed = ({ transformation }: DataPipelineRow): boolean =>
+  ((transformation as DataPipeline['transformation'])?.sqlStatements ?? []).length > 0
 
 /** Returns sentences about the next run. If the run would fail, they describe only the failure. */
 function compareWithLastLoad(
@@ -111,7 +114,6 @@ function compareWithLastLoad(
   const hasNoRows = complete && rows.length === 0 && rejected.length === 0
   // If the check read only a part of the file and found no row, the rest may have rows: their number is unknown, not 0.
   const knownRows: { rows?: number } = hasNoRows || rows.length > 0 ? { rows: rows.length } : {}
-  const transformation = pipeline.transformation as DataPipeline['transformation']
   const { isRefused, sentence } = compareColumns(
     rules,
     feed,
@@ -120,7 +122,7 @@ function compareWithLastLoad(
       schemaChanges,
       keepsRows: pipeline.write_mode !== 'REPLACE',
       definition,
-      transforms: (transformation?.sqlStatements ?? []).length > 0,
+      transforms: isTransformed(pipeline),
     },
   )
   const failures = isRefused ? [sentence] : listFailures(preview)

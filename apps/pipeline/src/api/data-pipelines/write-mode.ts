@@ -71,14 +71,19 @@ export function assertRunFitsWriteMode(
 /** Maximum length of a key that a message quotes, in UTF-16 units. */
 const maxDescribedKeyLength = 100
 
-/** Returns sentences about rows of a preview that cannot be merged by the key, each about the first such rows. */
+/**
+ * Returns sentences about rows of a preview that cannot be merged by the key, each about the first such rows. If SQL statements change the
+ * rows before they are merged, only says if a column of the key is missing.
+ */
 export function describeKeyProblems(
   { columns, rows, lines }: Pick<SourcePreview, 'columns' | 'rows' | 'lines'>,
   mergeKey: readonly string[],
+  { isTransformed = false } = {},
 ): string[] {
   if (mergeKey.length === 0) return []
   const missing = findMissingKey(columns, mergeKey)
   if (missing !== undefined) return [`A run would fail: ${describeMissingKey(columns, missing)}`]
+  if (isTransformed) return []
   const indexes = mergeKey.map((key) => columns.findIndex(({ name }) => name === findColumn(columns, key)))
   const sentences: string[] = []
   const firstRows = new Map<string, number>()

@@ -101,7 +101,8 @@ async function abandonDecision(access: ClientAccess, proposal: ProposedTable): P
 
 /**
  * Returns PUBLISHED if the target already has the load, PENDING if it must be swapped in, or OVERTAKEN if another run
- * replaced the target or the staging table is gone.
+ * replaced the target or the staging table is gone. If a merge changes no row, the target stays and is PENDING, because
+ * no table of the run is swapped.
  *
  * Reads the staging table first. If another process swaps the table between the two reads, the target then has the load
  * and the result is correct.
@@ -110,12 +111,14 @@ async function readTableState(
   access: ClientAccess,
   proposal: ProposedTable,
 ): Promise<'PUBLISHED' | 'PENDING' | 'OVERTAKEN'> {
-  const staged = await findStagedTable(access, proposal)
+  const keepsTable = proposal.base !== '' && proposal.base === proposal.entry.staged
+  const staged = keepsTable ? undefined : await findStagedTable(access, proposal)
   const target = await readShape(
     access.service,
     databaseOf({ key: access.key, schema: proposal.schema }),
     proposal.table,
   )
+  if (keepsTable) return target?.uuid === proposal.base ? 'PENDING' : 'OVERTAKEN'
   if (target?.mark?.load === proposal.load) return 'PUBLISHED'
   return staged && (target?.uuid ?? '') === proposal.base ? 'PENDING' : 'OVERTAKEN'
 }

@@ -146,6 +146,7 @@ async function makeProposal(
     vanished: true as const,
   }))
   const rows = lastEntry?.tableRows ?? 0
+  const listsTables = (lastEntry ?? currentEntry)?.listsTables
   return {
     publication,
     run,
@@ -162,6 +163,7 @@ async function makeProposal(
       rowsBefore: currentEntry?.tableRows ?? currentShape.rows,
       rows,
       tableRows: rows,
+      ...(listsTables && { listsTables }),
       changes,
       staged: restored.uuid,
       feed: { ...lastEntry?.feed, columns: [...(lastEntry?.feed?.columns ?? []), ...vanished] },

@@ -149,7 +149,7 @@ export class ClickHouseStagedTable implements StagedTable {
         `The warehouse stored ${rows} rows of ${qualifiedName}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
-    const superseded = await this.#deleteSuperseded(rows)
+    const superseded = await this.#deleteSuperseded(rows, signal)
     await this.#dropIgnored()
     this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
@@ -158,7 +158,7 @@ export class ClickHouseStagedTable implements StagedTable {
   }
 
   /** Deletes rows with the same key as a row that takes precedence. Returns their number. */
-  async #deleteSuperseded(rows: number): Promise<number> {
+  async #deleteSuperseded(rows: number, signal: AbortSignal): Promise<number> {
     const { precedence = [] } = this.target
     if (precedence.length === 0 || this.keys.length === 0) return 0
     const keys = this.keys.map(quoteIdentifier).join(', ')
@@ -167,8 +167,9 @@ export class ClickHouseStagedTable implements StagedTable {
     await executeStatement(
       this.#access.service,
       `alter table ${this.stagingTable} delete where (${keys}, ${rank}) not in (${newest})`,
-      { settings: { mutations_sync: 2, max_execution_time: maxStatementSeconds } },
+      { signal, settings: { mutations_sync: 2, max_execution_time: maxStatementSeconds } },
     ).catch((error: unknown) => {
+      signal.throwIfAborted()
       throw warehouseProblem(error, this.qualifiedName)
     })
     return rows - (await this.count())

@@ -2,7 +2,7 @@ import type { WriteMode } from '@sluice/contracts'
 import type { ClientBase } from 'pg'
 import { tableColumns } from '../server/ledger-schema.ts'
 import type { FeedMemory } from '../../shape/previous-source-columns.ts'
-import type { ProfileReference, PublishedTable } from '../../warehouse.ts'
+import type { ProfileReference, PublicationDetails, PublishedTable } from '../../warehouse.ts'
 
 /** The newest ledger row of the partition that stores the table's rows. The ledger is Sluice's own table of loads. */
 export interface LastEntry {
@@ -29,14 +29,20 @@ export interface LedgerEntry {
   feed: FeedMemory
 }
 
-/** Returns the query for the newest ledger row of a partition. `partition` is a SQL expression. */
-export const selectLastEntry = (partition: string): string =>
+/**
+ * Returns the query for the newest ledger row of a partition. `partition` is a SQL expression. A new version of the service also reads
+ * ledgers that are not upgraded yet, so the query has only columns that they have.
+ */
+export const selectLastEntry = (partition: string, moreColumns = ''): string =>
   `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
-     t.bytes::float8, t.cursor, t.profile, t.feed
+     t.bytes::float8, t.cursor, t.profile, t.feed${moreColumns}
    from sluice.ledger_table t where t.partition_name = ${partition} order by t.entered desc limit 1`
 
-export async function findLastEntry(client: ClientBase, partition: string): Promise<LastEntry | undefined> {
-  const { rows } = await client.query(selectLastEntry('$1'), [partition])
+export async function findLastEntry(
+  client: ClientBase,
+  partition: string,
+): Promise<(LastEntry & { details: PublicationDetails | null }) | undefined> {
+  const { rows } = await client.query(selectLastEntry('$1', ', t.details'), [partition])
   return rows[0]
 }
 

@@ -49,6 +49,28 @@ describe('the previous table that a load replaced', () => {
     expect(await rowsOf(table)).toBe(2)
   })
 
+  it('is not lost if another run publishes after a merge was compared with the table', async () => {
+    await using warehouse = opened()
+    const target = { table: word('cases_'), columns: two.map((one) => ({ ...one, primaryKey: one.name === 'id' })) }
+    const merge = async (value: string, gate?: () => Promise<void>) => {
+      await using load = await stage(warehouse, { ...target, shape: { merging: true } }, numbered(2, value))
+      const options = { mode: 'MERGE' as const, keepsPrevious: true, ...(gate && { gate }) }
+      return await warehouse.loader.publish([load], async () => true, never, options)
+    }
+    await merge('old')
+    const overtaken = merge('old', async () => void (await merge('new')))
+    await expect(overtaken).rejects.toMatchObject({ code: 'WAREHOUSE_BUSY', retryable: true })
+    const values = async () =>
+      (await warehouse.queries.readTable('health', target.table, { limit: 100, offset: 0 })).rows.map(
+        ([, value]) => value,
+      )
+    expect(await values()).toEqual(['new', 'new'])
+    const { tables } = await merge('old')
+    expect(tables).toMatchObject([{ merged: { added: 0, changed: 2, removed: 0 } }])
+    await restore(warehouse, target.table)
+    expect(await values()).toEqual(['new', 'new'])
+  })
+
   it('is not restored if a view cannot be recreated with its types', async () => {
     await using warehouse = opened()
     const table = word('cases_')

@@ -133,7 +133,9 @@ async function planRestoredTable(
   if (currentShape?.partition)
     await client.query(blockAutovacuum(qualifyName('sluice', currentShape.partition), lockTimeoutMs))
   if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs))
-  const last = await (partition === null ? undefined : findLastEntry(client, partition))
+  const partitionWithRows = partition ?? currentShape?.partition
+  const lastEntry = await (partitionWithRows === undefined ? undefined : findLastEntry(client, partitionWithRows))
+  const last = partition === null ? undefined : lastEntry
   const attached =
     partition === null
       ? []
@@ -148,6 +150,7 @@ async function planRestoredTable(
   const feed = rememberVanished(last?.feed ?? { columns: [] }, change.stay)
   const rows = last?.tableRows ?? 0
   const rowsBefore = currentShape?.last?.tableRows
+  const listsTables = lastEntry?.details?.listsTables
   const published: PublishedTable = {
     schema,
     table,
@@ -155,6 +158,7 @@ async function planRestoredTable(
     bytes: last?.bytes ?? 0,
     changes: change.changes,
     ...(rowsBefore !== undefined && { rowsBefore }),
+    ...(listsTables && { listsTables }),
   }
   return {
     qualifiedName,

@@ -197,7 +197,9 @@ async function planMergeInPlace(
 ): Promise<TableSwap> {
   const { load } = swap
   const { last: lastPublication } = currentShape
-  if (!lastPublication) throw concurrentlyChanged(load)
+  // A load that was compared with its table changes no row of it, unless another run has published since.
+  const isOvertaken = load.comparison && load.comparison.run !== lastPublication?.run
+  if (!lastPublication || isOvertaken) throw concurrentlyChanged(load)
   load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
   if (!fitsInPlace(load, currentShape, stagingShape)) throw concurrentlyChanged(load)
   const partition = currentShape.partition!

@@ -23,6 +23,11 @@ describe('a warehouse of an older version', () => {
     await warehouse.catalog.ensureSchema('health')
     const { run } = await loadAll(warehouse, { columns: keyed }, numbered(3))
     await using superuser = await connected(superuserUrl(access.database))
+    await superuser.query(`alter table sluice.ledger_table drop details; comment on schema sluice is '7'`)
+    await expect(warehouse.upkeep.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
+    // A run that an old worker has published may end before a load upgrades the warehouse.
+    expect((await warehouse.loader.fenceRun(run, 1))?.tables).toMatchObject([{ table: 'cases', rows: 3 }])
+    expect((await warehouse.catalog.findTable('health', 'cases'))?.rowCount).toBe(3)
     await superuser.query(`alter table sluice.ledger_table drop mode, drop table_rows, drop cursor, drop profile, drop entered;
       grant insert on sluice.ledger, sluice.ledger_table to ${access.load.user};
       drop function sluice.enter_run, sluice.enter_table, sluice.demand_key;
