@@ -30,8 +30,8 @@ export interface Installation extends AsyncDisposable {
   /** Process ids of the worker, and of the API of the pipeline service. */
   readonly workerPid: number
   readonly apiPid: number
-  /** Replaces the worker by a new one with these options of Node. */
-  restartWorker(nodeOptions?: string): Promise<void>
+  /** Replaces the worker by a new one. */
+  restartWorker(): Promise<void>
   /** The log file of PostgreSQL. */
   postgresLog: string
   /** The temporary folder with all files of the installation. */
@@ -83,7 +83,7 @@ export async function startInstallation(): Promise<Installation> {
   const token = () => session.token()
   const pipeline = serviceClient({ baseUrl: pipelineUrl, token, timeout: 60_000 })
   const schema = await findOrCreateSchema(pipeline, 'bench')
-  async function restartWorker(nodeOptions = ''): Promise<void> {
+  async function restartWorker(): Promise<void> {
     const name = 'pipeline-worker'
     const index = services.findIndex((service) => service.name === name)
     await services[index]!.stop()
@@ -91,7 +91,7 @@ export async function startInstallation(): Promise<Installation> {
       file: programs.file('pipeline', 'run-worker'),
       log: logFile(settings, name),
       cwd: root,
-      env: { ...env, NODE_OPTIONS: `${env['NODE_OPTIONS']} ${nodeOptions}` },
+      env,
     }
     const health = `http://127.0.0.1:${WORKER_PORT}/health/ready`
     services[index] = startService({ name, app: 'pipeline', program, health, say: console.warn })

@@ -24,34 +24,28 @@ const maxGrowth = 60
 const smallObjects = 1_000
 /** Milliseconds after its start in which a worker becomes idle. */
 const settlingMs = 4_000
-const withoutFlag = `--import ${new URL('../without-optimize-for-size.ts', import.meta.url).pathname}`
 
-/** Measures the growth of a new worker over its idle memory by one run, for each kind of source, with and without `--optimize-for-size`. */
+/** Measures the growth of a new worker over its idle memory by one run, for each kind of source. */
 export async function* growth(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
   await using sources = new AsyncDisposableStack()
   const loaders = await createLoaders(context, megabytes, sources)
-  for (const [flag, nodeOptions] of [
-    ['with', ''],
-    ['without', withoutFlag],
-  ] as const) {
-    const idle: number[] = []
-    const targets = []
-    for (const loader of loaders) {
-      const measured = await growthOf(context, loader, nodeOptions)
-      idle.push(measured.idle)
-      targets.push({ text: loader.name, value: measured.growth, limit: maxGrowth, unit: 'MiB' })
-    }
-    yield {
-      title: `Growth of the worker by one run, ${flag} --optimize-for-size (idle: ${Math.min(...idle).toFixed(0)} to ${Math.max(...idle).toFixed(0)} MiB)`,
-      figures: [],
-      targets,
-    }
+  const idle: number[] = []
+  const targets = []
+  for (const loader of loaders) {
+    const measured = await growthOf(context, loader)
+    idle.push(measured.idle)
+    targets.push({ text: loader.name, value: measured.growth, limit: maxGrowth, unit: 'MiB' })
+  }
+  yield {
+    title: `Growth of the worker by one run (idle: ${Math.min(...idle).toFixed(0)} to ${Math.max(...idle).toFixed(0)} MiB)`,
+    figures: [],
+    targets,
   }
   await context.installation.restartWorker()
 }
 
-async function growthOf({ installation }: BenchContext, loader: Loader, nodeOptions: string) {
-  await installation.restartWorker(nodeOptions)
+async function growthOf({ installation }: BenchContext, loader: Loader) {
+  await installation.restartWorker()
   await pause(settlingMs)
   await resetPeakMemory(installation.workerPid)
   const idle = await peakMemory(installation.workerPid)

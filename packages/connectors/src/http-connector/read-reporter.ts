@@ -25,8 +25,10 @@ export interface TablesReporter {
   reject(row: RejectedRow): void
   /** Rejects a record. `number` is its position, from 1. */
   rejectRecord(number: number, record: unknown, reason: string): void
-  /** Reports why everything is read although an increment was requested. */
+  /** Logs and reports why everything is read although an increment was requested. */
   reportFullRead(reason: string): void
+  /** Reports the reason of a full read that was logged before. */
+  reportLoggedFullRead(reason: string): void
   /** Discards all reports, because all records will be read again. */
   startOver(): Promise<void>
   createTableReporter(): ReadReporter
@@ -74,6 +76,7 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
       report.log('INFO', 'MEDIUM', reason)
       report.readsEverything?.(reason)
     },
+    reportLoggedFullRead: (reason) => report.readsEverything?.(reason),
     async startOver() {
       rejectedRows.length = 0
       unstoredRejects = 0

@@ -27,6 +27,8 @@ const reporter: ReadReporter = {
   async startOver() {
     const { promise, resolve } = Promise.withResolvers<void>()
     onStartedOver = resolve
+    // After a cancellation, no answer comes. The read then continues to its next request, which fails, and signs out.
+    controller.signal.addEventListener('abort', () => resolve(), { once: true })
     sendMessage({ kind: 'startOver' })
     await promise
   },

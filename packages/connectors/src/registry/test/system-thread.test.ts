@@ -11,6 +11,7 @@ import { fastRetry, never, silentReport } from '../../../test/connector-harness.
 import { startStandInServer } from '../../../test/stand-in-server.ts'
 import type { ReadRequest } from '../../connector.ts'
 import { createConnectorRegistry } from '../connector-registry.ts'
+import { hashSettings, type IncrementState } from '../../http-connector/spool-system.ts'
 import { keepSystemThread } from '../spool-in-thread.ts'
 import type { TroubledSettings } from './troubled-system.ts'
 
@@ -35,9 +36,15 @@ const createRequest = (settings: TroubledSettings): ReadRequest => ({
 })
 
 /** Reads all tables. Returns the bytes of their rows by table. */
-async function read(settings: TroubledSettings, report: ReadReporter = silentReport, signal = never) {
+async function read(
+  settings: TroubledSettings,
+  report: ReadReporter = silentReport,
+  signal = never,
+  changes: Partial<ReadRequest> = {},
+) {
   const bytesByTable: Record<string, number> = {}
-  for await (const { table, columns, content } of sources.read(createRequest(settings), report, signal)) {
+  const request = { ...createRequest(settings), ...changes }
+  for await (const { table, columns, content } of sources.read(request, report, signal)) {
     bytesByTable[table] = 0
     for await (const { bytes, release } of content.rows(columns)) {
       bytesByTable[table] += bytes.length
@@ -103,6 +110,28 @@ describe('the thread that reads a system', () => {
       await until(() => countOpenFiles() === openFiles, { within: 10_000 })
     },
   )
+
+  it('signs out after a cancellation while it waits for the start of a new read', async () => {
+    await using started = await startServer()
+    const settings: TroubledSettings = { url: started.server.url, trouble: 'OLD_CURSOR', records: 1 }
+    const at = { records: 'page 1' }
+    const cursor: IncrementState = { version: 2, settingsHash: hashSettings(settings), at, tables: ['target'] }
+    const increment = { mode: 'INCREMENTAL', cursor } as const
+    const [reasons, lines]: [string[], string[]] = [[], []]
+    const report: ReadReporter = {
+      ...silentReport,
+      readsEverything: (reason) => void reasons.push(reason),
+      log: (_level, _importance, message) => void lines.push(message),
+    }
+    expect(await read(settings, report, never, increment)).toHaveProperty('')
+    expect(reasons).toEqual(['The cursor is too old.'])
+    expect(lines.filter((line) => line === reasons[0])).toHaveLength(1)
+    const failure = new Error('The database does not answer')
+    const refusing = { ...silentReport, startOver: () => Promise.reject(failure) }
+    await expect(read(settings, refusing, never, increment)).rejects.toBe(failure)
+    const increments = ['/sign-in /page /page /sign-out', '/sign-in /page /sign-out']
+    expect(started.listPaths().join(' ')).toBe(increments.join(' '))
+  })
 
   itUnless(existsSync('/proc/self/fd') ? undefined : 'needs /proc')(
     'leaves no files open after all tables were read',

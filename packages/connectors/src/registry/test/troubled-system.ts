@@ -1,8 +1,8 @@
-import type { HttpSystem, RecordPage } from '../../http-connector/http-system-interface.ts'
+import { CursorUnusable, type HttpSystem, type RecordPage } from '../../http-connector/http-system-interface.ts'
 
 export interface TroubledSettings {
   url: string
-  trouble: 'EXIT' | 'BUG' | 'MEMORY' | 'LARGE_PAGE' | 'NONE'
+  trouble: 'EXIT' | 'BUG' | 'MEMORY' | 'LARGE_PAGE' | 'OLD_CURSOR' | 'NONE'
   records: number
 }
 
@@ -18,11 +18,13 @@ export const troubledSystem: HttpSystem<TroubledSettings> = {
     signOut: (http) => http.getJson('sign-out'),
   }),
   testConnection: async () => {},
+  canReadIncrement: () => true,
   openStreams: async ({ http, settings, log }) => ({
     name: 'records',
     key: ['id'],
-    async *readPages(): AsyncGenerator<RecordPage> {
+    async *readPages(cursor): AsyncGenerator<RecordPage> {
       await http.getJson('page')
+      if (settings.trouble === 'OLD_CURSOR' && cursor !== undefined) throw new CursorUnusable('The cursor is too old.')
       log('INFO', 'LOW', 'The page begins')
       if (settings.trouble === 'EXIT') process.exit(3)
       if (settings.trouble === 'BUG') throw new TypeError('the system has a bug')
