@@ -84,7 +84,7 @@ function findFirstPlan(object: ScheduledObject, window: PlanWindow, now: number)
 }
 
 /**
- * Returns the first run of an object at `earliestTime` or later. Returns undefined if there is none before the end of
+ * Returns the first run of an object at `earliestTime` or later, or undefined if none starts before the end of
  * the window.
  */
 function planAt(
