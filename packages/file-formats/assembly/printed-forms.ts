@@ -4,7 +4,7 @@
  * after the point + 1 u8 @21, text of the time zone u64 @24. All are 0 before the first value.
  */
 
-/** The column has a value. Inferred integers are not recorded, because they have only one form. */
+/** At least one value was written. Not set for inferred integers, because an integer is printed in only one form. */
 const VALUE: u32 = 1
 /** A value has a form that no pattern describes: a plus, a zero with a minus, leading zeros of several widths. */
 const OTHER: u32 = 2

@@ -37,7 +37,7 @@ export function emptyOut(): void {
   outEnd = OUT
 }
 
-/** True if a record of `bytes` bytes fits into OUT after its rows. The first record always fits. */
+/** True if a record of `bytes` bytes fits into the output buffer OUT, after the rows that it has. The first record always fits. */
 export function hasRoom(bytes: usize): bool {
   return outEnd == OUT || outEnd + 2 + <usize>width * FIELD_OVERHEAD + bytes + suffixBytes + 16 <= outLimit
 }

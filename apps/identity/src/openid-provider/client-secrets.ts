@@ -32,7 +32,7 @@ interface SecretHolder {
  * network get 429 with `invalid_client` until a waiting time has passed, even with the correct secret.
  */
 export function createSecretVerifier(db: Kysely<DB>) {
-  // Concurrent requests of one application share the query for the waiting time.
+  // Concurrent requests of one application share one query, which reads the remaining waiting time.
   const readSharedWait = coalesceQueries((key) => readRemainingWait(db, key))
   return async function isSecretOf({ clientId, clientSecret }: SecretHolder, secret: string): Promise<boolean> {
     const stored = Buffer.from(clientSecret ?? '', 'base64url')

@@ -74,7 +74,7 @@ export const catalogue = {
 export const queries = {
   /** Run a query on all loaded data. Runs a query that only reads. The first row must arrive within 28 seconds. The query is cancelled when the connection closes. A response as a file, such as CSV, has all rows, without the limit of JSON responses. The audit log records the caller, the query and the number of rows. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   run: { method: 'post', path: '/queries', effect: 'read' } as Operation<'/queries', QueryFormat, QueryBody, SqlQueryResult, undefined>,
-  /** Show how the warehouse would run a query, without running it. Returns 422 for SQL Server and Azure Synapse, because Sluice cannot read their plans. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
+  /** Show how the warehouse would run a query, without running it. Returns 422 for SQL Server and Azure Synapse, because Sluice cannot read the query plans of these databases. Needs `ROLE_VIEW_DATA_ALL_DATA_PIPELINE`. */
   explain: { method: 'post', path: '/queries/explain', effect: 'read' } as Operation<'/queries/explain', undefined, ExplainBody, ExplainedQuery, undefined>,
 }
 
@@ -1752,7 +1752,7 @@ export interface ConfiguredView {
   fullRefreshInterval?: number
   continuouslyUpdated?: boolean
   schema: NameReference
-  /** The view in the warehouse. Default: derived from the name. */
+  /** The name of the view in the warehouse. Default: derived from the name of this object. */
   dataWarehouseViewName?: string
   /** Absent fields mean false. */
   anonymousAccess?: AnonymousAccessBody
@@ -1781,7 +1781,7 @@ export interface ConfiguredViewBody {
   fullRefreshInterval?: number
   continuouslyUpdated?: boolean
   schema: NameReference
-  /** The view in the warehouse. Default: derived from the name. */
+  /** The name of the view in the warehouse. Default: derived from the name of this object. */
   dataWarehouseViewName?: string
   /** Absent fields mean false. */
   anonymousAccess?: AnonymousAccessBody
@@ -3378,7 +3378,7 @@ export interface PublishedTable {
   rowsWritten: number
   /** For APPEND and MERGE: rows that were not in the table before. Only PostgreSQL and ClickHouse count them, `rowsChanged` and `rowsRemoved`. */
   rowsAdded?: number
-  /** For APPEND and MERGE: rows of which a value changed. If no row and no column of any table of the run changed, a restore undoes the publication before. */
+  /** For APPEND and MERGE: rows in which a value changed. If a run changes no row and no column of any table, a restore undoes the publication before that run. */
   rowsChanged?: number
   /** For APPEND and MERGE: rows that were removed, because the source marks them as deleted, or because they belong to a changed part of the source. */
   rowsRemoved?: number
@@ -4976,7 +4976,7 @@ export interface ViewBody {
   fullRefreshInterval?: number
   continuouslyUpdated?: boolean
   schema: SchemaReference
-  /** The view in the warehouse. Default: derived from the name. */
+  /** The name of the view in the warehouse. Default: derived from the name of this object. */
   dataWarehouseViewName?: string
   /** Alternative to dataWarehouseViewName. A new name in either field applies. Two different new names are rejected with 422. */
   warehouseAViewName?: string

@@ -164,7 +164,7 @@ async function* decompress(
   const codings = parseContentEncodings(headers)
   if (codings.length > maxCodings) {
     cancel()
-    const sentence = `The response of ${host} is compressed more than ${maxCodings} times.`
+    const sentence = `The response of ${host} has more than ${maxCodings} layers of compression (Content-Encoding).`
     throw new OutgoingProblem(sentence, { code: 'OTHER_PROTOCOL' })
   }
   const decompressorStreams = codings.toReversed().map((coding) => decompressors[coding]!())

@@ -265,7 +265,7 @@ export const TablePublication = defineContract(
             rowsChanged: Type.Optional({
               ...NonNegativeInteger,
               description:
-                'For APPEND and MERGE: rows of which a value changed. If no row and no column of any table of the run changed, a restore undoes the publication before.',
+                'For APPEND and MERGE: rows in which a value changed. If a run changes no row and no column of any table, a restore undoes the publication before that run.',
             }),
             rowsRemoved: Type.Optional({
               ...NonNegativeInteger,

@@ -61,7 +61,9 @@ const viewBodyFields = {
   ...viewFields,
   ...scheduledBody,
   schema: SchemaReference,
-  dataWarehouseViewName: ViewName('The view in the warehouse. Default: derived from the name.'),
+  dataWarehouseViewName: ViewName(
+    'The name of the view in the warehouse. Default: derived from the name of this object.',
+  ),
   // Wrapped in Optional again, because spreading an optional schema makes the field required.
   warehouseAViewName: Type.Optional({
     ...ViewName(

@@ -69,8 +69,8 @@ export async function* readOpened(
     },
   }
   await reportRejects()
-  // Only written rows can still fit the table. If the conversion already rejected too many rows, the load fails without
-  // reading the others.
+  // Rows that the conversion rejected cannot be loaded. If there are already too many of them, fail before the converted
+  // rows are read.
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   const isRewritten = opened.dialect !== undefined

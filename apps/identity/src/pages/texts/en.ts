@@ -74,7 +74,7 @@ export const en = {
     done: (application: HtmlValue) => html`${application} is signed in. You can close this window.`,
     deniedTitle: 'Nothing was allowed',
     denied: 'The program was not signed in. You can close this window.',
-    ended: 'It took too long, or was completed in another window. Request a new code and start again.',
+    ended: 'This sign-in took too long, or was completed in another window. Request a new code and start again.',
   },
   signedIn: {
     title: 'You are signed in',

@@ -20,8 +20,8 @@ import { workflowKind } from '../workflows/write.ts'
 export type FindId = (kind: ConfigurationKind, name: string, pointer: string) => string
 
 /**
- * Decrypted secrets by JSON pointer. If the address of a source has variables, each secret is combined with the address
- * for which it was entered.
+ * Decrypted secrets by JSON pointer. If the address of a source has variables, each value also contains the
+ * address for which the secret was entered, so that the secret is not sent to another one.
  */
 export type SecretsByPointer = Readonly<Record<string, string>>
 

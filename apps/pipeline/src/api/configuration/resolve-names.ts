@@ -165,7 +165,9 @@ function checkNames(
     const refuse = (detail: string) => violations.add(`/${kind}/${index}/was`, detail)
     if (was === name) refuse(`The former name (was) equals the name. Omit was.`)
     else if (names.has(was))
-      refuse(`Another ${noun} of the configuration has the name "${was}". Rename the objects in two steps.`)
+      refuse(
+        `The former name "${was}" (was) is the name of another ${noun} of the configuration. Rename in two steps: apply the rename first, then add the other ${noun}.`,
+      )
     else if (formerNames.has(was))
       refuse(`Another ${noun} of the configuration also has the former name "${was}". Correct one of the two.`)
     else if (stored.has(was) && stored.has(name))

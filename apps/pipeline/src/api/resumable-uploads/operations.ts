@@ -103,8 +103,8 @@ async function listPipelineUploads(input: CreateRequest): Promise<ResumableUploa
 }
 
 /**
- * Finds an upload of the caller, or of any user, to a pipeline that the caller may change. Returns it with the objects
- * through which @tus/server accesses it.
+ * Finds an upload to a pipeline that the caller may change; only an upload of the caller, unless `ofAnyUser` is true.
+ * Returns it with the objects through which @tus/server accesses it.
  */
 async function openUpload(input: UploadRequest, { ofAnyUser = false } = {}) {
   const { db, caller, params } = input

@@ -49,7 +49,7 @@ describe('the client for object stores', () => {
     if (expected !== undefined) return expect(await reading).toBe(expected)
     return expect(reading).rejects.toMatchObject({
       code: 'OTHER_PROTOCOL',
-      message: expect.stringContaining('compressed more than 5 times'),
+      message: expect.stringContaining('more than 5 layers of compression'),
     })
   })
 })

@@ -22,7 +22,8 @@ export const querySignatures = {
   explain: defineSignature({
     id: 'queries.explain',
     summary: 'Show how the warehouse would run a query, without running it',
-    description: 'Returns 422 for SQL Server and Azure Synapse, because Sluice cannot read their plans.',
+    description:
+      'Returns 422 for SQL Server and Azure Synapse, because Sluice cannot read the query plans of these databases.',
     method: 'post',
     path: '/queries/explain',
     guard,

@@ -74,8 +74,8 @@ function firstUsual(records: readonly SampleRecord[]): number {
 }
 
 /**
- * True if a record is the header of a new table. `fieldCounts` are the numbers of fields of all records, including
- * their padding.
+ * True if a record is the header of a new table. `fieldCounts` has the number of fields of each record, including
+ * empty fields at its end.
  */
 function beginsTable(
   parsed: ParsedSample,

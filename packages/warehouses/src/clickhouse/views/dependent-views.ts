@@ -91,6 +91,10 @@ async function recreateView(access: ClientAccess, hidden: string, view: ViewMark
   }
 }
 
+/**
+ * Lists the views that publications set aside (`aside_…`) in one database of the organisation, with the data in their
+ * comments.
+ */
 async function listRetiredViews(access: ClientAccess, database: string): Promise<{ name: string; view: ViewMark }[]> {
   const rows = await rowsOf<RetiredView>(
     access.service,

@@ -122,7 +122,10 @@ export const placeOf = ({ schema, table }: { schema: string; table: string }): s
 /** Keeps the tables that a restore replaced, so that the restore can be undone. */
 export const keepRestored = keepTables
 
-/** Returns the run that replaced the kept rows of this table, and the run that published them, with its time. */
+/**
+ * Finds the rows of this table that its last publication replaced and kept. Returns the run that published them, the
+ * time of that publication, and the run that replaced them.
+ */
 export async function findKeptPublication(
   client: ClientBase,
   { schema, table }: { schema: string; table: string },

@@ -79,7 +79,7 @@ export interface QueryParts {
   rest: string
 }
 
-/** Splits a query at its keywords outside parentheses. */
+/** Splits a query into its WITH clause, its SELECT and its OPTION clause, and finds its last ORDER BY. */
 export function splitQuery(text: string): QueryParts {
   const tokens = tsqlTokens(text)
   /** The words outside parentheses, in lower case. */
