@@ -202,17 +202,17 @@ describe('a REST API', () => {
       source({}, { username: 'me', authToken: undefined }),
       '/functionSource/authToken',
     ],
-    ['with a readable secret in a header', source({ headers: { 'X-Api-Key': 'abc' } }), '/restApi/headers/X-Api-Key'],
+    ['with a readable secret in a header', source({ headers: { 'X-Api-Key': 'xyzzy' } }), '/restApi/headers/X-Api-Key'],
     [
       'with a readable subscription key',
-      source({ headers: { 'Ocp-Apim-Subscription-Key': 'abc' } }),
+      source({ headers: { 'Ocp-Apim-Subscription-Key': 'xyzzy' } }),
       '/restApi/headers/Ocp-Apim-Subscription-Key',
     ],
-    ['with a readable secret in a parameter', source({ query: { api_key: 'abc' } }), '/restApi/query/api_key'],
-    ['with a readable secret in its address', source({}, { url: 'https://a.example/?key=abc' }), '/functionSource/url'],
+    ['with a readable secret in a parameter', source({ query: { api_key: 'xyzzy' } }), '/restApi/query/api_key'],
+    ['with a readable secret in its address', source({}, { url: 'https://a.example/?key=xyzzy' }), '/functionSource/url'],
     [
       'with a readable secret in its body',
-      source({ method: 'POST', body: { a: [{ password: 'abc' }] } }),
+      source({ method: 'POST', body: { a: [{ password: 'xyzzy' }] } }),
       '/restApi/body/a/0/password',
     ],
     [
@@ -254,7 +254,7 @@ describe('a REST API', () => {
   ])('is refused %s', async (_name, body, pointer) => {
     const { body: refused } = await owner.post('/data-pipelines').send(pipelineBody(schema.id, body)).expect(422)
     expect(refused.errors).toMatchObject([{ pointer, detail: expect.stringMatching(/\.$/) }])
-    expect(JSON.stringify(refused)).not.toContain('abc')
+    expect(JSON.stringify(refused)).not.toContain('xyzzy')
   })
 
   it('keeps its token only for the same address and place of the token', async () => {
