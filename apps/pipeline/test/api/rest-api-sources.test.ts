@@ -209,7 +209,11 @@ describe('a REST API', () => {
       '/restApi/headers/Ocp-Apim-Subscription-Key',
     ],
     ['with a readable secret in a parameter', source({ query: { api_key: 'xyzzy' } }), '/restApi/query/api_key'],
-    ['with a readable secret in its address', source({}, { url: 'https://a.example/?key=xyzzy' }), '/functionSource/url'],
+    [
+      'with a readable secret in its address',
+      source({}, { url: 'https://a.example/?key=xyzzy' }),
+      '/functionSource/url',
+    ],
     [
       'with a readable secret in its body',
       source({ method: 'POST', body: { a: [{ password: 'xyzzy' }] } }),
