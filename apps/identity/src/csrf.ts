@@ -35,8 +35,8 @@ export function createCsrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSet
   const signNonce = (browser: string, nonce: string) => createHmac('sha256', key).update(`${browser}.${nonce}`).digest()
 
   /**
-   * Returns the random id from the browser's cookie, or sets a new one. Stores a new id in `locals`, so that two forms
-   * of one response share it.
+   * Returns the random id from the browser's cookie, or sets a new one. Stores a new id in `locals`, so that two
+   * forms of one response share it.
    */
   const identifyBrowser = (request: Request, response: Response): string => {
     const existing = readBrowserCookie(request, cookie) ?? (response.locals.formBrowser as string | undefined)

@@ -3,8 +3,8 @@ import { type KeyRing, SealProblem } from './key-ring.ts'
 import { isUnavailable } from './problems.ts'
 
 /**
- * A column with sealed (encrypted) texts. Each value was sealed for the purpose `table.column:<key>`; the key is that
- * of its row.
+ * A column with sealed (encrypted) texts. Each value was sealed for the purpose `table.column:<key>`; the key is
+ * that of its row.
  */
 export interface SealedColumn {
   table: string

@@ -12,8 +12,9 @@ const bytesHandlers = new WeakMap<Socket, { handle: BytesHandler | undefined }>(
 
 /**
  * Creates an unconnected socket that always reads into the same memory. By default, Node allocates a buffer per 64 KB,
- * which takes 30 MB more memory and more garbage collection. `data` listeners receive a copy of the bytes; the handler
- * of `setBytesHandler` receives the bytes themselves. Do not use it for TLS, which reads from the socket's handle.
+ * which takes 30 MB more memory and more garbage collection. `data` listeners receive a copy of the bytes; the
+ * handler of `setBytesHandler` receives the bytes themselves. Do not use it for TLS, which reads from the socket's
+ * handle.
  */
 export function createReusedBufferSocket(options: SocketConstructorOpts = {}): Socket {
   const receiver: { handle: BytesHandler | undefined } = { handle: undefined }

@@ -78,9 +78,9 @@ export function readDouble(from: usize, to: usize): bool {
 }
 
 /**
- * Returns the IEEE 754 bits, without the sign, of the double nearest to mantissa × 10^power, or UNSURE. Uses the method
- * of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021): multiplies by a truncated power of five, which
- * nearly always suffices.
+ * Returns the IEEE 754 bits, without the sign, of the double nearest to mantissa × 10^power, or UNSURE. Uses the
+ * method of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021): multiplies by a truncated power of
+ * five, which nearly always suffices.
  */
 function nearest(mantissa: u64, power: i32): u64 {
   if (mantissa == 0) return 0

@@ -35,8 +35,8 @@ export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Li
   /** Throws a problem if the locked row is in use. Returns the data that `afterDelete` needs. */
   beforeDelete(trx: Transaction<any>, row: Row, input: C & CallerAndRequest): Promise<Linked>
   /**
-   * Removes the row's data outside the database, such as files, after the deletion is committed. `linked` is the result
-   * of `beforeDelete`. Must not throw.
+   * Removes the row's data outside the database, such as files, after the deletion is committed. `linked` is the
+   * result of `beforeDelete`. Must not throw.
    */
   afterDelete(row: Row, input: C & CallerAndRequest, linked: Linked): Promise<void>
 }

@@ -12,8 +12,9 @@ export interface Loader {
   /** Creates a staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
   stage(target: LoadTarget, signal: AbortSignal): Promise<StagedTable>
   /**
-   * Runs SQL statements on the staged tables of one run, before their publication. In a statement, the unqualified name
-   * of a staged table means the staged rows; the qualified name means the published rows. The first failing statement
+   * Runs SQL statements on the staged tables of one run, before their publication. In a statement, the unqualified
+   * name of a staged table means the staged rows; the qualified name means the published rows. The first failing
+   * statement
    * ends the transformation with TRANSFORMATION_FAILED; the tables can then not be published, and `retain` keeps their
    * rows as they are. With `dry`, statements that write to other tables fail.
    */

@@ -43,8 +43,8 @@ export const neededBytes = (client: string) =>
   sql`(select coalesce(sum(size), 0)::float8 from ${neededFileRows} where client = ${client})`
 
 /**
- * Returns the uids of a pipeline's uploaded file, of its resumable uploads, and of the files that its runs read. Some
- * of these files may already be removed.
+ * Returns the uids of a pipeline's uploaded file, of its resumable uploads, and of the files that its runs read.
+ * Some of these files may already be removed.
  */
 export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): Promise<string[]> {
   const { rows } = await sql<{ uid: string }>`

@@ -43,8 +43,8 @@ export async function followClientZones(context: SchedulerContext): Promise<void
 }
 
 /**
- * Replans at most `pageSize` schedules that are not due and that other transactions have not locked. Returns the number
- * of replanned schedules.
+ * Replans at most `pageSize` schedules that are not due and that other transactions have not locked. Returns the
+ * number of replanned schedules.
  */
 async function replanPage(
   trx: Transaction<DB>,

@@ -25,8 +25,8 @@ interface SchedulerJob {
 }
 
 /**
- * Once a second, plans new and changed schedules, starts due runs and executes the additional jobs. Replans schedules
- * of organisations that changed their time zone at a longer interval. Every worker has a scheduler; row locks
+ * Once a second, plans new and changed schedules, starts due runs and executes the additional jobs. Replans
+ * schedules of organisations that changed their time zone at a longer interval. Every worker has a scheduler; row locks
  * distribute the schedules among them. If a round fails, for example because the database is unavailable, the next
  * round starts its runs.
  */

@@ -138,8 +138,8 @@ const variablePattern = /\$\{[^{}\n]*\}/y
 const spacePattern = /\s+/y
 
 /**
- * Returns a function that splits SQL of this syntax into pieces. It never fails: an unclosed piece extends to the end
- * of the text, and the database reports the error.
+ * Returns a function that splits SQL of this syntax into pieces. It never fails: an unclosed piece extends to the
+ * end of the text, and the database reports the error.
  */
 function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece> {
   const matchAt = (pattern: RegExp, sql: string, position: number): string | undefined => {

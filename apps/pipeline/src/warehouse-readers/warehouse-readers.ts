@@ -40,8 +40,8 @@ export interface WarehouseReaders {
   limitSessions(): Promise<number>
   /**
    * Corrects differences between the stored readers and the warehouses: expired readers, readers of disabled and
-   * deleted organisations, and changes that could not be applied. Records which readers are in use. Returns the number
-   * of changed logins.
+   * deleted organisations, and changes that could not be applied. Records which readers are in use. Returns the
+   * number of changed logins.
    */
   sync(signal: AbortSignal): Promise<number>
 }

@@ -84,8 +84,9 @@ export async function testSearch(
 }
 
 /**
- * Returns the resources of a Bundle without the field `resourceType`, which is the table's name. Leaves out resources
- * of other types that the search included. Throws `SourceProblem` OTHER_PROTOCOL if the response is not a Bundle.
+ * Returns the resources of a Bundle without the field `resourceType`, which is the table's name. Leaves out
+ * resources of other types that the search included. Throws `SourceProblem` OTHER_PROTOCOL if the response is not a
+ * Bundle.
  */
 function parseBundle(response: unknown, { name, type }: Pick<SearchRequest, 'name' | 'type'>): unknown[] {
   const { resourceType, entry = [] } = parseObject(response, name)

@@ -16,8 +16,8 @@ import type { PacketCursor } from './packet-cursor.ts'
 type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
 
 /**
- * Returns a writer that copies a value's bytes, for columns stored with their own type. Returns undefined if the bytes
- * of this type must be converted.
+ * Returns a writer that copies a value's bytes, for columns stored with their own type. Returns undefined if the
+ * bytes of this type must be converted.
  */
 export function createDirectWriter(
   field: MysqlField,

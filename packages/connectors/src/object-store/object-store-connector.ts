@@ -132,8 +132,8 @@ async function listContainerOptions(
 }
 
 /**
- * Lists the folders and then the objects in the folder `within`. If `within` does not end with a slash, it is the start
- * of the keys. The id of an option is a valid `key` setting of a pipeline.
+ * Lists the folders and then the objects in the folder `within`. If `within` does not end with a slash, it is the
+ * start of the keys. The id of an option is a valid `key` setting of a pipeline.
  */
 async function listObjectOptions(
   store: ObjectStore,

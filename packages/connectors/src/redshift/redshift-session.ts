@@ -91,8 +91,8 @@ async function readServerClock(client: Client, { host, port }: DatabaseConfig): 
 }
 
 /**
- * A session that reads rows through a cursor. Redshift does not support COPY to a client, and sends the complete result
- * of a query without a cursor at once.
+ * A session that reads rows through a cursor. Redshift does not support COPY to a client, and sends the complete
+ * result of a query without a cursor at once.
  */
 class RedshiftSession implements DatabaseSession {
   readonly notes: ReadNote[] = []

@@ -13,8 +13,8 @@ export const SEEN_TEXT = 8
 const maxSpellings = 10_000
 
 /**
- * Maps the keys of all objects to columns, in the order of their first appearance. The WebAssembly scanner has one set
- * of columns at a time.
+ * Maps the keys of all objects to columns, in the order of their first appearance. The WebAssembly scanner has one
+ * set of columns at a time.
  */
 export class JsonColumns {
   readonly labels: string[] = []

@@ -105,8 +105,8 @@ const nonFiniteNames: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinit
 const maxNumberLength = 1000
 
 /**
- * Reads PostgreSQL's binary numeric: the count of base-10,000 digits, the weight of the first, the sign, and the number
- * of decimal places.
+ * Reads PostgreSQL's binary numeric: the count of base-10,000 digits, the weight of the first, the sign, and the
+ * number of decimal places.
  */
 function readNumeric(value: Buffer): string {
   const [groupCount, weight, sign, decimalPlaces] = [

@@ -34,8 +34,8 @@ export class TableProfiler implements Disposable {
   }
 
   /**
-   * Measures a chunk of complete rows. A malformed row ends measuring, because the profile could otherwise show bytes
-   * of other rows.
+   * Measures a chunk of complete rows. A malformed row ends measuring, because the profile could otherwise show
+   * bytes of other rows.
    */
   add(chunk: Uint8Array): void {
     if (this.#isMalformed) return

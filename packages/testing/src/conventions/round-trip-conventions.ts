@@ -10,8 +10,8 @@ export interface Echo {
 
 /**
  * Returns a sentence for each property that breaks a rule. A response must accept all values that the body accepts;
- * otherwise a stored object could not be returned. A body must accept all values of the response, so that the response
- * of a GET can be sent with PUT. Values are generated from the schemas.
+ * otherwise a stored object could not be returned. A body must accept all values of the response, so that the
+ * response of a GET can be sent with PUT. Values are generated from the schemas.
  */
 export function brokenEchoRules(echoes: readonly Echo[]): string[] {
   return [...new Set(echoes.flatMap(({ body, response }) => brokenFields(body, response)))]

@@ -156,8 +156,8 @@ export async function readProposal(access: ClientAccess, publication: string): P
 }
 
 /**
- * Returns the committed publication of a run. The ledger may contain duplicate rows, so this reads only the first row
- * of each table.
+ * Returns the committed publication of a run. The ledger may contain duplicate rows, so this reads only the first
+ * row of each table.
  */
 export async function findPublication(access: ClientAccess, run: string): Promise<Publication | undefined> {
   const rows = await rowsOf<LedgerRow>(

@@ -81,8 +81,9 @@ export interface ShapeRefusal {
 export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal => 'code' in plan
 
 /**
- * Plans the columns of a table from its last feed, the new feed and the policy for column changes. A feed is one stream
- * of source rows for a table. Every warehouse calls this function when it creates a staging table and again when it
+ * Plans the columns of a table from its last feed, the new feed and the policy for column changes. A feed is one
+ * stream of source rows for a table. Every warehouse calls this function when it creates a staging table and again when
+ * it
  * publishes the rows. `final` means that all rows were read, so a type that is still undecided stays undecided. Returns
  * a refusal instead if the policy FAIL forbids a change, the feed probably is another or a damaged file, or dates are
  * ambiguous.
@@ -354,8 +355,8 @@ const retypedAdvice: ReaderAdvice = {
 
 /**
  * Rejects a feed that has none of the last feed's columns, fewer than half of them, or a single column instead of
- * several. It is probably a wrong file, or an error page instead of data. A sparse feed is rejected only if it has none
- * of them. Does not check increments.
+ * several. It is probably a wrong file, or an error page instead of data. A sparse feed is rejected only if it has
+ * none of them. Does not check increments.
  */
 function refuseDifferentFeed(
   rememberedColumns: readonly PreviousSourceColumn[],

@@ -19,8 +19,8 @@ const maxLifetimeSeconds = 366 * 24 * 3600
 
 /**
  * SQL condition: the model `m` (a token, code, grant or session of oidc-provider) is not expired, and belongs to no
- * sign-in session or to an open one. Expired device codes match too, because oidc-provider reports them with an error
- * of its own.
+ * sign-in session or to an open one. Expired device codes match too, because oidc-provider reports them with an
+ * error of its own.
  */
 const isLiveModel = sql`(m.expires_at > now() or m.model = 'DeviceCode') and (
   m.session_id is null or (

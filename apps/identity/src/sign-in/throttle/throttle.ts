@@ -89,9 +89,9 @@ export interface AttemptCount {
 }
 
 /**
- * Returns the SQL of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row with the columns
- * of `AttemptCount`. `skeleton` is the result of `toSkeleton`. The key contains only its hash, so that the table stores
- * no usernames.
+ * Returns the SQL of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row with the
+ * columns of `AttemptCount`. `skeleton` is the result of `toSkeleton`. The key contains only its hash, so that the
+ * table stores no usernames.
  */
 export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
   const network = toNetworkPrefix(address)

@@ -30,9 +30,9 @@ export type ReadStoredObjects = (
 ) => Promise<ReadonlyMap<ConfiguredObject, ConfiguredObject>>
 
 /**
- * Checks the names in a configuration, and returns functions that look up ids by name. A reference must name an object
- * of the configuration or a stored object that the caller may see. An unchanged reference to another stored object is
- * allowed too. Throws the violations of all objects.
+ * Checks the names in a configuration, and returns functions that look up ids by name. A reference must name an
+ * object of the configuration or a stored object that the caller may see. An unchanged reference to another stored
+ * object is allowed too. Throws the violations of all objects.
  */
 export async function resolveNames(
   trx: Transaction<DB>,

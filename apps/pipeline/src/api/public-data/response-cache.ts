@@ -15,8 +15,8 @@ interface CacheLimits {
    */
   lifetimeMs: number
   /**
-   * The maximum number of cached responses. Responses must be small, because anonymous callers can request any number
-   * of different ones.
+   * The maximum number of cached responses. Responses must be small, because anonymous callers can request any
+   * number of different ones.
    */
   maxEntries: number
 }

@@ -14,8 +14,8 @@ const renewalMs = 1_000
  */
 const marginMs = 5_000
 /**
- * Milliseconds for which a request waits for the lease of another one. Longer than the lease, so that it outlasts that
- * of a crashed process.
+ * Milliseconds for which a request waits for the lease of another one. Longer than the lease, so that it outlasts
+ * that of a crashed process.
  */
 const waitMs = 20_000
 const pollMs = 150

@@ -21,8 +21,8 @@ export interface Dhis2Api {
 }
 
 /**
- * Returns the host of an address. Throws `DestinationProblem` for an invalid address, which can result from the value
- * of a variable.
+ * Returns the host of an address. Throws `DestinationProblem` for an invalid address, which can result from the
+ * value of a variable.
  */
 function parseHost(url: string): string {
   if (URL.canParse(baseUrl(url))) return new URL(baseUrl(url)).host

@@ -52,8 +52,8 @@ export interface Choice {
 }
 
 /**
- * Returns the first `limit` choices with `query` in their names, sorted by name. Returns undefined for an unknown kind
- * of choice.
+ * Returns the first `limit` choices with `query` in their names, sorted by name. Returns undefined for an unknown
+ * kind of choice.
  */
 export async function searchOptions(
   dhis2: Dhis2Api,

@@ -33,8 +33,8 @@ const votesOfNarrowHeader = 2
 /**
  * Divides a sample into its tables. A further table starts with a record of labels. At least two rows below it must
  * have other kinds of cells and the same number of fields. In addition, either this number differs from that of the
- * rows above, or a blank line or a title is above the labels and they cannot be a row of the table above. A repetition
- * of the header, as in concatenated files, starts no new table. Padding of spreadsheet programs is ignored.
+ * rows above, or a blank line or a title is above the labels and they cannot be a row of the table above. A
+ * repetition of the header, as in concatenated files, starts no new table. Padding of spreadsheet programs is ignored.
  */
 export function separateTables(paddedSample: ParsedSample, sample: Uint8Array): TablePart[] {
   const { unpadded: unpaddedSample, indexes: paddedIndexes } = removePadding(paddedSample)

@@ -75,8 +75,8 @@ export function buildMergeQuery(input: MergeInput): string {
 }
 
 /**
- * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the tables
- * of records and parts may store them with different types.
+ * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the
+ * tables of records and parts may store them with different types.
  */
 function isPartOf({ staging, keys, column }: StagedRecords): string {
   const keyTexts = keys.map((key) => `toString(${quoteIdentifier(key)})`)

@@ -29,8 +29,8 @@ const slowChunkMs = 100
 
 /**
  * The copy slot of one load. The load acquires it before copying, and releases it after `maxSlotBytes` or `maxSlotMs`
- * and while it waits for a slow source. The semaphore shares the slots evenly among organisations, so that many loads
- * of one organisation do not slow down others.
+ * and while it waits for a slow source. The semaphore shares the slots evenly among organisations, so that many
+ * loads of one organisation do not slow down others.
  */
 export class CopySlot implements Disposable {
   readonly #client: string

@@ -336,8 +336,8 @@ export function deletedCondition(
 }
 
 /**
- * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the tables
- * of records and parts may store them with different types.
+ * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the
+ * tables of records and parts may store them with different types.
  */
 export function isPartOf({ staging, keys, column }: StagedRecords, alias: string): string {
   const id = keys.map((key) => `record.${escapeIdentifier(key)}::text`).join(` || '/' || `)

@@ -41,8 +41,8 @@ export async function collectStatistics(client: ClientBase, table: string, conte
 }
 
 /**
- * Returns the statistics target. The default of 100 would take longer than copying 10 MB, and would dirty 30,000 pages
- * of a large table.
+ * Returns the statistics target. The default of 100 would take longer than copying 10 MB, and would dirty 30,000
+ * pages of a large table.
  */
 function statisticsTarget(columns: number, rows: number): number {
   const sampledRows = Math.max(smallSampleCells / columns, rows * sampledShare)

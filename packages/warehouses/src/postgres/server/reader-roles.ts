@@ -22,8 +22,8 @@ import { readerSettings } from './role-settings.ts'
 /**
  * Manages the readers of a PostgreSQL server: logins for BI tools. A reader is a LOGIN role `c_<key>_r_…` that owns
  * nothing. It is a member of `c_<key>_readers`, which may connect to the organisation's database, and of one role
- * `c_<key>_s_…` per schema, which may select from the schema's tables. Role `load` grants SELECT as a default privilege
- * of the schema, so later tables and views are readable too.
+ * `c_<key>_s_…` per schema, which may select from the schema's tables. Role `load` grants SELECT as a default
+ * privilege of the schema, so later tables and views are readable too.
  *
  * `adminUrl` is the role that provisions warehouses. `hbaInclude` is a file that the server's pg_hba.conf includes.
  */

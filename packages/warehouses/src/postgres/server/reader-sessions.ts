@@ -109,8 +109,9 @@ async function lowerPriority(pool: Pool, host: string, { niceness }: typeof read
 }
 
 /**
- * Frees PostgreSQL's notification queue. NOTIFY needs no privilege, even in a read-only transaction, and all databases
- * of the server share one queue. When the queue is full, every commit with NOTIFY fails. It keeps all notifications
+ * Frees PostgreSQL's notification queue. NOTIFY needs no privilege, even in a read-only transaction, and all
+ * databases of the server share one queue. When the queue is full, every commit with NOTIFY fails. It keeps all
+ * notifications
  * since the oldest transaction of a listening session, and the server does not show who listens. So this function ends
  * sessions one by one until the queue shrinks: first those with a notification statement, then by age of the
  * transaction. Returns the number of ended sessions.

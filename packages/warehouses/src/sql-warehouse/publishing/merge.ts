@@ -65,15 +65,17 @@ export function buildMergeQuery(
     expression: (name) => `incoming.${quoted(name)}`,
   })
   const deletedFilter = isDeleted ? ` where not (${isDeleted})` : ''
-  const joinClause = isAppend ? '' : ` left join ${table} as live on ${sameKey}`
+  // Without need, a join would repeat an incoming row if several published rows have its key, which it replaces.
+  const needsLive = !isAppend && columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
+  const joinClause = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
   return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
 union all
 select ${keptExpressions.join(', ')} from ${table} as live${stayConditions.length > 0 ? ` where ${stayConditions.join(' and ')}` : ''}`
 }
 
 /**
- * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the tables
- * of records and parts may store them with different types.
+ * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the
+ * tables of records and parts may store them with different types.
  */
 function isPartOf({ names, types }: SqlDialect, { staging, keys, column }: StagedRecords): string {
   const text = (value: string) => `cast(${value} as ${types.longText})`

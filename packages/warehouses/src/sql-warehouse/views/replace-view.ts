@@ -134,8 +134,8 @@ export interface ViewReplacement {
 }
 
 /**
- * Replaces the view and recreates the views that read it, atomically. Throws VIEWS_DEPEND, with nothing changed, if one
- * of them would become invalid.
+ * Replaces the view and recreates the views that read it, atomically. Throws VIEWS_DEPEND, with nothing changed, if
+ * one of them would become invalid.
  */
 export async function replaceInTransaction(
   dialect: SqlDialect,
