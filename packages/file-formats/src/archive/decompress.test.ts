@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { makeWorkbook } from '../upload/test/make-workbook.ts'
 import { makeZip, type ZipEntry } from '../upload/test/make-zip.ts'
-import { uploadFolder } from '../upload/test/open-bytes.ts'
+import { uploadFolder } from '../upload/test/open-upload-from-bytes.ts'
 
 const folder = uploadFolder()
 afterAll(() => folder[Symbol.dispose]())

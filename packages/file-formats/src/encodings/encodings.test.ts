@@ -1,7 +1,7 @@
 import { TextDecoder } from 'node:util'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { uploadFolder } from '../upload/test/open-bytes.ts'
+import { uploadFolder } from '../upload/test/open-upload-from-bytes.ts'
 import { convertToUtf8, decoderOf } from './convert-to-utf8.ts'
 import { textEncoding } from './text-encoding.ts'
 

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import { dayStyles, makeWorkbook, type WorkbookParts } from '../upload/test/make-workbook.ts'
-import { uploadFolder } from '../upload/test/open-bytes.ts'
+import { uploadFolder } from '../upload/test/open-upload-from-bytes.ts'
 import type { UploadOptions } from '../format/upload-options.ts'
 import { meaningOf, serialText } from './serial-dates.ts'
 

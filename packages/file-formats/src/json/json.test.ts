@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import { makeZip } from '../upload/test/make-zip.ts'
-import { uploadFolder } from '../upload/test/open-bytes.ts'
+import { uploadFolder } from '../upload/test/open-upload-from-bytes.ts'
 
 const folder = uploadFolder()
 afterAll(() => folder[Symbol.dispose]())

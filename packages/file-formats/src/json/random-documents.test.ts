@@ -12,7 +12,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { chunksOf } from '../csv/test/read-whole.ts'
 import { keepReaderThreads } from '../start-reader-thread.ts'
 import { readUpload } from '../upload/read-upload.ts'
-import { uploadFolder } from '../upload/test/open-bytes.ts'
+import { uploadFolder } from '../upload/test/open-upload-from-bytes.ts'
 
 /** A value as it is spelled, and whether a table can store it. */
 interface SpelledValue {

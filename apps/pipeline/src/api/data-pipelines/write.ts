@@ -22,7 +22,7 @@ import {
   resolveType,
   resolveTypes,
 } from './referenced-objects.ts'
-import { qualityGroupColumn } from './quality-group.ts'
+import { qualityGroupColumn } from './quality-gate-group.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import type { NamedKind } from '../bulk-saves/save-by-name.ts'
 import { sourceColumns } from './pipeline-source.ts'

@@ -18,7 +18,7 @@ import { defaultUploadLimits } from '../../spool/upload-limits.ts'
 import { openSpool } from '../../spool/spool-file.ts'
 import { SpoolWriter } from '../../spool/spool-writer.ts'
 import { makeWorkbook } from './make-workbook.ts'
-import { contentOf, uploadFolder } from './open-bytes.ts'
+import { contentOf, uploadFolder } from './open-upload-from-bytes.ts'
 
 const folder = uploadFolder()
 afterAll(() => folder[Symbol.dispose]())
