@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 /** The event loop of a process, in milliseconds: percentile 99.9 and maximum. */
 export interface EventLoopRecord {
-  /** By how much a timer is late. */
+  /** The delay of a timer. */
   delay: number
   longestDelay: number
   /** Processor time of the thread between two turns of a timer. It does not depend on other processes. */

@@ -65,7 +65,7 @@ export function buildMergeQuery(
     expression: (name) => `incoming.${quoted(name)}`,
   })
   const deletedFilter = isDeleted ? ` where not (${isDeleted})` : ''
-  // Without need, a join would repeat an incoming row if several published rows have its key, which it replaces.
+  // An unnecessary join would repeat an incoming row if several published rows have its key, which it replaces.
   const needsLive = !isAppend && columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
   const joinClause = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
   return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
