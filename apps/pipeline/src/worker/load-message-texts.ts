@@ -2,24 +2,28 @@ import type { RunFile, WriteMode } from '@sluice/contracts'
 import { type ReaderAdvice, withAdvice, rebuildAdvice, formatCount } from '@sluice/row-stream'
 import type { Claim } from '../runs/claim-run.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
-import { dataTablesOf, type MergedRows } from '@sluice/warehouses/load-target'
+import { dataTablesOf, isUnchanged, type MergedRows, noMergedRows } from '@sluice/warehouses/load-target'
 import type { PlannedTable, TableChange } from '@sluice/warehouses/warehouse'
 
 const formatRows = (rows: number) => formatCount(rows, 'row')
 
-/** Returns the sum over all tables, or undefined if it is unknown for one of them. */
-function sumOf<Table>(tables: readonly Table[], count: (table: Table) => number | undefined): number | undefined {
-  const counts = tables.map(count)
-  return counts.includes(undefined) ? undefined : counts.reduce<number>((sum, one) => sum + one!, 0)
+/** Returns the sums over all tables, or undefined if a table has no counts. */
+function sumMergedRows(tables: readonly LoadedTable[]): MergedRows | undefined {
+  const sums = { ...noMergedRows }
+  for (const { merged } of tables) {
+    if (!merged) return undefined
+    sums.added += merged.added
+    sums.changed += merged.changed
+    sums.removed += merged.removed
+  }
+  return sums
 }
 
-const unchangedText = ' No row changed.'
-
-/** Describes how a merge changed rows: ` 2 rows are new, 1 row changed.` An append is mentioned only if its rows replaced earlier ones. */
-function describeMergedRows(tables: readonly LoadedTable[], mode: WriteMode | undefined): string {
-  const countOf = (kind: keyof MergedRows) => sumOf(tables, ({ merged }) => merged?.[kind])
-  const [added, changed, removed] = [countOf('added'), countOf('changed'), countOf('removed')]
-  if (added === undefined || changed === undefined || removed === undefined) return ''
+/**
+ * Describes how a merge changed rows: ` 2 rows are new, 1 row changed.` An append is mentioned only if its rows replaced
+ * earlier ones.
+ */
+function describeMergedRows({ added, changed, removed }: MergedRows, mode: WriteMode | undefined): string {
   if (mode === 'APPEND')
     return removed === 0
       ? ''
@@ -30,12 +34,12 @@ function describeMergedRows(tables: readonly LoadedTable[], mode: WriteMode | un
     ...(changed > 0 ? [`${formatRows(changed)} changed`] : []),
     ...(removed > 0 ? [`${formatRows(removed)} ${removed === 1 ? 'was' : 'were'} removed`] : []),
   ]
-  return changeTexts.length === 0 ? unchangedText : ` ${changeTexts.join(', ')}.`
+  return changeTexts.length === 0 ? ' No row changed.' : ` ${changeTexts.join(', ')}.`
 }
 
 /** Says how many rows of earlier loads a run replaced, although the pipeline usually keeps them. */
 function describeReplacedRows(tables: readonly LoadedTable[]): string {
-  const rows = sumOf(tables, ({ rowsBefore = 0 }) => rowsBefore) ?? 0
+  const rows = tables.reduce((sum, { rowsBefore = 0 }) => sum + rowsBefore, 0)
   return rows === 0 ? '' : ` All ${formatRows(rows)} of earlier loads ${rows === 1 ? 'was' : 'were'} replaced.`
 }
 
@@ -123,18 +127,17 @@ export function describeLoad(
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
+  const mergedRows = replacesEarlierLoads || emptyText !== '' ? undefined : sumMergedRows(tables)
   const rowTexts = replacesEarlierLoads
     ? describeReplacedRows(tables)
-    : rows > 0 || emptyText === ''
-      ? describeMergedRows(tables, mode)
+    : mergedRows
+      ? describeMergedRows(mergedRows, mode)
       : ''
-  const loadedMessage = withAdvice(
-    `${rowTexts === unchangedText ? `Read ${formatRows(rows)} for` : `Loaded ${formatRows(rows)} into`} ${target}.${rowTexts}${emptyText}${changeTexts}${moreText}`,
-    advice,
-    {
-      isDataset,
-    },
-  )
+  const changesNoRow = mode === 'MERGE' && mergedRows !== undefined && isUnchanged(mergedRows)
+  const rowsIntoTarget = `${changesNoRow ? `Read ${formatRows(rows)} for` : `Loaded ${formatRows(rows)} into`} ${target}.`
+  const loadedMessage = withAdvice(`${rowsIntoTarget}${rowTexts}${emptyText}${changeTexts}${moreText}`, advice, {
+    isDataset,
+  })
   if (rejected === 0) return loadedMessage
   return `${loadedMessage} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
 }
