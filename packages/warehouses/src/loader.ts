@@ -64,11 +64,6 @@ export interface Loader {
    * long.
    */
   fenceRun(run: string, attempt: number): Promise<Publication | undefined>
-  /**
-   * Returns the cursor (position in the source) that the table's last publication stored, or undefined if it stored
-   * none.
-   */
-  findCursor(schema: string, table: string): Promise<unknown>
   /** Returns what the table's last load left for the next one. */
   findLastLoad(schema: string, table: string): Promise<LastLoad>
   typeRules(schema: string): Promise<TypeRules>
@@ -97,7 +92,7 @@ export interface PreviousRows {
 }
 
 export interface LastLoad {
-  /** The position at which the source continues; undefined if there was no load, or if it stored none. */
+  /** The position at which the source continues; undefined if the table's last publication stored none. */
   cursor: unknown
   /** Undefined if there was no load. */
   feed: FeedMemory | undefined
@@ -183,7 +178,7 @@ export interface PublishOptions {
   keepsPrevious?: boolean
   /**
    * For each table, the position at which the source continues next time, as JSON. Stored in the same transaction as
-   * the rows; `findCursor` returns it.
+   * the rows; `findLastLoad` returns it.
    */
   cursors?: Readonly<Record<string, unknown>>
   /** Checks the rows before readers see them. If it throws, the rows are not published and the published rows stay. */

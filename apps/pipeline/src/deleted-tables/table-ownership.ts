@@ -32,7 +32,7 @@ export async function isTableOfAnother(
  * table stores their names, which start with the name of that table and `__`.
  */
 export const listFurtherTables = async (warehouse: Warehouse, schema: string, table: string): Promise<string[]> =>
-  furtherTablesOf(await warehouse.loader.findCursor(schema, table), table)
+  furtherTablesOf((await warehouse.loader.findLastLoad(schema, table)).cursor, table)
 
 /** Returns the names of the further tables in the cursor of a pipeline's table. */
 export function furtherTablesOf(cursor: unknown, table: string): string[] {
