@@ -68,7 +68,8 @@ export interface Loader {
   findLastLoad(schema: string, table: string): Promise<LastLoad>
   typeRules(schema: string): Promise<TypeRules>
   /**
-   * Returns the publication of the rows that `restore` would publish again; undefined if none are kept. Throws the errors of `restore`.
+   * Returns the publication of the rows that `restore` would publish again; undefined if none are kept. Throws the
+   * errors of `restore`.
    */
   findPrevious(schema: string, table: string): Promise<PreviousRows | undefined>
   /**
@@ -98,7 +99,10 @@ export interface LastLoad {
   feed: FeedMemory | undefined
 }
 
-/** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */
+/**
+ * A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one
+ * drops it.
+ */
 export interface StagedTable extends AsyncDisposable {
   readonly stagingTable: string
   /** The source columns that the table includes. */

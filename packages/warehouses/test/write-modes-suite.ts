@@ -90,7 +90,10 @@ const mergeOverDuplicates: Load[] = (['REPLACE', 'MERGE'] as const).map((mode) =
   retried: false,
 }))
 
-/** A table equals an independent model in memory after any sequence of loads in any mode, each of which takes effect once. */
+/**
+ * A table equals an independent model in memory after any sequence of loads in any mode, each of which takes effect
+ * once.
+ */
 export function lawOfWriteModes(subject: Given): void {
   it('equals a model in memory after random loads that replace, append and merge, and restores', async () => {
     const { warehouse } = subject

@@ -9,8 +9,9 @@ export interface TableName {
 }
 
 /**
- * Whether a further table of the pipeline with table `ownTable` belongs to another pipeline or a view: one of them has this name, or a
- * pipeline has a longer table name. For example, `a__b__c` belongs to the pipeline with table `a__b`, and not to the one with table `a`.
+ * Whether a further table of the pipeline with table `ownTable` belongs to another pipeline or a view: one of them has
+ * this name, or a pipeline has a longer table name. For example, `a__b__c` belongs to the pipeline with table `a__b`,
+ * and not to the one with table `a`.
  */
 export async function isTableOfAnother(
   db: Kysely<DB>,

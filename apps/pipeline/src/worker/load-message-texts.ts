@@ -20,8 +20,8 @@ function sumMergedRows(tables: readonly LoadedTable[]): MergedRows | undefined {
 }
 
 /**
- * Describes how a merge changed rows: ` 2 rows are new, 1 row changed.` An append is mentioned only if its rows replaced
- * earlier ones.
+ * Describes how a merge changed rows: ` 2 rows are new, 1 row changed.` An append is mentioned only if its rows
+ * replaced earlier ones.
  */
 function describeMergedRows({ added, changed, removed }: MergedRows, mode: WriteMode | undefined): string {
   if (mode === 'APPEND')

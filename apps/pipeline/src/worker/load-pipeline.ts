@@ -95,8 +95,8 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   )
   const warehouse = await context.warehouses.open(claim.client)
 
-  // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards. The first attempt reads it too, because the
-  // service's database may have been restored from a backup.
+  // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards. The first attempt reads
+  // it too, because the service's database may have been restored from a backup.
   const stagedRun = claim.attempt > 1 ? await adoptStagedRun(context.db, attempt, pipeline, warehouse) : undefined
   const earlierPublication = await warehouse.loader.findPublication(claim.uid)
   if (earlierPublication) {

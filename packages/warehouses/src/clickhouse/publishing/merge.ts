@@ -50,7 +50,10 @@ function buildMergeParts({ staging, columns, keys, currentShape, records, delete
     sameKey,
     /** Keeps the rows of the table whose keys the increment lacks. */
     antiJoin: isAppend ? '' : ` left anti join ${staging} as incoming on ${sameKey}`,
-    /** The condition that a row of the table is a part of a staged record; undefined if the table has no parts of records. */
+    /**
+     * The condition that a row of the table is a part of a staged record; undefined if the table has no parts of
+     * records.
+     */
     isReplacedPart: records && liveColumns.has(records.column) ? isPartOf(records) : undefined,
     /** The condition that a row of the increment is marked as deleted; undefined if no column marks rows. */
     isDeleted: buildDeletedCondition({
@@ -172,15 +175,15 @@ function createMergeInput(
 }
 
 /**
- * Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of the
- * key.
+ * Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of
+ * the key.
  */
 const buildTableMergeQuery = (...merge: Parameters<typeof createMergeInput>): string =>
   buildMergeQuery(createMergeInput(...merge))
 
 /**
- * Throws DUPLICATE_KEY if the merged table would have several rows with the same key, because its rows had another key or
- * none before.
+ * Throws DUPLICATE_KEY if the merged table would have several rows with the same key, because its rows had another key
+ * or none before.
  */
 async function assertKeysUnique(
   { load: user }: ClientAccess,

@@ -13,7 +13,8 @@ import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { collectStatistics } from './planner-statistics.ts'
 
 /**
- * Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics.
+ * Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner
+ * statistics.
  */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
@@ -78,8 +79,9 @@ function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
 }
 
 /**
- * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them. Uses the shapes of the
- * load, if they were read. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan refuses the rows.
+ * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them.
+ * Uses the shapes of the load, if they were read. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the
+ * plan refuses the rows.
  */
 export async function completeStagingTable(
   pools: PostgresPools,
