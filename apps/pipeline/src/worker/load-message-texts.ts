@@ -49,12 +49,10 @@ interface LoadCounts {
   sourceRows?: number | undefined
   /** Whether the rows were merged into the table; undefined if unknown. */
   isMerged?: boolean | undefined
-  /** Whether the table keeps the rows of earlier loads, so that a source without rows changes nothing. */
-  keepsRows?: boolean
   /** The mode in which the rows were written, if it is known. */
   mode?: WriteMode | undefined
-  /** Whether the run replaced rows that other runs of the pipeline keep. */
-  replacesEarlierLoads?: boolean
+  /** The write mode of the pipeline. Default: REPLACE. */
+  pipelineMode?: WriteMode
   /** Whether the publisher of a public dataset reads the message. */
   isDataset?: boolean
 }
@@ -88,15 +86,7 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
  */
 export function describeLoad(
   allTables: readonly LoadedTable[],
-  {
-    rejected,
-    sourceRows = 0,
-    isMerged,
-    keepsRows = false,
-    mode,
-    replacesEarlierLoads = false,
-    isDataset = false,
-  }: LoadCounts,
+  { rejected, sourceRows = 0, isMerged, mode, pipelineMode = 'REPLACE', isDataset = false }: LoadCounts,
 ): string {
   if (allTables.length === 0)
     return isMerged ? 'Nothing is new in the source.' : 'The source has no tables, so nothing was loaded.'
@@ -107,7 +97,7 @@ export function describeLoad(
   const emptyReasonText =
     sourceRows > 0
       ? ` The transformation removed all ${formatRows(sourceRows)} of the source${isMerged ? '.' : ', so the table is empty now.'}`
-      : keepsRows
+      : isMerged && pipelineMode !== 'REPLACE'
         ? ' The source has no rows, so the table is unchanged.'
         : isMerged
           ? ' Nothing is new in the source.'
@@ -127,6 +117,7 @@ export function describeLoad(
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
+  const replacesEarlierLoads = pipelineMode !== 'REPLACE' && mode === 'REPLACE'
   const mergedRows = replacesEarlierLoads || emptyText !== '' ? undefined : sumMergedRows(tables)
   const rowTexts = replacesEarlierLoads
     ? describeReplacedRows(tables)

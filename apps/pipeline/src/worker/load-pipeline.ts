@@ -103,7 +103,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return createLoadSuccess(warehouse, earlierPublication.tables, claim.rowsRejected, {
       mode: writeModeOf(claim, pipeline, undefined),
-      replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && isRebuild(claim.input),
+      pipelineMode: pipeline.writeMode,
       isDataset: isDatasetRun(claim),
     })
   }
@@ -124,9 +124,8 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   return createLoadSuccess(warehouse, tables, rejectedRows, {
     sourceRows,
     isMerged,
-    keepsRows: isMerged && pipeline.writeMode !== 'REPLACE',
     mode: writeModeOf(claim, pipeline, isMerged),
-    replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && !isMerged,
+    pipelineMode: pipeline.writeMode,
     ownTable: pipeline,
     cursor,
     fullReadReason,

@@ -36,9 +36,9 @@ export async function indexAndAnalyze(
   } catch (error) {
     if (signal.aborted) throw error
     if ((error as { code?: string }).code === '42P01') throw stagingTableMissing(load)
-    const inTable = await findDuplicateInTable(transactions, load, currentShape, error, signal)
-    if (inTable !== undefined)
-      throw duplicateKeyInTable({ qualifiedName: load.problemContext.qualifiedName, keys: load.keys }, inTable)
+    const repeatedKey = await findDuplicateInTable(transactions, load, currentShape, error, signal)
+    const { qualifiedName } = load.problemContext
+    if (repeatedKey !== undefined) throw duplicateKeyInTable({ qualifiedName, keys: load.keys }, repeatedKey)
     throw warehouseProblem(error, load.problemContext)
   }
 }
