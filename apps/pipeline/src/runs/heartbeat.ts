@@ -57,9 +57,13 @@ export function startHeartbeat(
 ): Heartbeat {
   let timer: NodeJS.Timeout | undefined
   let hasEnded = false
+  let lastWrite: Promise<unknown> = Promise.resolve()
 
   async function beat(): Promise<boolean> {
-    if (await writeHeartbeat(db, claim, totals())) return true
+    // One write follows another, so that the progress of an earlier heartbeat never overwrites that of a later one.
+    const write = lastWrite.then(() => writeHeartbeat(db, claim, totals()))
+    lastWrite = write.catch(() => {})
+    if (await write) return true
     const reason = await lossReason(db, claim)
     hasEnded = true
     onLeaseLost(reason)

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Redaction } from '@sluice/process'
 import { sql } from 'kysely'
@@ -133,6 +134,22 @@ describe('heartbeat of an attempt', () => {
       bytesPerSecond: 25,
       estimatedEnd: expect.any(String),
     })
+  })
+
+  it('is written after the one before, with the progress at that time', async () => {
+    const { run, claim } = await claimed()
+    let reads = 0
+    const totals = () => void (reads += 1)
+    using heartbeat = startHeartbeat(stack.db, claim, { totals, onLeaseLost: () => {}, intervalMs: 60_000 })
+    let beats: Promise<boolean>[] = []
+    await stack.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('runs').select('id').where('id', '=', run.id).forUpdate().execute()
+      beats = [heartbeat.beat(), heartbeat.beat()]
+      await until(() => reads > 0)
+      await sleep(50)
+      expect(reads).toBe(1)
+    })
+    expect([await Promise.all(beats), reads]).toEqual([[true, true], 2])
   })
 
   it('does not show the tables of an earlier attempt after the attempt has begun to read', async () => {
