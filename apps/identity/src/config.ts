@@ -38,7 +38,10 @@ const settingDefinitions = {
   IDENTITY_PORT: portSetting(3001),
   LISTEN_HOST: textSetting('127.0.0.1'),
   IDENTITY_DATABASE_URL: databaseUrl(),
-  /** The public address of this service and the issuer in its tokens. Default: `http://localhost` with the port, set by `readConfig`. */
+  /**
+   * The public address of this service and the issuer in its tokens. Default: `http://localhost` with the port, set by
+   * `readConfig`.
+   */
   IDENTITY_PUBLIC_URL: urlSetting(['http:', 'https:'], ''),
   /**
    * The address where users sign in to work: the front end or another application. The last page of each sign-in,

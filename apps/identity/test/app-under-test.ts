@@ -17,7 +17,9 @@ import { toSkeleton } from '../src/sign-in/username.ts'
 export const goodPassword = 'heron-sifts-41-pebbles'
 const keys = `test:${randomBytes(32).toString('base64')}`
 const serviceSecret = randomBytes(24).toString('hex')
-/** The hash of `goodPassword` with low cost (8 KiB, one pass). It takes a hundredth of the time of a production hash. */
+/**
+ * The hash of `goodPassword` with low cost (8 KiB, one pass). It takes a hundredth of the time of a production hash.
+ */
 const cheapHash = '$argon2id$v=19$m=8,t=1,p=1$YSBzYWx0IGZvciB0ZXN0cw$oUyVkp7n6H1l9z2bbhrrPtopre8YOx441uujHXprcD4'
 
 export type Service = Awaited<ReturnType<typeof startService>>
@@ -135,8 +137,8 @@ export interface NewUser {
 }
 
 /**
- * Inserts a user with a creation time of one minute ago: a link that is created in the same millisecond as its user does
- * not work (sign-in/tokens/one-time-links.ts).
+ * Inserts a user with a creation time of one minute ago: a link that is created in the same millisecond as its user
+ * does not work (sign-in/tokens/one-time-links.ts).
  */
 async function insertUser(db: Kysely<DB>, about: NewUser) {
   const { client, roles = [], status = 'ACTIVE', ssoAuth = false, startPage = 'DEFAULT', analytics = false } = about

@@ -18,7 +18,9 @@ export interface Program {
   stop(signal?: NodeJS.Signals): Promise<number | string>
 }
 
-/** Starts `identity/bin/serve.ts` and the like with this environment only. Passes each piece of its output to `said`. */
+/**
+ * Starts `identity/bin/serve.ts` and the like with this environment only. Passes each piece of its output to `said`.
+ */
 export function startProgram(
   file: string,
   environment: Record<string, string>,

@@ -45,7 +45,7 @@ interface TestLoad {
 /** Loads a source as a worker does. Increments are merged. */
 export async function loadSource(load: TestLoad) {
   const { sources, warehouse, reading, table, mode, report, rejected, signal, definition } = load
-  const cursor = await warehouse.loader.findCursor('health', table)
+  const cursor = (await warehouse.loader.findLastLoad('health', table)).cursor
   const request: ReadRequest = { ...reading, table, mode, ...(cursor !== undefined && { cursor }) }
   const isMerge = mode === 'INCREMENTAL' && (await sources.canReadIncrement(request))
   return await loadFeeds({
@@ -220,7 +220,7 @@ export async function openFixture(fixture: ConnectorFixture, warehouse: Warehous
     never,
     /** The pipeline's own table. */
     target,
-    cursor: () => warehouse.loader.findCursor('health', target),
+    cursor: async () => (await warehouse.loader.findLastLoad('health', target)).cursor,
     /** Of the records themselves. */
     table: `${target}${fixture.table ?? ''}`,
     groupTable: `${target}${fixture.table ?? ''}${fixture.group?.table ?? ''}`,

@@ -116,7 +116,7 @@ function lawOf(fixture: ConnectorFixture, positions: readonly number[]): void {
 
   /** The rows of all tables, by their names behind the pipeline's own, without those that are marked as deleted and what belongs to them. */
   async function rowsOf(table: string): Promise<Record<string, Cells[]>> {
-    const { tables } = (await scratch.warehouse.loader.findCursor('health', table)) as { tables: string[] }
+    const { tables } = (await scratch.warehouse.loader.findLastLoad('health', table)).cursor as { tables: string[] }
     const found: Record<string, Cells[]> = {}
     for (const name of tables) {
       const { rows } = await scratch.superuser.query<{ row: Record<string, unknown> }>(

@@ -224,12 +224,12 @@ describe('loadFeeds', () => {
       },
     })
     await expect(refusing).rejects.toMatchObject({ code: 'REFUSED' })
-    expect([looked, await rowsOf(), await scratch.warehouse.loader.findCursor('health', table), await left()]).toEqual([
-      ['FROM 2'],
-      3,
-      { at: 1 },
-      0,
-    ])
+    expect([
+      looked,
+      await rowsOf(),
+      (await scratch.warehouse.loader.findLastLoad('health', table)).cursor,
+      await left(),
+    ]).toEqual([['FROM 2'], 3, { at: 1 }, 0])
     await loadFeeds({ ...next, attempt: 2, feeds: feeds(increment(2, { at: 2 })) })
     const { rows } = await scratch.superuser.query(`select id, name from health.${table} order by id`)
     expect(rows.map(({ id, name }) => `${id} ${name}`)).toEqual([
@@ -239,7 +239,10 @@ describe('loadFeeds', () => {
       '4 FROM 2',
       '5 FROM 2',
     ])
-    expect([await rowsOf(), await scratch.warehouse.loader.findCursor('health', table)]).toEqual([5, { at: 2 }])
+    expect([await rowsOf(), (await scratch.warehouse.loader.findLastLoad('health', table)).cursor]).toEqual([
+      5,
+      { at: 2 },
+    ])
   })
 
   it('profiles the published rows: all of them, or those of an increment, and none after a transformation', async () => {

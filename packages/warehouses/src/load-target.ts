@@ -46,7 +46,10 @@ export interface LoadTarget {
   listsTables?: true
   /** `StagedTable.write` keeps only the rows with the greatest values in these columns, if rows have the same key. */
   precedence?: readonly string[]
-  /** The column that marks deleted rows. A merge deletes the rows with the keys that it marks: true, a number other than 0, or a date. */
+  /**
+   * The column that marks deleted rows. A merge deletes the rows with the keys that it marks: true, a number other than
+   * 0, or a date.
+   */
   deletedColumn?: string
   /** Other tables of the schema that the same run has staged and replaces together with this one. */
   otherReplacedTables?: readonly string[]

@@ -64,16 +64,12 @@ export interface Loader {
    * long.
    */
   fenceRun(run: string, attempt: number): Promise<Publication | undefined>
-  /**
-   * Returns the cursor (position in the source) that the table's last publication stored, or undefined if it stored
-   * none.
-   */
-  findCursor(schema: string, table: string): Promise<unknown>
   /** Returns what the table's last load left for the next one. */
   findLastLoad(schema: string, table: string): Promise<LastLoad>
   typeRules(schema: string): Promise<TypeRules>
   /**
-   * Returns the publication of the rows that `restore` would publish again; undefined if none are kept. Throws the errors of `restore`.
+   * Returns the publication of the rows that `restore` would publish again; undefined if none are kept. Throws the
+   * errors of `restore`.
    */
   findPrevious(schema: string, table: string): Promise<PreviousRows | undefined>
   /**
@@ -97,13 +93,16 @@ export interface PreviousRows {
 }
 
 export interface LastLoad {
-  /** The position at which the source continues; undefined if there was no load, or if it stored none. */
+  /** The position at which the source continues; undefined if the table's last publication stored none. */
   cursor: unknown
   /** Undefined if there was no load. */
   feed: FeedMemory | undefined
 }
 
-/** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */
+/**
+ * A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one
+ * drops it.
+ */
 export interface StagedTable extends AsyncDisposable {
   readonly stagingTable: string
   /** The source columns that the table includes. */
@@ -183,7 +182,7 @@ export interface PublishOptions {
   keepsPrevious?: boolean
   /**
    * For each table, the position at which the source continues next time, as JSON. Stored in the same transaction as
-   * the rows; `findCursor` returns it.
+   * the rows; `findLastLoad` returns it.
    */
   cursors?: Readonly<Record<string, unknown>>
   /** Checks the rows before readers see them. If it throws, the rows are not published and the published rows stay. */

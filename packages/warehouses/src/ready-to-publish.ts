@@ -75,6 +75,19 @@ export const duplicateKeyInTable = (
     `Rows of earlier loads in ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${twice}) is duplicated. Choose another key, or run once with "rebuild": true, which replaces all rows of the table, and load the earlier data again.`,
   )
 
+/** Throws NULL_KEY if the published table lacks a column of the key, so that its rows have no value in it. */
+export function assertKeysInTable(
+  { qualifiedName, keys }: { qualifiedName: string; keys: readonly string[] },
+  { columns }: { columns: readonly { name: string }[] },
+): void {
+  const missingKeys = keys.filter((key) => !columns.some(({ name }) => name === key))
+  if (missingKeys.length === 0) return
+  throw new WarehouseProblem(
+    'NULL_KEY',
+    `${qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which belongs to the key. Choose another key, or run once with "rebuild": true, which replaces all rows of the table.`,
+  )
+}
+
 /** True if the table's last load had the same keys, so that its rows have no duplicate keys. */
 export function wasKeyedBy(
   columns: readonly { name: string; primaryKey: boolean }[],

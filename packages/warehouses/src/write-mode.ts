@@ -9,8 +9,8 @@ interface WriteRequest {
 }
 
 /**
- * Returns the columns of a feed with the key by which its rows are written: none for APPEND, and `mergeKey` for the target table, if it is
- * set. Throws `LoadProblem` KEY_COLUMN_MISSING.
+ * Returns the columns of a feed with the key by which its rows are written: none for APPEND, and `mergeKey` for the
+ * target table, if it is set. Throws `LoadProblem` KEY_COLUMN_MISSING.
  */
 export function withKey(columns: readonly Column[], table: string, { mode, mergeKey, target }: WriteRequest): Column[] {
   const isOwnTable = table === target.table

@@ -28,7 +28,10 @@ export interface ClickHouseServer extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The server of CLICKHOUSE_TEST_URL, or one of our own. `data` is where it keeps its tables, so that another one can go on there, at the same port. */
+/**
+ * The server of CLICKHOUSE_TEST_URL, or one of our own. `data` is where it keeps its tables, so that another one can go
+ * on there, at the same port.
+ */
 export async function clickhouseServer(data?: string, port?: number): Promise<ClickHouseServer> {
   return given ? serverAt(given) : ownServer(data, port)
 }

@@ -11,7 +11,10 @@ export interface Cut {
   also?(): Promise<void>
 }
 
-/** A proxy that forwards requests until `cut`, and nothing after that. It awaits `hear` with the user and the text of each request. */
+/**
+ * A proxy that forwards requests until `cut`, and nothing after that. It awaits `hear` with the user and the text of
+ * each request.
+ */
 export async function cuttingProxy(target: () => string, hear: (user: string, sql: string) => unknown = () => {}) {
   let cut: Cut | undefined
   let seen = 0

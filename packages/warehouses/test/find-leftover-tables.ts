@@ -1,6 +1,9 @@
 import type { Client } from 'pg'
 
-/** The tables of a client's database in which loads have their rows before they are published. Tables kept for a restore are not listed. */
+/**
+ * The tables of a client's database in which loads have their rows before they are published. Tables kept for a restore
+ * are not listed.
+ */
 export async function stagingTables(inside: Client): Promise<string[]> {
   return namesOf(inside, ofStaging)
 }

@@ -1,4 +1,7 @@
-/** One message of PostgreSQL's protocol, its header included: https://www.postgresql.org/docs/current/protocol-message-formats.html. */
+/**
+ * One message of PostgreSQL's protocol, its header included:
+ * https://www.postgresql.org/docs/current/protocol-message-formats.html.
+ */
 export interface Message {
   /** A letter; `startup` for the first of a client. */
   type: string

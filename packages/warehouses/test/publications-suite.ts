@@ -157,7 +157,7 @@ export function publicationsSuite(subject: Given): void {
           cursors: { merged: { seen: 3 } },
         },
       )
-      expect(await warehouse.loader.findCursor('health', 'merged')).toEqual({ seen: 3 })
+      expect((await warehouse.loader.findLastLoad('health', 'merged')).cursor).toEqual({ seen: 3 })
       const run = randomUUID()
       const increment = { table: 'merged', columns: keyed, run }
       const merge: PublishOptions = { mode: 'MERGE', cursors: { merged: { seen: 4 } } }
@@ -188,7 +188,7 @@ export function publicationsSuite(subject: Given): void {
         merge,
       )
       expect(await sorted()).toEqual(expected)
-      expect(await warehouse.loader.findCursor('health', 'merged')).toEqual({ seen: 4 })
+      expect((await warehouse.loader.findLastLoad('health', 'merged')).cursor).toEqual({ seen: 4 })
       await expect(publish({ table: 'merged', columns: shape }, [[1, 'a']], merge)).rejects.toMatchObject({
         code: 'NO_PRIMARY_KEY',
       })

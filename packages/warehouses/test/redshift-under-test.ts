@@ -22,7 +22,10 @@ export interface RedshiftServer extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The cluster of REDSHIFT_TEST_URL, with the settings of an operator beside it; else PostgreSQL behind a stand-in, and OpenStack Swift. */
+/**
+ * The cluster of REDSHIFT_TEST_URL, with the settings of an operator beside it; else PostgreSQL behind a stand-in, and
+ * OpenStack Swift.
+ */
 export async function redshiftServer(): Promise<RedshiftServer> {
   const parts = given ? cluster(given) : await standingIn()
   const clients: ClientAccess[] = []

@@ -41,7 +41,9 @@ export interface ScratchServer extends AsyncDisposable {
   adminUrl: string
   [Symbol.asyncDispose](): Promise<void>
   provision(key?: string, passwords?: { loadPassword: string; readPassword: string }): Promise<WarehouseAccess>
-  /** Removes warehouses that a service made here, once it has ended; ends what is left of the administrator's sessions. */
+  /**
+   * Removes warehouses that a service made here, once it has ended; ends what is left of the administrator's sessions.
+   */
   remove(keys: Iterable<string>): Promise<void>
 }
 

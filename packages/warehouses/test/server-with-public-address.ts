@@ -9,7 +9,9 @@ import { startCluster } from '../../../infra/postgres/cluster.ts'
 import { prepareWarehouseServer } from '../src/postgres/server/prepare-server.ts'
 import { connected } from './scratch-warehouse.ts'
 
-/** A PostgreSQL server as `npm start` runs it with WAREHOUSE_PUBLIC_ADDRESS: with TLS, on all addresses of this machine. */
+/**
+ * A PostgreSQL server as `npm start` runs it with WAREHOUSE_PUBLIC_ADDRESS: with TLS, on all addresses of this machine.
+ */
 export interface PublicServer extends AsyncDisposable {
   port: number
   adminUrl: string
@@ -60,7 +62,10 @@ export async function startPublicServer(settings: Record<string, string> = {}): 
   }
 }
 
-/** Returns a socket for `pg` that connects from this address. Addresses in 127.0.0.0/8 other than 127.0.0.1 stand for other machines. */
+/**
+ * Returns a socket for `pg` that connects from this address. Addresses in 127.0.0.0/8 other than 127.0.0.1 stand for
+ * other machines.
+ */
 export function socketFrom(localAddress: string): Socket {
   const socket = new Socket()
   const connect = socket.connect.bind(socket) as (options: NetConnectOpts) => Socket

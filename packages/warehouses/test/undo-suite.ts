@@ -289,7 +289,9 @@ export function undoSuite(subject: Given): void {
         const source = new Map<number, number>()
         let clock = 0
         const load = async (mode: 'REPLACE' | 'MERGE') => {
-          const { seen = 0 } = ((await warehouse.loader.findCursor('health', table)) ?? {}) as { seen?: number }
+          const { seen = 0 } = ((await warehouse.loader.findLastLoad('health', table)).cursor ?? {}) as {
+            seen?: number
+          }
           const rows = [...source].filter(([, changed]) => mode === 'REPLACE' || changed > seen)
           const options: PublishOptions = { mode, cursors: { [table]: { seen: clock } } }
           await published(

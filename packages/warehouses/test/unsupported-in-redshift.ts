@@ -17,7 +17,10 @@ const unknown: readonly (readonly [RegExp, string])[] = [
   [/\bnumeric\((39|[4-9]\d|\d{3,})/i, 'the precision is more than 38'],
 ]
 
-/** Why a statement is refused; undefined where it is not. Without its setting Redshift makes small letters of quoted names. */
+/**
+ * Why a statement is refused; undefined where it is not. Without its setting Redshift makes small letters of quoted
+ * names.
+ */
 export function refusal(text: string, keepsCase: boolean): string | undefined {
   const bare = text.replaceAll(/'(?:[^']|'')*'/g, "''").replaceAll(/"(?:[^"]|"")*"/g, '""')
   const known = unknown.find(([pattern]) => pattern.test(bare))

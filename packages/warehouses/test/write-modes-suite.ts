@@ -90,7 +90,10 @@ const mergeOverDuplicates: Load[] = (['REPLACE', 'MERGE'] as const).map((mode) =
   retried: false,
 }))
 
-/** A table equals an independent model in memory after any sequence of loads in any mode, each of which takes effect once. */
+/**
+ * A table equals an independent model in memory after any sequence of loads in any mode, each of which takes effect
+ * once.
+ */
 export function lawOfWriteModes(subject: Given): void {
   it('equals a model in memory after random loads that replace, append and merge, and restores', async () => {
     const { warehouse } = subject
@@ -235,7 +238,7 @@ export function keepsUndoOfUnchangedMerges(subject: Given): void {
     const counts = (await merge({ ...first, calm__part: [['7', 'q']] })).map(({ merged }) => merged)
     expect(counts).toEqual([1, 2].map(() => ({ added: 0, changed: 0, removed: 0 })))
     await merge({ calm: [['1', 'x']] })
-    expect((await warehouse.loader.findCursor('health', 'calm')) as object).toEqual({ loads })
+    expect((await warehouse.loader.findLastLoad('health', 'calm')).cursor as object).toEqual({ loads })
     const target = { schema: 'health', table: 'calm', run: randomUUID(), attempt: 1 }
     await warehouse.loader.restore(target, async () => true, never)
     expect(await rows()).toEqual(before)

@@ -116,8 +116,8 @@ interface ClaimedMail {
 const leaseMinutes = 5
 
 /**
- * Claims up to `limit` due mails for this process. If the process ends before it stores the outcome, the mails become due
- * again. A mail may thus be sent twice, but is never lost.
+ * Claims up to `limit` due mails for this process. If the process ends before it stores the outcome, the mails become
+ * due again. A mail may thus be sent twice, but is never lost.
  */
 export async function claimMails(db: Kysely<DB>, limit: number): Promise<ClaimedMail[]> {
   const { rows } = await sql<ClaimedMail>`

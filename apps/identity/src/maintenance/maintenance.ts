@@ -25,7 +25,7 @@ interface MaintenanceReport {
  * Runs the jobs now and every hour, in one process at a time. A failed job does not stop the others and runs again in
  * the next round. The metric `identity_housekeeping_last_success_seconds` shows when each job last succeeded.
  */
-export function startMaintenance({ db, logger, metrics, jobs, intervalMs: every = msPerHour }: MaintenanceOptions): {
+export function startMaintenance({ db, logger, metrics, jobs, intervalMs = msPerHour }: MaintenanceOptions): {
   stop(): Promise<void>
 } {
   const successes = new Gauge({
@@ -44,7 +44,7 @@ export function startMaintenance({ db, logger, metrics, jobs, intervalMs: every 
       return false
     },
     {
-      pauseMs: every,
+      pauseMs: intervalMs,
       stopTimeoutMs: 0,
       failed: (err) => logger.warn({ err }, 'maintenance could not start; it runs again in an hour'),
     },

@@ -21,8 +21,9 @@ interface DeviceInfo extends Record<string, unknown> {
 }
 
 /**
- * The device flow (RFC 8628): a program without a browser shows a user code, and its user enters the code on another device.
- * The pages ask for the code, then for a confirmation; after that the sign-in continues as for any other application.
+ * The device flow (RFC 8628): a program without a browser shows a user code, and its user enters the code on another
+ * device. The pages ask for the code, then for a confirmation; after that the sign-in continues as for any other
+ * application.
  */
 export const deviceFlow: DeviceFlow = {
   enabled: true,

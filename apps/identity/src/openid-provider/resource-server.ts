@@ -44,8 +44,8 @@ const requestsRole = (scope: unknown, roles: readonly string[]): boolean =>
 const isClientGrant = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['grant_type'] === 'client_credentials'
 
 /**
- * Returns `sluiceApi` for the console, for a request with a role among its scopes, and for a client-credentials request,
- * whose missing scope becomes all roles of the application. Otherwise returns undefined.
+ * Returns `sluiceApi` for the console, for a request with a role among its scopes, and for a client-credentials
+ * request, whose missing scope becomes all roles of the application. Otherwise returns undefined.
  */
 function chooseResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
   const { params = {}, client } = ctx.oidc

@@ -1,6 +1,6 @@
 /**
- * Opens a URL, submits the login form with the given fields, and follows redirects with their cookies. Returns the first
- * URL that starts with `home`.
+ * Opens a URL, submits the login form with the given fields, and follows redirects with their cookies. Returns the
+ * first URL that starts with `home`.
  */
 export async function loginByForm(start: string, fields: Record<string, string>, home: string): Promise<string> {
   const jar = new Map<string, string>()

@@ -46,7 +46,9 @@ afterAll(() => {
   performance.now = now
 })
 
-/** Moves the clock of this process forward until its cached keys, which are valid for a minute, have been read again. */
+/**
+ * Moves the clock of this process forward until its cached keys, which are valid for a minute, have been read again.
+ */
 async function expireCachedKeys(): Promise<void> {
   const { rows } = await sql<{ kid: string }>`select kid from signing_keys order by kid`.execute(service.db)
   do skippedMs += 61_000

@@ -14,8 +14,8 @@ export const describeInBrowser: (name: string, tests: () => void) => void = prog
   : (name, tests) => describe.skip(`${name} (no Chromium here: apt-get install chromium)`, tests)
 
 /**
- * Starts a browser. `elsewhere` maps public hosts to addresses, such as `localhost:3001` to `127.0.0.1:4711`. Disables the
- * sandbox, which does not work for root and in containers.
+ * Starts a browser. `elsewhere` maps public hosts to addresses, such as `localhost:3001` to `127.0.0.1:4711`. Disables
+ * the sandbox, which does not work for root and in containers.
  */
 export const startBrowser = (elsewhere: Record<string, string> = {}): Promise<Browser> =>
   puppeteer.launch({

@@ -44,7 +44,10 @@ const send = (endpoint: Endpoint, username: string) => service.http.post(endpoin
 /** Without this, later requests would be throttled. */
 const resetThrottle = () => sql`delete from sign_in_attempts`.execute(service.db)
 
-/** Response times in milliseconds, per kind of account. Each round has a random order, so that load affects all kinds equally. */
+/**
+ * Response times in milliseconds, per kind of account. Each round has a random order, so that load affects all kinds
+ * equally.
+ */
 async function measureTimes(endpoint: Endpoint): Promise<Record<string, number[]>> {
   const kinds = Object.keys(usernames)
   const times = Object.fromEntries(kinds.map((kind): [string, number[]] => [kind, []]))
@@ -59,7 +62,10 @@ async function measureTimes(endpoint: Endpoint): Promise<Record<string, number[]
   return times
 }
 
-/** The probability that a sample of `a` is larger than a sample of `b` (Mann-Whitney): 0.5 if both have the same distribution. */
+/**
+ * The probability that a sample of `a` is larger than a sample of `b` (Mann-Whitney): 0.5 if both have the same
+ * distribution.
+ */
 function superiority(a: readonly number[], b: readonly number[]): number {
   let wins = 0
   for (const x of a) for (const y of b) wins += x > y ? 1 : x === y ? 0.5 : 0

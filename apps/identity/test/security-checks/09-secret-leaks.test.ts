@@ -36,14 +36,18 @@ const returnsSecret = new Set([
 const isSecret = (name: string) =>
   secretName.test(name) || /^(recoveryCodes|invitationLink|qrCode|uri|ticket)$/.test(name)
 
-/** Every string in a property with a secret's name. Strings of less than eight characters are words or one-time codes. */
+/**
+ * Every string in a property with a secret's name. Strings of less than eight characters are words or one-time codes.
+ */
 const secretsIn = (value: unknown, inside = false): string[] => {
   if (typeof value === 'string') return inside && value.length >= 8 ? [value] : []
   if (value === null || typeof value !== 'object') return []
   return Object.entries(value).flatMap(([name, part]) => secretsIn(part, inside || isSecret(name)))
 }
 
-/** The hashes and sealed values in the database. Hex hashes are also returned as base64, in which a buffer could leak. */
+/**
+ * The hashes and sealed values in the database. Hex hashes are also returned as base64, in which a buffer could leak.
+ */
 async function storedSecrets(): Promise<string[]> {
   const { rows } = await sql<{ value: string }>`
     select password_hash as value from users where password_hash is not null

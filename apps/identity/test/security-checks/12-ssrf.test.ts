@@ -113,7 +113,9 @@ describe('a provider that points to an internal address', () => {
     redirectUri: 'https://sluice.example.org/api/v1/auth/sso/callback?provider=x',
   })
   const at = (address: string) => [{ address, family: 4 }]
-  /** Tests a provider with the outgoing limits of the service. Only the provider itself may be on an internal address. */
+  /**
+   * Tests a provider with the outgoing limits of the service. Only the provider itself may be on an internal address.
+   */
   const testWithLookup = async (
     host: string,
     lookup: (host: string) => Promise<{ address: string; family: number }[]>,

@@ -47,7 +47,10 @@ export async function markSent(db: Kysely<DB>, { id }: ClaimedAlert): Promise<vo
   await sql`update alerts set sent_at = now(), last_problem = null where id = ${id}`.execute(db)
 }
 
-/** Schedules the next attempt with exponential backoff from 10 seconds to an hour. Gives up after a permanent failure or the last attempt. */
+/**
+ * Schedules the next attempt with exponential backoff from 10 seconds to an hour. Gives up after a permanent failure or
+ * the last attempt.
+ */
 export async function markFailed(
   db: Kysely<DB>,
   { id, tries, last }: ClaimedAlert,

@@ -9,8 +9,9 @@ export interface TableName {
 }
 
 /**
- * Whether a further table of the pipeline with table `ownTable` belongs to another pipeline or a view: one of them has this name, or a
- * pipeline has a longer table name. For example, `a__b__c` belongs to the pipeline with table `a__b`, and not to the one with table `a`.
+ * Whether a further table of the pipeline with table `ownTable` belongs to another pipeline or a view: one of them has
+ * this name, or a pipeline has a longer table name. For example, `a__b__c` belongs to the pipeline with table `a__b`,
+ * and not to the one with table `a`.
  */
 export async function isTableOfAnother(
   db: Kysely<DB>,
@@ -32,7 +33,7 @@ export async function isTableOfAnother(
  * table stores their names, which start with the name of that table and `__`.
  */
 export const listFurtherTables = async (warehouse: Warehouse, schema: string, table: string): Promise<string[]> =>
-  furtherTablesOf(await warehouse.loader.findCursor(schema, table), table)
+  furtherTablesOf((await warehouse.loader.findLastLoad(schema, table)).cursor, table)
 
 /** Returns the names of the further tables in the cursor of a pipeline's table. */
 export function furtherTablesOf(cursor: unknown, table: string): string[] {

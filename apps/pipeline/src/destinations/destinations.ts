@@ -50,7 +50,7 @@ interface DestinationOptions {
   allowed: OutgoingAllowList
   /** Timeouts of one request in milliseconds: for lookups and for imports. */
   lookupTimeoutMs?: number
-  importTime?: number
+  importTimeoutMs?: number
 }
 
 /**
@@ -64,7 +64,7 @@ const maxImportBytes = 64_000_000
 export function openDestinations({
   allowed,
   lookupTimeoutMs = 25_000,
-  importTime: importTimeoutMs = 300_000,
+  importTimeoutMs = 300_000,
 }: DestinationOptions): Destinations {
   const lookupHttp = ssrfSafeFetch({ allowed, timeLimitMs: lookupTimeoutMs, maxBytes: maxLookupBytes })
   const importHttp = ssrfSafeFetch({ allowed, timeLimitMs: importTimeoutMs, maxBytes: maxImportBytes })

@@ -92,8 +92,8 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
     connectionString,
     schema: pgBossSchema,
     application_name: 'sluice queue',
-    // If a crash of the server loses a fetch or a completion, the job is delivered again, and the claim decides. Runs are queued on other
-    // connections.
+    // If a crash of the server loses a fetch or a completion, the job is delivered again, and the claim decides. Runs
+    // are queued on other connections.
     options: '-c synchronous_commit=off',
     max: 3,
     migrate: false,

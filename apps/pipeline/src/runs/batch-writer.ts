@@ -19,12 +19,7 @@ export interface BatchWriter<T> extends AsyncDisposable {
  * item. A failed batch is retried with the next one. `push` discards the item and returns false if `maxItems` items are
  * waiting.
  */
-export function batchWriter<T>({
-  write,
-  size,
-  flushMs: flushIntervalMs,
-  maxItems: maxWaitingItems,
-}: BatchOptions<T>): BatchWriter<T> {
+export function batchWriter<T>({ write, size, flushMs, maxItems }: BatchOptions<T>): BatchWriter<T> {
   let waitingItems: T[] = []
   let timer: NodeJS.Timeout | undefined
   let lastWrite: Promise<void> = Promise.resolve()
@@ -47,10 +42,10 @@ export function batchWriter<T>({
 
   return {
     push(item) {
-      if (waitingItems.length >= maxWaitingItems) return false
+      if (waitingItems.length >= maxItems) return false
       waitingItems.push(item)
       if (waitingItems.length % size === 0) void flush().catch(() => {})
-      else timer ??= setTimeout(() => void flush().catch(() => {}), flushIntervalMs)
+      else timer ??= setTimeout(() => void flush().catch(() => {}), flushMs)
       return true
     },
     flush,

@@ -31,19 +31,25 @@ export interface Claim {
  */
 export const maxTries = 5
 
-/** The limits of a claim: the concurrent runs of the client, and the condition in which the run must wait for other runs. */
+/**
+ * The limits of a claim: the concurrent runs of the client, and the condition in which the run must wait for other
+ * runs.
+ */
 interface ClaimLimits {
   maxRuns: number
   mustWait: RawBuilder<boolean>
 }
 
-/** Names the lock that serializes the claims of one client: the limit of the queue is only approximate, because workers count concurrently. */
+/**
+ * Names the lock that serializes the claims of one client: the limit of the queue is only approximate, because workers
+ * count concurrently.
+ */
 export const claimLock = (client: string): string => `runs of ${client}`
 
 /**
  * Claims a run: sets it RUNNING with a new attempt. Returns undefined if the run has ended or was deleted. Takes over a
- * run of another worker, because the queue delivers it only after that worker's heartbeats have stopped. Also returns undefined if
- * `limits` do not allow the run yet; the caller must then hold `claimLock`.
+ * run of another worker, because the queue delivers it only after that worker's heartbeats have stopped. Also returns
+ * undefined if `limits` do not allow the run yet; the caller must then hold `claimLock`.
  */
 export async function claimRun(db: Kysely<DB>, uid: string, limits?: ClaimLimits): Promise<Claim | undefined> {
   const row = await db

@@ -30,7 +30,7 @@ export interface TableProgress {
 
 /** The heartbeat of one attempt, which renews its lease. Dispose of it to stop. */
 export interface Heartbeat extends Disposable {
-  /** Writes the progress and renews the lease. If the lease is lost, calls `lost` and returns false. */
+  /** Writes the progress and renews the lease. If the lease is lost, calls `onLeaseLost` and returns false. */
   beat(): Promise<boolean>
 }
 
@@ -40,26 +40,30 @@ interface HeartbeatOptions {
    * earlier attempt stays visible.
    */
   totals(): Totals | undefined
-  lost(reason: LeaseLost): void
+  onLeaseLost(reason: LeaseLost): void
   /** Milliseconds between two heartbeats. Default: 1,000. */
   intervalMs?: number
 }
 
 /**
  * Writes a heartbeat with the progress every second. The same statement checks the lease. If the database is
- * unavailable, the load continues, and the next heartbeat follows a second later. If the lease is lost, calls `lost`
- * with the reason and stops.
+ * unavailable, the load continues, and the next heartbeat follows a second later. If the lease is lost, calls
+ * `onLeaseLost` with the reason and stops.
  */
 export function startHeartbeat(
   db: Kysely<DB>,
   claim: Claim,
-  { totals, lost: onLeaseLost, intervalMs: heartbeatIntervalMs = 1_000 }: HeartbeatOptions,
+  { totals, onLeaseLost, intervalMs = 1_000 }: HeartbeatOptions,
 ): Heartbeat {
   let timer: NodeJS.Timeout | undefined
   let hasEnded = false
+  let lastWrite: Promise<unknown> = Promise.resolve()
 
   async function beat(): Promise<boolean> {
-    if (await writeHeartbeat(db, claim, totals())) return true
+    // One write follows another, so that the progress of an earlier heartbeat never overwrites that of a later one.
+    const write = lastWrite.then(() => writeHeartbeat(db, claim, totals()))
+    lastWrite = write.catch(() => {})
+    if (await write) return true
     const reason = await lossReason(db, claim)
     hasEnded = true
     onLeaseLost(reason)
@@ -70,7 +74,7 @@ export function startHeartbeat(
     const scheduleNext = () => {
       if (!hasEnded) schedule()
     }
-    timer = setTimeout(() => void beat().then(scheduleNext, scheduleNext), heartbeatIntervalMs)
+    timer = setTimeout(() => void beat().then(scheduleNext, scheduleNext), intervalMs)
   }
   schedule()
 

@@ -64,13 +64,6 @@ export function openMeter(now: () => number = () => performance.now()): Progress
     return highest
   }
 
-  /** Returns the progress of the tables. Rows of the current table count since it began. */
-  function listTables(): TableProgress[] | undefined {
-    if (tables.length < 2) return undefined
-    const rowsRead = Math.max(0, counts.rowsRead - earlierRows)
-    return tables.map((table) => (table.state === 'READ' ? table : { ...table, rowsRead }))
-  }
-
   return {
     progress(totals) {
       counts = { ...counts, ...totals }
@@ -100,7 +93,9 @@ export function openMeter(now: () => number = () => performance.now()): Progress
       return counts.rowsRead
     },
     get tables() {
-      return listTables()
+      if (tables.length < 2) return undefined
+      const rowsReadOfCurrentTable = Math.max(0, counts.rowsRead - earlierRows)
+      return tables.map((table) => (table.state === 'READ' ? table : { ...table, rowsRead: rowsReadOfCurrentTable }))
     },
     get rowsRejected() {
       return counts.rowsRejected

@@ -25,7 +25,7 @@ export interface RejectedRows extends AsyncDisposable {
 export async function openRejectedRows(
   db: Kysely<DB>,
   claim: Claim,
-  { most: maxRows = maxKeptRejects } = {},
+  { maxRows = maxKeptRejects } = {},
 ): Promise<RejectedRows> {
   if (claim.attempt > 1)
     await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '<', claim.attempt).execute()

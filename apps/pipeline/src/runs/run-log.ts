@@ -24,7 +24,7 @@ export async function openRunLog(
   db: Kysely<DB>,
   claim: Claim,
   redaction: Redaction,
-  { most: maxLines = 10_000 } = {},
+  { maxLines = 10_000 } = {},
 ): Promise<RunLog> {
   let remainingLines = maxLines - (claim.attempt > 1 ? await countLogLines(db, claim) : 0)
 

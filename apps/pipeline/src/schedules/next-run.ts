@@ -15,9 +15,9 @@ export interface NextRun {
 }
 
 /**
- * Returns the next run after a time. Without continuous updates, every run is a full load. With them, incremental runs follow
- * `continuousUpdateInterval`, and full loads follow `fullRefreshInterval` and the trigger. Throws `CronProblem` for an invalid
- * stored expression.
+ * Returns the next run after a time. Without continuous updates, every run is a full load. With them, incremental runs
+ * follow `continuousUpdateInterval`, and full loads follow `fullRefreshInterval` and the trigger. Throws `CronProblem`
+ * for an invalid stored expression.
  */
 export function computeNextRun(schedule: Schedule, zone: string, after: number): NextRun {
   if (schedule.disabled) return {}

@@ -31,9 +31,10 @@ interface ProfiledTable {
 }
 
 /**
- * Stores the profile of the rows that an attempt has staged. Returns its id, which the publication enters in the ledger. Returns
- * undefined, and stores nothing, if the attempt has lost the lease or the schema no longer has profiles. The lock on the schema makes a
- * request that switches profiles off wait, and then delete this profile. The heartbeat before the publication flushes the profile to disk.
+ * Stores the profile of the rows that an attempt has staged. Returns its id, which the publication enters in the
+ * ledger. Returns undefined, and stores nothing, if the attempt has lost the lease or the schema no longer has
+ * profiles. The lock on the schema makes a request that switches profiles off wait, and then delete this profile. The
+ * heartbeat before the publication flushes the profile to disk.
  */
 export async function storeProfile(
   db: Kysely<DB>,

@@ -216,7 +216,10 @@ describe('hostile variable values', () => {
     })
   })
 
-  /** How each server reads a literal: what it means, and what is left behind it. By their documentation, apart from how literals are written here. */
+  /**
+   * How each server reads a literal: what it means, and what is left behind it. By their documentation, apart from how
+   * literals are written here.
+   */
   const readers: Partial<Record<SqlLanguage, (sql: string) => [string, string]>> = {
     'sql-server': (sql) => doubledQuotes(sql.replace(/^N/, '')),
     oracle: doubledQuotes,

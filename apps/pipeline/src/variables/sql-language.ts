@@ -174,8 +174,8 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
     if (syntax.dollarQuotes && character === '$') {
       const tag = matchAt(/\$[^$]*\$/y, sql, position)
       const end = tag !== undefined && syntax.dollarQuotes.test(tag) ? sql.indexOf(tag, position + tag.length) : -1
-      // Versions of PostgreSQL parse a dollar quote with an invalid tag differently. The rest of the text then counts as
-      // a literal, because variables in literals are rejected.
+      // Versions of PostgreSQL parse a dollar quote with an invalid tag differently. The rest of the text then counts
+      // as a literal, because variables in literals are rejected.
       if (tag !== undefined)
         return { kind: 'literal', text: sql.slice(position, end < 0 ? sql.length : end + tag.length) }
     }

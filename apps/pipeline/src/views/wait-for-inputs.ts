@@ -18,9 +18,9 @@ const selectInputs = (start: RawBuilder<unknown>) => sql`
   inputs as (select v.* from dependencies d join views v on v.id = d.id where d.level > 0 and v.materialized)`
 
 /**
- * SQL of whether a queued run of a view must wait for runs of the views that it reads, so that it does not read old rows. The
- * run waits for runs that were requested before it or up to a minute later, and for runs that are due by schedule, at
- * most for six hours. Manual runs do not wait.
+ * SQL of whether a queued run of a view must wait for runs of the views that it reads, so that it does not read old
+ * rows. The run waits for runs that were requested before it or up to a minute later, and for runs that are due by
+ * schedule, at most for six hours. Manual runs do not wait.
  */
 export const mustWaitForInputs = (run: string): RawBuilder<boolean> => sql<boolean>`(
     with recursive waiting as (

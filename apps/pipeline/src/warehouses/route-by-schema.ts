@@ -149,7 +149,6 @@ export function routeBySchema(
       },
       findPublication: (run) => findFirst(({ loader }) => loader.findPublication(run)),
       fenceRun: (run, attempt) => findFirst(({ loader }) => loader.fenceRun(run, attempt)),
-      findCursor: async (schema, table) => (await getBySchema(schema)).loader.findCursor(schema, table),
       findLastLoad: async (schema, table) => (await getBySchema(schema)).loader.findLastLoad(schema, table),
       typeRules: async (schema) => (await getBySchema(schema)).loader.typeRules(schema),
       findPrevious: async (schema, table) => (await getBySchema(schema)).loader.findPrevious(schema, table),

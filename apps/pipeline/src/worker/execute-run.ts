@@ -93,7 +93,7 @@ export async function executeRun(
   const timeout = setTimeout(() => runEnded.abort(runTooLong()), attemptTimeoutMs)
 
   let totals: Totals | undefined
-  using heartbeat = startHeartbeat(db, claim, { totals: () => totals, lost: (reason) => runEnded.abort(reason) })
+  using heartbeat = startHeartbeat(db, claim, { totals: () => totals, onLeaseLost: (reason) => runEnded.abort(reason) })
   const context = { services, delivery, claim, log, heartbeat }
   const backgroundWork: Promise<void>[] = []
   try {

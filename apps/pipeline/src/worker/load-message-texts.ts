@@ -2,24 +2,28 @@ import type { RunFile, WriteMode } from '@sluice/contracts'
 import { type ReaderAdvice, withAdvice, rebuildAdvice, formatCount } from '@sluice/row-stream'
 import type { Claim } from '../runs/claim-run.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
-import { dataTablesOf, type MergedRows } from '@sluice/warehouses/load-target'
+import { dataTablesOf, isUnchanged, type MergedRows, noMergedRows } from '@sluice/warehouses/load-target'
 import type { PlannedTable, TableChange } from '@sluice/warehouses/warehouse'
 
 const formatRows = (rows: number) => formatCount(rows, 'row')
 
-/** Returns the sum over all tables, or undefined if it is unknown for one of them. */
-function sumOf<Table>(tables: readonly Table[], count: (table: Table) => number | undefined): number | undefined {
-  const counts = tables.map(count)
-  return counts.includes(undefined) ? undefined : counts.reduce<number>((sum, one) => sum + one!, 0)
+/** Returns the sums over all tables, or undefined if a table has no counts. */
+function sumMergedRows(tables: readonly LoadedTable[]): MergedRows | undefined {
+  const sums = { ...noMergedRows }
+  for (const { merged } of tables) {
+    if (!merged) return undefined
+    sums.added += merged.added
+    sums.changed += merged.changed
+    sums.removed += merged.removed
+  }
+  return sums
 }
 
-const unchangedText = ' No row changed.'
-
-/** Describes how a merge changed rows: ` 2 rows are new, 1 row changed.` An append is mentioned only if its rows replaced earlier ones. */
-function describeMergedRows(tables: readonly LoadedTable[], mode: WriteMode | undefined): string {
-  const countOf = (kind: keyof MergedRows) => sumOf(tables, ({ merged }) => merged?.[kind])
-  const [added, changed, removed] = [countOf('added'), countOf('changed'), countOf('removed')]
-  if (added === undefined || changed === undefined || removed === undefined) return ''
+/**
+ * Describes how a merge changed rows: ` 2 rows are new, 1 row changed.` An append is mentioned only if its rows
+ * replaced earlier ones.
+ */
+function describeMergedRows({ added, changed, removed }: MergedRows, mode: WriteMode | undefined): string {
   if (mode === 'APPEND')
     return removed === 0
       ? ''
@@ -30,12 +34,12 @@ function describeMergedRows(tables: readonly LoadedTable[], mode: WriteMode | un
     ...(changed > 0 ? [`${formatRows(changed)} changed`] : []),
     ...(removed > 0 ? [`${formatRows(removed)} ${removed === 1 ? 'was' : 'were'} removed`] : []),
   ]
-  return changeTexts.length === 0 ? unchangedText : ` ${changeTexts.join(', ')}.`
+  return changeTexts.length === 0 ? ' No row changed.' : ` ${changeTexts.join(', ')}.`
 }
 
 /** Says how many rows of earlier loads a run replaced, although the pipeline usually keeps them. */
 function describeReplacedRows(tables: readonly LoadedTable[]): string {
-  const rows = sumOf(tables, ({ rowsBefore = 0 }) => rowsBefore) ?? 0
+  const rows = tables.reduce((sum, { rowsBefore = 0 }) => sum + rowsBefore, 0)
   return rows === 0 ? '' : ` All ${formatRows(rows)} of earlier loads ${rows === 1 ? 'was' : 'were'} replaced.`
 }
 
@@ -45,12 +49,10 @@ interface LoadCounts {
   sourceRows?: number | undefined
   /** Whether the rows were merged into the table; undefined if unknown. */
   isMerged?: boolean | undefined
-  /** Whether the table keeps the rows of earlier loads, so that a source without rows changes nothing. */
-  keepsRows?: boolean
   /** The mode in which the rows were written, if it is known. */
   mode?: WriteMode | undefined
-  /** Whether the run replaced rows that other runs of the pipeline keep. */
-  replacesEarlierLoads?: boolean
+  /** The write mode of the pipeline. Default: REPLACE. */
+  pipelineMode?: WriteMode
   /** Whether the publisher of a public dataset reads the message. */
   isDataset?: boolean
 }
@@ -84,15 +86,7 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
  */
 export function describeLoad(
   allTables: readonly LoadedTable[],
-  {
-    rejected,
-    sourceRows = 0,
-    isMerged,
-    keepsRows = false,
-    mode,
-    replacesEarlierLoads = false,
-    isDataset = false,
-  }: LoadCounts,
+  { rejected, sourceRows = 0, isMerged, mode, pipelineMode = 'REPLACE', isDataset = false }: LoadCounts,
 ): string {
   if (allTables.length === 0)
     return isMerged ? 'Nothing is new in the source.' : 'The source has no tables, so nothing was loaded.'
@@ -103,7 +97,7 @@ export function describeLoad(
   const emptyReasonText =
     sourceRows > 0
       ? ` The transformation removed all ${formatRows(sourceRows)} of the source${isMerged ? '.' : ', so the table is empty now.'}`
-      : keepsRows
+      : isMerged && pipelineMode !== 'REPLACE'
         ? ' The source has no rows, so the table is unchanged.'
         : isMerged
           ? ' Nothing is new in the source.'
@@ -123,18 +117,18 @@ export function describeLoad(
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
+  const replacesEarlierLoads = pipelineMode !== 'REPLACE' && mode === 'REPLACE'
+  const mergedRows = replacesEarlierLoads || emptyText !== '' ? undefined : sumMergedRows(tables)
   const rowTexts = replacesEarlierLoads
     ? describeReplacedRows(tables)
-    : rows > 0 || emptyText === ''
-      ? describeMergedRows(tables, mode)
+    : mergedRows
+      ? describeMergedRows(mergedRows, mode)
       : ''
-  const loadedMessage = withAdvice(
-    `${rowTexts === unchangedText ? `Read ${formatRows(rows)} for` : `Loaded ${formatRows(rows)} into`} ${target}.${rowTexts}${emptyText}${changeTexts}${moreText}`,
-    advice,
-    {
-      isDataset,
-    },
-  )
+  const changesNoRow = mode === 'MERGE' && mergedRows !== undefined && isUnchanged(mergedRows)
+  const rowsIntoTarget = `${changesNoRow ? `Read ${formatRows(rows)} for` : `Loaded ${formatRows(rows)} into`} ${target}.`
+  const loadedMessage = withAdvice(`${rowsIntoTarget}${rowTexts}${emptyText}${changeTexts}${moreText}`, advice, {
+    isDataset,
+  })
   if (rejected === 0) return loadedMessage
   return `${loadedMessage} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
 }

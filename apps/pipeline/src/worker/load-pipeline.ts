@@ -95,15 +95,15 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   )
   const warehouse = await context.warehouses.open(claim.client)
 
-  // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards. The first attempt reads it too, because the
-  // service's database may have been restored from a backup.
+  // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards. The first attempt reads
+  // it too, because the service's database may have been restored from a backup.
   const stagedRun = claim.attempt > 1 ? await adoptStagedRun(context.db, attempt, pipeline, warehouse) : undefined
   const earlierPublication = await warehouse.loader.findPublication(claim.uid)
   if (earlierPublication) {
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return createLoadSuccess(warehouse, earlierPublication.tables, claim.rowsRejected, {
       mode: writeModeOf(claim, pipeline, undefined),
-      replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && isRebuild(claim.input),
+      pipelineMode: pipeline.writeMode,
       isDataset: isDatasetRun(claim),
     })
   }
@@ -124,9 +124,8 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   return createLoadSuccess(warehouse, tables, rejectedRows, {
     sourceRows,
     isMerged,
-    keepsRows: isMerged && pipeline.writeMode !== 'REPLACE',
     mode: writeModeOf(claim, pipeline, isMerged),
-    replacesEarlierLoads: pipeline.writeMode !== 'REPLACE' && !isMerged,
+    pipelineMode: pipeline.writeMode,
     ownTable: pipeline,
     cursor,
     fullReadReason,

@@ -80,12 +80,10 @@ interface LoadSummary {
   sourceRows?: number
   /** Whether the rows were merged into the table; undefined if unknown. */
   isMerged?: boolean
-  /** Whether the table keeps the rows of earlier loads. A source without rows causes a warning in this case too. */
-  keepsRows?: boolean
   /** The mode in which the rows were written, if known. */
   mode?: WriteMode | undefined
-  /** Whether the run replaced rows that other runs of the pipeline keep. */
-  replacesEarlierLoads?: boolean
+  /** The write mode of the pipeline. Default: REPLACE. */
+  pipelineMode?: WriteMode
   ownTable?: OwnTable
   cursor?: StoredCursor | undefined
   /** Why the source was read completely although an incremental load was requested. */
@@ -109,9 +107,8 @@ export async function createLoadSuccess(
   {
     sourceRows,
     isMerged,
-    keepsRows = false,
     mode,
-    replacesEarlierLoads = false,
+    pipelineMode = 'REPLACE',
     ownTable,
     cursor,
     fullReadReason,
@@ -123,21 +120,13 @@ export async function createLoadSuccess(
   const dataTables = dataTablesOf(tables)
   const rowsWritten = dataTables.reduce((sum, { rows }) => sum + rows, 0)
   // An increment of a source often has no rows. A file that is appended or merged should have some.
-  const mayBeEmpty = isMerged && !(keepsRows && tables.length > 0)
+  const mayBeEmpty = isMerged && (pipelineMode === 'REPLACE' || tables.length === 0)
   const needsWarning = nothingNewMessage !== undefined || hasWarning(tables, rejectedRows, mayBeEmpty)
   return {
     state: needsWarning ? 'WARNING' : 'OK',
     message: [
       nothingNewMessage ??
-        describeLoad(tables, {
-          rejected: rejectedRows,
-          sourceRows,
-          isMerged,
-          keepsRows,
-          mode,
-          replacesEarlierLoads,
-          isDataset,
-        }),
+        describeLoad(tables, { rejected: rejectedRows, sourceRows, isMerged, mode, pipelineMode, isDataset }),
       describeHints(hints, { isDataset }),
       fullReadReason,
     ]

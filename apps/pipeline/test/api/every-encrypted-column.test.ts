@@ -61,7 +61,9 @@ interface Found {
   count: number
 }
 
-/** Every column of the database, the queue's too, in which something was sealed with that key: `<key>.<nonce>.<body>`. */
+/**
+ * Every column of the database, the queue's too, in which something was sealed with that key: `<key>.<nonce>.<body>`.
+ */
 async function sealedWith(key: string): Promise<Found[]> {
   const { db } = service.stack
   const { rows: columns } = await sql<{ schema: string; table: string; column: string }>`

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Fresh } from './create-fixtures.ts'
 
-/** A good request of every operation on warehouse readers. Readers are deleted soon, because their number is limited. */
+/**
+ * A good request of every operation on warehouse readers. Readers are deleted soon, because their number is limited.
+ */
 export function goodWarehouseReaders(given: () => { fresh: Fresh; loaded: { schema: string } }) {
   const body = () => ({ name: `Reader ${randomUUID()}`, schemas: [{ id: given().loaded.schema }] })
   let kept: Promise<string> | undefined

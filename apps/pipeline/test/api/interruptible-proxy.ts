@@ -6,7 +6,10 @@ export interface Gate {
   port: number
   shut(): Promise<void>
   open(): Promise<void>
-  /** Breaks the next connection that sends `first` and later `last` after the server has answered `last`, and drops that answer. */
+  /**
+   * Breaks the next connection that sends `first` and later `last` after the server has answered `last`, and drops that
+   * answer.
+   */
   loseAnswer(request: { first: string; last: string }): void
 }
 

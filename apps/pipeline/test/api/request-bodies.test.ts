@@ -28,7 +28,10 @@ const json = (content: string | Buffer, headers: Record<string, string> = {}) =>
     .serialize((sent) => sent as string)
     .send(content as string)
 
-/** The status of the answer to a request whose body does not arrive in full; undefined without an answer within five seconds. */
+/**
+ * The status of the answer to a request whose body does not arrive in full; undefined without an answer within five
+ * seconds.
+ */
 async function answerToHalf(path: string, authorization: string, sent: Buffer, announced: number) {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
   const head = [

@@ -19,7 +19,9 @@ const destinationBody = ({ view }: Open) => ({
   apiTokenTarget: { url: 'https://dhis2.example.org', authToken: 'd2pat_not_very_secret' },
 })
 
-/** Everything that people share: where it is, who may manage it, and what it is made from, each with a name of its own. */
+/**
+ * Everything that people share: where it is, who may manage it, and what it is made from, each with a name of its own.
+ */
 export const sharedResources: readonly [path: string, manage: Role, body: (open: Open) => object][] = [
   ['schemas', 'ROLE_MANAGE_SCHEMA', () => schemaBody()],
   ['views', 'ROLE_MANAGE_VIEW', ({ schema }) => viewBody(schema, 'select 1 as one')],

@@ -332,6 +332,7 @@ describe('files with writeMode MERGE', () => {
       return body.notes.filter((note: string) => note.startsWith('A run would'))
     }
     expect(await notes()).toEqual([
+      'A run would fail: line 4 has no value in "id", which is in mergeKey.',
       'A run would fail: lines 2 and 3 have the same key (id = 1). Correct the source, or choose another mergeKey.',
     ])
     expect(await notes({ mergeKey: ['n'] })).toEqual([])

@@ -78,7 +78,8 @@ beforeAll(async () => {
   const asked: Pick<Killed, 'scene' | 'run'>[] = []
   let living = workers
   for (const scene of scenes) {
-    // One run at a time: a worker that is killed while it requeues a second run would hold that run until its heartbeat expires.
+    // One run at a time: a worker that is killed while it requeues a second run would hold that run until its heartbeat
+    // expires.
     asked.push({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })
     const exited = await firstToExit(living)
     living = living.filter((worker) => worker !== exited)

@@ -47,7 +47,8 @@ beforeAll(async () => {
     const run = await ask(stack, scene.pipeline, numbered(2))
     started.push({ scene, run })
     await sprung(worker, point)
-    // Workers may stay stopped for longer than a heartbeat until the last one has stopped. Their runs must not be requeued.
+    // Workers may stay stopped for longer than a heartbeat until the last one has stopped. Their runs must not be
+    // requeued.
     if (index < points.length - 1) await neverSilent(stack, run.uid)
   }
   await gate.shut()

@@ -14,7 +14,9 @@ export interface OwnWarehouse extends AsyncDisposable {
   adminUrl: string
   /** The superuser's way to one of its databases. */
   url(database: string): string
-  /** As after a power cut: nothing is finished, and the next start recovers. Answers when it takes connections again. */
+  /**
+   * As after a power cut: nothing is finished, and the next start recovers. Answers when it takes connections again.
+   */
   restart(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }

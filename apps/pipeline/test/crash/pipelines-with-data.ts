@@ -55,7 +55,9 @@ export function takenBy(worker: WorkerProcess): string[] {
   )
 }
 
-/** Everything that has to agree after a crash. `holds` is the run whose rows the table has, `jobs` what the queue has. */
+/**
+ * Everything that has to agree after a crash. `holds` is the run whose rows the table has, `jobs` what the queue has.
+ */
 export async function seen(stack: Stack, { pipeline, client }: Loaded, run: { id: number; uid: string }) {
   const { state, attempt, rows_written, error_code, handed_back } = await stack.state(run)
   return {

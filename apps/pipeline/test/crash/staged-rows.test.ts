@@ -108,8 +108,13 @@ describe('staged rows of a worker that is killed before publication', () => {
     const run = await killedAt('rows-staged', numbered((last = 2), 300))
     await removeFile(run)
     expect(await seen(stack, scene, run)).toMatchObject({ state: 'RUNNING', holds: [1], staging: 1 })
+    // The setting applies to failed runs and changes no row of the source.
+    const { client } = scene.pipeline
+    const setting = { client, key: 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES', value: 'RETAIN' }
+    await stack.db.insertInto('settings').values(setting).execute()
     await using _other = await otherWorker()
     expect(await endOf(run)).toMatchObject(publishedByRetry(2, 300))
+    await stack.db.deleteFrom('settings').where('client', '=', client).execute()
     expect(await logOf(stack, run)).toContain(`Attempt 1 staged all rows. ${adopted}`)
     await sweepStaging(stack).run(never)
     const left = await stack.db.selectFrom('staged_loads').select('run_id').where('run_id', '=', run.id).execute()

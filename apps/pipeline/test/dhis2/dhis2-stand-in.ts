@@ -45,8 +45,8 @@ const allowed = [
 ]
 
 /**
- * A server that answers as DHIS2's documentation and sources say: below /dhis, where its API is at /dhis/api. It keeps the values
- * that it is sent as the database of a DHIS2 would.
+ * A server that answers as DHIS2's documentation and sources say: below /dhis, where its API is at /dhis/api. It keeps
+ * the values that it is sent as the database of a DHIS2 would.
  */
 export async function startDhis2({ version = '2.41.3', authorities = ['F_DATAVALUE_ADD'], instead }: Behaviour = {}) {
   const stored: Stored = new Map()

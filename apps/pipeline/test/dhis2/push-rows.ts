@@ -15,16 +15,16 @@ export const usual = columnsOf('dataelement', 'period', 'orgunit', 'value')
 
 interface Options extends Partial<PushRequest> {
   rows: readonly (readonly RowCell[])[]
-  importTime?: number
+  importTimeoutMs?: number
   signal?: AbortSignal
 }
 
 /** Pushes rows to a stand-in as a worker does. Returns the result and the log lines. */
 export async function pushed(
   standIn: Pick<Dhis2StandIn, 'url'>,
-  { rows, importTime = 5_000, signal, ...push }: Options,
+  { rows, importTimeoutMs = 5_000, signal, ...push }: Options,
 ) {
-  const destinations = openDestinations({ allowed: outgoingAllowed().parse('127.0.0.1'), importTime })
+  const destinations = openDestinations({ allowed: outgoingAllowed().parse('127.0.0.1'), importTimeoutMs })
   const rejected: RejectedRow[] = []
   const log: string[] = []
   const told = { rowsRead: 0, bytesRead: 0, rejected: 0 }

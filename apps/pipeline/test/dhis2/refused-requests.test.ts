@@ -82,7 +82,7 @@ describe('request that DHIS2 does not accept', () => {
       instead: ({ path, body }) =>
         path.endsWith('dataValueSets') && JSON.parse(body).dataValues.length > 3_000 ? answer : undefined,
     })
-    const { result, log } = await pushed(dhis2, { rows: fine(12_000), importTime: 500 })
+    const { result, log } = await pushed(dhis2, { rows: fine(12_000), importTimeoutMs: 500 })
     expect([result.sent, result.imported + result.updated, dhis2.stored.size]).toEqual([12_000, 12_000, 12_000])
     expect(dhis2.imports().map(({ body }) => JSON.parse(body).dataValues.length)).toEqual([
       10_000, 5_000, 2_500, 2_500, 2_500, 2_500, 2_000,
@@ -100,7 +100,7 @@ describe('request that DHIS2 does not accept', () => {
     for (const answer of [{ silent: true }, { status: 429, headers: { 'retry-after': '500' }, body: '' }]) {
       const dhis2 = await start({ instead: ({ method }) => (method === 'POST' ? answer : undefined) })
       const stopping = new AbortController()
-      const push = pushed(dhis2, { rows: fine(1), importTime: 60_000, signal: stopping.signal })
+      const push = pushed(dhis2, { rows: fine(1), importTimeoutMs: 60_000, signal: stopping.signal })
       setTimeout(() => stopping.abort(new Error('cancelled')), 500)
       const began = Date.now()
       await expect(push).rejects.toThrow('cancelled')

@@ -17,8 +17,8 @@ export interface Running {
 }
 
 /**
- * Starts the real identity service once for all test files, because starting it takes longer than most of them. Does not wait until it
- * is ready: each test file that needs the service waits.
+ * Starts the real identity service once for all test files, because starting it takes longer than most of them. Does
+ * not wait until it is ready: each test file that needs the service waits.
  */
 // oxlint-disable-next-line import/no-default-export -- as jest wants it
 export default async function start(): Promise<void> {

@@ -20,7 +20,10 @@ afterAll(() => stack?.[Symbol.asyncDispose]())
 const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
 const day = 86_400_000
 
-/** A client with a warehouse that holds rows, a reader, an uploaded file, a run with a log line, a variable and a setting. */
+/**
+ * A client with a warehouse that holds rows, a reader, an uploaded file, a run with a log line, a variable and a
+ * setting.
+ */
 async function fullClient() {
   const pipeline = await stack.pipeline()
   const warehouse = await stack.warehouses.open(pipeline.client)

@@ -53,7 +53,10 @@ export async function publications(client: Client, { uid }: { uid: string }): Pr
   return rows.length
 }
 
-/** Staging tables in the client's warehouse, or those of one run, without what is kept of them; a transformation has them in a schema of their own. */
+/**
+ * Staging tables in the client's warehouse, or those of one run, without what is kept of them; a transformation has
+ * them in a schema of their own.
+ */
 export async function stagingTables(client: Client, { uid = '' } = {}): Promise<number> {
   const { rows } = await client.query(
     `select from pg_class c join pg_namespace n on n.oid = relnamespace

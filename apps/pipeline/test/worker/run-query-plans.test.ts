@@ -16,7 +16,9 @@ import { virtualScheduler } from './schedule-fixtures.ts'
 import { startStack, type Stack } from './worker-stack.ts'
 
 const client = randomUUID()
-/** One of a hundred things with 80 runs each; five lines, two results, two rejected rows and three jobs for every run. */
+/**
+ * One of a hundred things with 80 runs each; five lines, two results, two rejected rows and three jobs for every run.
+ */
 const one = 40
 const page = { page: 1, pageSize: 50 }
 let stack: Stack

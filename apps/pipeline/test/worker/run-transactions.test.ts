@@ -45,7 +45,10 @@ async function deadlocks(): Promise<number> {
   return rows[0]!.deadlocks
 }
 
-/** Holds these runs, until both pieces of work wait behind them with what they have locked before, and lets them go then. */
+/**
+ * Holds these runs, until both pieces of work wait behind them with what they have locked before, and lets them go
+ * then.
+ */
 async function meeting<T>(runs: readonly { id: number }[], ...work: (() => Promise<T>)[]): Promise<T[]> {
   const ids = runs.map(({ id }) => id)
   const begun = await stack.db.transaction().execute(async (trx) => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Redaction } from '@sluice/process'
 import { sql } from 'kysely'
@@ -121,7 +122,7 @@ describe('heartbeat of an attempt', () => {
     const { run, claim } = await claimed()
     const counts = { bytesRead: 50, bytesTotal: 200, rowsRead: 7, rowsRejected: 1 }
     const totals = { ...counts, percentage: 25, rowsPerSecond: 3.5, bytesPerSecond: 25, secondsLeft: 6 }
-    using _ = startHeartbeat(stack.db, claim, { totals: () => totals, lost: () => {}, intervalMs: 10 })
+    using _ = startHeartbeat(stack.db, claim, { totals: () => totals, onLeaseLost: () => {}, intervalMs: 10 })
     const state = await until(async () => {
       const found = await stack.state(run)
       return found.rows_read === 7 && found
@@ -135,6 +136,22 @@ describe('heartbeat of an attempt', () => {
     })
   })
 
+  it('is written after the one before, with the progress at that time', async () => {
+    const { run, claim } = await claimed()
+    let reads = 0
+    const totals = () => void (reads += 1)
+    using heartbeat = startHeartbeat(stack.db, claim, { totals, onLeaseLost: () => {}, intervalMs: 60_000 })
+    let beats: Promise<boolean>[] = []
+    await stack.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('runs').select('id').where('id', '=', run.id).forUpdate().execute()
+      beats = [heartbeat.beat(), heartbeat.beat()]
+      await until(() => reads > 0)
+      await sleep(50)
+      expect(reads).toBe(1)
+    })
+    expect([await Promise.all(beats), reads]).toEqual([[true, true], 2])
+  })
+
   it('does not show the tables of an earlier attempt after the attempt has begun to read', async () => {
     const { run, claim } = await claimed()
     const counts = { bytesRead: 0, bytesTotal: null, rowsRead: 7, rowsRejected: 0 }
@@ -144,7 +161,7 @@ describe('heartbeat of an attempt', () => {
       { table: 'b', rowsRead: 1, state: 'READING' as const },
     ]
     const shownTables = async (attempt: Claim, progress: typeof totals & { tables?: typeof tables }) => {
-      using heartbeat = startHeartbeat(stack.db, attempt, { totals: () => progress, lost: () => {} })
+      using heartbeat = startHeartbeat(stack.db, attempt, { totals: () => progress, onLeaseLost: () => {} })
       await heartbeat.beat()
       return progressOf(await stack.state(run)).tables
     }
@@ -156,7 +173,11 @@ describe('heartbeat of an attempt', () => {
     const cancelled = await claimed()
     const taken = await claimed()
     const reasons: string[] = []
-    const watch = { totals: () => undefined, lost: (reason: Error) => reasons.push(reason.message), intervalMs: 10 }
+    const watch = {
+      totals: () => undefined,
+      onLeaseLost: (reason: Error) => reasons.push(reason.message),
+      intervalMs: 10,
+    }
     using _one = startHeartbeat(stack.db, cancelled.claim, watch)
     await cancel(cancelled.pipeline)
     await until(() => reasons.length === 1)
@@ -173,7 +194,7 @@ describe('run log', () => {
     const { pipeline, run, claim } = await claimed()
     const redaction = new Redaction()
     redaction.add('correct-horse')
-    const log = await openRunLog(stack.db, claim, redaction, { most: 4 })
+    const log = await openRunLog(stack.db, claim, redaction, { maxLines: 4 })
     log.write('INFO', 'LOW', 'password=correct-horse')
     log.write('WARN', 'HIGH', `nul \0 and half a pair \ud800 ${'x'.repeat(20_000)}`)
     log.write('INFO', 'LOW', 'third')
@@ -215,7 +236,7 @@ describe('rejected rows of a run', () => {
   it('are stored up to a limit, counted beyond it, and replaced by the next attempt', async () => {
     const { pipeline, run, claim } = await claimed()
     const listed = () => listRejectedRows(stack.db, pipeline.id, run.uid, firstPage)
-    const first = await openRejectedRows(stack.db, claim, { most: 2 })
+    const first = await openRejectedRows(stack.db, claim, { maxRows: 2 })
     for (const line of [2, 3, 4]) first.add({ line, column: 'age', reason: 'Not a number.', raw: 'a\0b' })
     await first[Symbol.asyncDispose]()
     expect(first.count).toBe(3)

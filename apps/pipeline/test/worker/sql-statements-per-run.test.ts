@@ -5,7 +5,9 @@ import { spawnWorker, type WorkerProcess } from './worker-process.ts'
 import { startStack, type Stack } from './worker-stack.ts'
 import { type SentStatement, startStatementProxy, type StatementProxy } from './statement-proxy.ts'
 
-/** The statements to the warehouse and to the service's database of a run that loads one row. They may only be lowered. */
+/**
+ * The statements to the warehouse and to the service's database of a run that loads one row. They may only be lowered.
+ */
 const limits = { warehouse: 18, service: 11 }
 
 let stack: Stack

@@ -58,8 +58,8 @@ export async function startStatementProxy(target: string): Promise<StatementProx
 }
 
 /**
- * Returns a function that reads the bytes of one connection. The first message, which names the user, has no type. A prepared statement is
- * reported whenever it is bound.
+ * Returns a function that reads the bytes of one connection. The first message, which names the user, has no type. A
+ * prepared statement is reported whenever it is bound.
  */
 function statementReader(report: (statement: SentStatement) => void): (bytes: Buffer) => void {
   let pending = Buffer.alloc(0)

@@ -33,7 +33,9 @@ export interface Stack extends AsyncDisposable {
   upload(pipeline: Pipeline, content: string | Buffer): Promise<object>
   run(pipeline: Pipeline, input?: object): Promise<Selectable<Runs>>
   state(run: { id: number }): Promise<Selectable<Runs>>
-  /** Gives the catalogue of public datasets a database of its own, because test files that run at once share the server. */
+  /**
+   * Gives the catalogue of public datasets a database of its own, because test files that run at once share the server.
+   */
   isolateCatalogue(): Promise<void>
   /** The superuser, in a client's warehouse. */
   inside(client: string): Promise<Client & AsyncDisposable>

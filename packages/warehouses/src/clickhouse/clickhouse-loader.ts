@@ -33,11 +33,6 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
     adoptStaged: async () => undefined,
     findPublication: (id) => runRecovered('the ledger', () => findPublication(access, id)),
     fenceRun: (id, attempt) => run('the ledger', () => fenceRun(access, { run: id, attempt })),
-    findCursor: async (schema, table) =>
-      runRecovered(checkedPlace(schema, table), async () => {
-        const shape = await readTableShape(schema, table)
-        return (await findLedgerEntry(access, shape?.mark?.load))?.cursor
-      }),
     findLastLoad: async (schema, table) =>
       runRecovered(checkedPlace(schema, table), async () => {
         const shape = await readTableShape(schema, table)

@@ -37,8 +37,8 @@ export interface ProposedTable {
   /** The id of the load. The comment of the loaded table contains it too. */
   load: string
   /**
-   * The uuid of the table that the load replaces. Empty if the load creates the table. If a merge changes no row, the table stays, and
-   * this is `staged`.
+   * The uuid of the table that the load replaces. Empty if the load creates the table. If a merge changes no row, the
+   * table stays, and this is `staged`.
    */
   base: string
   entry: LedgerEntry
@@ -196,8 +196,8 @@ export interface PublishedRow extends Omit<ProposedTable, 'entry'> {
 }
 
 /**
- * Returns all tables of the latest publication that published this load; an empty list if the load is unknown. Skips publications that
- * changed no row of it.
+ * Returns all tables of the latest publication that published this load; an empty list if the load is unknown. Skips
+ * publications that changed no row of it.
  */
 export async function listLastPublication(access: ClientAccess, load: string | undefined): Promise<PublishedRow[]> {
   if (load === undefined) return []

@@ -18,18 +18,6 @@ import { typeRules } from './types.ts'
 
 export function postgresLoader({ access, pools, retention, waitMs, run }: PostgresServer): Loader {
   const read = access.read.user
-  const atTable = async <T>(
-    schema: string,
-    table: string,
-    callback: (client: ClientBase) => Promise<T>,
-  ): Promise<T> => {
-    checkSchemaName(schema)
-    checkTableName(table)
-    return run(qualifyName(schema, table), callback)
-  }
-
-  const findLastLoadAt = (schema: string, table: string) =>
-    atTable(schema, table, (client) => findLastLoad(client, schema, table))
 
   return {
     stage: (target, signal) => stageTable(pools, target, signal),
@@ -49,8 +37,11 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
         await waitForPublisher(client, retention.ledgerKey, { run: id, attempt })
         return findDurablePublication(client, id)
       }),
-    findCursor: async (schema, table) => (await findLastLoadAt(schema, table)).cursor,
-    findLastLoad: findLastLoadAt,
+    async findLastLoad(schema, table) {
+      checkSchemaName(schema)
+      checkTableName(table)
+      return run(qualifyName(schema, table), (client) => findLastLoad(client, schema, table))
+    },
     typeRules: async () => typeRules,
     findPrevious: (schema, table) =>
       run(qualifyName(schema, table), async (client) => {

@@ -48,7 +48,9 @@ export class PostgresStagedTable implements StagedTable {
    * them.
    */
   copiedRows: { rows: number; from: string } | undefined
-  /** The rows that the merge changes in the table as the run `run` left it. Set if the load was compared with its table. */
+  /**
+   * The rows that the merge changes in the table as the run `run` left it. Set if the load was compared with its table.
+   */
   comparison: { merged: MergedRows; run: string } | undefined
   published = false
   /** The shapes of this table and of the table that it will replace, when they were last read. */

@@ -60,8 +60,8 @@ export function stagingName({
 }
 
 /**
- * Creates the staging table. The statements are one message, so they are one transaction. It does not wait for the disk, because a crash of
- * the server ends the attempt.
+ * Creates the staging table. The statements are one message, so they are one transaction. It does not wait for the
+ * disk, because a crash of the server ends the attempt.
  */
 export async function createStaging(
   client: ClientBase,

@@ -22,7 +22,10 @@ export interface PreviousSourceColumn extends StoredAs {
   created?: string
   /** True if a value has shown that the day precedes the month, false for the reverse. */
   dayFirst?: boolean
-  /** The form in which the source prints all values of the table, such as `DD.MM.YYYY`. Absent if they have several forms. */
+  /**
+   * The form in which the source prints all values of the table, such as `DD.MM.YYYY`. Absent if they have several
+   * forms.
+   */
   printedForm?: string
 }
 
@@ -70,7 +73,10 @@ export const columnsToReplace = (memory: FeedMemory | undefined, shape: { hasAll
 export const hadValues = ({ undecided, vanished, empty }: PreviousSourceColumn): boolean =>
   undecided !== 'NOTHING' && !vanished && !empty
 
-/** Returns whether the table has no value in the column. A column that vanished can have values in rows of earlier loads. */
+/**
+ * Returns whether the table has no value in the column. A column that vanished can have values in rows of earlier
+ * loads.
+ */
 export const hasNoValueYet = ({ undecided, empty }: PreviousSourceColumn): boolean =>
   undecided === 'NOTHING' || empty === true
 
@@ -95,9 +101,9 @@ interface EarlierRows {
 }
 
 /**
- * Returns the form in which all values of a column are printed after a load: the form of the loaded values, which has to be that of
- * the values that stay, too. Undefined if there is no such form, or if the column is stored in a type that no form describes. Columns of text
- * keep their values as they were printed.
+ * Returns the form in which all values of a column are printed after a load: the form of the loaded values, which has
+ * to be that of the values that stay, too. Undefined if there is no such form, or if the column is stored in a type
+ * that no form describes. Columns of text keep their values as they were printed.
  */
 export function printedFormAfterLoad(
   storedType: DataType,
@@ -112,7 +118,10 @@ export function printedFormAfterLoad(
   return loadedForm === earlierForm ? loadedForm : undefined
 }
 
-/** Returns a lookup in the last load's memory: whether a column was deleted, when it was created, and how its values are printed. */
+/**
+ * Returns a lookup in the last load's memory: whether a column was deleted, when it was created, and how its values are
+ * printed.
+ */
 export function historyOf(
   memory: FeedMemory | null | undefined,
 ): (column: string) => Pick<WarehouseColumn, 'deleted' | 'created' | 'printedForm'> {

@@ -26,8 +26,6 @@ export const sqlLoader = ({ dialect, run, withService, atPlace }: SqlSessions): 
   adoptStaged: async () => undefined,
   findPublication: (id) => withService('the ledger', (session) => findPublication(dialect, session, id)),
   fenceRun: (id) => run('the ledger', () => fenceRun(dialect, id)),
-  findCursor: (schema, table) =>
-    atPlace(schema, table, async (session, place) => (await readShape(dialect, session, place))?.mark?.cursor),
   findLastLoad: (schema, table) =>
     atPlace(schema, table, async (session, place) => {
       const shape = await readShape(dialect, session, place)

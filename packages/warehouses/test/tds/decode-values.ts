@@ -8,7 +8,10 @@ export interface Announced {
   scale: number
 }
 
-/** Written from the protocol's description, and apart from what the warehouse writes with: so that each checks the other. */
+/**
+ * Written from the protocol's description, and apart from what the warehouse writes with: so that each checks the
+ * other.
+ */
 export function readType(from: Reader): Announced {
   const id = from.number(1)
   const type: Announced = { id, size: 0, precision: 0, scale: 0 }

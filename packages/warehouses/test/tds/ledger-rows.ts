@@ -9,7 +9,10 @@ interface Row {
 type Ledger = Map<string, Row[]>
 type Change = (ledger: Ledger) => void
 
-/** The rows of a ledger, each table by its name, with a transaction for each session: what it writes, others see when it ends. */
+/**
+ * The rows of a ledger, each table by its name, with a transaction for each session: what it writes, others see when it
+ * ends.
+ */
 export function ledgerRows() {
   const shared: Ledger = new Map()
   const open = new Map<object, Change[]>()

@@ -10,7 +10,10 @@ interface Relation {
   columns: { name: string; type: string }[]
 }
 
-/** Answers of a server that remembers names and the ledger, for the statements of a load: which is all that it understands. `home` has the ledger. */
+/**
+ * Answers of a server that remembers names and the ledger, for the statements of a load: which is all that it
+ * understands. `home` has the ledger.
+ */
 export function remembered(home = 'sluice') {
   let state = { schemas: new Set<string>(), relations: new Map<number, Relation>(), next: 1_000 }
   const ledger = ledgerRows()

@@ -33,7 +33,9 @@ export async function listOwnApiTokens({ db, caller }: IdentityRequestContext): 
   return (await listApiTokens(db, id)).map(presentApiToken)
 }
 
-/** Creates a token with at most the caller's roles. Requires proof of identity, because the token outlives the session. */
+/**
+ * Creates a token with at most the caller's roles. Requires proof of identity, because the token outlives the session.
+ */
 export async function createApiToken(
   body: ApiTokenBody,
   input: IdentityRequestContext,

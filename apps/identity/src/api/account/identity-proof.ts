@@ -119,8 +119,8 @@ async function auditRefusal(
 const freshMinutes = 15
 
 /**
- * Verifies the caller's identity like `proveIdentity`. Users with single sign-on and no second factor have no password or
- * code here, so they must have signed in recently. Throws 422 if they did not, and the errors of `proveIdentity`.
+ * Verifies the caller's identity like `proveIdentity`. Users with single sign-on and no second factor have no password
+ * or code here, so they must have signed in recently. Throws 422 if they did not, and the errors of `proveIdentity`.
  */
 export async function proveIdentityUnlessFresh(
   { password, code }: Partial<ProofBody>,

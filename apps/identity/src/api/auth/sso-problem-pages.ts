@@ -9,8 +9,8 @@ const { startSso, finishSso } = identityOperations.auth
 const browserOperations: unknown[] = [startSso.id, finishSso.id]
 
 /**
- * Shows errors of a sign-in at a provider (`startSso`, `finishSso`) as a page if the Accept header prefers HTML. Passes all
- * other errors on to the next handler. `prefix` is the path of the public address.
+ * Shows errors of a sign-in at a provider (`startSso`, `finishSso`) as a page if the Accept header prefers HTML. Passes
+ * all other errors on to the next handler. `prefix` is the path of the public address.
  */
 export function showSsoProblems(prefix: string, logger: Logger): ErrorRequestHandler {
   const showInternalError = showInternalErrors(logger)

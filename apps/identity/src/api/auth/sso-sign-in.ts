@@ -87,8 +87,8 @@ export async function finishSso(
 }
 
 /**
- * Redirects the browser to the interaction page, which shows the problem. Rethrows internal errors, and all errors of a sign-in
- * that did not start on that page.
+ * Redirects the browser to the interaction page, which shows the problem. Rethrows internal errors, and all errors of a
+ * sign-in that did not start on that page.
  */
 function redirectToInteraction(
   error: unknown,

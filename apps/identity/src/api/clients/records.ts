@@ -109,7 +109,8 @@ export const toClientColumns = (body: ClientBody) => ({
 function parseTimeZone(name: string | undefined): string | null {
   if (name === undefined) return null
   try {
-    // Intl also accepts offsets such as +02:00, which have no daylight saving time. The contract's pattern rejects those.
+    // Intl also accepts offsets such as +02:00, which have no daylight saving time. The contract's pattern rejects
+    // those.
     Intl.DateTimeFormat('en', { timeZone: name })
   } catch {
     throw problems.refused(

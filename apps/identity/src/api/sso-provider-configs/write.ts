@@ -65,7 +65,10 @@ export async function updateSsoProviderConfig(
   })
 }
 
-/** Deletes a provider config, and the stored links between users and their accounts at the provider. Users can no longer sign in there. */
+/**
+ * Deletes a provider config, and the stored links between users and their accounts at the provider. Users can no longer
+ * sign in there.
+ */
 export async function deleteSsoProviderConfig(
   uid: string,
   { write, caller, request }: IdentityRequestContext,

@@ -22,7 +22,9 @@ interface InvitedUserRow {
   link: string | undefined
 }
 
-/** Creates a user and mails them an invitation. They are in status INVITATION until they accept and choose a password. */
+/**
+ * Creates a user and mails them an invitation. They are in status INVITATION until they accept and choose a password.
+ */
 async function inviteUser(body: UserBody, input: IdentityRequestContext): Promise<JsonResponse<InvitedUser>> {
   const { write, caller, request } = input
   assertGrantable(caller, body.auths ?? [])

@@ -158,7 +158,10 @@ const keyTypeByAlgorithm: Record<string, { kty: string; crv?: string }> = {
   Ed25519: { kty: 'OKP', crv: 'Ed25519' },
 }
 
-/** Returns whether a key has the type that the algorithm needs. The fields `alg` and `use` of a key are optional (RFC 7517). */
+/**
+ * Returns whether a key has the type that the algorithm needs. The fields `alg` and `use` of a key are optional (RFC
+ * 7517).
+ */
 function canVerifyIdToken({ kty, crv, alg, use }: ProviderKey, algorithm: string): boolean {
   const needed = keyTypeByAlgorithm[algorithm]
   const hasNeededType = kty === needed?.kty && (needed?.crv === undefined || crv === needed.crv)

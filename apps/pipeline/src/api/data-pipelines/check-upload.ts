@@ -51,7 +51,9 @@ export interface UploadCheck {
   checkSkipped?: string
 }
 
-/** The first rows of a file, or why the settings of the pipeline cannot read it, or why the check is not possible now. */
+/**
+ * The first rows of a file, or why the settings of the pipeline cannot read it, or why the check is not possible now.
+ */
 type FirstRowsResult =
   | { preview: SourcePreview }
   | { failure: { code: string; message: string } }
@@ -176,8 +178,8 @@ async function findLastLoad(
 }
 
 /**
- * Reads the first rows of a received file. The memory of the last load (`remembered`) sets the delimiter, the date order and the decimal
- * sign, as in a run. Throws a 422 for a file that no setting makes readable.
+ * Reads the first rows of a received file. The memory of the last load (`remembered`) sets the delimiter, the date
+ * order and the decimal sign, as in a run. Throws a 422 for a file that no setting makes readable.
  */
 export async function readUploadRows(
   input: CheckContext,

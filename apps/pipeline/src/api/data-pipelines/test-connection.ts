@@ -27,7 +27,9 @@ export async function testSource(input: TestSourceRequest): Promise<ResultEnvelo
   return runTest(input, await readRequestedSource(input))
 }
 
-/** Tests the saved source of a pipeline. The caller must be allowed to change it, because the test uses its password. */
+/**
+ * Tests the saved source of a pipeline. The caller must be allowed to change it, because the test uses its password.
+ */
 export async function testConnection(input: TestConnectionRequest): Promise<ResultEnvelope> {
   const row = await dataPipelines.readToWrite(input.db, input.caller, input.params.uid, undefined)
   if (!getDefinition(row.type).assertConnection) throw noConnectionToTest()

@@ -72,8 +72,8 @@ export function assertRunFitsWriteMode(
 const maxDescribedKeyLength = 100
 
 /**
- * Returns sentences about rows of a preview that cannot be merged by the key, each about the first such rows. If SQL statements change the
- * rows before they are merged, only says if a column of the key is missing.
+ * Returns sentences about rows of a preview that cannot be merged by the key, each about the first such rows. If SQL
+ * statements change the rows before they are merged, only says if a column of the key is missing.
  */
 export function describeKeyProblems(
   { columns, rows, lines }: Pick<SourcePreview, 'columns' | 'rows' | 'lines'>,
@@ -85,32 +85,38 @@ export function describeKeyProblems(
   if (missing !== undefined) return [`A run would fail: ${describeMissingKey(columns, missing)}`]
   if (isTransformed) return []
   const indexes = mergeKey.map((key) => columns.findIndex(({ name }) => name === findColumn(columns, key)))
-  const sentences: string[] = []
-  const firstRows = new Map<string, number>()
-  const positionOf = (row: number) => lines?.[row] ?? row + 1
+  const keys = rows.map((row) => indexes.map((column) => row[column] ?? null))
   const noun = lines ? 'line' : 'row'
-  for (const [index, row] of rows.entries()) {
-    const key = indexes.map((column) => row[column] ?? null)
-    const emptyColumn = mergeKey[key.indexOf(null)]
-    if (emptyColumn !== undefined) {
-      const isFirst = !sentences.some((sentence) => sentence.includes('has no value'))
-      if (isFirst)
-        sentences.push(
-          `A run would fail: ${noun} ${positionOf(index)} has no value in "${emptyColumn}", which is in mergeKey.`,
-        )
-      continue
-    }
-    const text = JSON.stringify(key)
-    const first = firstRows.get(text)
-    if (first !== undefined) {
-      sentences.push(
-        `A run would fail: ${noun}s ${positionOf(first)} and ${positionOf(index)} have the same key (${describeKey(mergeKey, key)}). Correct the source, or choose another mergeKey.`,
-      )
-      break
-    }
-    firstRows.set(text, index)
+  const positionOf = (row: number) => lines?.[row] ?? row + 1
+  const sentences: string[] = []
+  const incompleteRow = keys.findIndex((key) => key.includes(null))
+  if (incompleteRow >= 0) {
+    const emptyColumn = mergeKey[keys[incompleteRow]!.indexOf(null)]
+    sentences.push(
+      `A run would fail: ${noun} ${positionOf(incompleteRow)} has no value in "${emptyColumn}", which is in mergeKey.`,
+    )
+  }
+  const repeatedKey = findRepeatedKey(keys)
+  if (repeatedKey) {
+    const { firstRow, row } = repeatedKey
+    sentences.push(
+      `A run would fail: ${noun}s ${positionOf(firstRow)} and ${positionOf(row)} have the same key (${describeKey(mergeKey, keys[row]!)}). Correct the source, or choose another mergeKey.`,
+    )
   }
   return sentences
+}
+
+/** Returns the indexes of the first two rows with the same complete key. */
+function findRepeatedKey(keys: readonly (readonly unknown[])[]): { firstRow: number; row: number } | undefined {
+  const rowByKey = new Map<string, number>()
+  for (const [row, key] of keys.entries()) {
+    if (key.includes(null)) continue
+    const text = JSON.stringify(key)
+    const firstRow = rowByKey.get(text)
+    if (firstRow !== undefined) return { firstRow, row }
+    rowByKey.set(text, row)
+  }
+  return undefined
 }
 
 /** Formats a key: `Case No = 4, Year = 2026`. */

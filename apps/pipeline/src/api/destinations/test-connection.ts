@@ -111,7 +111,10 @@ function parseTarget({ url, username, password, authToken }: SentTarget & { url:
   return { url, username, password, authToken }
 }
 
-/** Merges the target of a body into the saved one. The stored password or token is sent only to the address that it was given for. */
+/**
+ * Merges the target of a body into the saved one. The stored password or token is sent only to the address that it was
+ * given for.
+ */
 function mergeSavedTarget(sentTarget: SentTarget, row: DestinationRow, ring: KeyRing): Target {
   assertOneSignIn(sentTarget)
   const { settings } = row

@@ -7,7 +7,10 @@ import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
 import { lastRuns, progressOf } from '../../runs/read-runs.ts'
 import type { RunOfObject } from './runs-of-objects.ts'
 
-/** The columns of a run that responses show. Lists over several objects leave out the planned tables and the progress of each table. */
+/**
+ * The columns of a run that responses show. Lists over several objects leave out the planned tables and the progress of
+ * each table.
+ */
 type ShownRun = Omit<Selectable<Runs>, 'planned_tables' | 'progress_tables' | 'sealed_input' | 'tables'> &
   Partial<Pick<Selectable<Runs>, 'planned_tables' | 'progress_tables'>>
 

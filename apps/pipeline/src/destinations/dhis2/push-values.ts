@@ -116,17 +116,17 @@ interface ValueReader {
  */
 async function* readValues(
   pages: AsyncIterable<QueryRows>,
-  { readRow, pushed: pushResult, reject: reportRejectedRow, reportTotals }: ValueReader,
+  { readRow, pushed, reject, reportTotals }: ValueReader,
 ): AsyncGenerator<OutgoingValue> {
   for await (const { rows } of pages) {
     for (const row of rows) {
-      pushResult.rows += 1
-      const value = readRow(row, pushResult.rows)
-      if (value === 'EMPTY') pushResult.empty += 1
+      pushed.rows += 1
+      const value = readRow(row, pushed.rows)
+      if (value === 'EMPTY') pushed.empty += 1
       else if (!('reason' in value)) yield value
       else {
-        pushResult.rejected += 1
-        reportRejectedRow(value)
+        pushed.rejected += 1
+        reject(value)
       }
     }
     reportTotals()

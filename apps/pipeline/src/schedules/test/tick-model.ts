@@ -26,8 +26,8 @@ export const anyMoment = fc.oneof(
 )
 
 /**
- * The ticks of so many hours, found by looking at the clock on the wall every minute: slow, and too simple to be wrong. What the clock
- * left out is looked for when it has jumped.
+ * The ticks of so many hours, found by looking at the clock on the wall every minute: slow, and too simple to be wrong.
+ * What the clock left out is looked for when it has jumped.
  */
 export function modelTicks(expression: string, zone: string, after: number, hours: number): number[] {
   const cron = CronExpressionParser.parse(`0 ${expression}`, { tz: 'UTC' })

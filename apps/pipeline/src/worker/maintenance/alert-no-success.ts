@@ -37,16 +37,12 @@ interface OverdueRunnable extends Selectable<Runnables> {
  * setting ALERT_EMAIL. Writes the next one only after a success. Excludes objects for which no run has been due for an
  * hour, objects with an unfinished run of the last hour, and pipelines that have already loaded their uploaded file.
  */
-export function alertNoSuccess({
-  db,
-  identity,
-  intervalMs: checkIntervalMs = 300_000,
-}: NoSuccessOptions): MaintenanceJob {
+export function alertNoSuccess({ db, identity, intervalMs = 300_000 }: NoSuccessOptions): MaintenanceJob {
   let checkedAt = -Infinity
   return {
     name: 'schedules without success',
     async run(signal) {
-      if (performance.now() - checkedAt < checkIntervalMs) return 0
+      if (performance.now() - checkedAt < intervalMs) return 0
       checkedAt = performance.now()
       const { rows: clock } = await sql<{ now: Date }>`select now()::timestamptz(3) as now`.execute(db)
       const now = clock[0]!.now.getTime()

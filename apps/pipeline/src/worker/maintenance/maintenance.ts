@@ -39,7 +39,7 @@ export function startMaintenance({
   jobs,
   logger,
   metrics,
-  intervalMs: roundIntervalMs = 60_000,
+  intervalMs = 60_000,
   lockKey = maintenanceLock,
 }: MaintenanceOptions): Maintenance {
   const stopping = new AbortController()
@@ -54,7 +54,7 @@ export function startMaintenance({
         currentRound = withMaintenanceLock(db, () => runJobs(), lockKey)
           .catch((error: unknown) => logger.warn({ err: error }, 'a round of maintenance failed'))
           .then(() => {
-            if (!signal.aborted) schedule(roundIntervalMs)
+            if (!signal.aborted) schedule(intervalMs)
           })
       },
       delayMs * (0.8 + Math.random() * 0.4),
@@ -72,17 +72,14 @@ export function startMaintenance({
       } catch (error) {
         const now = performance.now()
         const lastLogMs = lastLogTimes.get(name)
-        if (
-          signal.aborted ||
-          (roundIntervalMs < logInterval && lastLogMs !== undefined && now - lastLogMs < logInterval)
-        )
+        if (signal.aborted || (intervalMs < logInterval && lastLogMs !== undefined && now - lastLogMs < logInterval))
           continue
         lastLogTimes.set(name, now)
         logger.warn({ err: error, task: name }, 'a maintenance job failed')
       }
     }
   }
-  schedule(Math.min(roundIntervalMs, 10_000))
+  schedule(Math.min(intervalMs, 10_000))
 
   return {
     async stop() {

@@ -35,7 +35,10 @@ export async function read(game: Game): Promise<void> {
   }
 }
 
-/** What the janitor of a worker does once a minute; these workers do not live that long. Its connections are cut as well. */
+/**
+ * What the janitor of a worker does once a minute; these workers do not live that long. Its connections are cut as
+ * well.
+ */
 export async function sweep(game: Game): Promise<void> {
   while (!game.over) {
     await sweepStaging(game.stack)

@@ -61,7 +61,10 @@ export async function wrongForReaders(client: Client, target: Target): Promise<s
   )
 }
 
-/** Reads table and ledger in one snapshot, which is taken under the publish lock, so that no table is swapped in between. */
+/**
+ * Reads table and ledger in one snapshot, which is taken under the publish lock, so that no table is swapped in
+ * between.
+ */
 async function together(client: Client, target: Target): Promise<{ content?: Content | undefined; ledger: Entry[] }> {
   const { schema, table } = target.pipeline
   const { rows } = await client.query('select to_regclass($1) is not null as made', [`${schema}.${table}`])

@@ -8,7 +8,9 @@ import type { Dice } from './seeded-random.ts'
 
 /** How a worker is going to die. */
 export interface Plan {
-  /** At a point of the program, after so many milliseconds, or stopped at a point and woken when its runs are others'. */
+  /**
+   * At a point of the program, after so many milliseconds, or stopped at a point and woken when its runs are others'.
+   */
   death: 'point' | 'moment' | 'stopped'
   point: Failpoint
   passage: number
@@ -39,7 +41,9 @@ const points: [Failpoint, ...Failpoint[]] = [
   // No run of these tests is scheduled, belongs to a workflow, refreshes a view, or has a quality gate.
   ...failpointNames.filter((name) => !/^(schedule|view|workflow)-|^at-gate$/.test(name)),
 ]
-/** Failpoints after which a worker that is stopped and continued could change what belongs to another worker by then. */
+/**
+ * Failpoints after which a worker that is stopped and continued could change what belongs to another worker by then.
+ */
 const pauses: [Failpoint, ...Failpoint[]] = [
   'in-copy',
   'copied',
@@ -109,7 +113,9 @@ function trapsOf({ death, point, passage }: Plan): string {
 export interface Living {
   program: Program
   runs(): string[]
-  /** Waits until the output matches. False when the worker ends first, or takes runs for `timeoutMs` without a match. */
+  /**
+   * Waits until the output matches. False when the worker ends first, or takes runs for `timeoutMs` without a match.
+   */
   heard(words: RegExp, timeoutMs: number): Promise<boolean>
 }
 

@@ -177,7 +177,7 @@ describe.each(databasesHere)('several tables of $name', ({ name: product, missin
       const names = [word('a_'), word('b_'), word('c_')]
       for (const [index, name] of names.entries()) await createTable(name, index + 1)
       const [a, b, c] = names as [string, string, string]
-      const cursor = () => scratch.warehouse.loader.findCursor('health', harness.table)
+      const cursor = async () => (await scratch.warehouse.loader.findLastLoad('health', harness.table)).cursor
       await harness.load(request([a]), 'FULL', never, 'one')
       expect([await harness.values('id'), await cursor()]).toMatchObject([[['-1']], undefined])
       await harness.load(request([a, b]), 'FULL', never, 'two')

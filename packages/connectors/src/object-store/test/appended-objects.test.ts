@@ -26,7 +26,7 @@ describeUnless(kind!.missing)('objects that are appended or merged', () => {
 
   async function load(reading: ReadRequest, table: string, writeMode: WriteMode, mergeKey?: string[]) {
     const { heard, report } = listener()
-    const cursor = await loading.scratch.warehouse.loader.findCursor('health', table)
+    const cursor = (await loading.scratch.warehouse.loader.findLastLoad('health', table)).cursor
     const request: ReadRequest = { ...reading, writeMode, table, ...(cursor !== undefined && { cursor }) }
     let superseded = 0
     const tables = await loadFeeds({

@@ -76,7 +76,7 @@ export function changesSuite(
     const reading = store.reading('updated/')
     for (const name of ['a', 'b']) await store.put(`updated/${name}.csv`, 'id\n1\n')
     await loading.load(reading, 'updated')
-    const now = (await loading.scratch.warehouse.loader.findCursor('health', 'updated')) as LoadedObjects
+    const now = (await loading.scratch.warehouse.loader.findLastLoad('health', 'updated')).cursor as LoadedObjects
     const marks = Object.entries(now.objects).map(([key, mark]) => [key, mark.replace(/ \d+$/, '')])
     const cursor = { ...now, objects: Object.fromEntries(marks) }
     const increment: ReadRequest = { ...reading, mode: 'INCREMENTAL', table: 'updated', cursor }

@@ -72,7 +72,7 @@ export async function openLoading({ spoolBytes = 64 * 1024 * 1024 } = {}): Promi
     kinds,
     async load(asked, table = 'target', mode = 'FULL') {
       const { heard, report } = listener()
-      const cursor = await scratch.warehouse.loader.findCursor('health', table)
+      const cursor = (await scratch.warehouse.loader.findLastLoad('health', table)).cursor
       const reading: ReadRequest = { ...asked, mode, table, ...(cursor !== undefined && { cursor }) }
       const merged = mode === 'INCREMENTAL' && (await kinds[reading.type]!.canReadIncrement!(reading))
       const tables = await loadFeeds({

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { MergedRows, StagedRecords } from '../../load-target.ts'
 import {
+  assertKeysInTable,
   buildDeletedCondition,
   duplicateKeyInTable,
   replacedColumns,
   stagedRecords,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
-import { WarehouseProblem } from '../../warehouse.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { type ClickHouseStagedTable, uuidOf } from '../staging/staged-table.ts'
@@ -38,40 +38,55 @@ interface MergeInput {
   deletedColumn?: string | undefined
 }
 
+/** Returns the SQL parts that the queries of a merge share. */
+function buildMergeParts({ staging, columns, keys, currentShape, records, deletedColumn }: MergeInput) {
+  const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
+  const sameKey = keys.map((key) => `incoming.${quoteIdentifier(key)} = live.${quoteIdentifier(key)}`).join(' and ')
+  const isAppend = keys.length === 0
+  return {
+    liveColumns,
+    table: qualifyName(currentShape.database, currentShape.name),
+    isAppend,
+    sameKey,
+    /** Keeps the rows of the table whose keys the increment lacks. */
+    antiJoin: isAppend ? '' : ` left anti join ${staging} as incoming on ${sameKey}`,
+    /**
+     * The condition that a row of the table is a part of a staged record; undefined if the table has no parts of
+     * records.
+     */
+    isReplacedPart: records && liveColumns.has(records.column) ? isPartOf(records) : undefined,
+    /** The condition that a row of the increment is marked as deleted; undefined if no column marks rows. */
+    isDeleted: buildDeletedCondition({
+      column: deletedColumn,
+      columns: columns.map(({ name, type }) => ({ name, type, dataType: describeType(type).dataType })),
+      expression: (name) => `incoming.${quoteIdentifier(name)}`,
+    }),
+  }
+}
+
 /**
  * Builds the query for all rows of the merged table, in the column types of the staging table. Without keys, the
  * increment's rows are appended. Leaves out rows that the increment marks as deleted, and earlier parts of its records.
  */
 export function buildMergeQuery(input: MergeInput): string {
-  const { staging, columns, keys, replacedColumns, currentShape, records, deletedColumn } = input
-  const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
-  const table = qualifyName(currentShape.database, currentShape.name)
-  const sameKey = keys.map((key) => `incoming.${quoteIdentifier(key)} = live.${quoteIdentifier(key)}`).join(' and ')
-  const cast = ({ name, type, nullable }: MergeInput['columns'][number], alias: string) => {
-    const nullableType = nullable ? `Nullable(${type})` : type
-    return liveColumns.has(name)
-      ? `cast(${alias}.${quoteIdentifier(name)} as ${nullableType})`
-      : `cast(null as ${nullableType})`
-  }
-  const isAppend = keys.length === 0
-  const incomingExpressions = columns.map((column) =>
-    isAppend || replacedColumns.includes(column.name) || !liveColumns.has(column.name)
-      ? `incoming.${quoteIdentifier(column.name)} as ${quoteIdentifier(column.name)}`
-      : `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`,
+  const { staging, columns, replacedColumns } = input
+  const { liveColumns, table, isAppend, sameKey, antiJoin, isReplacedPart, isDeleted } = buildMergeParts(input)
+  const keptExpressions = columns.map(({ name, type, nullable }) => {
+    const value = liveColumns.has(name) ? `live.${quoteIdentifier(name)}` : 'null'
+    return `cast(${value} as ${nullable ? `Nullable(${type})` : type}) as ${quoteIdentifier(name)}`
+  })
+  const incomingExpressions = columns.map(({ name }, index) =>
+    isAppend || replacedColumns.includes(name) || !liveColumns.has(name)
+      ? `incoming.${quoteIdentifier(name)} as ${quoteIdentifier(name)}`
+      : keptExpressions[index]!,
   )
-  const keptExpressions = columns.map((column) => `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`)
+  // Joins only if needed, because a join repeats an incoming row that replaces several published rows with its key.
   const needsLive = !isAppend && columns.some(({ name }) => !replacedColumns.includes(name) && liveColumns.has(name))
   const joinClause = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
-  const isDeleted = buildDeletedCondition({
-    column: deletedColumn,
-    columns: columns.map(({ name, type }) => ({ name, type, dataType: describeType(type).dataType })),
-    expression: (name) => `incoming.${quoteIdentifier(name)}`,
-  })
   const deletedFilter = isDeleted ? ` where not ${isDeleted}` : ''
+  const partFilter = isReplacedPart ? ` where not ${isReplacedPart}` : ''
   return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
-    union all select ${keptExpressions.join(', ')} from ${table} as live${isAppend ? '' : ` left anti join ${staging} as incoming on ${sameKey}`}${
-      records && liveColumns.has(records.column) ? ` where not ${isPartOf(records)}` : ''
-    }`
+    union all select ${keptExpressions.join(', ')} from ${table} as live${antiJoin}${partFilter}`
 }
 
 /**
@@ -85,26 +100,13 @@ function isPartOf({ staging, keys, column }: StagedRecords): string {
 }
 
 /**
- * Returns the queries that count how a merge changes rows: those of the increment, those of them that the table has too, and the parts of
- * records that it removes.
+ * Returns the queries that count how a merge changes rows: those of the increment, those of them that the table has
+ * too, and the parts of records that it removes.
  */
-function buildCountQueries({
-  staging,
-  columns,
-  keys,
-  replacedColumns,
-  currentShape,
-  records,
-  deletedColumn,
-}: MergeInput) {
-  const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
-  const table = qualifyName(currentShape.database, currentShape.name)
-  const isDeleted =
-    buildDeletedCondition({
-      column: deletedColumn,
-      columns: columns.map(({ name, type }) => ({ name, type, dataType: describeType(type).dataType })),
-      expression: (name) => `incoming.${quoteIdentifier(name)}`,
-    }) ?? '0'
+function buildCountQueries(input: MergeInput) {
+  const { staging, columns, keys, replacedColumns } = input
+  const parts = buildMergeParts(input)
+  const { liveColumns, table, isAppend, sameKey, antiJoin, isReplacedPart, isDeleted = '0' } = parts
   const differences = columns.flatMap(({ name, type }) => {
     if (keys.includes(name) || !replacedColumns.includes(name)) return []
     const incoming = `incoming.${quoteIdentifier(name)}`
@@ -112,21 +114,16 @@ function buildCountQueries({
     const live = `cast(live.${quoteIdentifier(name)} as Nullable(${type}))`
     return [`isNull(${incoming}) != isNull(${live})`, `ifNull(${incoming} != ${live}, 0)`]
   })
-  const sameKey = keys.map((key) => `live.${quoteIdentifier(key)} = incoming.${quoteIdentifier(key)}`).join(' and ')
   // Rows of the table can share a key if they were written without it.
   const keyColumns = keys.map((key) => `incoming.${quoteIdentifier(key)}`).join(', ')
   const isDifferent = differences.length === 0 ? '0' : `(${differences.join(' or ')})`
-  const isAppend = keys.length === 0
   return {
     loaded: `select countIf(not ${isDeleted}) as loaded from ${staging} as incoming`,
     existing: isAppend
       ? undefined
       : `select uniqExactIf((${keyColumns}), not ${isDeleted}) as existing, countIf(not ${isDeleted} and ${isDifferent}) as changed,
            countIf(${isDeleted}) as removed from ${table} as live inner join ${staging} as incoming on ${sameKey}`,
-    parts:
-      records && liveColumns.has(records.column)
-        ? `select count() as removed from ${table} as live${isAppend ? '' : ` left anti join ${staging} as incoming on ${sameKey}`} where ${isPartOf(records)}`
-        : undefined,
+    parts: isReplacedPart && `select count() as removed from ${table} as live${antiJoin} where ${isReplacedPart}`,
   }
 }
 
@@ -165,12 +162,7 @@ function createMergeInput(
   staging: ClickHouseShape,
   currentShape: ClickHouseShape,
 ): MergeInput {
-  const missingKeys = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
-  if (missingKeys.length > 0)
-    throw new WarehouseProblem(
-      'NULL_KEY',
-      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which belongs to the key. Choose another key, or run once with "rebuild": true, which replaces all rows of the table.`,
-    )
+  assertKeysInTable(load, currentShape)
   return {
     staging: load.stagingTable,
     columns: mergedColumns(load, staging),
@@ -182,11 +174,17 @@ function createMergeInput(
   }
 }
 
-/** Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of the key. */
+/**
+ * Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of
+ * the key.
+ */
 const buildTableMergeQuery = (...merge: Parameters<typeof createMergeInput>): string =>
   buildMergeQuery(createMergeInput(...merge))
 
-/** Throws DUPLICATE_KEY if the merged table would have several rows with the same key, because its rows had another key or none before. */
+/**
+ * Throws DUPLICATE_KEY if the merged table would have several rows with the same key, because its rows had another key
+ * or none before.
+ */
 async function assertKeysUnique(
   { load: user }: ClientAccess,
   load: ClickHouseStagedTable,

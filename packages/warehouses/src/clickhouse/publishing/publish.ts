@@ -90,7 +90,7 @@ export async function publishRun(
     const comparisons: LoadComparison[] = []
     for (const load of loads) comparisons.push(await compareLoad(access, load, loads, mode, signal))
     // The tables stay if the run changes no row, so a restore still undoes the run before it.
-    const keepsTables = comparisons.every(({ isUnchanged }) => isUnchanged)
+    const keepsTables = comparisons.every(({ isTableUnchanged }) => isTableUnchanged)
     for (const comparison of comparisons)
       proposals.push(await makeProposal(access, publicationId, comparison, { ...options, keepsTables }, signal))
     await failpoint('before-swap')
@@ -189,11 +189,11 @@ interface LoadComparison extends Awaited<ReturnType<typeof compareWithTable>> {
   /** The rows that a merge changes; undefined if the load replaces the table. */
   merged: MergedRows | undefined
   /** Whether the merge leaves all rows and columns as they are. */
-  isUnchanged: boolean
+  isTableUnchanged: boolean
 }
 
 /**
- * Compares a load with its table. For a merge, counts the rows that it changes. `isUnchanged` is true if a merge
+ * Compares a load with its table. For a merge, counts the rows that it changes. `isTableUnchanged` is true if a merge
  * changes neither rows nor columns of a published table.
  */
 async function compareLoad(
@@ -205,15 +205,15 @@ async function compareLoad(
 ): Promise<LoadComparison> {
   const records = recordsOf(loads, load.target)
   const comparison = { ...(await compareWithTable(access, load, mode)), load, records }
-  const { live: currentShape, staging } = comparison
-  if (!keepsRows(mode)) return { ...comparison, merged: undefined, isUnchanged: false }
+  const { currentShape, staging } = comparison
+  if (!keepsRows(mode)) return { ...comparison, merged: undefined, isTableUnchanged: false }
   if (!currentShape)
-    return { ...comparison, merged: { ...noMergedRows, added: await load.count() }, isUnchanged: false }
-  const mergedRows = await countMergedRows(access, load, records, { staging, currentShape }, signal)
+    return { ...comparison, merged: { ...noMergedRows, added: await load.count() }, isTableUnchanged: false }
+  const merged = await countMergedRows(access, load, records, { staging, currentShape }, signal)
   const hasSameShape =
     wasKeyedBy(currentShape.columns, load.keys) && describeShape(currentShape) === describeShape(staging)
   const isPublishedLoad = currentShape.mark?.load !== undefined
-  return { ...comparison, merged: mergedRows, isUnchanged: isPublishedLoad && hasSameShape && isUnchanged(mergedRows) }
+  return { ...comparison, merged, isTableUnchanged: isPublishedLoad && hasSameShape && isUnchanged(merged) }
 }
 
 const describeShape = ({ columns }: ClickHouseShape): string =>
@@ -230,7 +230,7 @@ async function makeProposal(
   { mode = 'REPLACE', cursors = {}, keepsTables }: PublishOptions & { keepsTables: boolean },
   signal: AbortSignal,
 ): Promise<ProposedTable> {
-  const { load, live: currentShape, staging, feed, changes, earlierEntry } = comparison
+  const { load, currentShape, staging, feed, changes, earlierEntry } = comparison
   const { run, attempt, schema, table } = load.target
   const mergedTable = await findMergedTable(access, comparison, { mode, keepsTables }, signal)
   const rows = await load.count()
@@ -267,7 +267,7 @@ async function makeProposal(
  */
 async function findMergedTable(
   access: ClientAccess,
-  { load, records, live: currentShape, staging, earlierEntry }: LoadComparison,
+  { load, records, currentShape, staging, earlierEntry }: LoadComparison,
   { mode, keepsTables }: { mode: WriteMode; keepsTables: boolean },
   signal: AbortSignal,
 ): Promise<{ load: string; uuid: string; rows: number } | undefined> {
@@ -285,7 +285,7 @@ async function findMergedTable(
  * `load.fedBefore`. Throws if the rows may not be published: the table belongs to another owner, the staging table is
  * gone, another run has changed the table, or a view does not compile with the new columns.
  */
-export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: WriteMode) {
+async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: WriteMode) {
   const { run, attempt, schema, table } = load.target
   const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   assertTableOwned(currentShape, load.qualifiedName)
@@ -295,10 +295,10 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
   assertStagingKept(load, stagingShape)
-  const lastEntry = await findLedgerEntry(access, currentShape?.mark?.load)
-  load.fedBefore = columnsToReplace(feedOf(currentShape, lastEntry), load.target.shape)
+  const earlierEntry = await findLedgerEntry(access, currentShape?.mark?.load)
+  load.fedBefore = columnsToReplace(feedOf(currentShape, earlierEntry), load.target.shape)
   const loadedFeed = { ...loadedOf(load), merging: keepsRows(mode) }
-  const { table: plan, feed } = planTableAfterLoad(currentShape, lastEntry, loadedFeed, {
+  const { table: plan, feed } = planTableAfterLoad(currentShape, earlierEntry, loadedFeed, {
     ...stagingShape,
     suppliedColumns: load.brought,
   })
@@ -306,13 +306,13 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
   // in between.
   if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
   const rowCountChanges =
-    currentShape && mode === 'REPLACE' ? fallOfRows(load.target, lastEntry?.tableRows, await load.count()) : []
+    currentShape && mode === 'REPLACE' ? fallOfRows(load.target, earlierEntry?.tableRows, await load.count()) : []
   const changes = [...plan.changes, ...rowCountChanges]
   if (affectsViews(changes)) {
     const place = { schema, name: table }
     await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
   }
-  return { live: currentShape, staging: stagingShape, feed, changes, earlierEntry: lastEntry }
+  return { currentShape, staging: stagingShape, feed, changes, earlierEntry }
 }
 
 /**
@@ -371,12 +371,12 @@ async function planLoadedTable(
 ): Promise<PlannedTable> {
   const { schema, table, listsTables } = load.target
   const tableListMark = listsTables && { listsTables }
-  const { live: currentShape, staging: stagingShape, changes } = await compareWithTable(access, load, mode)
+  const { currentShape, staging, changes, earlierEntry } = await compareWithTable(access, load, mode)
   const rowsAfter =
     currentShape && keepsRows(mode)
-      ? await countMerged(access, load, recordsOf(loads, load.target), { staging: stagingShape, currentShape }, signal)
+      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, currentShape }, signal)
       : await load.count()
   if (!currentShape) return { schema, table, rowsAfter, changes: [], ...tableListMark }
-  const lastEntry = await findLedgerEntry(access, currentShape.mark?.load)
-  return { schema, table, rowsBefore: lastEntry?.tableRows ?? currentShape.rows, rowsAfter, changes, ...tableListMark }
+  const rowsBefore = earlierEntry?.tableRows ?? currentShape.rows
+  return { schema, table, rowsBefore, rowsAfter, changes, ...tableListMark }
 }

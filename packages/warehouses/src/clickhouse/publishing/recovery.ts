@@ -194,9 +194,9 @@ async function findStagedTable(access: ClientAccess, proposal: ProposedTable): P
 const removedDecisionPrefix = 'settled_'
 
 /**
- * Deletes the table that records the decision to publish a run, once it is applied or abandoned. Another decision may have created its own table of this name
- * in the meantime. So this first renames the table, then checks its comment; the table of another decision gets its
- * name back.
+ * Deletes the table that records the decision to publish a run, once it is applied or abandoned. Another decision may
+ * have created its own table of this name in the meantime. So this first renames the table, then checks its comment;
+ * the table of another decision gets its name back.
  */
 async function deleteDecision(access: ClientAccess, publication: string): Promise<void> {
   if ((await findDecision(access)) !== publication) return

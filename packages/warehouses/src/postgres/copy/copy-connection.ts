@@ -41,8 +41,9 @@ export class CopyConnection implements Disposable {
   }
 
   /**
-   * Starts COPY. FREEZE requires a TRUNCATE in the same transaction, and its lock excludes other connections, so the transaction is committed
-   * in the same message. COMMIT does not wait for the disk, because a publication does, and a crash before it ends the attempt.
+   * Starts COPY. FREEZE requires a TRUNCATE in the same transaction, and its lock excludes other connections, so the
+   * transaction is committed in the same message. COMMIT does not wait for the disk, because a publication does, and a
+   * crash before it ends the attempt.
    */
   static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<CopyConnection> {
     const { table, columns, freeze } = statement
@@ -119,8 +120,9 @@ const copyData = 0x64
 const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
 
 /**
- * Runs a message with one COPY … FROM STDIN as a query of node-postgres. Chunks reuse their memory, so `write` resolves when the
- * socket has handed the bytes to the operating system; `pg-copy-streams` calls back as soon as they are queued.
+ * Runs a message with one COPY … FROM STDIN as a query of node-postgres. Chunks reuse their memory, so `write` resolves
+ * when the socket has handed the bytes to the operating system; `pg-copy-streams` calls back as soon as they are
+ * queued.
  */
 class CopyInRequest implements Submittable {
   readonly #text: string

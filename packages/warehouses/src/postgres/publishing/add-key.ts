@@ -11,7 +11,10 @@ import { keyIndexPrefix } from '../table-shape.ts'
  */
 const noKeyCodes = new Set(['23505', '55P03', '40P01', '42P07', '42P01'])
 
-/** Five million keys are sorted on disk with 64 MB. A second process takes more processor time and the core of another organisation. */
+/**
+ * Five million keys are sorted on disk with 64 MB. A second process takes more processor time and the core of another
+ * organisation.
+ */
 const buildSettings = [
   `set local maintenance_work_mem = '128MB'`,
   'set local max_parallel_maintenance_workers = 0',
@@ -19,10 +22,10 @@ const buildSettings = [
 ]
 
 /**
- * Gives the published partition the key of an increment, if no row lacks a key and no two rows have the same one. Builds a unique index in
- * a transaction, so nothing remains of a build that is killed. That blocks writers, which are runs of the same table, and no readers.
- * Building it concurrently would read the table twice and wait for the queries of all readers. Returns whether the partition has the key
- * now.
+ * Gives the published partition the key of an increment, if no row lacks a key and no two rows have the same one.
+ * Builds a unique index in a transaction, so nothing remains of a build that is killed. That blocks writers, which are
+ * runs of the same table, and no readers. Building it concurrently would read the table twice and wait for the queries
+ * of all readers. Returns whether the partition has the key now.
  */
 export async function addKey(
   { transactions }: PostgresPools,

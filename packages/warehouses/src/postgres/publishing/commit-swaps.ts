@@ -25,9 +25,10 @@ interface ChangedTable {
 }
 
 /**
- * Swaps all tables and commits. It sends all statements as one message, so no network round trip occurs while exclusive locks are
- * held, from the first DETACH to COMMIT. COMMIT releases them before the disk write, which may take a second; the last statement waits
- * for it. If that fails, the next attempt finds the run in the ledger. Throws VIEWS_DEPEND if a view cannot be recreated.
+ * Swaps all tables and commits. It sends all statements as one message, so no network round trip occurs while exclusive
+ * locks are held, from the first DETACH to COMMIT. COMMIT releases them before the disk write, which may take a second;
+ * the last statement waits for it. If that fails, the next attempt finds the run in the ledger. Throws VIEWS_DEPEND if
+ * a view cannot be recreated.
  */
 export async function commitSwaps(
   client: ClientBase,

@@ -13,7 +13,8 @@ import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { collectStatistics } from './planner-statistics.ts'
 
 /**
- * Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics.
+ * Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner
+ * statistics.
  */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
@@ -35,9 +36,9 @@ export async function indexAndAnalyze(
   } catch (error) {
     if (signal.aborted) throw error
     if ((error as { code?: string }).code === '42P01') throw stagingTableMissing(load)
-    const inTable = await findDuplicateInTable(transactions, load, currentShape, error, signal)
-    if (inTable !== undefined)
-      throw duplicateKeyInTable({ qualifiedName: load.problemContext.qualifiedName, keys: load.keys }, inTable)
+    const repeatedKey = await findDuplicateInTable(transactions, load, currentShape, error, signal)
+    const { qualifiedName } = load.problemContext
+    if (repeatedKey !== undefined) throw duplicateKeyInTable({ qualifiedName, keys: load.keys }, repeatedKey)
     throw warehouseProblem(error, load.problemContext)
   }
 }
@@ -78,8 +79,9 @@ function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
 }
 
 /**
- * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them. Uses the shapes of the
- * load, if they were read. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan refuses the rows.
+ * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them.
+ * Uses the shapes of the load, if they were read. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the
+ * plan refuses the rows.
  */
 export async function completeStagingTable(
   pools: PostgresPools,

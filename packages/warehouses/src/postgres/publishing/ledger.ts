@@ -30,8 +30,8 @@ export interface LedgerEntry {
 }
 
 /**
- * Returns the query for the newest ledger row of a partition. `partition` is a SQL expression. A new version of the service also reads
- * ledgers that are not upgraded yet, so the query has only columns that they have.
+ * Returns the query for the newest ledger row of a partition. `partition` is a SQL expression. A new version of the
+ * service also reads ledgers that are not upgraded yet, so the query has only columns that they have.
  */
 export const selectLastEntry = (partition: string, moreColumns = ''): string =>
   `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",

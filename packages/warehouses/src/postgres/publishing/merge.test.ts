@@ -40,20 +40,22 @@ describe('merging increments in PostgreSQL', () => {
   })
 
   it('stores the cursor with the rows only if the publication succeeds, and clears it on a replacement', async () => {
-    expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toBeUndefined()
+    expect((await scratch.warehouse.loader.findLastLoad('health', cases.table)).cursor).toBeUndefined()
     await publish([[1, 'a']], { cursor: { updated: '2026-01-01' } })
-    expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toEqual({ updated: '2026-01-01' })
+    expect((await scratch.warehouse.loader.findLastLoad('health', cases.table)).cursor).toEqual({
+      updated: '2026-01-01',
+    })
     await expect(publish([[2, 'b']], { cursor: { updated: '2026-02-02' }, ours: false })).rejects.toBeInstanceOf(
       LeaseLost,
     )
-    expect([await scratch.warehouse.loader.findCursor('health', cases.table), await rowsOf()]).toEqual([
+    expect([(await scratch.warehouse.loader.findLastLoad('health', cases.table)).cursor, await rowsOf()]).toEqual([
       { updated: '2026-01-01' },
       [[1, 'a']],
     ])
     await publish([[2, 'b']], { cursor: 7 })
-    expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toBe(7)
+    expect((await scratch.warehouse.loader.findLastLoad('health', cases.table)).cursor).toBe(7)
     await publish([[3, 'c']], { mode: 'REPLACE' })
-    expect([await scratch.warehouse.loader.findCursor('health', cases.table), await rowsOf()]).toEqual([
+    expect([(await scratch.warehouse.loader.findLastLoad('health', cases.table)).cursor, await rowsOf()]).toEqual([
       undefined,
       [[3, 'c']],
     ])
@@ -122,7 +124,7 @@ describe('merging increments in PostgreSQL', () => {
     expect((await found())?.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)).toEqual(['id'])
     await publish(rows, { shape: keyed(types), cursor: 2 })
     expect(await rowsOf()).toEqual(expected)
-    expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toBe(2)
+    expect((await scratch.warehouse.loader.findLastLoad('health', cases.table)).cursor).toBe(2)
   })
 
   it('keeps columns that only a transformation filled, and does not report them as vanished', async () => {
@@ -230,8 +232,9 @@ describe('merging increments in PostgreSQL', () => {
       [runs],
     )
     expect(await scratch.warehouse.upkeep.pruneLedger(30)).toBe(3)
-    expect([await scratch.warehouse.loader.findCursor('health', cases.table), (await found())?.rowCount]).toEqual([
-      4, 4,
-    ])
+    expect([
+      (await scratch.warehouse.loader.findLastLoad('health', cases.table)).cursor,
+      (await found())?.rowCount,
+    ]).toEqual([4, 4])
   })
 })

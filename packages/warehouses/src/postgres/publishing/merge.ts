@@ -88,9 +88,9 @@ async function isUnchangedByMerge(
         currentShape.partition !== undefined &&
         stagingShape !== undefined &&
         fitsInPlace(load, currentShape, stagingShape)
-      if (isComparable) await compareWithTable(client, load, currentShape, stagingShape)
+      const merged = isComparable ? await compareWithTable(client, load, currentShape, stagingShape) : undefined
       await client.query('rollback')
-      return isComparable && load.comparison !== undefined && isUnchanged(load.comparison.merged)
+      return merged !== undefined && isUnchanged(merged)
     })
   } catch (error) {
     signal.throwIfAborted()
@@ -257,18 +257,18 @@ export async function mergeInPlace(
   }
 }
 
+/** Counts the rows that a merge will change, and stores the numbers in `load.comparison`. */
 async function compareWithTable(
   client: ClientBase,
   load: PostgresStagedTable,
   currentShape: PostgresShape,
   stagingShape: PostgresShape,
-): Promise<void> {
+): Promise<MergedRows> {
   const { last: lastPublication } = currentShape
   if (!lastPublication) throw concurrentlyChanged(load)
-  load.comparison = {
-    merged: await countMergedRows(client, load, currentShape, stagingShape),
-    run: lastPublication.run,
-  }
+  const merged = await countMergedRows(client, load, currentShape, stagingShape)
+  load.comparison = { merged, run: lastPublication.run }
+  return merged
 }
 
 /**

@@ -33,9 +33,10 @@ export async function describeStaged(
   return loads.map((load) => {
     const { target, planned, written, older, transformed, profile, held, reading } = load
     const { oid, file, columns } = load.shapes!.staging
-    // A publication may add columns that only the published table has. A later attempt must know which columns the load itself
-    // wrote.
-    const brought = (load.brought = columns.map(({ name }) => name))
+    // A publication may add columns that only the published table has. A later attempt must know which columns the load
+    // itself wrote.
+    load.brought = columns.map(({ name }) => name)
+    const { brought } = load
     return { target, planned, written, older, transformed, profile, held, reading, oid, file, brought }
   })
 }

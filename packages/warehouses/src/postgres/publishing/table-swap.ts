@@ -121,7 +121,7 @@ export async function planSwap(
   if (lastPublication) published.rowsBefore = lastPublication.tableRows
   const isMerge = keepsRows(mode) && currentShape.partition !== undefined
   const { table: plan, feed } = planPublication(load, {
-    currentShape: currentShape,
+    currentShape,
     staging: stagingShape,
     merging: isMerge,
   })

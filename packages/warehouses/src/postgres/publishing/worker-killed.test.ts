@@ -76,7 +76,7 @@ describe('a worker that is killed between two steps', () => {
           await gone()
 
           const found = await scratch.warehouse.loader.findPublication(run)
-          const at = await scratch.warehouse.loader.findCursor('health', table)
+          const at = (await scratch.warehouse.loader.findLastLoad('health', table)).cursor
           const now = await seen()
           expect({ step, when, now, at }).toEqual({
             step,

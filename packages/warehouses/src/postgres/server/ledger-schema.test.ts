@@ -50,6 +50,6 @@ describe('a warehouse of an older version', () => {
     ])
     await warehouse.loader.publish([load], async () => true, never, { mode: 'MERGE', cursors: { cases: { page: 2 } } })
     expect((await warehouse.catalog.findTable('health', 'cases'))?.rowCount).toBe(4)
-    expect(await warehouse.loader.findCursor('health', 'cases')).toEqual({ page: 2 })
+    expect((await warehouse.loader.findLastLoad('health', 'cases')).cursor).toEqual({ page: 2 })
   })
 })

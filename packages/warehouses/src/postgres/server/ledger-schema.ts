@@ -22,7 +22,10 @@ export const tableColumns = [
   { name: 'details', type: 'jsonb' },
 ]
 
-/** The parameter types of `sluice.enter_table`. A call has exactly these types; otherwise it could resolve to a user's overload. */
+/**
+ * The parameter types of `sluice.enter_table`. A call has exactly these types; otherwise it could resolve to a user's
+ * overload.
+ */
 const tableParameters = ['text', 'text', ...tableColumns.map(({ type }) => type)]
 
 /**

@@ -100,8 +100,8 @@ function formatStartupOptions(settings: RoleSettings): string {
 export const expectedSettings = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())
 
 /**
- * SQL of the name of a session default that role `load` changed, or null. `$1` is `expectedSettings`. Ignores settings that
- * only a superuser can change.
+ * SQL of the name of a session default that role `load` changed, or null. `$1` is `expectedSettings`. Ignores settings
+ * that only a superuser can change.
  */
 export const selectChangedSetting = `
   select s.name from pg_db_role_setting d, unnest(d.setconfig) one

@@ -1,13 +1,13 @@
 import { countRows, createFillableTable, hiddenName, type TableShape, withSession } from '../table-shape.ts'
 import type { StagedRecords } from '../../load-target.ts'
 import {
+  assertKeysInTable,
   buildDeletedCondition,
   duplicateKeyInTable,
   replacedColumns,
   stagedRecords,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
-import { WarehouseProblem } from '../../warehouse.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { feedOf } from '../staging/plan-table.ts'
 import type { TablePlace } from '../../catalog.ts'
@@ -65,7 +65,7 @@ export function buildMergeQuery(
     expression: (name) => `incoming.${quoted(name)}`,
   })
   const deletedFilter = isDeleted ? ` where not (${isDeleted})` : ''
-  // An unnecessary join would repeat an incoming row if several published rows have its key, which it replaces.
+  // Joins only if needed, because a join repeats an incoming row that replaces several published rows with its key.
   const needsLive = !isAppend && columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
   const joinClause = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
   return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
@@ -103,12 +103,7 @@ export async function writeMergedTable(
   currentShape: TableShape,
   signal: AbortSignal,
 ): Promise<MergedTable> {
-  const missingKeys = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
-  if (missingKeys.length > 0)
-    throw new WarehouseProblem(
-      'NULL_KEY',
-      `${load.qualifiedName} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which belongs to the key. Choose another key, or run once with "rebuild": true, which replaces all rows of the table.`,
-    )
+  assertKeysInTable(load, currentShape)
   const place = { schema: load.target.schema, name: hiddenName('merged', load.staging, currentShape.id) }
   const keys = new Set(load.keys)
   const columns = load.columns.map(
