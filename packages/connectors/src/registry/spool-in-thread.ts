@@ -100,7 +100,7 @@ function forwardReport(message: SystemMessage, reporter: TablesReporter): void {
   if (message.kind === 'progress') reporter.reportActivity()
   else if (message.kind === 'log') reporter.log(...message.line)
   else if (message.kind === 'rejected') reporter.reject(message.row)
-  else if (message.kind === 'fullRead') reporter.reportLoggedFullRead(message.reason)
+  else if (message.kind === 'fullRead') reporter.reportFullRead(message.reason)
 }
 
 const listTables = ({ streams }: SpooledSystem) => streams.flatMap(({ tables }) => tables)
