@@ -6,7 +6,7 @@ import { NUMBER_CELL } from '../dialect/cell-kind.ts'
 import type { DelimitedOptions } from '../dialect/delimited-options.ts'
 import type { DelimitedDialect, DetectedDialect } from '../dialect/dialect.ts'
 import { findFooter } from '../dialect/footer.ts'
-import { readSample } from '../dialect/sample.ts'
+import { readAt, readSample } from '../dialect/sample.ts'
 import type { DelimitedLimits } from '../limits.ts'
 import { observeText } from '../observe-column-types.ts'
 import { detectText } from '../open-delimited-rows.ts'
@@ -101,7 +101,7 @@ class SimilarGroups {
 
   /** Returns the groups in their order. */
   #listGroupsThatBeginLike(text: SegmentText): SimilarGroup[] {
-    const start = readRange(text, text.skip, Math.max(0, ...this.#startLengths)).toString('latin1')
+    const start = readLatin1(text, text.skip, Math.max(0, ...this.#startLengths))
     const groups = [...this.#startLengths].flatMap((length) => this.#byStart.get(start.slice(0, length)) ?? [])
     return groups.length > 1 ? this.#groups.filter((group) => groups.includes(group)) : groups
   }
@@ -148,7 +148,7 @@ class SimilarGroup {
     this.#dialect = dialect
     this.#first = first
     if (unread !== undefined) this.#unread.push(unread)
-    this.start = readRange(first, first.skip, dialect.from - first.skip).toString('latin1')
+    this.start = readLatin1(first, first.skip, dialect.from - first.skip)
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
 
@@ -313,17 +313,9 @@ const [LF, CR] = [10, 13]
 
 /** True if the text ends at a position, or has a complete line end before it. */
 function isLineStart(text: TextSource, position: number): boolean {
-  const [byteBefore, byteAfter] = readRange(text, position - 1, 2)
+  const [byteBefore, byteAfter] = readAt(text, position - 1, 2)
   return byteAfter === undefined || byteBefore === LF || (byteBefore === CR && byteAfter !== LF)
 }
 
-function readRange(text: TextSource, position: number, length: number): Buffer {
-  const bytes = Buffer.allocUnsafe(length)
-  let filled = 0
-  while (filled < length) {
-    const bytesRead = text.read(bytes, filled, length - filled, position + filled)
-    if (bytesRead === 0) break
-    filled += bytesRead
-  }
-  return bytes.subarray(0, filled)
-}
+const readLatin1 = (text: TextSource, position: number, length: number): string =>
+  Buffer.from(readAt(text, position, length)).toString('latin1')
