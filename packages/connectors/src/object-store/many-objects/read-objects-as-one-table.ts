@@ -99,11 +99,7 @@ export async function* readObjectsAsOneTable(
         const size = batch.objects.reduce((sum, object) => sum + object.size, 0)
         const reportOfBatch = createBatchReporter({ index, size }, totalsRead, report, progress)
         try {
-          const { facts, written: writtenRowCounts } = yield* batch.rows(
-            { columns, types, shape },
-            reportOfBatch,
-            signal,
-          )
+          const { facts, writtenRowCounts } = yield* batch.rows({ columns, types, shape }, reportOfBatch, signal)
           for (const fact of facts) factsByColumn.set(fact.column, [...(factsByColumn.get(fact.column) ?? []), fact])
           for (const [at, { key }] of batch.objects.entries()) rowCounts.set(key, writtenRowCounts[at]!)
         } catch (error) {

@@ -22,8 +22,8 @@ export interface SimilarTexts {
   parts: TextPart[]
   /** Columns with types that fit all of these texts. */
   known: KnownColumns
-  /** Indexes of the alike texts. */
-  alike: number[]
+  /** Indexes of the texts among all texts. */
+  indexes: number[]
   /** Sentences about texts that were examined by themselves. */
   notes: string[]
   /** Sentences about tables in these texts that are not read. */
@@ -43,7 +43,7 @@ interface Grouping {
  * from it and all texts that begin with the same lines up to their first row. Detection takes longer than reading a
  * small text, so another text is only examined by itself if it may have a footer, has rows that cannot be read, or
  * makes a column TEXT or DECIMAL. If it then has another dialect, or values of the same kind in another form, it is not
- * alike. Throws what `detectText` throws for the first text of a group.
+ * similar. Throws what `detectText` throws for the first text of a group.
  */
 export function findSimilarTexts(
   file: TextSource,
@@ -75,7 +75,7 @@ class SimilarGroups {
     this.#grouping = grouping
   }
 
-  /** Adds a text to the first group to which it is alike, or else to a new one. */
+  /** Adds a text to the first group to which it is similar, or else to a new one. */
   add(text: SegmentText, segment: TextSegment, index: number): void {
     for (const group of this.#listGroupsThatBeginLike(text)) {
       this.#activate(group)
@@ -115,13 +115,13 @@ class SimilarGroups {
 }
 
 /**
- * The texts that are alike so far. Its methods require that the scanner holds the observations of these texts
+ * The texts that are similar so far. Its methods require that the scanner holds the observations of these texts
  * (`resume`).
  */
 class SimilarGroup {
   /** The bytes before the first row, as Latin-1. */
   readonly start: string
-  readonly #alike: number[] = []
+  readonly #indexes: number[] = []
   readonly #parts: TextPart[] = []
   /** Sentences about footers of texts after the first one. */
   readonly #notes: string[] = []
@@ -161,13 +161,13 @@ class SimilarGroup {
     restoreColumnStates(this.#wasm, this.#states)
   }
 
-  /** Adds a text that begins with the same bytes. Returns false if it is not alike. */
+  /** Adds a text that begins with the same bytes. Returns false if it is not similar. */
   add(text: SegmentText, segment: TextSegment, index: number): boolean {
     const rows = this.#observe(text)
     if (!rows) return false
     const { from, end, line } = rows
     this.#parts.push({ from: segment.from + from, end: segment.from + end, line })
-    this.#alike.push(index)
+    this.#indexes.push(index)
     return true
   }
 
@@ -176,13 +176,13 @@ class SimilarGroup {
       detected: this.#detected,
       parts: this.#parts,
       known: this.#known(),
-      alike: this.#alike,
+      indexes: this.#indexes,
       notes: this.#notes,
       unread: this.#unread,
     }
   }
 
-  /** Observes a text and returns its rows. If it is not alike, discards the observations and returns undefined. */
+  /** Observes a text and returns its rows. If it is not similar, discards the observations and returns undefined. */
   #observe(text: SegmentText): DelimitedDialect | undefined {
     const isFirst = text === this.#first
     let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)
