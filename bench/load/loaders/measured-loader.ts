@@ -19,11 +19,14 @@ export async function createMeasuredLoader(
   const name = `file_${label.toLowerCase().replace(/[^a-z0-9]+/g, '_')}`
   const file = { path, size: (await stat(path)).size }
   const type = path.endsWith('.parquet') ? 'PARQUET_UPLOAD' : 'CSV_UPLOAD'
-  const loader = await createSluiceLoader(installation, { name, type, file })
+  return { ...measureWorker(installation, await createSluiceLoader(installation, { name, type, file })), name: label }
+}
+
+/** Returns the same loader, which also measures the processor time of the worker. */
+export function measureWorker(installation: Installation, loader: Loader): MeasuredLoader {
   const workerMs: number[] = []
   return {
     ...loader,
-    name: label,
     workerMs,
     async load() {
       const before = await processorTime(installation.workerPid)

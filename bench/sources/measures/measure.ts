@@ -1,5 +1,5 @@
 import { median } from '../../statistics.ts'
-import { processorTime } from '../../load/processor-time.ts'
+import { measureWorker } from '../../load/loaders/measured-loader.ts'
 import { makeFile } from '../../load/data-files.ts'
 import { createSourceDatabase } from '../../load/measures/databases.ts'
 import { type TableContent, readContent } from '../../load/table-content.ts'
@@ -43,20 +43,10 @@ export async function compare(
   context: BenchContext,
   { type, what, raw, sluice, expected }: Comparison,
 ): Promise<SourceResult> {
-  const { workerPid } = context.installation
-  const workerMs: number[] = []
-  const measured: Loader = {
-    ...sluice,
-    async load() {
-      const before = await processorTime(workerPid)
-      const cost = await sluice.load()
-      workerMs.push((await processorTime(workerPid)) - before)
-      return cost
-    },
-  }
+  const measured = measureWorker(context.installation, sluice)
   const [first, second] = await runInterleaved([raw, measured], context.rounds, context.peers, expected)
-  const rows = Number(expected.rows)
-  return { type, what, rows, bytes: raw.bytes(), raw: first!, sluice: second!, workerMs: median(workerMs), targets: [] }
+  const [rows, workerMs] = [Number(expected.rows), median(measured.workerMs)]
+  return { type, what, rows, bytes: raw.bytes(), raw: first!, sluice: second!, workerMs, targets: [] }
 }
 
 /**

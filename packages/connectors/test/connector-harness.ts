@@ -62,7 +62,7 @@ export async function loadSource(load: TestLoad) {
   })
 }
 
-/** Collects log messages and rejected rows of loads. */
+/** Collects log messages, reasons of full reads and rejected rows of loads. */
 function createRecorder() {
   const messages: string[] = []
   const rejected: RejectedRow[] = []
@@ -71,6 +71,7 @@ function createRecorder() {
     reject: (row) => void (rejected.push(row), messages.push(row.raw, row.reason)),
     startOver: async () => void (rejected.length = 0),
     log: (_level, _importance, message) => void messages.push(message),
+    readsEverything: (reason) => void messages.push(reason),
   }
   return {
     messages,

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { SourceProblem } from '@sluice/row-stream'
+import { createProblemMessage, SourceProblem } from '@sluice/row-stream'
 import { type JobKind, JobPort, type RowsCommand, type ThreadJob } from './reader-thread-protocol.ts'
 
 if (!parentPort) throw new Error('reader-thread.ts is a worker thread, not a program')
@@ -27,8 +27,7 @@ async function runJob(job: object): Promise<void> {
   } catch (error) {
     // Any other error ends the thread, and the main thread reports it.
     if (!(error instanceof SourceProblem)) throw error
-    const { code, sentence: message, advice, cause } = error
-    mainThreadPort.postMessage({ kind: 'problem', code, message, ...(advice && { advice }), cause }, [])
+    mainThreadPort.postMessage(createProblemMessage(error), [])
     mainThreadPort.close()
   }
 }

@@ -77,7 +77,6 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
   const maxOldGenerationSizeMb = heapMegabytes ?? limits.maxOldGenerationSizeMb
   // An idle thread has the default heap limit, so a job with another limit needs a new thread.
   const isPooled = (kind === 'csv' || kind === 'normalise') && maxOldGenerationSizeMb === limits.maxOldGenerationSizeMb
-  const idleThread = isPooled && keptThreads[kind].isKept ? keptThreads[kind] : undefined
   const thread: ReaderThread<Result, Opened, Widened> = new ReadingThread(
     {
       program: threadProgram,
@@ -85,12 +84,11 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
       job: { kind, job } satisfies ThreadJob,
       resourceLimits: { ...limits, ...(maxOldGenerationSizeMb !== undefined && { maxOldGenerationSizeMb }) },
       ...options,
-      ...(idleThread && { ready: idleThread.take(), keep: idleThread.giveBack }),
+      ...(isPooled && { pool: keptThreads[kind] }),
     },
     signal,
   )
-  if (idleThread) idleThread.trackBorrowed(thread.ended)
-  else if (kind === 'parquet') suspendSpareThreads(thread.ended)
+  if (kind === 'parquet') suspendSpareThreads(thread.ended)
   return thread
 }
 

@@ -3,7 +3,7 @@ import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as Undici
 import type { ResolvedAddress } from './outgoing-addresses.ts'
 
 /** Sends requests over connections to allowed addresses only. */
-export interface GuardedAgent {
+export interface SsrfSafeAgent {
   fetch(url: URL, init: RequestInit): Promise<Response>
   /** Sends a GET request. The body is as it was sent: it is not decompressed. */
   get(url: URL, headers: Headers, signal: AbortSignal): Promise<RawResponse>
@@ -30,10 +30,10 @@ interface AgentTimeouts {
 }
 
 /** Returns an agent that calls `resolveAllowed` for every new connection. */
-export function guardedAgent(
+export function createSsrfSafeAgent(
   resolveAllowed: AddressResolver,
   { timeLimitMs, connectLimit }: AgentTimeouts,
-): GuardedAgent {
+): SsrfSafeAgent {
   async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
     const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
     let addresses: ResolvedAddress[]
@@ -59,21 +59,17 @@ export function guardedAgent(
       return (await undiciFetch(url, requestInit)) as unknown as Response
     },
     async get(url, headers, signal) {
-      const {
-        statusCode,
-        headers: received,
-        body,
-      } = await agent.request({
+      const response = await agent.request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: 'GET',
         headers: Object.fromEntries(headers),
         signal,
       })
-      const pairs = Object.entries(received).flatMap(([name, values]) =>
+      const pairs = Object.entries(response.headers).flatMap(([name, values]) =>
         [values ?? []].flat().map((value): [string, string] => [name, value]),
       )
-      return { status: statusCode, headers: new Headers(pairs), body }
+      return { status: response.statusCode, headers: new Headers(pairs), body: response.body }
     },
     close: () => agent.destroy(),
   }

@@ -1,4 +1,4 @@
-import type { GuardedAgent } from './ssrf-safe-fetch-agent.ts'
+import type { SsrfSafeAgent } from './ssrf-safe-fetch-agent.ts'
 import type { OutgoingAllowList } from './ssrf-safe-fetch-addresses.ts'
 import { type ResolvedAddress, outgoingAddresses } from './outgoing-addresses.ts'
 import { OutgoingProblem, outgoingProblem, addressRefused } from './ssrf-safe-fetch-problem.ts'
@@ -23,7 +23,7 @@ export interface SsrfSafeFetchOptions {
 }
 
 /** A response with the body as it was sent. The caller must read the chunks to their end, or cancel. */
-export interface GuardedResponse {
+export interface SsrfSafeResponse {
   status: number
   headers: Headers
   /** Throws `OutgoingProblem` if the connection breaks. */
@@ -35,7 +35,7 @@ export interface GuardedResponse {
 export interface SsrfSafeFetch {
   fetch(url: string | URL, init?: RequestInit): Promise<Response>
   /** Sends a GET request. Neither its duration nor its body is limited: the caller can abort it. */
-  get(url: URL, headers: Headers, signal: AbortSignal): Promise<GuardedResponse>
+  get(url: URL, headers: Headers, signal: AbortSignal): Promise<SsrfSafeResponse>
   /** Throws if the address is not allowed. Resolves the name but does not connect. */
   check(url: string | URL): Promise<void>
   close(): Promise<void>
@@ -69,11 +69,11 @@ export function ssrfSafeFetch({
     return addresses
   }
 
-  let agent: Promise<GuardedAgent> | undefined
+  let agent: Promise<SsrfSafeAgent> | undefined
   /** Imports the agent with the first request, because many processes never send one. */
-  const getAgent = (): Promise<GuardedAgent> => {
-    agent ??= import('./ssrf-safe-fetch-agent.ts').then(({ guardedAgent }) =>
-      guardedAgent(resolveAllowed, { timeLimitMs, connectLimit }),
+  const getAgent = (): Promise<SsrfSafeAgent> => {
+    agent ??= import('./ssrf-safe-fetch-agent.ts').then(({ createSsrfSafeAgent }) =>
+      createSsrfSafeAgent(resolveAllowed, { timeLimitMs, connectLimit }),
     )
     return agent
   }

@@ -193,8 +193,11 @@ export interface ReadReporter {
   reject(row: RejectedRow): void
   /** Counts further rejected rows, after `maxKeptRejects` rows were passed on. */
   rejectMore(count: number): void
-  /** Called if an increment was requested but everything is read. `why` is the reason as a sentence for users. */
-  readsEverything?(why: string): void
+  /**
+   * Called if an increment was requested but everything is read. `reason` is a sentence for users, which the receiver
+   * logs.
+   */
+  readsEverything?(reason: string): void
   /**
    * Called if the source has nothing that the table does not have. `why` is the reason as a sentence for users. The run
    * gets the status WARNING.

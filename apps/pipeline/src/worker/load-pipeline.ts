@@ -319,7 +319,10 @@ async function stageAndPublish(
       await rejected.startOver()
     },
     log: (level, importance, message) => log.write(level, importance, message),
-    readsEverything: (waitReason) => void (fullReadReason = waitReason),
+    readsEverything(reason) {
+      fullReadReason = reason
+      log.write('INFO', 'MEDIUM', reason)
+    },
     hint: (sentence, advice) => hints.add(sentence, advice),
     nothingNew: (why) => void (nothingNew = why),
   }

@@ -1,13 +1,6 @@
-import {
-  type Column,
-  type ReadReporter,
-  RowEncoder,
-  type RowStream,
-  SourceProblem,
-  type StoredType,
-  TupleBuffer,
-} from '@sluice/row-stream'
+import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
+import { createTableListStream, type ListedTable } from '../table-list.ts'
 import { tableName } from '../table-names.ts'
 import type { DatabaseTable } from './database-config.ts'
 import { formatStatementName } from './database-session.ts'
@@ -48,16 +41,16 @@ export async function* nameTableStreams(
   const clashIndex = findNameClash(names)
   if (clashIndex >= 0) throw new SourceProblem('DUPLICATE_TABLE', describeNameClash(tables, names, clashIndex))
   logFormerTables(request, names, report)
-  const tableContents: TableContent[] = []
+  const listedTables: ListedTable[] = []
   const positions: Record<string, StoredCursor> = {}
   for await (const { cursor, rowsRead, ...stream } of streams) {
-    const index = tableContents.length
+    const index = listedTables.length
     const name = names[index]!
     yield { ...stream, table: name }
     if (cursor) positions[name] = cursor()
-    tableContents.push({ name, content: formatTable(tables[index]!), rowsRead: rowsRead() })
+    listedTables.push({ name, content: formatTable(tables[index]!), rowsRead: rowsRead() })
   }
-  yield createContentsStream(tableContents, () => createDatabaseState(request, names, positions))
+  yield createTableListStream(listedTables, () => createDatabaseState(request, names, positions))
 }
 
 /** Logs the tables of earlier runs that this run does not load. */
@@ -69,35 +62,4 @@ function logFormerTables(request: ReadRequest, names: readonly string[], report:
       'MEDIUM',
       `The settings no longer include the tables that fill ${formerTables.join(', ')}. Their rows stay until the pipeline is deleted.`,
     )
-}
-
-interface TableContent {
-  name: string
-  content: string
-  rowsRead: number
-}
-
-const contentsColumns: readonly Column[] = [
-  { name: 'table_name', label: 'table_name', dataType: 'TEXT', primaryKey: true },
-  { name: 'content', label: 'content', dataType: 'TEXT' },
-  { name: 'rows_read', label: 'rows_read', dataType: 'BIGINT' },
-]
-
-/**
- * Returns the stream of the pipeline's own table. It has one row per loaded table, with the number of rows of this
- * read.
- */
-function createContentsStream(contents: readonly TableContent[], cursor: () => unknown): RowStream {
-  async function* rows(types: readonly StoredType[]) {
-    const buffer = new TupleBuffer({ chunkBytes: 64 * 1024 })
-    const encoder = new RowEncoder(
-      types.map((type, index) => ({ label: contentsColumns[index]!.label, ...type })),
-      buffer,
-    )
-    for (const { name, content, rowsRead } of contents) encoder.write([name, content, rowsRead])
-    yield { bytes: buffer.take() }
-  }
-  const content = { format: 'copy-binary' as const, rows }
-  // The list has one row for each table, also if the rows of the tables are appended.
-  return { table: '', columns: [...contentsColumns], content, replaces: 'table_name', listsTables: true, cursor }
 }

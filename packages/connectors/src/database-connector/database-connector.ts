@@ -11,7 +11,6 @@ import {
   createDatabaseSource,
   type DatabaseRowStream,
   listStatementColumns,
-  reportFullRead,
   testDatabaseConnection,
 } from './database-source.ts'
 import {
@@ -89,7 +88,7 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
   return {
     async *read(request, report, signal) {
       const start = request.mode === 'INCREMENTAL' ? findStart(request) : undefined
-      if (start && 'fullRead' in start) reportFullRead(report, start.fullRead)
+      if (start && 'fullRead' in start) report.readsEverything?.(start.fullRead)
       yield* readRows(request, report, signal, start && 'positions' in start ? start : {})
     },
     canReadIncrement: async (request) => 'positions' in findStart(request),

@@ -90,7 +90,7 @@ async function* readDatabase(
   const descriptions = await reader.describeAll()
   for (const [index, { columns, notes, bytes, increment }] of descriptions.entries()) {
     const { cursor, fullRead, deletedColumn } = increment ?? {}
-    if (fullRead !== undefined) reportFullRead(report, fullRead)
+    if (fullRead !== undefined) report.readsEverything?.(fullRead)
     const name = formatStatementName(statements[index]!)
     const ofCount = statements.length > 1 ? ` (${index + 1} of ${statements.length})` : ''
     report.log(
@@ -114,12 +114,6 @@ async function* readDatabase(
     if (statements.length > 1) report.log('INFO', 'LOW', `${name} has ${formatCount(rowsRead, 'row')}.`)
   }
   reader.end()
-}
-
-/** Logs why everything is read although an increment was requested. */
-export function reportFullRead(report: ReadReporter, reason: string): void {
-  report.log('INFO', 'MEDIUM', reason)
-  report.readsEverything?.(reason)
 }
 
 function listStatements({ query, tables, increment }: DatabaseConfig): SourceStatement[] {

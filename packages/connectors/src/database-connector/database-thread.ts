@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { SourceProblem, type StoredType } from '@sluice/row-stream'
+import { createProblemMessage, SourceProblem, type StoredType } from '@sluice/row-stream'
 import { createDatabaseProblem, findDatabaseProblem, redactError } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
 import { type DatabaseSession, loadEngine } from './database-session.ts'
@@ -173,8 +173,7 @@ async function endWithProblem(problem: SourceProblem, { cancels }: { cancels: bo
   if (isEnding) return
   isEnding = true
   if (cancels) await cancelQuery()
-  const { code, message, cause } = problem
-  mainThreadPort.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage, [])
+  mainThreadPort.postMessage(createProblemMessage(problem), [])
   mainThreadPort.close()
   // Exits after one second, because the driver may wait for a response that never arrives.
   setTimeout(() => process.exit(), 1_000).unref()

@@ -1,6 +1,6 @@
-import { closeSync, writeSync } from 'node:fs'
+import { closeSync } from 'node:fs'
 import { FileBytes } from '@sluice/file-formats/spool/byte-source'
-import { diskProblem, openSpool } from '@sluice/file-formats/spool/spool-file'
+import { openSpool, writeSpool } from '@sluice/file-formats/spool/spool-file'
 import { type SsrfSafeFetch, OutgoingProblem, retry, type RetryPolicy, TransientError } from '@sluice/http-client'
 import { secretRedactor } from '@sluice/process'
 import { SourceProblem } from '@sluice/row-stream'
@@ -393,14 +393,13 @@ async function downloadToSpool(
   onBytes(0)
   try {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-      for (let bytesWritten = 0; bytesWritten < chunk.length; )
-        bytesWritten += writeSync(descriptor, chunk, bytesWritten, chunk.length - bytesWritten, size + bytesWritten)
+      writeSpool(descriptor, chunk, size)
       size += chunk.length
       onBytes(chunk.length)
     }
   } catch (error) {
     closeSync(descriptor)
-    throw diskProblem(error) ?? error
+    throw error
   }
   let isOpen = true
   return {

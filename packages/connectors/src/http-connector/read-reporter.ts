@@ -25,10 +25,8 @@ export interface TablesReporter {
   reject(row: RejectedRow): void
   /** Rejects a record. `number` is its position, from 1. */
   rejectRecord(number: number, record: unknown, reason: string): void
-  /** Logs and reports why everything is read although an increment was requested. */
+  /** Reports why everything is read although an increment was requested. */
   reportFullRead(reason: string): void
-  /** Reports the reason of a full read that was logged before. */
-  reportLoggedFullRead(reason: string): void
   /** Discards all reports, because all records will be read again. */
   startOver(): Promise<void>
   createTableReporter(): ReadReporter
@@ -72,11 +70,7 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
       }
     },
     rejectRecord: (number, record, reason) => rejectLong({ line: number, reason, raw: formatRecord(record) }),
-    reportFullRead(reason) {
-      report.log('INFO', 'MEDIUM', reason)
-      report.readsEverything?.(reason)
-    },
-    reportLoggedFullRead: (reason) => report.readsEverything?.(reason),
+    reportFullRead: (reason) => report.readsEverything?.(reason),
     async startOver() {
       rejectedRows.length = 0
       unstoredRejects = 0

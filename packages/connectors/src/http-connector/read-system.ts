@@ -1,7 +1,7 @@
 import type { RowStream } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
+import { createTableListStream } from '../table-list.ts'
 import { columnNames as createColumnNames, groupColumns } from '../table-names.ts'
-import { RecordFlattener } from './records/flatten-record.ts'
 import type { TablesReporter } from './read-reporter.ts'
 import { declareColumns } from './declared-column.ts'
 import {
@@ -62,11 +62,12 @@ export async function* readSpooledSystem(
     reporter.log('INFO', 'LOW', `The preview shows only one table. A load also fills these: ${groups.join(', ')}.`)
   }
   if (hasSeveral && !isPreview) {
-    const contentsTable = await createContentsTable(ownTable, allTables, directory)
-    stack.defer(() => closeTable(contentsTable))
-    // The list has one row for each table, also if the rows of the tables are appended.
-    for await (const feed of attachCursor(openStream(contentsTable), nextState))
-      yield { ...feed, replaces: 'table_name', listsTables: true }
+    const listedTables = allTables.map(({ stream, table: { name, rowCount } }) => ({
+      name,
+      content: stream.name,
+      rowsRead: rowCount,
+    }))
+    yield createTableListStream(listedTables, () => nextState)
   }
   for (const { table, stream } of allTables) {
     const tableStreams = openStream(table, stream)
@@ -122,27 +123,4 @@ async function* attachCursor(
   state: IncrementState,
 ): AsyncGenerator<RowStream, void, void> {
   for await (const feed of feeds) yield { ...feed, cursor: () => state }
-}
-
-const contentsColumns = [
-  ...declareColumns('TEXT', ['table_name', 'content']),
-  ...declareColumns('BIGINT', ['rows_read']),
-]
-const maxContentsBytes = 10_000_000
-
-/** Creates the pipeline's own table of a pipeline with several streams. It lists their tables with the number of rows of the last read. */
-async function createContentsTable(
-  ownTable: string,
-  tables: readonly { stream: SpooledStream; table: SpooledTable }[],
-  directory: string,
-): Promise<SpooledTable> {
-  const contents = new TableSpool(ownTable, ['table_name'], contentsColumns, maxContentsBytes)
-  const flattener = new RecordFlattener()
-  for (const { stream, table } of tables) {
-    const [row] = flattener.flatten({ table_name: table.name, content: stream.name, rows_read: table.rowCount }, '')
-    contents.add(flattener.bytes, row!)
-  }
-  await contents.openFile(directory)
-  contents.flush()
-  return contents.spooled
 }

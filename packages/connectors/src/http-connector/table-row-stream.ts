@@ -54,7 +54,11 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
     const columns = createColumnOptions(options, normalised)
     const dialect = { ...normalised.dialect, columns, ...(rememberedDialect && { remembered: rememberedDialect }) }
     const renameColumns = createColumnRenamer(table)
-    for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
+    for await (const feed of csvSource.read(
+      { ...dialect, path: spool, fileName: name, isRewritten: true },
+      report,
+      signal,
+    )) {
       const renamedColumns = renameColumns(feed.columns)
       reporter.log(
         'INFO',
@@ -124,12 +128,8 @@ function renameContent(
   renameColumns: ColumnRenamer,
 ): RowStream['content'] {
   const { facts } = content
-  // The text of the spool is not that of the system, so its printed forms say nothing.
   const withColumnNames = (items: readonly ColumnFacts[]) =>
-    items.map((item, index) => {
-      const { printedForm: _, ...otherFacts } = item
-      return { ...otherFacts, column: columns[index]!.name }
-    })
+    items.map((item, index) => ({ ...item, column: columns[index]!.name }))
   return {
     ...content,
     async *rows(types: readonly StoredType[]) {

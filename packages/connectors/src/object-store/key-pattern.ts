@@ -3,7 +3,7 @@ import { SourceProblem } from '@sluice/row-stream'
 /** A compiled key pattern: the prefix for the list request, and a test for each listed key. */
 export interface KeyPattern {
   /** The only key that matches, or undefined if several keys can match. */
-  single: string | undefined
+  singleKey: string | undefined
   prefix: string
   matches(key: string): boolean
 }
@@ -50,7 +50,7 @@ export function compileKeyPattern(setting: string): KeyPattern {
   const prefix = literalPrefixes.reduce(getCommonPrefix)
   const isSingleKey = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'sign')
   return {
-    single: isSingleKey ? prefix : undefined,
+    singleKey: isSingleKey ? prefix : undefined,
     prefix,
     matches: (key) =>
       key.length <= maxKeyLength &&

@@ -81,7 +81,7 @@ export function createObjectStoreConnector(
     async testConnection(request, signal) {
       await using store = open(request, interactiveIdleTimeoutMs)
       const { key } = createObjectsRequest(request)
-      await selectObjects({ store, key, retryPolicy: interactiveRetry, enough: 1 }, signal)
+      await selectObjects({ store, key, retryPolicy: interactiveRetry, maxResults: 1 }, signal)
     },
     async listOptions(kind, request, signal) {
       if (kind !== optionKinds.containers && kind !== optionKinds.objects) return undefined

@@ -24,7 +24,7 @@ export async function previewObjects(
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const { store, retryPolicy } = reading
-  const { single: isSingle, objects } = await selectObjects({ store, key, retryPolicy, enough: 2 }, signal)
+  const { isSingle, objects } = await selectObjects({ store, key, retryPolicy, maxResults: 2 }, signal)
   const [object, secondObject] = objects
   const preview = await previewObject(reading, object!, maxRows, signal)
   if (isSingle) return preview

@@ -27,14 +27,14 @@ export async function* readNewObjects(
 ): AsyncGenerator<RowStream, void, void> {
   const loadedBefore = parseLoadedObjects(cursor)
   const selection = { ...reading, key, onPage: () => report.progress({}) }
-  const { single: isSingle, objects } = await selectObjects(selection, signal).catch((error: unknown) => {
+  const { isSingle, objects } = await selectObjects(selection, signal).catch((error: unknown) => {
     // Ignores that all loaded objects have been deleted, because their rows stay.
     const isEmptied = error instanceof SourceProblem && error.code === 'NO_OBJECTS' && loadedBefore.columns.length > 0
     if (!isEmptied) throw error
-    return { single: false, objects: [] }
+    return { isSingle: false, objects: [] }
   })
-  const { newObjects, changed: changedObjects, unchangedObjects } = diffObjects(loadedBefore, objects)
-  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed: changedObjects, unchangedObjects }))
+  const { newObjects, changedObjects, unchangedObjects } = diffObjects(loadedBefore, objects)
+  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changedObjects, unchangedObjects }))
   const objectsToRead = sortByKey([...newObjects, ...changedObjects])
   if (objectsToRead.length === 0) return
   if (writeMode === 'APPEND' && !isSingle) assertEarlierRowsKnown(loadedBefore, changedObjects)
@@ -43,7 +43,7 @@ export async function* readNewObjects(
     ? readSingleObject(reading, objectsToRead[0]!, report, signal)
     : readObjectsAsOneTable(
         reading,
-        { objects: objectsToRead, before: loadedBefore.columns, keyed: false, counts: rowCounts },
+        { objects: objectsToRead, columnsBefore: loadedBefore.columns, hasPrimaryKey: false, rowCounts },
         report,
         signal,
       )

@@ -18,9 +18,9 @@ export interface ObjectsRequest {
 
 /** The objects that are new or changed since the previous load, and those that are not. */
 export interface ObjectIncrement {
-  before: LoadedObjects
+  loadedBefore: LoadedObjects
   newObjects: StoredObject[]
-  changed: StoredObject[]
+  changedObjects: StoredObject[]
   unchangedObjects: StoredObject[]
 }
 
@@ -36,11 +36,11 @@ export async function findIncrement(
 ): Promise<ObjectIncrement | undefined> {
   const loadedBefore = parseLoadedObjects(cursor, settings)
   if (!loadedBefore) return undefined
-  const { single: isSingle, objects } = await selectObjects({ ...reading, key }, signal)
-  const { newObjects, changed: changedObjects, unchangedObjects, gone: goneCount } = diffObjects(loadedBefore, objects)
+  const { isSingle, objects } = await selectObjects({ ...reading, key }, signal)
+  const { newObjects, changedObjects, unchangedObjects, goneCount } = diffObjects(loadedBefore, objects)
   const hasRowCounts = changedObjects.every((object) => Object.hasOwn(loadedBefore.rows, object.key))
   if (goneCount > 0 || !hasRowCounts || (isSingle && changedObjects.length > 0)) return undefined
-  return { before: loadedBefore, newObjects, changed: changedObjects, unchangedObjects }
+  return { loadedBefore, newObjects, changedObjects, unchangedObjects }
 }
 
 /**
@@ -54,14 +54,14 @@ export async function* readObjects(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const selection = await selectObjects({ ...reading, key, onPage: () => report.progress({}) }, signal)
-  const { single: isSingle, objects } = selection
+  const { isSingle, objects } = selection
   const loadedBefore = parseLoadedObjects(cursor, settings)
   if (loadedBefore) logFullRead(loadedBefore, objects, report)
   if (!isSingle) report.log('INFO', 'LOW', describeSelection(selection, key))
   const rowCounts = new Map<string, number>()
   const feeds = isSingle
     ? readSingleObject(reading, objects[0]!, report, signal)
-    : readObjectsAsOneTable(reading, { objects, keyed: false, counts: rowCounts }, report, signal)
+    : readObjectsAsOneTable(reading, { objects, hasPrimaryKey: false, rowCounts }, report, signal)
   for await (const feed of feeds)
     yield {
       ...feed,
@@ -77,11 +77,11 @@ export async function* readObjects(
 export async function* readIncrement(
   reading: ObjectReading,
   settings: unknown,
-  { before: loadedBefore, newObjects, changed: changedObjects, unchangedObjects }: ObjectIncrement,
+  { loadedBefore, newObjects, changedObjects, unchangedObjects }: ObjectIncrement,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changed: changedObjects, unchangedObjects }))
+  report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changedObjects, unchangedObjects }))
   const objectsToRead = sortByKey([...newObjects, ...changedObjects])
   if (objectsToRead.length === 0) return
   const rowCounts = new Map<string, number>()
@@ -97,9 +97,9 @@ export async function* readIncrement(
   }
   const combined = {
     objects: objectsToRead,
-    before: loadedBefore.columns,
-    keyed: true,
-    counts: rowCounts,
+    columnsBefore: loadedBefore.columns,
+    hasPrimaryKey: true,
+    rowCounts,
     unreadObjects,
   }
   for await (const feed of readObjectsAsOneTable(reading, combined, report, signal)) {
@@ -132,14 +132,14 @@ export async function* readSingleObject(
 const formatIsOrAre = (amount: number): string => (amount === 1 ? 'is' : 'are')
 const formatObjectCount = (amount: number): string => `${formatCount(amount, 'object')} ${formatIsOrAre(amount)}`
 
-function describeSelection({ objects, empty: emptyCount }: SelectedObjects, key: string): string {
+function describeSelection({ objects, emptyCount }: SelectedObjects, key: string): string {
   const emptyText = emptyCount > 0 ? `; ${emptyCount} more ${formatIsOrAre(emptyCount)} empty and omitted` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
   return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${emptyText}.`
 }
 
 function logFullRead(loadedBefore: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
-  const { newObjects, changed: changedObjects, gone: goneCount } = diffObjects(loadedBefore, objects)
+  const { newObjects, changedObjects, goneCount } = diffObjects(loadedBefore, objects)
   if (changedObjects.length + goneCount === 0) return
   const message = `Since the last load, ${formatCount(changedObjects.length, 'object')} changed, ${goneCount} ${formatIsOrAre(goneCount)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
   report.log('INFO', 'MEDIUM', message)
@@ -159,10 +159,10 @@ export interface LoadedObjects {
 /** The difference between the objects in the store and the objects of the previous load. */
 interface ObjectDifferences {
   newObjects: StoredObject[]
-  changed: StoredObject[]
+  changedObjects: StoredObject[]
   /** Objects that did not change. */
   unchangedObjects: StoredObject[]
-  gone: number
+  goneCount: number
 }
 
 export function createLoadedObjects(
@@ -193,17 +193,17 @@ export function diffObjects(
   objects: readonly StoredObject[],
 ): ObjectDifferences {
   const versionsByKey = new Map(Object.entries(loadedBefore.objects))
-  const differences: ObjectDifferences = { newObjects: [], changed: [], unchangedObjects: [], gone: 0 }
+  const differences: ObjectDifferences = { newObjects: [], changedObjects: [], unchangedObjects: [], goneCount: 0 }
   for (const object of objects) {
     const loadedVersion = versionsByKey.get(object.key)
     // In cursors of Sluice 0.1, the version is only the ETag.
     if (loadedVersion === undefined) differences.newObjects.push(object)
     else if (loadedVersion === getObjectVersion(object) || loadedVersion === object.etag)
       differences.unchangedObjects.push(object)
-    else differences.changed.push(object)
+    else differences.changedObjects.push(object)
     versionsByKey.delete(object.key)
   }
-  return { ...differences, gone: versionsByKey.size }
+  return { ...differences, goneCount: versionsByKey.size }
 }
 
 /**
@@ -215,9 +215,9 @@ const getObjectVersion = ({ etag, size, lastModified }: StoredObject): string =>
 
 export function describeObjectChanges({
   newObjects,
-  changed: changedObjects,
+  changedObjects,
   unchangedObjects,
-}: Pick<ObjectDifferences, 'newObjects' | 'changed' | 'unchangedObjects'>): string {
+}: Pick<ObjectDifferences, 'newObjects' | 'changedObjects' | 'unchangedObjects'>): string {
   const changedText = changedObjects.length === 0 ? '' : `, ${changedObjects.length} changed`
   const unchangedCount = unchangedObjects.length
   return `${formatObjectCount(newObjects.length)} new${changedText}; ${unchangedCount} ${formatIsOrAre(unchangedCount)} unchanged.`

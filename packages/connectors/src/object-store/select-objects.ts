@@ -6,16 +6,16 @@ import { retry, type RetryPolicy } from '@sluice/http-client'
 
 /** The objects to load: a single object, or all that match a pattern. */
 export interface SelectedObjects {
-  single: boolean
+  isSingle: boolean
   objects: StoredObject[]
-  empty: number
+  emptyCount: number
 }
 
 export interface ObjectSelection {
   store: ObjectStore
   key: string
   retryPolicy: RetryPolicy
-  enough?: number
+  maxResults?: number
   onPage?(): void
 }
 
@@ -30,12 +30,12 @@ const maxBlockingMs = 20
  * error of the store.
  */
 export async function selectObjects(selection: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
-  const { store, key, retryPolicy, enough: maxResults } = selection
+  const { store, key, retryPolicy, maxResults } = selection
   const pattern = compileKeyPattern(key)
-  const { single: singleKey } = pattern
+  const { singleKey } = pattern
   if (singleKey !== undefined) {
     const object = await retry(() => store.find(singleKey, signal), { policy: retryPolicy, signal })
-    return { single: true, objects: [object], empty: 0 }
+    return { isSingle: true, objects: [object], emptyCount: 0 }
   }
   const objects: StoredObject[] = []
   let emptyCount = 0
@@ -52,7 +52,7 @@ export async function selectObjects(selection: ObjectSelection, signal: AbortSig
     if (maxResults !== undefined && objects.length >= maxResults) break
   }
   if (objects.length === 0) throw createNoObjectsProblem(key, emptyCount, hasDeeperKeys)
-  return { single: false, objects: sortByKey(objects), empty: emptyCount }
+  return { isSingle: false, objects: sortByKey(objects), emptyCount }
 }
 
 export const sortByKey = (objects: readonly StoredObject[]): StoredObject[] =>

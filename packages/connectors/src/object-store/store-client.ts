@@ -2,7 +2,7 @@ import { Readable, pipeline, type Transform } from 'node:stream'
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import {
   type SsrfSafeFetch,
-  type GuardedResponse,
+  type SsrfSafeResponse,
   ssrfSafeFetch,
   type OutgoingCode,
   OutgoingProblem,
@@ -158,7 +158,7 @@ export const parseContentEncodings = (headers: Headers): string[] =>
     .filter((coding) => Object.hasOwn(decompressors, coding))
 
 async function* decompress(
-  { headers, chunks, cancel }: GuardedResponse,
+  { headers, chunks, cancel }: SsrfSafeResponse,
   host: string,
 ): AsyncGenerator<Uint8Array, void, void> {
   const codings = parseContentEncodings(headers)

@@ -7,7 +7,6 @@ import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-st
 import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
 import type { KnownType } from '../settings/connector-definition.ts'
 import { connectorModules, findSystem, type RegistryContext } from './connectors.ts'
-import { spoolInThread } from './spool-in-thread.ts'
 
 /** Runs the operations of all connectors. They throw `SourceProblem` for problems that a user can fix. */
 export interface ConnectorRegistry {
@@ -58,6 +57,7 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
       return connector
     }
     const { createHttpConnector } = await import('../http-connector/http-connector.ts')
+    const { spoolInThread } = await import('./spool-in-thread.ts')
     return createHttpConnector(findSystem({ type, module })!, context, spoolInThread({ type, module }, context))
   }
 

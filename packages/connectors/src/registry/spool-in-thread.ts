@@ -77,8 +77,7 @@ function startThread(
     'ANSWER_TOO_LARGE',
     `Reading ${systemName} needs more memory than a run may take. Request fewer records at a time, or select fewer of their fields.`,
   )
-  const isReused = keptThread.isKept
-  const thread = new ReadingThread<SystemMessage, SystemCommand>(
+  return new ReadingThread<SystemMessage, SystemCommand>(
     {
       program,
       name: 'system',
@@ -88,19 +87,17 @@ function startThread(
       cancellation,
       tooDense: tooDenseProblem,
       discard: (message) => void closeFiles(message as SystemMessage),
-      ...(isReused && { ready: keptThread.take(), keep: keptThread.giveBack }),
+      pool: keptThread,
     },
     signal,
   )
-  if (isReused) keptThread.trackBorrowed(thread.ended)
-  return thread
 }
 
 function forwardReport(message: SystemMessage, reporter: TablesReporter): void {
   if (message.kind === 'progress') reporter.reportActivity()
   else if (message.kind === 'log') reporter.log(...message.line)
   else if (message.kind === 'rejected') reporter.reject(message.row)
-  else if (message.kind === 'fullRead') reporter.reportLoggedFullRead(message.reason)
+  else if (message.kind === 'fullRead') reporter.reportFullRead(message.reason)
 }
 
 const listTables = ({ streams }: SpooledSystem) => streams.flatMap(({ tables }) => tables)

@@ -27,7 +27,6 @@ export type SystemMessage =
   | { kind: 'progress'; bytesRead?: number | undefined }
   | { kind: 'log'; line: Parameters<ReadReporter['log']> }
   | { kind: 'rejected'; row: RejectedRow }
-  /** The reason is also in a message of kind `log`. */
   | { kind: 'fullRead'; reason: string }
   /** All records are read again. The thread waits for the answer. */
   | { kind: 'startOver' }

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { outgoingAllowed } from '@sluice/http-client'
-import { type ReadReporter, SourceProblem } from '@sluice/row-stream'
+import { createProblemMessage, type ReadReporter, SourceProblem } from '@sluice/row-stream'
 import { createTablesReporter } from '../http-connector/read-reporter.ts'
 import type { SpooledSystem } from '../http-connector/spool-system.ts'
 import { spoolRecords } from '../http-connector/system-session.ts'
@@ -54,8 +54,7 @@ async function runJob(job: SystemJob): Promise<void> {
     if (controller.signal.aborted) process.exit()
     // Any other error is a bug. It ends the thread, and the main thread reports it.
     if (!(error instanceof SourceProblem)) throw error
-    const { code, sentence: message, advice, cause } = error
-    sendMessage({ kind: 'problem', code, message, ...(advice && { advice }), cause })
+    sendMessage(createProblemMessage(error))
     parent.close()
   }
 }

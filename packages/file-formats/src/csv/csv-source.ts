@@ -25,8 +25,11 @@ export interface CsvConfig extends DelimitedOptions {
   path: string | number
   /** The file's name in messages, which must not show its path. */
   fileName: string
-  /** True if this process wrote the file, so its encoding and delimiter are known and are not reported as detected. */
-  written?: boolean
+  /**
+   * True if this process wrote the text from another format. Its encoding, delimiter and number formats then say nothing
+   * about the source, so they are not reported.
+   */
+  isRewritten?: boolean
   /** True to read all rows before reporting types, because types inferred from samples have turned out wrong before. */
   lookAtAll?: boolean
   /** True to report, with `Report.hint`, columns that are TEXT because of a few odd values. */
@@ -51,7 +54,7 @@ export const csvSource: DataSource<CsvConfig> = {
 
 /** Same as `csvSource.read`, with other limits. */
 export async function* readCsv(
-  { path, fileName, written: isWrittenByProduct = false, reportOddValues = false, ...options }: CsvConfig,
+  { path, fileName, isRewritten = false, reportOddValues = false, ...options }: CsvConfig,
   report: ReadReporter,
   signal: AbortSignal,
   limits: DelimitedLimits,
@@ -67,16 +70,16 @@ export async function* readCsv(
   report.log(
     'INFO',
     'LOW',
-    `Read ${fileName}${isWrittenByProduct ? '' : ` as UTF-8, ${openedFile.guesses}`}, ${describeContents(columns)}`,
+    `Read ${fileName}${isRewritten ? '' : ` as UTF-8, ${openedFile.guesses}`}, ${describeContents(columns)}`,
   )
   for (const note of openedFile.notes) report.log('INFO', 'MEDIUM', note)
-  const rows = new CsvRows(thread, openedFile, report, !isWrittenByProduct)
+  const rows = new CsvRows(thread, openedFile, report, !isRewritten)
   const content = {
     format: 'copy-binary' as const,
     rows: (types: readonly StoredType[]) => rows.read(types),
     size: openedFile.size,
     facts: () => rows.facts(columns),
-    ...(!isWrittenByProduct && {
+    ...(!isRewritten && {
       reading: () => ({ ...findRememberedDecimal(options.remembered), ...openedFile.reading }),
     }),
   }
@@ -116,11 +119,11 @@ class CsvRows {
     return readColumns.map((column, index) => {
       const { evidence } = column
       const printedForm = this.#isSourceText ? printedForms[index] : undefined
-      const hasDayFirst = isDayFirst(column)
+      const dayFirst = isDayFirst(column)
       return {
         column: columns[index]!.name,
         ...(evidence && { evidence }),
-        ...(hasDayFirst !== undefined && { dayFirst: hasDayFirst }),
+        ...(dayFirst !== undefined && { dayFirst }),
         ...(printedForm !== undefined && { printedForm }),
       }
     })

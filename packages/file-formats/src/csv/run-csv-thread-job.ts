@@ -19,7 +19,7 @@ export interface SimilarTextsJob {
   limits: DelimitedLimits
 }
 
-export interface SimilarTextsResult extends Pick<SimilarTexts, 'parts' | 'known' | 'alike' | 'notes' | 'unread'> {
+export interface SimilarTextsResult extends Pick<SimilarTexts, 'parts' | 'known' | 'indexes' | 'notes' | 'unread'> {
   dialect: DelimitedDialect
   /** A description of how the texts are read, as a part of a sentence for users. */
   guesses: string
@@ -41,7 +41,7 @@ export interface TextPartsResult {
   isWidened: boolean
   printedForms: readonly (string | undefined)[]
   /** The number of encoded rows of each part. */
-  written: number[]
+  writtenRowCounts: number[]
   /** Sentences for users about the values that made a column TEXT. */
   oddValues: string[]
 }
@@ -78,10 +78,10 @@ async function readTextParts(
     port.progress({ bytesRead, rowsRead }),
   )
   if ('widened' in outcome)
-    return { known: reader.known, isWidened: true, printedForms: [], written: [], oddValues: [] }
+    return { known: reader.known, isWidened: true, printedForms: [], writtenRowCounts: [], oddValues: [] }
   const bytesRead = parts.reduce((sum, { from, end }) => sum + end - from, 0)
   port.progress({ bytesRead, rowsRead: outcome.rows }, true)
   const oddValues = reader.findOddValues().map(describeOddValue)
   const { columns, printedForms } = reader
-  return { known: { columns }, isWidened: false, printedForms, written: outcome.written, oddValues }
+  return { known: { columns }, isWidened: false, printedForms, writtenRowCounts: outcome.writtenRowCounts, oddValues }
 }

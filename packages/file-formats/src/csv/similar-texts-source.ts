@@ -60,7 +60,7 @@ export class SimilarTextGroup {
     suffixes: readonly RowSuffix[],
     report: ReadReporter,
     signal: AbortSignal,
-  ): AsyncGenerator<TupleChunk, { written: number[]; facts: ColumnFacts[] }, void> {
+  ): AsyncGenerator<TupleChunk, { writtenRowCounts: number[]; facts: ColumnFacts[] }, void> {
     const { dialect, parts } = this.#result
     const job: TextPartsJob = {
       file: this.#file,
@@ -76,7 +76,7 @@ export class SimilarTextGroup {
       throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${this.#name}`)
     const outcome = yield* receiveRows(thread, types, report)
     if ('widened' in outcome) throw new Error('The thread sent types instead of its result')
-    const { known: knownColumns, isWidened, printedForms, written: writtenRowCounts, oddValues } = outcome.result
+    const { known: knownColumns, isWidened, printedForms, writtenRowCounts, oddValues } = outcome.result
     if (isWidened) {
       this.#known = knownColumns
       this.columns = this.#toColumns()
@@ -88,7 +88,7 @@ export class SimilarTextGroup {
       ...(evidence && { evidence }),
       ...(printedForms[index] !== undefined && { printedForm: printedForms[index] }),
     }))
-    return { written: writtenRowCounts, facts }
+    return { writtenRowCounts, facts }
   }
 
   get #name(): string {
@@ -117,7 +117,7 @@ export async function groupSimilarTexts(
   const job: SimilarTextsJob = { file, segments: [...segments], options, limits: defaultDelimitedLimits }
   const results = await groupInThread(job, onProgress, signal)
   return results.map((result) => {
-    const segmentsOfGroup = result.alike.map((index) => segments[index]!)
+    const segmentsOfGroup = result.indexes.map((index) => segments[index]!)
     return new SimilarTextGroup(file, segmentsOfGroup, result)
   })
 }

@@ -38,7 +38,7 @@ export interface KnownColumns {
  * The result of encoding. Either all rows were encoded: `rows` counts all of them, including rejected ones, and
  * `written` those encoded of each part. Or the inferred types were too narrow: `widened` has types that fit all rows.
  */
-export type EncodingOutcome = { rows: number; written: number[] } | { widened: InferredColumn[] }
+export type EncodingOutcome = { rows: number; writtenRowCounts: number[] } | { widened: InferredColumn[] }
 
 /**
  * Reads a file, or several parts of a file with the same dialect, as rows in PostgreSQL's binary COPY format. Types are
@@ -106,7 +106,7 @@ export class DelimitedReader {
     }
     wasm.run.openColumns(columns.length)
     wasm.run.emptyOut()
-    const { ending, rows, written: writtenRowCounts } = yield* this.#encodeParts(onProgress)
+    const { ending, rows, writtenRowCounts } = yield* this.#encodeParts(onProgress)
     this.#file.assertUnchanged()
     // Rejected rows must not affect types, and the stored types determine which rows are rejected. Repeated passes end,
     // because types only widen.
@@ -117,7 +117,7 @@ export class DelimitedReader {
     if (ending === 'END' && observedColumns.every((column, index) => isSameType(column, columns[index]!))) {
       this.columns = observedColumns
       this.printedForms = findPrintedForms(wasm, observedColumns, this.#dialect)
-      return { rows, written: writtenRowCounts }
+      return { rows, writtenRowCounts }
     }
     this.columns = observedColumns
     return { widened: observedColumns }
@@ -190,14 +190,14 @@ export class DelimitedReader {
       rowsBefore += recordPass.rows
       bytesBefore += part.end - part.from
     }
-    return { ending, rows: rowsBefore, written: writtenRowCounts }
+    return { ending, rows: rowsBefore, writtenRowCounts }
   }
 }
 
 interface EncodedParts {
   ending: PassEnding
   rows: number
-  written: number[]
+  writtenRowCounts: number[]
 }
 
 /** Prefixes the reasons of a part's rejected rows with the part's name. */

@@ -76,8 +76,8 @@ export function findOddValues(
   if (watchedColumns.length === 0) return []
   configureScanner(wasm, dialect, limits.chunkBytes)
   let recordCount = 0
-  for (const { records, part } of readRecords(parts, maxBytes, (watchedColumn) =>
-    openRows(file, { ...dialect, ...watchedColumn }, limits, wasm.window),
+  for (const { records, part } of readRecords(parts, maxBytes, (part) =>
+    openRows(file, { ...dialect, ...part }, limits, wasm.window),
   )) {
     recordCount++
     if (records.fault === undefined) {

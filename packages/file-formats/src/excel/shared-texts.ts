@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { readSync, writeSync } from 'node:fs'
+import { readSync } from 'node:fs'
 import { SourceProblem } from '@sluice/row-stream'
 import { BadXml, pointOf, type XmlHandler, type XmlScanner } from './xml-scanner.ts'
 import type { UploadLimits } from '../spool/upload-limits.ts'
-import { diskProblem, type ScratchFiles } from '../spool/spool-file.ts'
+import { type ScratchFiles, writeSpool } from '../spool/spool-file.ts'
 
 const pageBytes = 256 * 1024
 /** The alignment of a stored text, so that positions fit 32 bits. A text is stored after its length. */
@@ -102,19 +102,7 @@ export class SharedTexts {
   }
 
   #save(number: number, page: Buffer): void {
-    try {
-      for (let bytesWritten = 0; bytesWritten < pageBytes; ) {
-        bytesWritten += writeSync(
-          this.#file!,
-          page,
-          bytesWritten,
-          pageBytes - bytesWritten,
-          number * pageBytes + bytesWritten,
-        )
-      }
-    } catch (error) {
-      throw diskProblem(error) ?? error
-    }
+    writeSpool(this.#file!, page, number * pageBytes)
   }
 }
 

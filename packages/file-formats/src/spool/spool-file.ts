@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, readdirSync, unlinkSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readdirSync, unlinkSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -81,8 +81,18 @@ const diskFullCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 export function diskProblem(error: unknown): SourceProblem | undefined {
   if (!diskFullCodes.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
   const text =
-    'The disk of the service is full, so the upload could not be unpacked. An operator must free space for FILES_DIRECTORY.'
+    'The disk of the service is full, so a temporary file could not be written. An operator must free space for FILES_DIRECTORY.'
   return new SourceProblem('DISK_FULL', text, { cause: error })
+}
+
+/** Writes all bytes to a spool file at a position. Throws SourceProblem DISK_FULL. */
+export function writeSpool(descriptor: number, bytes: Uint8Array, position: number): void {
+  try {
+    for (let bytesWritten = 0; bytesWritten < bytes.length; )
+      bytesWritten += writeSync(descriptor, bytes, bytesWritten, bytes.length - bytesWritten, position + bytesWritten)
+  } catch (error) {
+    throw diskProblem(error) ?? error
+  }
 }
 
 /** Unnamed temporary files for converting one upload. Disposing closes them, which frees their disk space. */

@@ -1,6 +1,6 @@
-import { ftruncateSync, writeSync } from 'node:fs'
+import { ftruncateSync } from 'node:fs'
 import { SourceProblem } from '@sluice/row-stream'
-import { diskProblem } from './spool-file.ts'
+import { writeSpool } from './spool-file.ts'
 
 const bufferBytes = 512 * 1024
 
@@ -68,15 +68,8 @@ export class SpoolWriter {
     const totalBytes = this.#written + chunk.length
     if (totalBytes > this.#limit) throw tooLarge(this.#name, this.#limit)
     if (totalBytes > this.#dense) throw tooDense(this.#name)
-    try {
-      for (let bytesWritten = 0; bytesWritten < chunk.length; ) {
-        const bytesInCall = writeSync(this.#descriptor, chunk, bytesWritten, chunk.length - bytesWritten, this.#written)
-        bytesWritten += bytesInCall
-        this.#written += bytesInCall
-      }
-    } catch (error) {
-      throw diskProblem(error) ?? error
-    }
+    writeSpool(this.#descriptor, chunk, this.#written)
+    this.#written = totalBytes
   }
 }
 

@@ -73,13 +73,12 @@ export async function* readOpened(
   // rows are read.
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
-  const isRewritten = opened.dialect !== undefined
   const config = {
     ...options,
     ...opened.dialect,
     path: fd,
     fileName: name,
-    written: isRewritten,
+    isRewritten: opened.dialect !== undefined,
     reportOddValues: true,
     ...(lookAtAll && { lookAtAll }),
   }

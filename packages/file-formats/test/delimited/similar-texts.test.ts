@@ -27,7 +27,7 @@ function group(texts: readonly string[], options: DelimitedOptions = {}, limits 
   const file = textOf(texts.join(''))
   const segments = toSegments(texts)
   const [first, ...others] = findSimilarTexts(file, segments, { options, limits, wasm })
-  return { file, alike: { ...first!, others: others.flatMap(({ alike }) => alike).toSorted((a, b) => a - b) } }
+  return { file, similar: { ...first!, others: others.flatMap(({ indexes }) => indexes).toSorted((a, b) => a - b) } }
 }
 
 /** The end of the rows of a text: its index as a text, and the number of the row. */
@@ -41,13 +41,13 @@ const suffixOf = (index: number) => {
 
 /** Reads the texts of a group as TEXT, with the end of their rows. */
 function readGroup(
-  { file, alike: { detected, parts, known, alike } }: ReturnType<typeof group>,
+  { file, similar: { detected, parts, known, indexes } }: ReturnType<typeof group>,
   limits: DelimitedLimits = defaultDelimitedLimits,
 ) {
   const named: TextPart[] = parts.map((part, at) => ({
     ...part,
-    name: `text ${alike[at]}`,
-    suffix: suffixOf(alike[at]!),
+    name: `text ${indexes[at]}`,
+    suffix: suffixOf(indexes[at]!),
   }))
   for (let columns: KnownColumns = known; ; ) {
     const reader = new DelimitedReader(file, detected.dialect, limits, wasm, { parts: named, known: columns })
@@ -68,12 +68,12 @@ function readGroup(
       } else if ('widened' in step.value) {
         columns = reader.known
         break
-      } else return { rows, rejected, written: step.value.written, columns: reader.columns }
+      } else return { rows, rejected, writtenRowCounts: step.value.writtenRowCounts, columns: reader.columns }
     }
   }
 }
 
-const groupsOf = ({ alike, others }: ReturnType<typeof group>['alike']) => [alike, others]
+const groupsOf = ({ indexes, others }: ReturnType<typeof group>['similar']) => [indexes, others]
 
 describe('texts with the same first lines', () => {
   it('are read as one, with their own rows, numbers and lines', () => {
@@ -101,8 +101,8 @@ describe('texts with the same first lines', () => {
         (some, index) => some.join('\n') + (texts[index]!.hasEnd || some.length === 1 ? '\n' : ''),
       )
       const grouped = group(joined, { ...options, footerLines: 0, trailingDelimiters: 0, trimSpaces: false }, limits)
-      expect(grouped.alike.others).toEqual([])
-      const { rows, rejected, written } = readGroup(grouped, limits)
+      expect(grouped.similar.others).toEqual([])
+      const { rows, rejected, writtenRowCounts } = readGroup(grouped, limits)
       const valueOf = (written: string) =>
         written === '' ? 'null' : written.replace(/^"([^]*)"$/, '$1').replaceAll('""', '"')
       const expected = texts.flatMap(({ rows: some }, index) =>
@@ -110,7 +110,7 @@ describe('texts with the same first lines', () => {
         some.map((row, at) => [...row.map(valueOf), String(index).padStart(2, '0'), String(at + 1)]),
       )
       expect(rows).toEqual(expected)
-      expect(written).toEqual(texts.map(({ rows: some }) => some.length))
+      expect(writtenRowCounts).toEqual(texts.map(({ rows: some }) => some.length))
       const linesBefore = (index: number) => joined[index]!.split('\n').findIndex((line) => line === 'a,b,c') + 1
       const broken = texts.flatMap(({ isBroken }, index) =>
         isBroken ? [`text ${index}: ${linesBefore(index)}`, `text ${index}: ${linesBefore(index) + 1}`] : [],
@@ -123,9 +123,9 @@ describe('texts with the same first lines', () => {
   })
 
   it('have one type for each column, which fits all of them', () => {
-    const { alike } = group(['n,t\n1,2024-01-31\n', 'n,t\n2.5,\n', 'n,t\n70000,2024-02-01\n', 'n,t\n'])
-    expect(groupsOf(alike)).toEqual([[0, 1, 2, 3], []])
-    expect(alike.known.columns).toMatchObject([
+    const { similar } = group(['n,t\n1,2024-01-31\n', 'n,t\n2.5,\n', 'n,t\n70000,2024-02-01\n', 'n,t\n'])
+    expect(groupsOf(similar)).toEqual([[0, 1, 2, 3], []])
+    expect(similar.known.columns).toMatchObject([
       { dataType: 'DECIMAL', precision: 6, scale: 1 },
       { dataType: 'DATE', dateFormat: 'YYYY-MM-DD' },
     ])
@@ -139,7 +139,7 @@ describe('texts with the same first lines', () => {
       limits: defaultDelimitedLimits,
       wasm,
     })
-    expect(groups.map(({ alike }) => alike)).toEqual([[0, 2], [1, 4], [3]])
+    expect(groups.map(({ indexes }) => indexes)).toEqual([[0, 2], [1, 4], [3]])
     expect(groups.map(({ known }) => known.columns.map(({ dataType }) => dataType))).toEqual([
       ['TEXT', 'DECIMAL'],
       ['INTEGER', 'TEXT'],
@@ -170,7 +170,7 @@ describe('texts with the same first lines', () => {
     ['the header', ['a,d\n1,2\n', 'a,e\n1,2\n']],
     ['the missing header', ['5,6\n7,8\n', 'a,b\n7,8\n']],
   ])('are not read as one if they differ in %s', (_what, texts) => {
-    expect(groupsOf(group(texts, { delimiter: texts[0]!.includes(';') ? ';' : ',' }).alike)).toEqual([[0], [1]])
+    expect(groupsOf(group(texts, { delimiter: texts[0]!.includes(';') ? ';' : ',' }).similar)).toEqual([[0], [1]])
   })
 
   it.each([
@@ -178,23 +178,23 @@ describe('texts with the same first lines', () => {
     ['a header with a line end, and the first one without', ['a', 'a\n1\n', 'a']],
     ['a header with a whole line end, and the first one with half of it', ['a\r', 'a\r\n1\r\n', 'a\r2\r']],
   ])('are not read as one if one has %s', (_what, texts) => {
-    const { alike } = group(texts, { delimiter: ';', headerRow: true })
-    expect(groupsOf(alike)).toEqual([[0, 2], [1]])
+    const { similar } = group(texts, { delimiter: ';', headerRow: true })
+    expect(groupsOf(similar)).toEqual([[0, 2], [1]])
   })
 
   it('are read as one if a text has the first decimals of a column', () => {
-    const { alike } = group(['a;n\nx;1\n', 'a;n\nx;0.5\n', 'a;n\nx;1.234\n'], { delimiter: ';' })
-    expect(groupsOf(alike)).toEqual([[0, 1, 2], []])
-    expect(alike.known.columns[1]).toMatchObject({ dataType: 'DECIMAL', scale: 3 })
+    const { similar } = group(['a;n\nx;1\n', 'a;n\nx;0.5\n', 'a;n\nx;1.234\n'], { delimiter: ';' })
+    expect(groupsOf(similar)).toEqual([[0, 1, 2], []])
+    expect(similar.known.columns[1]).toMatchObject({ dataType: 'DECIMAL', scale: 3 })
   })
 
   it('are read without the other tables in them, which sentences name', () => {
     const rows = '1,10,x\n2,20,y\n3,30,z\n4,40,x\n'
     const others = '\nplace,share\nnorth,5\nsouth,6\n'
     const grouped = group([`id,n,t\n${rows}${others}`, `id,n,t\n${rows}`, `id,n,t\n${rows}${rows}${others}`])
-    expect(groupsOf(grouped.alike)).toEqual([[0, 1, 2], []])
-    expect(readGroup(grouped)).toMatchObject({ written: [4, 4, 8], rejected: [] })
-    expect(grouped.alike.unread).toEqual([
+    expect(groupsOf(grouped.similar)).toEqual([[0, 1, 2], []])
+    expect(readGroup(grouped)).toMatchObject({ writtenRowCounts: [4, 4, 8], rejected: [] })
+    expect(grouped.similar.unread).toEqual([
       expect.stringMatching(
         /^Only the table in lines 1 to 5 of text 0 was read; another table seems to be in lines 7 /,
       ),
@@ -205,17 +205,17 @@ describe('texts with the same first lines', () => {
   })
 
   it('keep dates as TEXT if one text has the day first and another one the month', () => {
-    const { alike } = group(['a,d\n1,02/03/2024\n', 'a,d\n1,31/01/2024\n', 'a,d\n1,01/31/2024\n'])
-    expect(groupsOf(alike)).toEqual([[0, 1, 2], []])
-    expect(alike.known.columns[1]).toEqual({ label: 'd', dataType: 'TEXT' })
+    const { similar } = group(['a,d\n1,02/03/2024\n', 'a,d\n1,31/01/2024\n', 'a,d\n1,01/31/2024\n'])
+    expect(groupsOf(similar)).toEqual([[0, 1, 2], []])
+    expect(similar.known.columns[1]).toEqual({ label: 'd', dataType: 'TEXT' })
   })
 
   it('are read without their footers, which the notes name', () => {
     const rows = '1,10,x\n2,20,y\n3,30,z\n4,40,x\n'
     const grouped = group([`id,n,t\n${rows}`, `id,n,t\n${rows}\nSource: the ministry,,\n`, `id,n,t\n${rows}`])
-    expect(groupsOf(grouped.alike)).toEqual([[0, 1, 2], []])
-    expect(grouped.alike.notes).toMatchObject([expect.stringMatching(/^text 1: .*Source: the ministry/)])
-    expect(readGroup(grouped)).toMatchObject({ written: [4, 4, 4], rejected: [] })
+    expect(groupsOf(grouped.similar)).toEqual([[0, 1, 2], []])
+    expect(grouped.similar.notes).toMatchObject([expect.stringMatching(/^text 1: .*Source: the ministry/)])
+    expect(readGroup(grouped)).toMatchObject({ writtenRowCounts: [4, 4, 4], rejected: [] })
   })
 
   it('are read again with wider types if samples of a large text were not enough', () => {
@@ -229,7 +229,7 @@ describe('texts with the same first lines', () => {
     }
     const long = Array.from({ length: 400 }, (_, at) => `${at === 150 ? 'none' : at},x`).join('\n')
     const grouped = group([`n,t\n${long}\n`, 'n,t\n1,y\n'], { delimiter: 'COMMA' }, limits)
-    expect(grouped.alike.known.columns[0]).toMatchObject({ dataType: 'SMALLINT' })
+    expect(grouped.similar.known.columns[0]).toMatchObject({ dataType: 'SMALLINT' })
     const { rows, columns } = readGroup(grouped, limits)
     expect([rows.length, columns[0]!.dataType, rows[150]]).toEqual([401, 'TEXT', ['none', 'x', '00', '151']])
   })
@@ -237,11 +237,11 @@ describe('texts with the same first lines', () => {
   it('name the text with the value that makes a column TEXT', () => {
     const numbers = Array.from({ length: 20 }, (_, at) => `${at},x\n`).join('')
     const grouped = group([`n,t\n${numbers}`, `n,t\n${numbers}none,x\n${numbers}`])
-    const { file, alike } = grouped
-    const parts = alike.parts.map((part, index) => ({ ...part, name: `text ${index}` }))
-    const reader = new DelimitedReader(file, alike.detected.dialect, defaultDelimitedLimits, wasm, {
+    const { file, similar } = grouped
+    const parts = similar.parts.map((part, index) => ({ ...part, name: `text ${index}` }))
+    const reader = new DelimitedReader(file, similar.detected.dialect, defaultDelimitedLimits, wasm, {
       parts,
-      known: alike.known,
+      known: similar.known,
     })
     expect(reader.findOddValues()).toMatchObject([{ column: 0, value: 'none', line: 22, part: 'text 1' }])
   })

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 import { type ReaderAdvice, SourceProblem } from '../source-problem.ts'
+import type { SpareThread } from './spare-thread.ts'
 
 /** A thread's message that reports a problem which a user can fix. */
 export interface ProblemMessage {
@@ -21,13 +22,8 @@ export interface ThreadReader {
   reading: string
   /** Memory limits for JavaScript objects. Buffers are outside these limits. */
   resourceLimits?: ResourceLimits
-  /**
-   * A thread of the program that is waiting for a job as a message. It either started without a job or has finished
-   * one.
-   */
-  ready?: Worker | undefined
-  /** Receives the thread after it has finished its job, so that it can wait for another. */
-  keep?: (worker: Worker) => void
+  /** Provides an idle thread of the program for the job, and receives the thread after the job. */
+  pool?: SpareThread | undefined
   env?: Record<string, string>
   /**
    * The command that makes the thread cancel its query before it is ended early, and the milliseconds allowed for that.
@@ -60,6 +56,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   readonly ended: Promise<void>
   readonly #worker: Worker
   readonly #reader: ThreadReader
+  readonly #pool: SpareThread | undefined
   readonly #signal: AbortSignal
   readonly #messages: (Message | ProblemMessage)[] = []
   readonly #exited = Promise.withResolvers<void>()
@@ -71,13 +68,16 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   #wake: (() => void) | undefined
 
   constructor(reader: ThreadReader, signal: AbortSignal) {
-    const { program, name, job, reading, resourceLimits, ready, env } = reader
+    const { program, name, job, reading, resourceLimits, pool, env } = reader
     this.#reader = reader
+    this.#pool = pool?.isKept ? pool : undefined
     this.#signal = signal
     const options = { ...(resourceLimits && { resourceLimits }), ...(env && { env }) }
-    this.#worker = ready ?? new Worker(program, { name, workerData: job, ...options })
-    if (ready) this.#worker.postMessage(job, [])
+    const idleThread = this.#pool?.take()
+    this.#worker = idleThread ?? new Worker(program, { name, workerData: job, ...options })
+    if (idleThread) idleThread.postMessage(job, [])
     this.ended = this.#exited.promise
+    this.#pool?.trackBorrowed(this.ended)
     this.#worker.on('message', (message: Message | ProblemMessage) => {
       if (message.kind === reader.cancellation?.lastMessage || message.kind === 'problem') this.#isDone = true
       if (this.#isDisposed) return reader.discard?.(message)
@@ -113,14 +113,16 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     }
   }
 
-  /** Releases the thread for another job. Call it when the job is done and all its messages have been received. */
+  /**
+   * Returns the thread to its pool for another job. Call it when the job is done and all its messages have been
+   * received.
+   */
   release(): void {
-    const { keep } = this.#reader
-    if (!keep || this.#isReleased || this.#signal.aborted || this.#failure !== undefined) return
+    if (!this.#pool || this.#isReleased || this.#signal.aborted || this.#failure !== undefined) return
     this.#isReleased = true
     this.#signal.removeEventListener('abort', this.#abort)
     for (const event of ['message', 'error', 'messageerror', 'exit']) this.#worker.removeAllListeners(event)
-    keep(this.#worker)
+    this.#pool.giveBack(this.#worker)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -183,6 +185,11 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
 
 function isProblem(message: { kind: string }): message is ProblemMessage {
   return message.kind === 'problem'
+}
+
+/** Returns the message with which a thread reports a problem. */
+export function createProblemMessage({ code, sentence: message, advice, cause }: SourceProblem): ProblemMessage {
+  return { kind: 'problem', code, message, ...(advice && { advice }), cause }
 }
 
 const rebuildProblem = ({ code, message, advice, cause }: ProblemMessage): SourceProblem =>

@@ -7,8 +7,8 @@ import { synapseRefusal } from './synapse-refusals.ts'
 const readUncommitted = 1
 
 /**
- * Answers of a dedicated SQL pool to the statements of a load. Changes of tables and views are not transactional; rows
- * of the ledger are. A session that has changed the lock row blocks the others until its transaction ends.
+ * Answers of a dedicated SQL pool to the statements of a load. Changes of tables and views are not transactional;
+ * rows of the ledger are. A session that has changed the lock row blocks the others until its transaction ends.
  */
 export function rememberedSynapse(home: string) {
   const memory = remembered(home)

@@ -1,6 +1,5 @@
-import { writeSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
-import { diskProblem, openSpoolFile } from '@sluice/file-formats/spool/spool-file'
+import { openSpoolFile, writeSpool } from '@sluice/file-formats/spool/spool-file'
 import { tooLarge } from '@sluice/file-formats/spool/spool-writer'
 import { SourceProblem } from '@sluice/row-stream'
 import { type FlattenedRow, TEXT_VALUE } from './flatten-record.ts'
@@ -100,13 +99,8 @@ export class TableSpool {
     // The memory of large rows is freed.
     if (this.#buffer.length > bufferBytes) this.#buffer = emptyBuffer
     if (size + bytes.length > this.#maxBytes) throw tooLarge(name, this.#maxBytes)
-    try {
-      for (let offset = 0; offset < bytes.length; )
-        offset += writeSync(file!.fd, bytes, offset, bytes.length - offset, size + offset)
-      this.spooled.size += bytes.length
-    } catch (error) {
-      throw diskProblem(error) ?? error
-    }
+    writeSpool(file!.fd, bytes, size)
+    this.spooled.size += bytes.length
   }
 
   /** Adds the columns that are always created. Returns them as fields of a JSON object. */

@@ -195,8 +195,8 @@ describe('readSystem', () => {
     const first = await read(stream, { mode: 'INCREMENTAL' })
     await read(stream, { mode: 'FULL', cursor })
     expect(asked).toEqual([undefined, 'kept', undefined, undefined, undefined])
-    expect(other.messages.join()).toContain('the settings of the pipeline changed')
-    expect(first.messages.join()).toContain('no earlier load stored a cursor')
+    expect(other.whole.join()).toContain('the settings of the pipeline changed')
+    expect(first.whole.join()).toContain('no earlier load stored a cursor')
   })
 
   it('empties the tables of groups without rows in a full read, and yields them in an increment', async () => {

@@ -38,8 +38,11 @@ const objectColumns = [objectKeyColumn, objectRowColumn, lastModifiedColumn]
  * Returns the columns of the table for several objects: the union of their columns. It has a key only if rows will be
  * merged, because a key needs an index. Throws TOO_MANY_COLUMNS.
  */
-export function createCombinedTable(unionColumns: readonly Column[], { keyed: hasKey }: { keyed: boolean }): Column[] {
-  const keyOption = hasKey ? { primaryKey: true } : {}
+export function createCombinedTable(
+  unionColumns: readonly Column[],
+  { hasPrimaryKey }: { hasPrimaryKey: boolean },
+): Column[] {
+  const keyOption = hasPrimaryKey ? { primaryKey: true } : {}
   const columns = [
     ...unionColumns,
     { ...objectKeyColumn, ...keyOption },
@@ -120,7 +123,7 @@ export function addOwnColumns(
 ) {
   const modifiedAt = lastModified.toISOString()
   return {
-    columns: createCombinedTable(columns, { keyed: false }),
+    columns: createCombinedTable(columns, { hasPrimaryKey: false }),
     rows: rows.map((cells, index) => [...cells, name, String(index + 1), modifiedAt]),
   }
 }

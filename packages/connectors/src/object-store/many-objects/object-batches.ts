@@ -32,7 +32,7 @@ export interface BatchLayout {
 
 /** The row count of each object in a batch, and statistics of its columns. */
 export interface BatchResult {
-  written: number[]
+  writtenRowCounts: number[]
   facts: ColumnFacts[]
 }
 
@@ -181,7 +181,7 @@ async function* rearrangeChunks(
     }
   } finally {
     // Ends the reader thread before the spool file is closed, even if the consumer stops early.
-    await rows.return({ written: [], facts: [] })
+    await rows.return({ writtenRowCounts: [], facts: [] })
   }
 }
 
@@ -237,7 +237,7 @@ class SingleObject implements ObjectBatch {
       if (error instanceof TypesWidened) this.#isMisguessed = true
       throw error
     }
-    return { written: [layout.rows], facts }
+    return { writtenRowCounts: [layout.rows], facts }
   }
 }
 

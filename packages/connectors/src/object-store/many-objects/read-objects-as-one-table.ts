@@ -21,11 +21,11 @@ const maxLoggedBatches = 10
 export interface CombinedReading {
   objects: readonly StoredObject[]
   /** Columns of objects that earlier loads read. The table has these columns too. */
-  before?: readonly Column[]
-  keyed: boolean
+  columnsBefore?: readonly Column[]
+  hasPrimaryKey: boolean
   /** Receives the row count of each object, by key. */
-  counts: Map<string, number>
-  /** Called after all rows are counted. Returns further objects to read, with columns that `before` must contain. */
+  rowCounts: Map<string, number>
+  /** Called after all rows are counted. Returns further objects to read, with columns that `columnsBefore` must contain. */
   unreadObjects?(): readonly StoredObject[]
 }
 
@@ -36,7 +36,7 @@ export interface CombinedReading {
  */
 export async function* readObjectsAsOneTable(
   reading: ObjectReading,
-  { objects, before: columnsBefore = [], keyed, counts, unreadObjects = () => [] }: CombinedReading,
+  { objects, columnsBefore = [], hasPrimaryKey, rowCounts, unreadObjects = () => [] }: CombinedReading,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
@@ -79,7 +79,7 @@ export async function* readObjectsAsOneTable(
     unite(),
   )
   if (differences) report.log('WARN', 'MEDIUM', differences)
-  const columns = createCombinedTable(unite(), { keyed })
+  const columns = createCombinedTable(unite(), { hasPrimaryKey })
   const progress = onSecondProgress(totalBytes)
 
   let additionalBatches: ObjectBatches | undefined
@@ -94,22 +94,18 @@ export async function* readObjectsAsOneTable(
       for (const [index, batch] of list.entries()) {
         if (!shapes.has(batch)) await examine(batch)
         const shape = shapes.get(batch)!
-        for (const { key } of batch.objects) counts.set(key, 0)
+        for (const { key } of batch.objects) rowCounts.set(key, 0)
         if (shape.length === 0) continue
         const size = batch.objects.reduce((sum, object) => sum + object.size, 0)
         const reportOfBatch = createBatchReporter({ index, size }, totalsRead, report, progress)
         try {
-          const { facts, written: writtenRowCounts } = yield* batch.rows(
-            { columns, types, shape },
-            reportOfBatch,
-            signal,
-          )
+          const { facts, writtenRowCounts } = yield* batch.rows({ columns, types, shape }, reportOfBatch, signal)
           for (const fact of facts) factsByColumn.set(fact.column, [...(factsByColumn.get(fact.column) ?? []), fact])
-          for (const [at, { key }] of batch.objects.entries()) counts.set(key, writtenRowCounts[at]!)
+          for (const [at, { key }] of batch.objects.entries()) rowCounts.set(key, writtenRowCounts[at]!)
         } catch (error) {
           if (!(error instanceof TypesWidened)) throw error
           shapes.set(batch, error.columns)
-          throw new TypesWidened(createCombinedTable(unite(), { keyed }))
+          throw new TypesWidened(createCombinedTable(unite(), { hasPrimaryKey }))
         }
         totalsRead.bytes += size
         totalsRead.rows = reportOfBatch.rowsSoFar()

@@ -34,9 +34,9 @@ describe('an object key pattern', () => {
   })
 
   it('selects a single key if it has no unescaped wildcard', () => {
-    expect(compileKeyPattern('/data/a b.csv').single).toBe('data/a b.csv')
-    expect(compileKeyPattern(String.raw`a\[1\]\*.csv`).single).toBe('a[1]*.csv')
-    expect(compileKeyPattern('a?').single).toBeUndefined()
+    expect(compileKeyPattern('/data/a b.csv').singleKey).toBe('data/a b.csv')
+    expect(compileKeyPattern(String.raw`a\[1\]\*.csv`).singleKey).toBe('a[1]*.csv')
+    expect(compileKeyPattern('a?').singleKey).toBeUndefined()
   })
 
   it('is matched without exponential time, and rejected above 200 alternatives', () => {

@@ -3,6 +3,9 @@ import type { ColumnType } from '../dialect/column-type.ts'
 import type { DelimitedDialect } from '../dialect/dialect.ts'
 import type { WasmScanner } from '../wasm-scanner.ts'
 
+/** Positions in the state of a column, which assembly/printed-forms.ts explains. */
+const STATE = { MARKS: 16, DATE_SPELLINGS: 18, SHORTEST_INTEGER: 20, SCALE: 21, PADDED_WIDTH: 22, ZONE: 24, END: 32 }
+
 /** Marks of a column, as in assembly/printed-forms.ts. */
 const VALUE = 1
 const OTHER = 2
@@ -39,7 +42,7 @@ export const findPrintedForms = (
  * Returns the form in which all values of a column were printed, or undefined if they differ or the type has no forms.
  */
 function findPrintedForm(state: Buffer, { dataType, evidence }: ColumnType, decimalSign: string): string | undefined {
-  const marks = state.readUInt16LE(16)
+  const marks = state.readUInt16LE(STATE.MARKS)
   switch (dataType) {
     case 'SMALLINT':
     case 'INTEGER':
@@ -61,8 +64,9 @@ function findPrintedForm(state: Buffer, { dataType, evidence }: ColumnType, deci
 
 function integerForm(state: Buffer, marks: number): string | undefined {
   if ((marks & VALUE) === 0 || (marks & OTHER) !== 0) return undefined
-  const paddedWidth = state[22]!
-  const unpaddedWidth = state[20] === 0 ? Infinity : 20 - state[20]!
+  const paddedWidth = state[STATE.PADDED_WIDTH]!
+  const shortestInteger = state[STATE.SHORTEST_INTEGER]!
+  const unpaddedWidth = shortestInteger === 0 ? Infinity : 20 - shortestInteger
   if (paddedWidth === 0) return '0'
   return unpaddedWidth < paddedWidth ? undefined : '0'.repeat(paddedWidth)
 }
@@ -77,7 +81,7 @@ function decimalForm(state: Buffer, marks: number, decimalSign: string): string 
 
 /** Returns a digit for each digit after the point, or `#` for as many as the value needs. */
 function fractionForm(state: Buffer, marks: number, digit: string): string | undefined {
-  if ((marks & MIXED_SCALE) === 0) return digit.repeat(state[21]! - 1)
+  if ((marks & MIXED_SCALE) === 0) return digit.repeat(state[STATE.SCALE]! - 1)
   return (marks & TRAILING_ZERO) === 0 ? '#' : undefined
 }
 
@@ -91,13 +95,13 @@ function booleanForm(marks: number): string | undefined {
 }
 
 function timeForm(state: Buffer, marks: number): string | undefined {
-  const fittingSpellings = dateSpellings.filter((_, index) => (state[18]! & (1 << index)) !== 0)
+  const fittingSpellings = dateSpellings.filter((_, index) => (state[STATE.DATE_SPELLINGS]! & (1 << index)) !== 0)
   const [dateForm] = fittingSpellings
   const hasBoth = (mark: number, otherMark: number) => (marks & mark) !== 0 && (marks & otherMark) !== 0
   if (dateForm === undefined || fittingSpellings.length > 1 || (marks & MIXED_ZONES) !== 0) return undefined
   if (hasBoth(DATE_ONLY, T_BETWEEN | SPACE_BETWEEN) || hasBoth(T_BETWEEN, SPACE_BETWEEN)) return undefined
   if ((marks & DATE_ONLY) !== 0) return dateForm
-  const zone = state.toString('latin1', 24, 32).replaceAll('\0', '')
+  const zone = state.toString('latin1', STATE.ZONE, STATE.END).replaceAll('\0', '')
   const minuteForm = `${dateForm}${(marks & T_BETWEEN) === 0 ? ' ' : 'T'}HH:mm`
   if ((marks & SECONDS) === 0) return `${minuteForm}${zone}`
   const fraction = fractionForm(state, marks, 'S')

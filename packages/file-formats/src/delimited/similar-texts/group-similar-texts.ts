@@ -6,7 +6,7 @@ import { NUMBER_CELL } from '../dialect/cell-kind.ts'
 import type { DelimitedOptions } from '../dialect/delimited-options.ts'
 import type { DelimitedDialect, DetectedDialect } from '../dialect/dialect.ts'
 import { findFooter } from '../dialect/footer.ts'
-import { readSample } from '../dialect/sample.ts'
+import { readAt, readSample } from '../dialect/sample.ts'
 import type { DelimitedLimits } from '../limits.ts'
 import { observeText } from '../observe-column-types.ts'
 import { detectText } from '../open-delimited-rows.ts'
@@ -22,8 +22,8 @@ export interface SimilarTexts {
   parts: TextPart[]
   /** Columns with types that fit all of these texts. */
   known: KnownColumns
-  /** Indexes of the alike texts. */
-  alike: number[]
+  /** Indexes of the texts among all texts. */
+  indexes: number[]
   /** Sentences about texts that were examined by themselves. */
   notes: string[]
   /** Sentences about tables in these texts that are not read. */
@@ -43,7 +43,7 @@ interface Grouping {
  * from it and all texts that begin with the same lines up to their first row. Detection takes longer than reading a
  * small text, so another text is only examined by itself if it may have a footer, has rows that cannot be read, or
  * makes a column TEXT or DECIMAL. If it then has another dialect, or values of the same kind in another form, it is not
- * alike. Throws what `detectText` throws for the first text of a group.
+ * similar. Throws what `detectText` throws for the first text of a group.
  */
 export function findSimilarTexts(
   file: TextSource,
@@ -75,7 +75,7 @@ class SimilarGroups {
     this.#grouping = grouping
   }
 
-  /** Adds a text to the first group to which it is alike, or else to a new one. */
+  /** Adds a text to the first group to which it is similar, or else to a new one. */
   add(text: SegmentText, segment: TextSegment, index: number): void {
     for (const group of this.#listGroupsThatBeginLike(text)) {
       this.#activate(group)
@@ -101,7 +101,7 @@ class SimilarGroups {
 
   /** Returns the groups in their order. */
   #listGroupsThatBeginLike(text: SegmentText): SimilarGroup[] {
-    const start = readRange(text, text.skip, Math.max(0, ...this.#startLengths)).toString('latin1')
+    const start = readLatin1(text, text.skip, Math.max(0, ...this.#startLengths))
     const groups = [...this.#startLengths].flatMap((length) => this.#byStart.get(start.slice(0, length)) ?? [])
     return groups.length > 1 ? this.#groups.filter((group) => groups.includes(group)) : groups
   }
@@ -115,13 +115,13 @@ class SimilarGroups {
 }
 
 /**
- * The texts that are alike so far. Its methods require that the scanner holds the observations of these texts
+ * The texts that are similar so far. Its methods require that the scanner holds the observations of these texts
  * (`resume`).
  */
 class SimilarGroup {
   /** The bytes before the first row, as Latin-1. */
   readonly start: string
-  readonly #alike: number[] = []
+  readonly #indexes: number[] = []
   readonly #parts: TextPart[] = []
   /** Sentences about footers of texts after the first one. */
   readonly #notes: string[] = []
@@ -148,7 +148,7 @@ class SimilarGroup {
     this.#dialect = dialect
     this.#first = first
     if (unread !== undefined) this.#unread.push(unread)
-    this.start = readRange(first, first.skip, dialect.from - first.skip).toString('latin1')
+    this.start = readLatin1(first, first.skip, dialect.from - first.skip)
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
 
@@ -161,13 +161,13 @@ class SimilarGroup {
     restoreColumnStates(this.#wasm, this.#states)
   }
 
-  /** Adds a text that begins with the same bytes. Returns false if it is not alike. */
+  /** Adds a text that begins with the same bytes. Returns false if it is not similar. */
   add(text: SegmentText, segment: TextSegment, index: number): boolean {
     const rows = this.#observe(text)
     if (!rows) return false
     const { from, end, line } = rows
     this.#parts.push({ from: segment.from + from, end: segment.from + end, line })
-    this.#alike.push(index)
+    this.#indexes.push(index)
     return true
   }
 
@@ -176,13 +176,13 @@ class SimilarGroup {
       detected: this.#detected,
       parts: this.#parts,
       known: this.#known(),
-      alike: this.#alike,
+      indexes: this.#indexes,
       notes: this.#notes,
       unread: this.#unread,
     }
   }
 
-  /** Observes a text and returns its rows. If it is not alike, discards the observations and returns undefined. */
+  /** Observes a text and returns its rows. If it is not similar, discards the observations and returns undefined. */
   #observe(text: SegmentText): DelimitedDialect | undefined {
     const isFirst = text === this.#first
     let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)
@@ -313,17 +313,9 @@ const [LF, CR] = [10, 13]
 
 /** True if the text ends at a position, or has a complete line end before it. */
 function isLineStart(text: TextSource, position: number): boolean {
-  const [byteBefore, byteAfter] = readRange(text, position - 1, 2)
+  const [byteBefore, byteAfter] = readAt(text, position - 1, 2)
   return byteAfter === undefined || byteBefore === LF || (byteBefore === CR && byteAfter !== LF)
 }
 
-function readRange(text: TextSource, position: number, length: number): Buffer {
-  const bytes = Buffer.allocUnsafe(length)
-  let filled = 0
-  while (filled < length) {
-    const bytesRead = text.read(bytes, filled, length - filled, position + filled)
-    if (bytesRead === 0) break
-    filled += bytesRead
-  }
-  return bytes.subarray(0, filled)
-}
+const readLatin1 = (text: TextSource, position: number, length: number): string =>
+  Buffer.from(readAt(text, position, length)).toString('latin1')

@@ -24,8 +24,8 @@ const buildSettings = [
 /**
  * Gives the published partition the key of an increment, if no row lacks a key and no two rows have the same one.
  * Builds a unique index in a transaction, so nothing remains of a build that is killed. That blocks writers, which are
- * runs of the same table, and no readers. Building it concurrently would read the table twice and wait for the queries
- * of all readers. Returns whether the partition has the key now.
+ * runs of the same table, and no readers. Building it concurrently would read the table twice and wait for the
+ * queries of all readers. Returns whether the partition has the key now.
  */
 export async function addKey(
   { transactions }: PostgresPools,
