@@ -16,7 +16,7 @@ export const requestSlots = {
     each: 3,
     waiting: 20,
     waitMs,
-    title: 'Too many pages are being read. Wait until one has been read, then try again.',
+    title: 'Too many pages are being read.',
   }),
   /** Pages for anonymous callers: one at a time per organisation. Each also needs a slot of `pages`. */
   anonymousPages: new Semaphore({
@@ -24,7 +24,7 @@ export const requestSlots = {
     each: 1,
     waiting: 10,
     waitMs: 5_000,
-    title: 'Too many pages are being read. Wait until one has been read, then try again.',
+    title: 'Too many pages are being read.',
   }),
   /** Previews of sources and queries. Each reads up to some megabytes in a thread or on a connection of its own. */
   previews: new Semaphore({
@@ -32,7 +32,7 @@ export const requestSlots = {
     each: 2,
     waiting: 20,
     waitMs,
-    title: 'Too many previews of your organisation are running. Wait until one has ended, then try again.',
+    title: 'Too many previews of your organisation are running.',
   }),
   /** Queries of users. In addition, the warehouse limits all its queries: those of users, previews and checks. */
   queries: new Semaphore({
@@ -40,7 +40,7 @@ export const requestSlots = {
     each: 2,
     waiting: 20,
     waitMs,
-    title: 'Too many queries of your organisation are running. Wait until one has ended, then try again.',
+    title: 'Too many queries of your organisation are running.',
   }),
   /** Previews of files. Each file is held in memory until it is written to the disk. */
   previewFiles: new Semaphore({
@@ -48,7 +48,7 @@ export const requestSlots = {
     each: 4,
     waiting: 20,
     waitMs,
-    title: 'Too many previews of your organisation are running. Wait until one has ended, then try again.',
+    title: 'Too many previews of your organisation are running.',
   }),
   /** Lookups of values in sources, for settings. */
   lookups: new Semaphore({
@@ -56,22 +56,21 @@ export const requestSlots = {
     each: 2,
     waiting: 20,
     waitMs,
-    title: 'Too many lookups of your organisation are running. Wait until one has ended, then try again.',
+    title: 'Too many lookups of your organisation are running.',
   }),
   connectionTests: new Semaphore({
     total: 16,
     each: 4,
     waiting: 20,
     waitMs,
-    title: 'Too many connection tests of your organisation are running. Wait until one has ended, then try again.',
+    title: 'Too many connection tests of your organisation are running.',
   }),
   targets: new Semaphore({
     total: 16,
     each: 4,
     waiting: 20,
     waitMs,
-    title:
-      'Too many requests to destinations of your organisation are running. Wait until one has ended, then try again.',
+    title: 'Too many requests to destinations of your organisation are running.',
   }),
   /** Checks that run within a request. All other checks run in workers. */
   checks: new Semaphore({
@@ -79,7 +78,7 @@ export const requestSlots = {
     each: 2,
     waiting: 20,
     waitMs: 60_000,
-    title: 'Too many data quality checks of your organisation are running. Wait until one has ended, then try again.',
+    title: 'Too many data quality checks of your organisation are running.',
   }),
   /**
    * Saves of views, which take up to 20 seconds in the warehouse. Each organisation saves one view at a time, so that
@@ -90,7 +89,7 @@ export const requestSlots = {
     each: 1,
     waiting: 20,
     waitMs,
-    title: 'Too many views of your organisation are being saved. Wait until one is saved, then try again.',
+    title: 'Too many views of your organisation are being saved.',
   }),
   /** Exports of configurations. Each holds all objects of an organisation in memory. */
   configurations: new Semaphore({
@@ -98,7 +97,7 @@ export const requestSlots = {
     each: 1,
     waiting: 20,
     waitMs,
-    title: 'Too many configurations of your organisation are being exported. Wait until one has ended, then try again.',
+    title: 'Too many configurations of your organisation are being exported.',
   }),
   /** Drops of deleted tables. Each holds a connection of the service's database while the warehouse drops the table. */
   drops: new Semaphore({
@@ -106,7 +105,7 @@ export const requestSlots = {
     each: 1,
     waiting: 50,
     waitMs,
-    title: 'Too many tables of your organisation are being dropped. Wait until one is dropped, then try again.',
+    title: 'Too many tables of your organisation are being dropped.',
   }),
   /**
    * Changes of warehouse readers (database logins for other programs). Each holds two connections of the service's
@@ -117,8 +116,7 @@ export const requestSlots = {
     each: 1,
     waiting: 20,
     waitMs,
-    title:
-      'Too many warehouse readers of your organisation are being changed. Wait until one is changed, then try again.',
+    title: 'Too many warehouse readers of your organisation are being changed.',
   }),
   /** Uploads. The service does not read the body until the upload has a slot. */
   uploads: new Semaphore({
@@ -126,6 +124,6 @@ export const requestSlots = {
     each: 4,
     waiting: 20,
     waitMs: 60_000,
-    title: 'Too many files of your organisation are being uploaded. Wait until one upload has ended, then try again.',
+    title: 'Too many files of your organisation are being uploaded.',
   }),
 }

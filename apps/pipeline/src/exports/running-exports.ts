@@ -76,7 +76,7 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
     each: 2,
     waiting: 20,
     waitMs: 15_000,
-    title: 'Too many exports of your organisation are being read. Wait until one has ended, then try again.',
+    title: 'Too many exports of your organisation are being read.',
   })
 
   /** Adds to the number of bytes on disk. `bytes` is negative when disk space is freed. */
