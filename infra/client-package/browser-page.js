@@ -4,7 +4,8 @@ import { resumableTransport } from '@sluice/client/resumable'
 
 /** The script of index.html: it signs in, lists schemas page by page, and loads a chosen file. */
 
-const { identityUrl, pipelineUrl } = await (await fetch('/addresses.json')).json()
+/** Requested once, without waiting: the forms must have their listeners before somebody submits them. */
+const addresses = fetch('/addresses.json').then((response) => response.json())
 
 let session
 let pipeline
@@ -17,21 +18,26 @@ function append(list, text) {
   element(list).append(item)
 }
 
-/** Runs the action when the form is submitted, and shows its error. */
+/** Runs the action when the form is submitted, shows its error, and marks the form as busy until it has ended. */
 function onSubmit(form, action) {
-  element(form).addEventListener('submit', (event) => {
+  element(form).addEventListener('submit', async (event) => {
     event.preventDefault()
     element('#error').textContent = ''
-    action(new FormData(element(form))).catch((error) => {
+    element(form).ariaBusy = 'true'
+    try {
+      await action(new FormData(element(form)))
+    } catch (error) {
       const pointers = error instanceof RemoteProblem ? error.errors.map(({ pointer }) => ` (${pointer})`).join('') : ''
       element('#error').textContent = `${error.message}${pointers}`
-    })
+    }
+    element(form).ariaBusy = 'false'
   })
 }
 
 onSubmit('#sign-in', async (fields) => {
+  const { identityUrl, pipelineUrl } = await addresses
   const username = String(fields.get('username'))
-  session = await signIn({ identityUrl: identityUrl, username, password: String(fields.get('password')) })
+  session = await signIn({ identityUrl, username, password: String(fields.get('password')) })
   pipeline = serviceClient({ baseUrl: pipelineUrl, token: session.token })
   for await (const { name } of items(pipeline, schemas.list, { query: { pageSize: 2, order: ['name:asc'] } }))
     append('#schemas', name)

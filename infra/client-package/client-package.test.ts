@@ -10,7 +10,7 @@ import { account, auth, session as currentSession, users } from '@sluice/client/
 import { schemas } from '@sluice/client/pipeline'
 import { build } from 'esbuild'
 import { until } from '@sluice/testing/wait-until'
-import type { Browser, ElementHandle } from 'puppeteer-core'
+import type { Browser, ElementHandle, Page } from 'puppeteer-core'
 import { describeInBrowser, startBrowser, visit } from '../../apps/identity/test/pages/browser.ts'
 import { startGate, type Gate } from '../../apps/pipeline/test/api/interruptible-proxy.ts'
 import { writeHealthData } from '../demo/health-data.ts'
@@ -220,6 +220,10 @@ describeInBrowser('a page of another origin, without eval', () => {
     await gate?.shut()
   })
 
+  /** Submits a form. A click can miss its button, because the lists above it may grow and move it meanwhile. */
+  const submit = (page: Page, form: '#sign-in' | '#load') =>
+    page.$eval(form, (element) => (element as unknown as { requestSubmit(): void }).requestSubmit())
+
   async function addSchemas(names: string[]): Promise<void> {
     const session = await signIn({ identityUrl: stack.identityUrl, username: 'admin', password: stack.password })
     const pipeline = serviceClient({ baseUrl: stack.pipelineUrl, token: session.token })
@@ -243,14 +247,14 @@ describeInBrowser('a page of another origin, without eval', () => {
     await page.goto(origin)
     await page.type('[name=username]', 'admin')
     await page.type('[name=password]', 'not the password')
-    await page.click('#sign-in button')
+    await submit(page, '#sign-in')
     await waitForText('#error')
     expect(await textOf('#error')).toMatch(/password/)
 
     await page.$eval('[name=password]', (input) => (input.value = ''))
     await page.type('[name=password]', stack.password)
-    await page.click('#sign-in button')
-    await page.waitForSelector('#schemas li:nth-child(5)')
+    await submit(page, '#sign-in')
+    await page.waitForSelector('#sign-in[aria-busy=false]')
     const found = await texts('#schemas')
     expect(found.filter((name) => names.includes(name))).toEqual(names)
     expect(requests.filter(({ url }) => /\/schemas\?.*after=/.test(url)).length).toBeGreaterThanOrEqual(2)
@@ -259,7 +263,7 @@ describeInBrowser('a page of another origin, without eval', () => {
     await page.emulateNetworkConditions(network)
     const input = (await page.$('[name=file]')) as ElementHandle<any>
     await input.uploadFile(file)
-    await page.click('#load button')
+    await submit(page, '#load')
     await waitForText('#outcome')
     expect(await textOf('#error')).toBe('')
     expect(await textOf('#outcome')).toMatch(/^OK: Loaded 40,000 rows /)
@@ -271,9 +275,9 @@ describeInBrowser('a page of another origin, without eval', () => {
     expect((await texts('#log')).length).toBeGreaterThan(0)
 
     // The same name again: a conflict that names the field. The session has ended, so the page signs in first.
-    await page.click('#sign-in button')
-    await until(async () => (await texts('#schemas')).length > found.length)
-    await page.click('#load button')
+    await submit(page, '#sign-in')
+    await page.waitForSelector('#sign-in[aria-busy=false]')
+    await submit(page, '#load')
     await waitForText('#error')
     expect(await textOf('#error')).toMatch(/has this name.* \(\/name\)$/)
 
@@ -295,14 +299,13 @@ describeInBrowser('a page of another origin, without eval', () => {
     await page.goto(origin)
     await page.type('[name=username]', 'admin')
     await page.type('[name=password]', stack.password)
-    await page.click('#sign-in button')
+    await submit(page, '#sign-in')
     await page.waitForSelector('#schemas li')
     await ((await page.$('[name=file]')) as ElementHandle<any>).uploadFile(file)
     await page.$eval('[name=resumable]', (box) => ((box as unknown as { checked: boolean }).checked = true))
     const network = { upload: 1024 * 1024, download: -1, latency: 0 }
     await page.emulateNetworkConditions(network)
-    // Not `page.click`: the list above the button may still grow, and move the button away from the pointer.
-    await page.$eval('#load', (form) => (form as unknown as { requestSubmit(): void }).requestSubmit())
+    await submit(page, '#load')
     await until(async () => ((await sent()).at(-1) ?? 0) > 500_000 || (await textOf('#error')) !== '')
     expect(await textOf('#error')).toBe('')
     await gate.shut()
@@ -332,7 +335,7 @@ describeInBrowser('a page of another origin, without eval', () => {
     await page.goto(origin.replace('localhost', '127.0.0.1'))
     await page.type('[name=username]', 'admin')
     await page.type('[name=password]', stack.password)
-    await page.click('#sign-in button')
+    await submit(page, '#sign-in')
     const error = () => page.$eval('#error', ({ textContent }) => textContent)
     await until(async () => (await error()) !== '')
     expect(await error()).toContain(`add ${origin.replace('localhost', '127.0.0.1')} to its setting CORS_ORIGINS`)
