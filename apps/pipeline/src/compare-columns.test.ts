@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { compareColumns } from './compare-columns.ts'
 import { typeRules as clickHouse } from '@sluice/warehouses/clickhouse/types'
 import { typeRules as postgres } from '@sluice/warehouses/postgres/types'
-import { type FedColumn, isRefusal, planShape } from '@sluice/warehouses/shape/plan-shape'
+import { type SourceColumn, isRefusal, planShape } from '@sluice/warehouses/shape/plan-shape'
 import { planTable } from '@sluice/warehouses/shape/plan-table'
 
 const last = {
@@ -82,11 +82,11 @@ describe('compareColumns: sentence on column differences', () => {
 })
 
 describe('compareColumns: sentence on type changes', () => {
-  const before = (dataType: FedColumn['dataType'], memory: object = {}) => ({
+  const before = (dataType: SourceColumn['dataType'], memory: object = {}) => ({
     definition: 'before',
     columns: [{ name: 'v', label: 'V', ...postgres.storedAs({ dataType }), ...memory }],
   })
-  const after = (column: Omit<FedColumn, 'name' | 'label'>, typesKnown = true) => ({
+  const after = (column: Omit<SourceColumn, 'name' | 'label'>, typesKnown = true) => ({
     columns: [{ name: 'v', label: 'V', ...column }],
     typesKnown,
     sparse: false,
@@ -137,7 +137,7 @@ describe('compareColumns: sentence on type changes', () => {
   ])('predicts the refusal and the type changes of the table plan in %s for any two loads', (_, rules) => {
     const kind = fc.oneof(
       fc.record({
-        dataType: fc.constantFrom<FedColumn['dataType']>('SMALLINT', 'INTEGER', 'BIGINT', 'DOUBLE', 'DATE', 'TEXT'),
+        dataType: fc.constantFrom<SourceColumn['dataType']>('SMALLINT', 'INTEGER', 'BIGINT', 'DOUBLE', 'DATE', 'TEXT'),
       }),
       fc.record({
         dataType: fc.constant('DECIMAL' as const),
@@ -155,7 +155,7 @@ describe('compareColumns: sentence on type changes', () => {
     )
     const file = fc
       .tuple(kind, kind)
-      .map((kinds) => kinds.map((one, at): FedColumn => ({ name: `c${at}`, label: `c${at}`, ...one })))
+      .map((kinds) => kinds.map((one, at): SourceColumn => ({ name: `c${at}`, label: `c${at}`, ...one })))
     const changes = fc.constantFrom<SchemaChanges>('EVOLVE', 'IGNORE_NEW', 'FAIL', 'REPLACE')
     fc.assert(
       fc.property(file, file, changes, (first, next, schemaChanges) => {
@@ -168,8 +168,8 @@ describe('compareColumns: sentence on type changes', () => {
           { columns: next, typesKnown: true, sparse: false, rows: 1 },
           { ...policy, schemaChanges },
         )
-        const feed = { columns: next, rows: 1, definition: 'before' }
-        const plan = planShape(rules, memory, feed, { schemaChanges }, { final: true })
+        const load = { columns: next, rows: 1, definition: 'before' }
+        const plan = planShape(rules, memory, load, { schemaChanges }, { final: true })
         expect(isRefused).toBe(isRefusal(plan))
         if (isRefusal(plan)) return
         const table = (columns: typeof plan.columns) =>

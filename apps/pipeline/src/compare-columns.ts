@@ -1,7 +1,11 @@
 import type { SchemaChanges } from '@sluice/contracts'
-import { type FeedMemory, hadValues, type PreviousSourceColumn } from '@sluice/warehouses/shape/previous-source-columns'
 import {
-  type FedColumn,
+  type SourceShape,
+  hadValues,
+  type PreviousSourceColumn,
+} from '@sluice/warehouses/shape/previous-source-columns'
+import {
+  type SourceColumn,
   isRefusal,
   planShape,
   type ShapeRefusal,
@@ -12,7 +16,7 @@ import {
 const maxNamedColumns = 20
 
 interface FileColumns {
-  columns: readonly FedColumn[]
+  columns: readonly SourceColumn[]
   /** Whether all rows were read, so that the inferred column types are final. */
   typesKnown: boolean
   /** Whether the source omits columns in which no record has a value. */
@@ -43,15 +47,15 @@ export interface ColumnComparison {
  */
 export function compareColumns(
   rules: TypeRules,
-  last: FeedMemory,
+  last: SourceShape,
   file: FileColumns,
   { schemaChanges, keepsRows = false, definition, transforms }: ComparisonPolicy,
 ): ColumnComparison {
   const { columns: now, typesKnown, sparse, rows } = file
   const columns = typesKnown ? now : now.map(withoutType)
   const staying = keepsRows && { merging: true, hasAllColumns: true }
-  const feed = { columns, sparse, definition, ...staying, ...(rows !== undefined && { rows }) }
-  const plan = planShape(rules, last, feed, { schemaChanges }, { final: true })
+  const load = { columns, sparse, definition, ...staying, ...(rows !== undefined && { rows }) }
+  const plan = planShape(rules, last, load, { schemaChanges }, { final: true })
   const before = last.columns.filter(({ vanished }) => !vanished)
   if (isRefusal(plan))
     return { isRefused: true, sentence: joinSentences(describeRefusal(plan), describeDifferences(before, before, now)) }
@@ -69,7 +73,12 @@ export function compareColumns(
  * Replaces the type of a column by an unknown one. A type that was inferred from only a part of a file must not change
  * the table.
  */
-const withoutType = ({ name, label }: FedColumn): FedColumn => ({ name, label, dataType: 'TEXT', evidence: 'NOTHING' })
+const withoutType = ({ name, label }: SourceColumn): SourceColumn => ({
+  name,
+  label,
+  dataType: 'TEXT',
+  evidence: 'NOTHING',
+})
 
 const joinSentences = (...sentences: string[]): string => sentences.filter(Boolean).join(' ')
 
@@ -82,7 +91,7 @@ const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
 function describeDifferences(
   before: readonly PreviousSourceColumn[],
   rememberedColumns: readonly PreviousSourceColumn[],
-  now: readonly FedColumn[],
+  now: readonly SourceColumn[],
   { plan, keepsRows = false }: { plan?: ShapePlan; keepsRows?: boolean } = {},
 ): string {
   const [knownNames, names] = [rememberedColumns, now].map((columns) => new Set(columns.map(({ name }) => name)))
@@ -137,7 +146,7 @@ function describeTypeChanges(rememberedColumns: readonly PreviousSourceColumn[],
 }
 
 /** Names the columns that are empty in the file and had values in the last load. */
-function describeEmptyColumns(before: readonly PreviousSourceColumn[], now: readonly FedColumn[]): string {
+function describeEmptyColumns(before: readonly PreviousSourceColumn[], now: readonly SourceColumn[]): string {
   const withValues = new Set(before.filter(hadValues).map(({ name }) => name))
   const empty = now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))
   return empty.length > 0

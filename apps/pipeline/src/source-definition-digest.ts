@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { FeedMemory } from '@sluice/warehouses/shape/previous-source-columns'
+import type { SourceShape } from '@sluice/warehouses/shape/previous-source-columns'
 
 /**
  * Returns a digest of a source's type and settings, without secrets. It changes if another query, sheet or file option
@@ -12,5 +12,5 @@ export const sourceDefinitionDigest = ({ type, settings }: { type: string; setti
  * Returns the columns of the last load, or undefined if the settings of the source have changed since, because its
  * columns are then unrelated.
  */
-export const discardOutdatedMemory = (definition: string, last: FeedMemory | undefined): FeedMemory | undefined =>
+export const discardOutdatedMemory = (definition: string, last: SourceShape | undefined): SourceShape | undefined =>
   last?.definition === undefined || last.definition === definition ? last : undefined

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from '@jest/globals'
-import { loadFeeds } from '@sluice/warehouses/load-feeds'
+import { loadRowStreams } from '@sluice/warehouses/load-row-streams'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import type { ReadRequest } from '../src/connector.ts'
 import type { RejectedRow, ReadReporter } from '@sluice/row-stream'
@@ -48,8 +48,8 @@ export async function loadSource(load: TestLoad) {
   const cursor = (await warehouse.loader.findLastLoad('health', table)).cursor
   const request: ReadRequest = { ...reading, table, mode, ...(cursor !== undefined && { cursor }) }
   const isMerge = mode === 'INCREMENTAL' && (await sources.canReadIncrement(request))
-  return await loadFeeds({
-    feeds: sources.read(request, report, signal),
+  return await loadRowStreams({
+    rowStreams: sources.read(request, report, signal),
     warehouse,
     target: { schema: 'health', table },
     run: word('run'),
@@ -204,7 +204,7 @@ export async function openFixture(fixture: ConnectorFixture, warehouse: Warehous
     signal = never,
     changes: Parameters<typeof reading>[0] = {},
   ) {
-    const { feed: remembered } = await warehouse.loader.findLastLoad('health', target)
+    const { rowStream: remembered } = await warehouse.loader.findLastLoad('health', target)
     const request = { ...reading(changes), ...(remembered && { remembered }) }
     return await recorder.load({ sources, warehouse, reading: request, table: target, mode, signal })
   }

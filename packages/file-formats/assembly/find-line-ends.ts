@@ -23,8 +23,8 @@ const CR: u8 = 13
 
 /** Returns a mask with a bit for each line end among 64 bytes. The LF of a CRLF has no bit. */
 export function lineEnds(block: usize): u64 {
-  const feeds = equal(block, i8x16.splat(LF))
+  const rowStreams = equal(block, i8x16.splat(LF))
   const returns = equal(block, i8x16.splat(CR))
   const before: u64 = load<u8>(block - 1) == CR ? 1 : 0
-  return returns | (feeds & ~((returns << 1) | before))
+  return returns | (rowStreams & ~((returns << 1) | before))
 }

@@ -2,7 +2,7 @@ import type { WriteMode } from '@sluice/contracts'
 import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords, WrittenRows } from './load-target.ts'
 import type { RowContent } from '@sluice/row-stream'
 import type { UserQuery } from './query-runner.ts'
-import type { FeedMemory } from './shape/previous-source-columns.ts'
+import type { SourceShape } from './shape/previous-source-columns.ts'
 import type { TypeRules } from './shape/plan-shape.ts'
 
 /**
@@ -96,7 +96,7 @@ export interface LastLoad {
   /** The position at which the source continues; undefined if the table's last publication stored none. */
   cursor: unknown
   /** Undefined if there was no load. */
-  feed: FeedMemory | undefined
+  sourceShape: SourceShape | undefined
 }
 
 /**
@@ -106,7 +106,7 @@ export interface LastLoad {
 export interface StagedTable extends AsyncDisposable {
   readonly stagingTable: string
   /** The source columns that the table includes. */
-  readonly fed: readonly string[]
+  readonly suppliedColumns: readonly string[]
   /** True once a transformation has changed the staged rows. */
   readonly transformed: boolean
   /** The id of the column profile of the rows. The ledger refers to it after the publication. */

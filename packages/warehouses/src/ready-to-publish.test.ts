@@ -4,12 +4,12 @@ import { buildDeletedCondition, replacedColumns } from './ready-to-publish.ts'
 
 describe('replacedColumns, the columns that an increment replaces', () => {
   it('returns the columns that the source has now or had before', () => {
-    expect(replacedColumns({ brought: ['id'], fedBefore: ['id', 'name'] })).toEqual(['id', 'name'])
-    expect(replacedColumns({ brought: ['id'], fedBefore: [] })).toEqual(['id'])
+    expect(replacedColumns({ brought: ['id'], previouslySupplied: ['id', 'name'] })).toEqual(['id', 'name'])
+    expect(replacedColumns({ brought: ['id'], previouslySupplied: [] })).toEqual(['id'])
   })
 
   it('returns undefined, which means all columns, if the columns of the source are unknown', () => {
-    expect(replacedColumns({ fedBefore: ['id'] })).toBeUndefined()
+    expect(replacedColumns({ previouslySupplied: ['id'] })).toBeUndefined()
   })
 })
 

@@ -135,7 +135,7 @@ export interface IncrementColumns {
   /** The columns that the source or a transformation filled. Default: all columns of the staging table. */
   readonly brought?: readonly string[] | undefined
   /** All columns that the source has had since the table was last replaced. */
-  readonly fedBefore: readonly string[]
+  readonly previouslySupplied: readonly string[]
 }
 
 /**
@@ -143,8 +143,11 @@ export interface IncrementColumns {
  * this load lacks becomes NULL. Columns that the source never had keep their values, because a transformation filled
  * them.
  */
-export const replacedColumns = ({ brought: suppliedColumns, fedBefore }: IncrementColumns): string[] | undefined =>
-  suppliedColumns && [...new Set([...suppliedColumns, ...fedBefore])]
+export const replacedColumns = ({
+  brought: suppliedColumns,
+  previouslySupplied,
+}: IncrementColumns): string[] | undefined =>
+  suppliedColumns && [...new Set([...suppliedColumns, ...previouslySupplied])]
 
 /** Finds the load of the records to which the rows of `load`, another load of the same run, belong. */
 export const recordsOf = <Load extends { readonly target: LoadTarget }>(

@@ -9,7 +9,7 @@ interface WriteRequest {
 }
 
 /**
- * Returns the columns of a feed with the key by which its rows are written: none for APPEND, and `mergeKey` for the
+ * Returns the columns of a row stream with the key by which its rows are written: none for APPEND, and `mergeKey` for the
  * target table, if it is set. Throws `LoadProblem` KEY_COLUMN_MISSING.
  */
 export function withKey(columns: readonly Column[], table: string, { mode, mergeKey, target }: WriteRequest): Column[] {
@@ -41,10 +41,10 @@ export function describeMissingKey(columns: readonly Pick<Column, 'label'>[], ke
 }
 
 /**
- * Returns the records to which the rows of a feed belong, with table names of the warehouse. Appended rows replace no
+ * Returns the records to which the rows of a row stream belong, with table names of the warehouse. Appended rows replace no
  * others, except rows of the same part of the source, such as a file that was loaded before (`RowStream.replaces`).
  */
-export function partOfFeed(
+export function partOfRowStream(
   { partOf, replaces }: Pick<RowStream, 'partOf' | 'replaces'>,
   table: string,
   { mode, target }: WriteRequest,

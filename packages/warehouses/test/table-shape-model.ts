@@ -4,14 +4,14 @@ import type { TypeEvidence } from '@sluice/row-stream'
 
 export type DataType = 'SMALLINT' | 'BIGINT' | 'DATE' | 'TEXT'
 
-export interface Fed {
+export interface SuppliedColumn {
   name: string
   dataType: DataType
   evidence?: TypeEvidence
 }
 
 export interface Step {
-  feed: Fed[]
+  load: SuppliedColumn[]
   policy: SchemaChanges
   rebuild: boolean
   sparse: boolean
@@ -29,22 +29,22 @@ const column = (name: string) =>
     },
     {
       weight: 2,
-      arbitrary: fc.constantFrom<Fed>(
+      arbitrary: fc.constantFrom<SuppliedColumn>(
         { name, dataType: 'TEXT', evidence: 'NOTHING' },
         { name, dataType: 'TEXT', evidence: 'AMBIGUOUS' },
         { name, dataType: 'DATE', evidence: 'REQUESTED' },
         { name, dataType: 'SMALLINT', evidence: 'REQUESTED' },
       ),
     },
-  ) as fc.Arbitrary<Fed>
+  ) as fc.Arbitrary<SuppliedColumn>
 
-const feed = fc
+const load = fc
   .tuple(...['a', 'b', 'c', 'd', 'e'].map((name) => fc.option(column(name), { nil: undefined, freq: 3 })))
   .map((columns) => columns.filter((one) => one !== undefined))
   .filter((columns) => columns.length > 0)
 
 export const step: fc.Arbitrary<Step> = fc.record({
-  feed,
+  load,
   policy: fc.oneof({ weight: 3, arbitrary: fc.constant('EVOLVE' as const) }, fc.constantFrom(...schemaChanges)),
   rebuild: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, fc.constant(true)),
   sparse: fc.boolean(),
@@ -54,7 +54,7 @@ export const step: fc.Arbitrary<Step> = fc.record({
 /** A table as the rules of the product tell it, column by column, without any type of a server. */
 export interface Told {
   /** `?` is text that no load has decided, `~` the same of days that could be months. */
-  columns: Record<string, { type: DataType | '?' | '~'; fed: boolean }>
+  columns: Record<string, { type: DataType | '?' | '~'; isSupplied: boolean }>
   definition: string
 }
 
@@ -62,35 +62,35 @@ export interface Told {
 const holdsBoth = (one: DataType, other: DataType): DataType =>
   one === other ? one : [one, other].every((type) => type.endsWith('INT')) ? 'BIGINT' : 'TEXT'
 
-/** What the table is after one more feed; undefined where the load is refused. */
-export function tell(before: Told | undefined, { feed, policy, rebuild, sparse, definition }: Step): Told | undefined {
+/** What the table is after one more load; undefined where the load is refused. */
+export function tell(before: Told | undefined, { load, policy, rebuild, sparse, definition }: Step): Told | undefined {
   const isUndecided = (type: string): type is '?' | '~' => type === '?' || type === '~'
-  const fresh = (kind: Fed): DataType | '?' | '~' =>
+  const fresh = (kind: SuppliedColumn): DataType | '?' | '~' =>
     kind.evidence === 'NOTHING' ? '?' : kind.evidence === 'AMBIGUOUS' ? '~' : kind.dataType
   if (!before || rebuild)
     return {
       definition,
-      columns: Object.fromEntries(feed.map((kind) => [kind.name, { type: fresh(kind), fed: true }])),
+      columns: Object.fromEntries(load.map((kind) => [kind.name, { type: fresh(kind), isSupplied: true }])),
     }
 
-  const last = Object.keys(before.columns).filter((name) => before.columns[name]!.fed)
+  const last = Object.keys(before.columns).filter((name) => before.columns[name]!.isSupplied)
   const replaces = policy === 'REPLACE' || before.definition !== definition
   const columns: Told['columns'] = {}
-  for (const kind of feed) {
+  for (const kind of load) {
     const was = before.columns[kind.name]?.type
     if (was === undefined) {
       if (policy === 'IGNORE_NEW' && !replaces) continue
-      columns[kind.name] = { type: fresh(kind), fed: true }
-    } else if (kind.evidence === 'NOTHING') columns[kind.name] = { type: was, fed: true }
+      columns[kind.name] = { type: fresh(kind), isSupplied: true }
+    } else if (kind.evidence === 'NOTHING') columns[kind.name] = { type: was, isSupplied: true }
     else if (kind.evidence === 'AMBIGUOUS') {
       if (!isUndecided(was) && was !== 'TEXT') return undefined
-      columns[kind.name] = { type: isUndecided(was) ? '~' : was, fed: true }
+      columns[kind.name] = { type: isUndecided(was) ? '~' : was, isSupplied: true }
     } else if (kind.evidence === 'REQUESTED' || isUndecided(was) || replaces)
-      columns[kind.name] = { type: kind.dataType, fed: true }
-    else columns[kind.name] = { type: holdsBoth(was, kind.dataType), fed: true }
+      columns[kind.name] = { type: kind.dataType, isSupplied: true }
+    else columns[kind.name] = { type: holdsBoth(was, kind.dataType), isSupplied: true }
   }
   if (policy === 'FAIL' && last.length > 0) {
-    const names = feed.map(({ name }) => name)
+    const names = load.map(({ name }) => name)
     const isSame = names.length === last.length && names.every((name) => last.includes(name))
     const keepsTypes = last.every((name) => {
       const was = before.columns[name]!.type
@@ -99,10 +99,11 @@ export function tell(before: Told | undefined, { feed, policy, rebuild, sparse, 
     if (!isSame || !keepsTypes) return undefined
   }
   if (!replaces && last.length > 0) {
-    const common = feed.filter(({ name }) => last.includes(name)).length
+    const common = load.filter(({ name }) => last.includes(name)).length
     if (common === 0) return undefined
-    if (!sparse && ((feed.length === 1 && last.length > 1) || common < last.length / 2)) return undefined
+    if (!sparse && ((load.length === 1 && last.length > 1) || common < last.length / 2)) return undefined
   }
-  if (!replaces) for (const [name, { type }] of Object.entries(before.columns)) columns[name] ??= { type, fed: false }
+  if (!replaces)
+    for (const [name, { type }] of Object.entries(before.columns)) columns[name] ??= { type, isSupplied: false }
   return { definition, columns }
 }

@@ -5,38 +5,38 @@ import fc from 'fast-check'
 import type { ShapeRequest, Column } from '../src/warehouse.ts'
 import { columns, given, never, stage } from './row-fixtures.ts'
 import { word } from './scratch-warehouse.ts'
-import { type Fed, step, type Step, tell, type Told } from './table-shape-model.ts'
+import { type SuppliedColumn, step, type Step, tell, type Told } from './table-shape-model.ts'
 import { type Given, rowsIn } from './warehouse-under-test.ts'
 
 const sequences = drawCount({ short: 4, long: 200 })
 const values: Record<string, string> = { SMALLINT: '7', BIGINT: '5000000000', DATE: '2026-01-31', TEXT: 'x' }
 
-/** A value of a column that is fed, as its source has it. */
-const valueOf = ({ dataType, evidence }: Fed): string | null =>
+/** A value of a column that is isSupplied, as its source has it. */
+const valueOf = ({ dataType, evidence }: SuppliedColumn): string | null =>
   evidence === 'NOTHING' ? null : evidence === 'AMBIGUOUS' ? '01/02/2026' : values[dataType]!
 
 /** What every warehouse makes of the shape of a load. */
 export function shapesSuite(subject: Given): void {
-  const load = async (table: string, fed: readonly Fed[], shape: ShapeRequest = {}) => {
-    const columns = fed.map((column): Column => ({ ...column, label: column.name }))
+  const load = async (table: string, isSupplied: readonly SuppliedColumn[], shape: ShapeRequest = {}) => {
+    const columns = isSupplied.map((column): Column => ({ ...column, label: column.name }))
     await using staged = await stage(subject.warehouse, { table, columns, shape, run: randomUUID() }, [
-      fed.map(valueOf),
+      isSupplied.map(valueOf),
     ])
     const { tables } = await subject.warehouse.loader.publish([staged], async () => true, never)
     return tables[0]!
   }
   const columnsOf = async (table: string) => (await subject.warehouse.catalog.findTable('health', table))!.columns
-  const small = (...names: string[]): Fed[] => names.map((name) => ({ name, dataType: 'SMALLINT' }))
+  const small = (...names: string[]): SuppliedColumn[] => names.map((name) => ({ name, dataType: 'SMALLINT' }))
 
   describe('the shape of a table', () => {
-    it('matches the model after every random sequence of feeds', async () => {
+    it('matches the model after every random sequence of loads', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 4 }), async (steps) => {
           const table = word('shape_')
           let told: Told | undefined
           for (const one of steps) {
             const next = tell(told, one)
-            const loading = load(table, one.feed, requestOf(one))
+            const loading = load(table, one.load, requestOf(one))
             if (next) await loading
             else await expect(loading).rejects.toMatchObject({ code: /SCHEMA_MISMATCH|DATES_AMBIGUOUS/ })
             told = next ?? told
@@ -46,10 +46,10 @@ export function shapesSuite(subject: Given): void {
               dataType,
               !deleted,
             ])
-            const wanted = Object.entries(told.columns).map(([name, { type, fed }]) => [
+            const wanted = Object.entries(told.columns).map(([name, { type, isSupplied }]) => [
               name,
               type === '?' || type === '~' ? 'TEXT' : type,
-              fed,
+              isSupplied,
             ])
             expect(found.toSorted()).toEqual(wanted.toSorted())
           }
@@ -83,7 +83,7 @@ export function shapesSuite(subject: Given): void {
       expect(await publish()).toEqual([undefined, 'DD.MM.YYYY', '0,00'])
     })
 
-    it('stays unchanged if a feed has no known column, unless the run rebuilds the table', async () => {
+    it('stays unchanged if a load has no known column, unless the run rebuilds the table', async () => {
       const table = word('shape_')
       await load(table, small('id', 'name', 'amount'))
       await expect(load(table, small('x', 'y'))).rejects.toMatchObject({
@@ -108,16 +108,16 @@ export function shapesSuite(subject: Given): void {
 
     it('takes the type of a column from the first load with values, and keeps it when values are missing', async () => {
       const table = word('shape_')
-      const day: Fed[] = [
+      const day: SuppliedColumn[] = [
         { name: 'id', dataType: 'SMALLINT' },
         { name: 'd', dataType: 'DATE' },
       ]
-      const empty: Fed[] = [
+      const empty: SuppliedColumn[] = [
         { name: 'id', dataType: 'SMALLINT' },
         { name: 'd', dataType: 'TEXT', evidence: 'NOTHING' },
       ]
-      const typesAfter = async (fed: Fed[]) => {
-        await load(table, fed)
+      const typesAfter = async (isSupplied: SuppliedColumn[]) => {
+        await load(table, isSupplied)
         return (await columnsOf(table)).map(({ dataType }) => dataType).join(' ')
       }
       expect(await typesAfter(empty)).toBe('SMALLINT TEXT')

@@ -185,7 +185,7 @@ export function undoSuite(subject: Given): void {
       expect(await rowsIn(warehouse, 'hidden')).toHaveLength(2)
     })
 
-    it('restores columns, types, the profile, cursor and the state of the feed', async () => {
+    it('restores columns, types, the profile, cursor and the state of the sourceShape', async () => {
       const { warehouse } = subject
       const target = { schema: 'health', table: 'shaped', columns: shape, run: randomUUID(), attempt: 1 }
       await using load = await warehouse.loader.stage(target, never)
@@ -193,7 +193,7 @@ export function undoSuite(subject: Given): void {
       load.profile = randomUUID()
       await warehouse.loader.publish([load], async () => true, never, { cursors: { shaped: { seen: 1 } } })
       const before = await warehouse.catalog.findTable('health', 'shaped')
-      const { feed } = await warehouse.loader.findLastLoad('health', 'shaped')
+      const { sourceShape } = await warehouse.loader.findLastLoad('health', 'shaped')
       const other = columns({ id: 'BIGINT', more: 'DATE' })
       const rebuild = { schemaChanges: 'REPLACE' as const }
       const run = randomUUID()
@@ -210,7 +210,7 @@ export function undoSuite(subject: Given): void {
       expect(await rowsIn(warehouse, 'shaped')).toEqual([...numbered(2, 'old')])
       const after = (await warehouse.catalog.findTable('health', 'shaped'))!
       expect([after.columns, after.profile]).toEqual([before!.columns, { id: load.profile, scope: 'TABLE' }])
-      expect(await warehouse.loader.findLastLoad('health', 'shaped')).toEqual({ feed, cursor: { seen: 1 } })
+      expect(await warehouse.loader.findLastLoad('health', 'shaped')).toEqual({ sourceShape, cursor: { seen: 1 } })
     })
 
     it('keeps views valid, including views over columns that were added later', async () => {

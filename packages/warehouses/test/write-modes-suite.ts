@@ -4,7 +4,7 @@ import type { WriteMode } from '@sluice/contracts'
 import type { RowStream } from '@sluice/row-stream'
 import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
-import { type FeedsToLoad, type LoadedTable, loadFeeds } from '../src/load-feeds.ts'
+import { type LoadJob, type LoadedTable, loadRowStreams } from '../src/load-row-streams.ts'
 import type { MergedRows, Warehouse } from '../src/warehouse.ts'
 import { columns, given, never } from './row-fixtures.ts'
 import { type Given, rowsIn } from './warehouse-under-test.ts'
@@ -71,14 +71,14 @@ const step = fc.oneof(
   { arbitrary: fc.constant({ step: 'RESTORE' as const }), weight: 1 },
 )
 
-const feedOf = ({ names, type, rows }: Load): RowStream => {
+const rowStreamOf = ({ names, type, rows }: Load): RowStream => {
   const types = { id: 'INTEGER', ...Object.fromEntries(names.map((name) => [name, name === 'a' ? type : 'TEXT'])) }
   const shown = rows.map((one) => [one.id, ...names.map((name) => one[name])])
   return { table: '', columns: columns(types), content: given(shown) }
 }
 
-async function* only(...feeds: RowStream[]): AsyncGenerator<RowStream> {
-  yield* feeds
+async function* only(...rowStreams: RowStream[]): AsyncGenerator<RowStream> {
+  yield* rowStreams
 }
 
 /** A merge that replaces several rows with the same key. */
@@ -140,9 +140,9 @@ async function loadAndCompare(
   const shapeBefore = await describeShape(warehouse, table)
   const run = randomUUID()
   const shown: string[][] = []
-  const job = (attempt: number): FeedsToLoad => ({
+  const job = (attempt: number): LoadJob => ({
     warehouse,
-    feeds: only(feedOf(one)),
+    rowStreams: only(rowStreamOf(one)),
     target: { schema: 'health', table },
     run,
     attempt,
@@ -160,7 +160,7 @@ async function loadAndCompare(
       shown.push(inOrder(rows.map((cells) => toRow(names, cells))))
     },
   })
-  const loaded = await loadFeeds(job(1)).catch((error: unknown) => error)
+  const loaded = await loadRowStreams(job(1)).catch((error: unknown) => error)
   if (!after) {
     expect(loaded).toMatchObject({ code: 'DUPLICATE_KEY' })
     return model
@@ -170,7 +170,7 @@ async function loadAndCompare(
   const [{ rowsBefore, merged }] = loaded as [LoadedTable]
   expect({ rowsBefore, merged }).toEqual(rowCounts)
   expect(shown).toEqual([inOrder(after)])
-  if (one.retried) expect(await loadFeeds(job(2))).toEqual(loaded)
+  if (one.retried) expect(await loadRowStreams(job(2))).toEqual(loaded)
   // A load that changes nothing is not what a restore undoes.
   const isUnchanged =
     one.step !== 'REPLACE' && JSON.stringify(inOrder(after)) === JSON.stringify(inOrder(model?.rows ?? []))
@@ -212,13 +212,13 @@ export function keepsUndoOfUnchangedMerges(subject: Given): void {
   it('restores the rows before the last merge that changed some, in all tables of its run', async () => {
     const { warehouse } = subject
     const merge = async (rows: Record<string, [string, string][]>) => {
-      const feeds = Object.entries(rows).map(([table, cells]): RowStream => {
+      const rowStreams = Object.entries(rows).map(([table, cells]): RowStream => {
         const keyed = columns({ id: 'TEXT', a: 'TEXT' }).map((one) => ({ ...one, primaryKey: one.name === 'id' }))
         return { table, columns: keyed, content: given(cells), cursor: () => ({ loads: (loads += 1) }) }
       })
-      return loadFeeds({
+      return loadRowStreams({
         warehouse,
-        feeds: only(...feeds),
+        rowStreams: only(...rowStreams),
         target: { schema: 'health', table: 'calm' },
         run: randomUUID(),
         attempt: 1,
@@ -254,9 +254,9 @@ export function keepsRowsThatTakePrecedence(subject: Given): void {
     const shape = columns({ id: 'TEXT', day: 'INTEGER', part: 'TEXT', note: 'TEXT' })
     let superseded = 0
     const merge = (rows: [string, number, string, string | null][]) =>
-      loadFeeds({
+      loadRowStreams({
         warehouse,
-        feeds: only({ table: '', columns: shape, content: given(rows), precedence: ['day', 'part'] }),
+        rowStreams: only({ table: '', columns: shape, content: given(rows), precedence: ['day', 'part'] }),
         target: { schema: 'health', table: 'ranked' },
         run: randomUUID(),
         attempt: 1,
@@ -298,9 +298,9 @@ export function appendsPartsOnce(subject: Given): void {
     const append = async (rows: [string, number][], { replaces = false, keepsPrevious = true } = {}) => {
       const content = given(rows)
       const part = { table: '', columns: columns({ part: 'TEXT', n: 'INTEGER' }), content }
-      await loadFeeds({
+      await loadRowStreams({
         warehouse,
-        feeds: only({ ...part, ...(replaces && { replaces: 'part' }) }),
+        rowStreams: only({ ...part, ...(replaces && { replaces: 'part' }) }),
         target: { schema: 'health', table: 'parted' },
         run: randomUUID(),
         attempt: 1,
@@ -343,9 +343,14 @@ export function appendsPartsOnce(subject: Given): void {
   it('refuses rows that replace those of a part if the column of the part is not loaded', async () => {
     const { warehouse } = subject
     const append = (types: Record<string, string>, cells: (string | number)[], replaces?: string) =>
-      loadFeeds({
+      loadRowStreams({
         warehouse,
-        feeds: only({ table: '', columns: columns(types), content: given([cells]), ...(replaces && { replaces }) }),
+        rowStreams: only({
+          table: '',
+          columns: columns(types),
+          content: given([cells]),
+          ...(replaces && { replaces }),
+        }),
         target: { schema: 'health', table: 'partless' },
         run: randomUUID(),
         attempt: 1,

@@ -200,12 +200,12 @@ async function* compress(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   const gzip = createGzip({ level: gzipLevel })
   const write = promisify((chunk: Uint8Array, done: (error?: Error | null) => void) => gzip.write(chunk, done))
   const source = bytes[Symbol.asyncIterator]()
-  const feed = async () => {
+  const writeToGzip = async () => {
     // Write each chunk before reading the next one, which may reuse its memory.
     for (let next = await source.next(); !next.done; next = await source.next()) await write(next.value)
     gzip.end()
   }
-  feed().catch((error) => gzip.destroy(error))
+  writeToGzip().catch((error) => gzip.destroy(error))
   try {
     for await (const chunk of gzip) yield chunk as Uint8Array
   } finally {

@@ -3,7 +3,7 @@ import type { Transaction } from 'kysely'
 import type { DB } from '../database.ts'
 import { catalogueClient } from '../warehouses/public-dataset-owner.ts'
 import { explainMissingMail } from '../alerts/write-alerts.ts'
-import { LoadProblem } from '@sluice/warehouses/load-feeds'
+import { LoadProblem } from '@sluice/warehouses/load-row-streams'
 import type { Delivery } from '../queue/job-queue.ts'
 import {
   type Claim,

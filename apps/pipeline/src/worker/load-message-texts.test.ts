@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import type { LoadedTable } from '@sluice/warehouses/load-feeds'
+import type { LoadedTable } from '@sluice/warehouses/load-row-streams'
 import { describeHints, describeLoad, describeDryRun } from './load-message-texts.ts'
 
 const tableWith = (changes: number): LoadedTable => ({

@@ -1,7 +1,7 @@
 import type { RunFile, WriteMode } from '@sluice/contracts'
 import { type ReaderAdvice, withAdvice, rebuildAdvice, formatCount } from '@sluice/row-stream'
 import type { Claim } from '../runs/claim-run.ts'
-import type { LoadedTable } from '@sluice/warehouses/load-feeds'
+import type { LoadedTable } from '@sluice/warehouses/load-row-streams'
 import { dataTablesOf, isUnchanged, type MergedRows, noMergedRows } from '@sluice/warehouses/load-target'
 import type { PlannedTable, TableChange } from '@sluice/warehouses/warehouse'
 

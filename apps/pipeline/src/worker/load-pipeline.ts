@@ -5,11 +5,11 @@ import { sourceDefinitionDigest, discardOutdatedMemory } from '../source-definit
 import { dropLeftover } from '../deleted-tables/pending-drops.ts'
 import {
   type LoadedTable,
-  loadFeeds,
-  type PublicationOfFeeds,
-  publishFeeds,
-  type StagedFeeds,
-} from '@sluice/warehouses/load-feeds'
+  loadRowStreams,
+  type PublicationJob,
+  publishStagedLoad,
+  type StagedLoad,
+} from '@sluice/warehouses/load-row-streams'
 import type { Claim } from '../runs/claim-run.ts'
 import { openMeter, logProgress } from '../runs/progress-meter.ts'
 import { openRejectedRows } from '../runs/rejected-rows.ts'
@@ -53,7 +53,7 @@ import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handl
 
 /**
  * Executes a load, a dry run or a restore. If an earlier attempt has already published the run, returns the result from
- * the ledger, a table in the warehouse with a row for each publication. Throws the errors of `loadFeeds`.
+ * the ledger, a table in the warehouse with a row for each publication. Throws the errors of `loadRowStreams`.
  */
 async function loadPipeline(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   try {
@@ -236,11 +236,11 @@ async function publishStaged(
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
-  { feeds, counts }: StagedRun,
+  { load, counts }: StagedRun,
 ): Promise<LoadResult> {
   const publication = preparePublication(context, attempt, pipeline, warehouse)
   const mayPublishLater = (error: unknown) => isRetryPossible(context.db, attempt, error)
-  const tables = await publishFeeds(feeds, { ...publication, mayPublishLater }).catch((error: unknown) => {
+  const tables = await publishStagedLoad(load, { ...publication, mayPublishLater }).catch((error: unknown) => {
     throw withHints(error, new Map(counts.hints))
   })
   return { tables, ...counts }
@@ -262,7 +262,7 @@ function preparePublication(
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
-): PublicationOfFeeds {
+): PublicationJob {
   const { log, signal, sendHeartbeat, onBackgroundWork } = attempt
   const gate = qualityGate(context, attempt, pipeline, warehouse)
   return {
@@ -348,7 +348,7 @@ async function stageAndPublish(
   }
   let sourceRows = 0
   let merged = keepsRows(writeMode) || (claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading)))
-  const feeds = sources.read(reading, report, signal)
+  const rowStreams = sources.read(reading, report, signal)
   const counts = (): RunCounts => ({
     rejected: rejected.count,
     fed: sourceRows,
@@ -359,10 +359,10 @@ async function stageAndPublish(
   })
   const publication = preparePublication(context, attempt, pipeline, warehouse)
   let isKept = false
-  let stagedCursors: StagedFeeds['cursors'] = {}
-  const loading = loadFeeds({
+  let stagedCursors: StagedLoad['cursors'] = {}
+  const loading = loadRowStreams({
     ...publication,
-    feeds: assertTableOwnership(db, claim, pipeline, idleTimeout.watch(feeds)),
+    rowStreams: assertTableOwnership(db, claim, pipeline, idleTimeout.watch(rowStreams)),
     target,
     run,
     attempt: claim.attempt,
@@ -386,10 +386,10 @@ async function stageAndPublish(
     ...(pipeline.profileTables && {
       storeProfile: (table, profile) => storeProfile(db, claim, { schema: target.schema, table }, profile),
     }),
-    async onStaged(feeds) {
-      stagedCursors = feeds.cursors
+    async onStaged(load) {
+      stagedCursors = load.cursors
       await rejected.flush()
-      isKept = await keepStagedRun(db, attempt, warehouse, digest, { feeds, counts: counts() })
+      isKept = await keepStagedRun(db, attempt, warehouse, digest, { load, counts: counts() })
     },
     mayPublishLater: async (error) => isKept && (await isRetryPossible(db, attempt, error)),
   })

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { columns, given, never, numbered } from '@sluice/warehouses/testing/row-fixtures'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { loadFeeds } from '@sluice/warehouses/load-feeds'
+import { loadRowStreams } from '@sluice/warehouses/load-row-streams'
 import type { RowStream } from '@sluice/row-stream'
 import { publishedTables } from './load-result.ts'
 
@@ -10,18 +10,18 @@ const scratch = scratchWarehouseForAll()
 it('publishedTables lists all tables of a pipeline even if the run loaded none of them', async () => {
   const own = { schema: 'health', table: word('cases_') }
   const group = `${own.table}__child`
-  const feed = (table: string, rows: number, tables: string[]): RowStream => ({
+  const rowStream = (table: string, rows: number, tables: string[]): RowStream => ({
     table,
     columns: columns({ n: 'INTEGER', word: 'TEXT' }),
     content: given(numbered(rows)) as RowStream['content'],
     cursor: () => ({ tables }),
   })
-  async function* feeds(): AsyncGenerator<RowStream> {
-    yield feed('', 3, [own.table, group])
-    yield feed(group, 5, [])
+  async function* rowStreams(): AsyncGenerator<RowStream> {
+    yield rowStream('', 3, [own.table, group])
+    yield rowStream(group, 5, [])
   }
-  const loaded = await loadFeeds({
-    feeds: feeds(),
+  const loaded = await loadRowStreams({
+    rowStreams: rowStreams(),
     warehouse: scratch.warehouse,
     target: own,
     run: word('run'),

@@ -1,6 +1,6 @@
 import type { WriteMode } from '@sluice/contracts'
 import { furtherTablesOf, listFurtherTables } from '../deleted-tables/table-ownership.ts'
-import type { LoadedTable } from '@sluice/warehouses/load-feeds'
+import type { LoadedTable } from '@sluice/warehouses/load-row-streams'
 import { dataTablesOf } from '@sluice/warehouses/load-target'
 import type { PublishedTableSize } from '../run-lifecycle/finish-run.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'

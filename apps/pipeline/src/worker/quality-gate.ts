@@ -1,5 +1,5 @@
 import { failpoint } from '@sluice/process'
-import { LoadProblem } from '@sluice/warehouses/load-feeds'
+import { LoadProblem } from '@sluice/warehouses/load-row-streams'
 import { refuseAmbiguousTables, combineRefusals, refuseOldRows } from '../quality-checks/query-refusals.ts'
 import { listGroupChecks, readRunVariables } from '../quality-checks/encrypted-run-variables.ts'
 import { deleteCheckResults, insertCheckResult } from '../quality-checks/check-result-repository.ts'

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
 import { isTableOfAnother } from '../deleted-tables/table-ownership.ts'
-import { LoadProblem } from '@sluice/warehouses/load-feeds'
+import { LoadProblem } from '@sluice/warehouses/load-row-streams'
 import type { RowStream } from '@sluice/row-stream'
 import type { SourceSecrets } from '@sluice/connectors/connector'
 import { selectSetting } from '../organisation-settings.ts'
@@ -88,23 +88,23 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
 }
 
 /**
- * Yields the feeds (tables of the source) unchanged. Throws `LoadProblem` if the target table of a feed belongs to
+ * Yields the row streams (tables of the source) unchanged. Throws `LoadProblem` if the target table of a row stream belongs to
  * another pipeline or a view.
  */
 export async function* assertTableOwnership(
   db: Kysely<DB>,
   { client }: { client: string },
   { schema, table }: PipelineToLoad,
-  feeds: AsyncIterable<RowStream>,
+  rowStreams: AsyncIterable<RowStream>,
 ): AsyncGenerator<RowStream, void, void> {
-  for await (const feed of feeds) {
-    const isFurtherTable = feed.table !== '' && feed.table !== table
-    if (isFurtherTable && (await isTableOfAnother(db, { client, schema, table: feed.table }, table)))
+  for await (const rowStream of rowStreams) {
+    const isFurtherTable = rowStream.table !== '' && rowStream.table !== table
+    if (isFurtherTable && (await isTableOfAnother(db, { client, schema, table: rowStream.table }, table)))
       throw new LoadProblem(
         'TABLE_TAKEN',
-        `The source also fills the table "${feed.table}", but another pipeline or a view of schema "${schema}" uses this name. Rename one of them.`,
+        `The source also fills the table "${rowStream.table}", but another pipeline or a view of schema "${schema}" uses this name. Rename one of them.`,
       )
-    yield feed
+    yield rowStream
   }
 }
 

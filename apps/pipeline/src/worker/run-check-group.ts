@@ -1,4 +1,4 @@
-import { LoadProblem } from '@sluice/warehouses/load-feeds'
+import { LoadProblem } from '@sluice/warehouses/load-row-streams'
 import { refuseAmbiguousTables } from '../quality-checks/query-refusals.ts'
 import { listGroupChecks, readSealedVariables, readRunVariables } from '../quality-checks/encrypted-run-variables.ts'
 import { deleteCheckResults, insertCheckResult } from '../quality-checks/check-result-repository.ts'

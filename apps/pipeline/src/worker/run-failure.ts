@@ -1,7 +1,7 @@
 import { isUnavailable, SealProblem } from '@sluice/database'
 import { ReaderEnded, withAdvice, SourceProblem } from '@sluice/row-stream'
 import { DestinationProblem } from '../destinations/destination-problem.ts'
-import { LoadProblem } from '@sluice/warehouses/load-feeds'
+import { LoadProblem } from '@sluice/warehouses/load-row-streams'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 

@@ -3,8 +3,8 @@ import { describe, expect, it } from '@jest/globals'
 import type { RowStream } from '@sluice/row-stream'
 import { sourceIdleTimeout } from './source-idle-timeout.ts'
 
-/** Gives a feed of some chunks, waiting so many milliseconds before each. */
-async function* feeds(waits: number[]): AsyncGenerator<RowStream> {
+/** Gives a row stream of some chunks, waiting so many milliseconds before each. */
+async function* rowStreams(waits: number[]): AsyncGenerator<RowStream> {
   async function* rows() {
     for (const wait of waits) {
       await sleep(wait)
@@ -18,7 +18,7 @@ async function read(waits: number[], between = 0) {
   const ends: string[] = []
   const source = sourceIdleTimeout(0.2, ({ code }) => ends.push(code))
   let chunks = 0
-  for await (const { content } of source.watch(feeds(waits))) {
+  for await (const { content } of source.watch(rowStreams(waits))) {
     expect(content).toMatchObject({ format: 'copy-binary', size: 7 })
     if (content.format !== 'copy-binary') continue
     for await (const _chunk of content.rows([])) {
@@ -35,7 +35,7 @@ describe('sourceIdleTimeout', () => {
   })
 
   it('keeps all properties of a row stream', async () => {
-    const feed: RowStream = {
+    const rowStream: RowStream = {
       table: 'visits',
       columns: [],
       sparse: true,
@@ -52,10 +52,10 @@ describe('sourceIdleTimeout', () => {
       },
     }
     async function* one() {
-      yield feed
+      yield rowStream
     }
     for await (const { content, ...rest } of sourceIdleTimeout(1, () => {}).watch(one())) {
-      const { content: own, ...others } = feed
+      const { content: own, ...others } = rowStream
       expect(rest).toEqual(others)
       expect(content).toEqual({ ...own, rows: expect.any(Function) })
     }
@@ -69,7 +69,7 @@ describe('sourceIdleTimeout', () => {
   it('does not time out while the source records activity', async () => {
     const ends: string[] = []
     const source = sourceIdleTimeout(0.2, ({ code }) => ends.push(code))
-    const watched = source.watch(feeds([500]))[Symbol.asyncIterator]()
+    const watched = source.watch(rowStreams([500]))[Symbol.asyncIterator]()
     const { value } = (await watched.next()) as { value: RowStream }
     const signs = setInterval(() => source.recordActivity(), 50)
     if (value.content.format === 'copy-binary') for await (const _ of value.content.rows([])) clearInterval(signs)

@@ -3,8 +3,8 @@ import { type RowStream, SourceProblem } from '@sluice/row-stream'
 
 /** Detects a source that no longer returns data. */
 export interface SourceIdleTimeout {
-  /** Returns the same feeds (tables of the source), with a timeout for each read. */
-  watch(feeds: AsyncIterable<RowStream>): AsyncIterable<RowStream>
+  /** Returns the same row streams (tables of the source), with a timeout for each read. */
+  watch(rowStreams: AsyncIterable<RowStream>): AsyncIterable<RowStream>
   /** Restarts the timeout, because the source is active even if it has not returned rows yet. */
   recordActivity(): void
 }
@@ -56,13 +56,13 @@ export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) 
     }
   }
 
-  const withContent = (feed: RowStream): RowStream => ({
-    ...feed,
-    content: { ...feed.content, rows: (types) => withReadTimeouts(feed.content.rows(types)) },
+  const withContent = (rowStream: RowStream): RowStream => ({
+    ...rowStream,
+    content: { ...rowStream.content, rows: (types) => withReadTimeouts(rowStream.content.rows(types)) },
   })
 
   return {
-    watch: (feeds) => withReadTimeouts(feeds, withContent),
+    watch: (rowStreams) => withReadTimeouts(rowStreams, withContent),
     recordActivity: () => void timer?.refresh(),
   }
 }

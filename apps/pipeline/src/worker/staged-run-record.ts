@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { ReaderAdvice } from '@sluice/row-stream'
 import type { DB } from '../database.ts'
-import type { StagedFeeds } from '@sluice/warehouses/load-feeds'
+import type { StagedLoad } from '@sluice/warehouses/load-row-streams'
 import type { Claim } from '../runs/claim-run.ts'
 import { findStagedLoads, keepStagedLoads } from '../runs/staged-loads.ts'
 import { underWay } from '../runs/run-states.ts'
-import type { FeedMemory } from '@sluice/warehouses/shape/previous-source-columns'
+import type { SourceShape } from '@sluice/warehouses/shape/previous-source-columns'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import { failureOf, firstError } from './run-failure.ts'
 import type { PipelineToLoad } from './read-pipeline.ts'
@@ -31,21 +31,21 @@ export interface RunCounts {
 }
 
 export interface StagedRun {
-  feeds: StagedFeeds
+  load: StagedLoad
   counts: RunCounts
 }
 
 /** The stored JSON. `loads` is in a format that the warehouse defines. */
 interface StoredRun {
   loads: unknown
-  feeds: Omit<StagedFeeds, 'tables'>
+  feeds: Omit<StagedLoad, 'tables'>
   counts: RunCounts
 }
 
 /** The state of the last load, and a digest of everything that determines which rows the source returns. */
 export interface ReadingState {
   cursor: unknown
-  last: FeedMemory | undefined
+  last: SourceShape | undefined
   digest: string
 }
 
@@ -62,8 +62,8 @@ export async function readReadingState(
   warehouse: Warehouse,
 ): Promise<ReadingState> {
   const { schema, table } = pipeline
-  const { cursor, feed } = await warehouse.loader.findLastLoad(schema, table)
-  const last = isRebuild(input) ? undefined : feed
+  const { cursor, sourceShape } = await warehouse.loader.findLastLoad(schema, table)
+  const last = isRebuild(input) ? undefined : sourceShape
   // These fields change no row of the source. The first attempt itself drops the leftover table of a pending drop.
   const { hasPendingDrop: _hasPendingDrop, retainsStaging: _retainsStaging, ...readSettings } = pipeline
   const stateParts = [formatVersion, readSettings, mode, input, cursor, last]
@@ -81,12 +81,12 @@ export async function keepStagedRun(
   { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
   warehouse: Warehouse,
   digest: string,
-  { feeds, counts }: StagedRun,
+  { load, counts }: StagedRun,
 ): Promise<boolean> {
-  const { tables, ...feedsWithoutTables } = feeds
+  const { tables, ...loadWithoutTables } = load
   const loads = await warehouse.loader.describeStaged(tables, signal)
   if (loads === undefined) return false
-  const state: StoredRun = { loads, feeds: feedsWithoutTables, counts }
+  const state: StoredRun = { loads, feeds: loadWithoutTables, counts }
   return keepStagedLoads(db, claim, { digest, state }).catch(() => false)
 }
 
@@ -119,7 +119,7 @@ export async function adoptStagedRun(
     'LOW',
     `Attempt ${stagedLoads.attempt} staged all rows. They are published without reading the source again.`,
   )
-  return { feeds: { ...feeds, tables: adoptedTables }, counts }
+  return { load: { ...feeds, tables: adoptedTables }, counts }
 }
 
 /** Returns whether another attempt may publish the staged rows: the error allows a retry, and the run has not ended. */

@@ -1,6 +1,6 @@
 import type { SourceBody } from '@sluice/contracts'
 import { defaultPorts } from '@sluice/contracts/connector-types'
-import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
+import { previewRowStream } from '@sluice/file-formats/preview/preview-row-stream'
 import { outgoingAddresses } from '@sluice/http-client'
 import { type Column, type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
@@ -39,7 +39,11 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
   async function listTables(request: ReadRequest, signal: AbortSignal): Promise<SourceOption[]> {
     const { tables: _, increment: __, ...server } = getDatabaseConfig(product.kind, request)
     const config = { ...server, query: product.tablesQuery }
-    const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), maxTableOptions, signal)
+    const { rows } = await previewRowStream(
+      (report, ends) => source.read(config, report, ends),
+      maxTableOptions,
+      signal,
+    )
     // The query returns two columns, schema and name, which are text in every database.
     return (rows as [string, string][])
       .map(([schema, name]) => ({ id: `${schema}.${name}`, code: schema, name }))
@@ -94,7 +98,7 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
     canReadIncrement: async (request) => 'positions' in findStart(request),
     getCursorKind: async (settings) => (hasIncrements(settings as DatabaseSettings) ? 'OPAQUE' : 'NONE'),
     preview: (request, rows, signal) =>
-      previewFeed((report, ending) => readPreview(request, report, ending), rows, signal),
+      previewRowStream((report, ending) => readPreview(request, report, ending), rows, signal),
     async listOptions(kind, request, signal) {
       if (kind === 'tables') return await listTables(request, signal)
       if (kind !== 'columns' && kind !== 'keys') return undefined

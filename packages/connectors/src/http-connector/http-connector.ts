@@ -1,4 +1,4 @@
-import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
+import { previewRowStream } from '@sluice/file-formats/preview/preview-row-stream'
 import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { interactiveRetry } from '@sluice/http-client'
 import type { ReadReporter, RowStream } from '@sluice/row-stream'
@@ -81,7 +81,7 @@ export function createHttpConnector(
         const options = { ...context, ...interactiveOptions, reporter, signal: previewSignal, maxRecords: rows }
         return await spoolRecords(await loadSystem(request.settings), request, options)
       }
-      return previewFeed(
+      return previewRowStream(
         (report, previewSignal) => read(request, report, previewSignal, spoolFirst, true),
         rows,
         signal,

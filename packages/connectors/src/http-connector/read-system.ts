@@ -72,9 +72,9 @@ export async function* readSpooledSystem(
   for (const { table, stream } of allTables) {
     const tableStreams = openStream(table, stream)
     const partOf = isMerged ? findParentTable(table.name, streams, ownTable) : undefined
-    for await (const feed of table.name === ownTable ? attachCursor(tableStreams, nextState) : tableStreams)
+    for await (const rowStream of table.name === ownTable ? attachCursor(tableStreams, nextState) : tableStreams)
       yield {
-        ...feed,
+        ...rowStream,
         ...(partOf && { partOf }),
         ...(contents === 'RESTARTED' && { whole: () => true }),
         ...(table === streams[0]!.tables[0] && stream.unreadWarning !== undefined && { unread: stream.unreadWarning }),
@@ -119,8 +119,8 @@ function findParentTable(table: string, streams: readonly SpooledStream[], ownTa
 }
 
 async function* attachCursor(
-  feeds: AsyncIterable<RowStream>,
+  rowStreams: AsyncIterable<RowStream>,
   state: IncrementState,
 ): AsyncGenerator<RowStream, void, void> {
-  for await (const feed of feeds) yield { ...feed, cursor: () => state }
+  for await (const rowStream of rowStreams) yield { ...rowStream, cursor: () => state }
 }

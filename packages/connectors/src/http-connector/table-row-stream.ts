@@ -54,12 +54,12 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
     const columns = createColumnOptions(options, normalised)
     const dialect = { ...normalised.dialect, columns, ...(rememberedDialect && { remembered: rememberedDialect }) }
     const renameColumns = createColumnRenamer(table)
-    for await (const feed of csvSource.read(
+    for await (const rowStream of csvSource.read(
       { ...dialect, path: spool, fileName: name, isRewritten: true },
       report,
       signal,
     )) {
-      const renamedColumns = renameColumns(feed.columns)
+      const renamedColumns = renameColumns(rowStream.columns)
       reporter.log(
         'INFO',
         'LOW',
@@ -69,7 +69,7 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
         table: streamName,
         columns: renamedColumns,
         sparse: true,
-        content: renameContent(feed, renamedColumns, renameColumns),
+        content: renameContent(rowStream, renamedColumns, renameColumns),
       }
     }
   } finally {
@@ -92,11 +92,14 @@ function createColumnOptions(
 }
 
 /** Returns the types of the last load with the paths of their columns. */
-function findTableDialect(table: SpooledTable, feed: PreviousSourceColumns | undefined): PreviousDialect | undefined {
-  if (!feed) return undefined
+function findTableDialect(
+  table: SpooledTable,
+  rowStream: PreviousSourceColumns | undefined,
+): PreviousDialect | undefined {
+  if (!rowStream) return undefined
   const paths = [...table.valueKinds.keys()]
   const pathsByName = new Map(columnNames(paths).map((name, index) => [name, paths[index]!]))
-  const columns = feed.columns.flatMap((column) => {
+  const columns = rowStream.columns.flatMap((column) => {
     const label = pathsByName.get(column.name)
     return label === undefined ? [] : [{ ...column, label }]
   })

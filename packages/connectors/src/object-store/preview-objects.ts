@@ -1,6 +1,6 @@
 import { ftruncateSync, readSync } from 'node:fs'
 import { detectionBytes, detectFormat } from '@sluice/file-formats/format/detect-format'
-import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
+import { previewRowStream } from '@sluice/file-formats/preview/preview-row-stream'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import { SourceProblem } from '@sluice/row-stream'
@@ -85,7 +85,7 @@ async function previewLocalFile(
   const { filesDirectory, options } = reading
   // Parquet has no preview function, so its first rows are read as in a run. This requires the complete object.
   const previewParquet = () =>
-    previewFeed((report, ending) => readLocalObject(reading, localObject, report, ending), maxRows, signal)
+    previewRowStream((report, ending) => readLocalObject(reading, localObject, report, ending), maxRows, signal)
   if (kind === 'PARQUET') return previewParquet()
   try {
     const upload = { path: localObject.fd, name: localObject.object.key, filesDirectory }

@@ -39,7 +39,7 @@ export async function* readNewObjects(
   if (objectsToRead.length === 0) return
   if (writeMode === 'APPEND' && !isSingle) assertEarlierRowsKnown(loadedBefore, changedObjects)
   const rowCounts = new Map<string, number>()
-  const feeds = isSingle
+  const rowStreams = isSingle
     ? readSingleObject(reading, objectsToRead[0]!, report, signal)
     : readObjectsAsOneTable(
         reading,
@@ -47,9 +47,9 @@ export async function* readNewObjects(
         report,
         signal,
       )
-  for await (const feed of feeds) {
+  for await (const rowStream of rowStreams) {
     const cursor = (): LoadedObjects => {
-      const columns = isSingle ? [] : omitOwnColumns(feed.columns)
+      const columns = isSingle ? [] : omitOwnColumns(rowStream.columns)
       const loadedNow = createLoadedObjects(settings, objectsToRead, columns, rowCounts)
       return {
         ...loadedNow,
@@ -58,7 +58,7 @@ export async function* readNewObjects(
       }
     }
     const replacedRows = !isSingle && changedObjects.length > 0 && { replaces: objectKeyName }
-    yield { ...feed, ...replacedRows, ...(!isSingle && { precedence: objectPrecedence }), cursor }
+    yield { ...rowStream, ...replacedRows, ...(!isSingle && { precedence: objectPrecedence }), cursor }
   }
 }
 

@@ -59,14 +59,15 @@ export async function* readObjects(
   if (loadedBefore) logFullRead(loadedBefore, objects, report)
   if (!isSingle) report.log('INFO', 'LOW', describeSelection(selection, key))
   const rowCounts = new Map<string, number>()
-  const feeds = isSingle
+  const rowStreams = isSingle
     ? readSingleObject(reading, objects[0]!, report, signal)
     : readObjectsAsOneTable(reading, { objects, hasPrimaryKey: false, rowCounts }, report, signal)
-  for await (const feed of feeds)
+  for await (const rowStream of rowStreams)
     yield {
-      ...feed,
+      ...rowStream,
       ...(!isSingle && { precedence: objectPrecedence }),
-      cursor: () => createLoadedObjects(settings, objects, isSingle ? [] : omitOwnColumns(feed.columns), rowCounts),
+      cursor: () =>
+        createLoadedObjects(settings, objects, isSingle ? [] : omitOwnColumns(rowStream.columns), rowCounts),
     }
 }
 
@@ -102,12 +103,17 @@ export async function* readIncrement(
     rowCounts,
     unreadObjects,
   }
-  for await (const feed of readObjectsAsOneTable(reading, combined, report, signal)) {
+  for await (const rowStream of readObjectsAsOneTable(reading, combined, report, signal)) {
     const cursor = () => {
       const rows = new Map([...Object.entries(loadedBefore.rows), ...rowCounts])
-      return createLoadedObjects(settings, [...unchangedObjects, ...objectsToRead], omitOwnColumns(feed.columns), rows)
+      return createLoadedObjects(
+        settings,
+        [...unchangedObjects, ...objectsToRead],
+        omitOwnColumns(rowStream.columns),
+        rows,
+      )
     }
-    yield { ...feed, cursor, whole: () => readsAllObjects }
+    yield { ...rowStream, cursor, whole: () => readsAllObjects }
   }
 }
 

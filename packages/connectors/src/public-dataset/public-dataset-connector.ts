@@ -55,8 +55,8 @@ export function createPublicDatasetConnector(datasets: DatasetDatabase): Connect
   return {
     async *read(request, report, signal) {
       const { labels, ...table } = await tableOf(request)
-      for await (const feed of source.read(createDatabaseConfig(table), report, signal))
-        yield restoreUploadLabels(feed, labels)
+      for await (const rowStream of source.read(createDatabaseConfig(table), report, signal))
+        yield restoreUploadLabels(rowStream, labels)
     },
     listOptions: async (kind, { query = '' }) => (kind === 'public-datasets' ? datasets.list(query) : undefined),
     async testConnection(request, signal) {
@@ -66,10 +66,10 @@ export function createPublicDatasetConnector(datasets: DatasetDatabase): Connect
 }
 
 /** Makes a stream the pipeline's own table and gives its columns the labels of the uploaded file. */
-const restoreUploadLabels = (feed: RowStream, labels: ReadonlyMap<string, string>): RowStream => ({
-  ...feed,
+const restoreUploadLabels = (rowStream: RowStream, labels: ReadonlyMap<string, string>): RowStream => ({
+  ...rowStream,
   table: '',
-  columns: feed.columns.map((column) => ({ ...column, label: labels.get(column.name) ?? column.label })),
+  columns: rowStream.columns.map((column) => ({ ...column, label: labels.get(column.name) ?? column.label })),
 })
 
 function createDatabaseConfig({ user, schema, table, ...server }: Omit<DatasetTable, 'labels'>): DatabaseConfig {

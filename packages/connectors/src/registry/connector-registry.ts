@@ -1,7 +1,7 @@
 import type { PipelineType } from '@sluice/contracts'
 import { connectorNames as systemNames } from '@sluice/contracts/connector-types'
 import { causeOf } from '@sluice/process'
-import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
+import { previewRowStream } from '@sluice/file-formats/preview/preview-row-stream'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
@@ -96,7 +96,7 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
       const connector = await getConnector(request.type)
       return connector.preview
         ? await connector.preview(request, rows, signal)
-        : await previewFeed((report, ending) => connector.read(request, report, ending), rows, signal)
+        : await previewRowStream((report, ending) => connector.read(request, report, ending), rows, signal)
     },
   }
 }

@@ -51,7 +51,7 @@ export async function* readNewFile(
     version: 1,
     sha256: [...filesBefore.filter((one) => one !== sha256), sha256].slice(-maxRememberedFiles),
   }
-  for await (const feed of readFile()) yield { ...feed, cursor: () => filesAfter }
+  for await (const rowStream of readFile()) yield { ...rowStream, cursor: () => filesAfter }
 }
 
 export const describeLoadedFile = (name: string): string =>

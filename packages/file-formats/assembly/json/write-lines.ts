@@ -44,12 +44,12 @@ export function writeLines(from: usize, end: usize, longest: usize): i32 {
 
 /** Returns the position of the first line feed, or `end`. */
 function findLineEnd(from: usize, end: usize): usize {
-  const feeds = i8x16.splat(LF)
+  const rowStreams = i8x16.splat(LF)
   for (let at = from; at < end; at += 16) {
-    const bits = i8x16.bitmask(i8x16.eq(v128.load(at), feeds))
+    const bits = i8x16.bitmask(i8x16.eq(v128.load(at), rowStreams))
     if (bits == 0) continue
-    const feed = at + <usize>ctz(bits)
-    return feed < end ? feed : end
+    const rowStream = at + <usize>ctz(bits)
+    return rowStream < end ? rowStream : end
   }
   return end
 }

@@ -66,7 +66,7 @@ export async function* readCsv(
   if (firstMessage.kind !== 'opened')
     throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${fileName}`)
   const { opened: openedFile } = firstMessage
-  const columns = feedColumns(openedFile.columns, openedFile.names)
+  const columns = columnsWithNames(openedFile.columns, openedFile.names)
   report.log(
     'INFO',
     'LOW',
@@ -109,7 +109,7 @@ class CsvRows {
     if (this.#hasStarted) await this.#report.startOver()
     this.#hasStarted = true
     const outcome = yield* receiveRows(this.#thread, types, this.#report)
-    if ('widened' in outcome) throw new TypesWidened(feedColumns(outcome.widened, this.#opened.names))
+    if ('widened' in outcome) throw new TypesWidened(columnsWithNames(outcome.widened, this.#opened.names))
     this.#result = outcome.result
     for (const sentence of outcome.result.oddValues) this.#report.hint?.(sentence, oddValueAdvice)
   }
@@ -137,7 +137,7 @@ export const oddValueAdvice: ReaderAdvice = {
     'To load the column with its type, correct the file and send it again with ?rebuild=true, which replaces all rows of the table.',
 }
 
-export function feedColumns(
+export function columnsWithNames(
   columns: readonly InferredColumn[],
   namesFromOptions: readonly (string | undefined)[],
 ): Column[] {

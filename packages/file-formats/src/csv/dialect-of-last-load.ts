@@ -8,14 +8,14 @@ const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUB
  * Returns the dialect, labels and types of the last load, so that the next file is read in the same way. Returns
  * undefined before the first load.
  */
-export function findPreviousDialect(feed: PreviousSourceColumns | undefined): PreviousDialect | undefined {
-  if (!feed) return undefined
-  const columns = feed.columns.filter(({ vanished }) => !vanished)
+export function findPreviousDialect(previous: PreviousSourceColumns | undefined): PreviousDialect | undefined {
+  if (!previous) return undefined
+  const columns = previous.columns.filter(({ vanished }) => !vanished)
   const datedColumns = columns.filter(
     ({ dataType, dayFirst }) => dayFirst !== undefined && temporalTypes.includes(dataType),
   )
   return {
-    ...((feed.reading ?? {}) as FileReading),
+    ...((previous.reading ?? {}) as FileReading),
     labels: columns.map(({ label }) => label),
     dayFirst: Object.fromEntries(datedColumns.map(({ label, dayFirst }) => [label, dayFirst!])),
     numbers: columns.filter(({ dataType }) => numericTypes.includes(dataType)).map(({ label }) => label),

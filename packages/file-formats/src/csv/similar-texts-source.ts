@@ -12,7 +12,7 @@ import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts
 import { defaultDelimitedLimits } from '../delimited/limits.ts'
 import type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
 import { receiveRows, startReaderThread } from '../start-reader-thread.ts'
-import { feedColumns, oddValueAdvice } from './csv-source.ts'
+import { columnsWithNames, oddValueAdvice } from './csv-source.ts'
 import type { SimilarTextsJob, SimilarTextsResult, TextPartsJob, TextPartsResult } from './run-csv-thread-job.ts'
 
 export type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
@@ -99,7 +99,7 @@ export class SimilarTextGroup {
 
   #toColumns(): Column[] {
     const names = this.#result.dialect.columns.map((column) => column?.name)
-    return feedColumns(this.#known.columns, names)
+    return columnsWithNames(this.#known.columns, names)
   }
 }
 

@@ -282,10 +282,10 @@ async function readAll(path: string, filesDirectory: string) {
   }
   const upload = { path, name: 'rows.ndjson', filesDirectory }
   const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
-  for await (const feed of readUpload(upload, {}, report, new AbortController().signal)) {
-    for (let columns: Column[] = feed.columns; ; ) {
+  for await (const rowStream of readUpload(upload, {}, report, new AbortController().signal)) {
+    for (let columns: Column[] = rowStream.columns; ; ) {
       try {
-        const chunks = await Array.fromAsync(chunksOf({ ...feed, columns }))
+        const chunks = await Array.fromAsync(chunksOf({ ...rowStream, columns }))
         return { columns, tuples: Buffer.concat([header, ...chunks, Buffer.from([0xff, 0xff])]), rejected }
       } catch (error) {
         if (!(error instanceof TypesWidened)) throw error
@@ -293,5 +293,5 @@ async function readAll(path: string, filesDirectory: string) {
       }
     }
   }
-  throw new Error('The upload has no feed.')
+  throw new Error('The upload has no rowStream.')
 }

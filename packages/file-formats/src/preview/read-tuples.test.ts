@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { DataType } from '@sluice/contracts'
 import type { RowStream } from '@sluice/row-stream'
-import { previewFeed } from './preview-feed.ts'
+import { previewRowStream } from './preview-row-stream.ts'
 import { readTuples } from './read-tuples.ts'
 
 /** As numeric_send writes it. */
@@ -64,13 +64,13 @@ describe('a preview', () => {
     const digits = Array.from({ length: 4 }, () => 9999)
     const row = tuple(types.map(() => numeric(249, 0, digits)))
     const bytes = Buffer.concat(Array.from({ length: 100 }, () => row))
-    async function* feeds(): AsyncGenerator<RowStream, void, void> {
+    async function* rowStreams(): AsyncGenerator<RowStream, void, void> {
       const rows = async function* () {
         for (;;) yield { bytes }
       }
       yield { table: '', columns: types, content: { format: 'copy-binary', rows } }
     }
-    const { rows, complete } = await previewFeed(feeds, 100, new AbortController().signal)
+    const { rows, complete } = await previewRowStream(rowStreams, 100, new AbortController().signal)
     expect(complete).toBe(false)
     const { length } = JSON.stringify(rows)
     expect(length).toBeGreaterThan(3_500_000)

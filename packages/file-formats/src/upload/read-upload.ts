@@ -82,11 +82,11 @@ export async function* readOpened(
     reportOddValues: true,
     ...(lookAtAll && { lookAtAll }),
   }
-  for await (const feed of csvSource.read(config, uploadReport, signal))
+  for await (const rowStream of csvSource.read(config, uploadReport, signal))
     yield {
-      ...feed,
+      ...rowStream,
       ...(opened.sparse && { sparse: true }),
-      ...(opened.unread !== undefined && { unread: [opened.unread, feed.unread].filter(Boolean).join(' ') }),
+      ...(opened.unread !== undefined && { unread: [opened.unread, rowStream.unread].filter(Boolean).join(' ') }),
     }
 }
 

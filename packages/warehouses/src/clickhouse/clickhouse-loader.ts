@@ -4,7 +4,7 @@ import type { ClickHouseServer } from './clickhouse-server.ts'
 import { findPrevious } from './publishing/replaced-tables.ts'
 import { findLedgerEntry, findPublication, findFirstPublication } from './ledger.ts'
 import { databaseOf } from './names.ts'
-import { feedOf } from './staging/plan-load.ts'
+import { previousSourceShape } from './staging/plan-load.ts'
 import { fenceRun, planTables, publishRun } from './publishing/publish.ts'
 import { restoreKeptTables } from './publishing/restore.ts'
 import { ClickHouseStagedTable, stageTable } from './staging/staged-table.ts'
@@ -37,7 +37,7 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
       runRecovered(checkedPlace(schema, table), async () => {
         const shape = await readTableShape(schema, table)
         const entry = await findLedgerEntry(access, shape?.mark?.load)
-        return { cursor: entry?.cursor, feed: feedOf(shape, entry) }
+        return { cursor: entry?.cursor, sourceShape: previousSourceShape(shape, entry) }
       }),
     typeRules: async () => typeRules,
     findPrevious: async (schema, table) =>

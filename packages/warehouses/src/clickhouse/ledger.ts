@@ -1,4 +1,4 @@
-import type { FeedMemory } from '../shape/previous-source-columns.ts'
+import type { SourceShape } from '../shape/previous-source-columns.ts'
 import type {
   PreviousRows,
   ProfileReference,
@@ -16,6 +16,7 @@ export interface LedgerEntry extends PublicationDetails {
   rows: number
   bytes: number
   changes: TableChange[]
+  /** The names of the columns that the source supplied. Stored as JSON, so the names of the fields cannot change. */
   fedColumns: string[]
   /** The uuid of the table to publish. A client's SQL can change the table's name and comment, but not its uuid. */
   staged?: string
@@ -24,7 +25,8 @@ export interface LedgerEntry extends PublicationDetails {
   cursor?: unknown
   /** Older versions stored data of another shape in this field. */
   profile?: ProfileReference
-  feed?: FeedMemory
+  /** The source's columns at the last load, for the comparison with the next load. */
+  feed?: SourceShape
 }
 
 /** One table in a proposed publication. */

@@ -3,7 +3,7 @@ import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { parseProfileReference } from '../load-target.ts'
 import type { LastLoad } from '../loader.ts'
-import { type FeedMemory, historyOf, memoryOfTable } from '../shape/previous-source-columns.ts'
+import { type SourceShape, historyOf, memoryOfTable } from '../shape/previous-source-columns.ts'
 import { type PostgresShape, type ShapeColumn, readShape, readShapes } from './table-shape.ts'
 import { describeType, storedAs } from './types.ts'
 import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
@@ -95,7 +95,7 @@ async function toWarehouseTable(
   shape: PostgresShape,
 ): Promise<WarehouseTable> {
   const { last } = shape
-  const history = historyOf(last?.feed)
+  const history = historyOf(last?.sourceShape)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
@@ -107,21 +107,21 @@ async function toWarehouseTable(
 }
 
 /** Returns the memory of the last load; for a table of an older version, derives it from the table's columns. */
-export function feedOf(shape: PostgresShape | undefined): FeedMemory | undefined {
+export function previousSourceShape(shape: PostgresShape | undefined): SourceShape | undefined {
   if (!shape) return undefined
   const { last } = shape
   return (
-    last?.feed ??
+    last?.sourceShape ??
     memoryOfTable(
       shape.columns.map((column) => ({ ...column, ...storedAs(column.type) })),
-      last?.fedColumns ?? [],
+      last?.suppliedColumns ?? [],
     )
   )
 }
 
 export async function findLastLoad(client: ClientBase, schema: string, name: string): Promise<LastLoad> {
   const shape = await readShape(client, schema, name)
-  return { cursor: shape?.last?.cursor ?? undefined, feed: feedOf(shape) }
+  return { cursor: shape?.last?.cursor ?? undefined, sourceShape: previousSourceShape(shape) }
 }
 
 export function describeColumn({

@@ -14,7 +14,7 @@ import { type PostgresPools, withClient } from './postgres-connections.ts'
 import { type CopyResult, copyInto } from './copy/copy.ts'
 import { planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
-import { feedOf } from './postgres-catalog.ts'
+import { previousSourceShape } from './postgres-catalog.ts'
 import { assertRoom, tableBytes } from './server/database-size-limit.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.ts'
@@ -40,7 +40,7 @@ export class PostgresStagedTable implements StagedTable {
   transformed = false
   profile: string | undefined
   /** The columns of the source at the last load, according to the latest read of the table. */
-  fedBefore: readonly string[] = []
+  previouslySupplied: readonly string[] = []
   /** The staging table of the records that these rows belong to, if the run has one. */
   records: PostgresStagedTable | undefined
   /**
@@ -147,7 +147,7 @@ export class PostgresStagedTable implements StagedTable {
   }
 
   /** The source columns that the table includes. */
-  get fed(): string[] {
+  get suppliedColumns(): string[] {
     return this.planned.filter(({ ignored }) => !ignored).map(({ name }) => name)
   }
 
@@ -186,7 +186,7 @@ export async function stageTable(
       const existing = await readShape(client, schema, table)
       if (existing && !existing.owned) throw tableNotOwned(problemContext)
       if (!existing && !target.dry) await assertSchemaExists(client, schema)
-      const { columns } = planLoad(typeRules, feedOf(existing), { target })
+      const { columns } = planLoad(typeRules, previousSourceShape(existing), { target })
       const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
       const load = new PostgresStagedTable(pools, target, columns, replaced)
       await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)

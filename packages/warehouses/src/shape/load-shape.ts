@@ -1,11 +1,11 @@
 import { type ColumnFacts, type LoadTarget, type TableChange, WarehouseProblem } from '../warehouse.ts'
-import type { FeedMemory, PreviousSourceColumn } from './previous-source-columns.ts'
+import type { SourceShape, PreviousSourceColumn } from './previous-source-columns.ts'
 import { rebuildAdvice } from '@sluice/row-stream'
 import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
 import { rowsFell } from './plan-table.ts'
 
 /** A load and, after all rows were read, statistics of its columns. */
-export interface LoadedFeed {
+export interface MeasuredLoad {
   target: LoadTarget
   /** Statistics of each column's values. Absent until all rows are read. */
   held?: readonly ColumnFacts[] | undefined
@@ -19,9 +19,9 @@ export interface LoadedFeed {
 /**
  * Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected.
  */
-export function planLoad(rules: TypeRules, lastFeed: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
-  const { target, held: heldColumns, sourceRows, transformed = false } = feed
-  const last = lastFeed && transformed ? withoutPrintedForms(lastFeed) : lastFeed
+export function planLoad(rules: TypeRules, previousShape: SourceShape | undefined, load: MeasuredLoad): ShapePlan {
+  const { target, held: heldColumns, sourceRows, transformed = false } = load
+  const last = previousShape && transformed ? withoutPrintedForms(previousShape) : previousShape
   const { schemaChanges, rebuild, definition, sparse, unread, merging, hasAllColumns } = target.shape ?? {}
   const factsByColumn = new Map(heldColumns?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {
@@ -42,7 +42,7 @@ export function planLoad(rules: TypeRules, lastFeed: FeedMemory | undefined, fee
     {
       columns,
       sparse: sparse === true,
-      merging: feed.merging ?? merging === true,
+      merging: load.merging ?? merging === true,
       hasAllColumns: hasAllColumns === true,
       ...(definition && { definition }),
       ...(sourceRows !== undefined && { rows: sourceRows }),
@@ -56,21 +56,21 @@ export function planLoad(rules: TypeRules, lastFeed: FeedMemory | undefined, fee
 }
 
 /** SQL statements can add values in any form, also to columns that are empty in the source. */
-function withoutPrintedForms(feed: FeedMemory): FeedMemory {
-  const columns = feed.columns.map((column) => {
+function withoutPrintedForms(shape: SourceShape): SourceShape {
+  const columns = shape.columns.map((column) => {
     const { printedForm: _, ...otherFacts } = column
     return otherFacts
   })
-  return { ...feed, columns }
+  return { ...shape, columns }
 }
 
 /** Returns the memory that a published table keeps. `reading` is passed to the source at the next load. */
 export function memoryOf(
   { shape }: LoadTarget,
-  last: FeedMemory | undefined,
+  last: SourceShape | undefined,
   columns: PreviousSourceColumn[],
   reading: unknown,
-): FeedMemory {
+): SourceShape {
   const definition = shape?.definition ?? last?.definition
   const lastReading = reading ?? (shape?.rebuild ? undefined : last?.reading)
   return {
@@ -81,7 +81,7 @@ export function memoryOf(
 }
 
 /** Copies the creation time of columns that the last load recorded. */
-function withCreated(columns: readonly PreviousSourceColumn[], last: FeedMemory | undefined): PreviousSourceColumn[] {
+function withCreated(columns: readonly PreviousSourceColumn[], last: SourceShape | undefined): PreviousSourceColumn[] {
   const before = new Map(last?.columns.map((column) => [column.name, column]))
   const now = new Date().toISOString()
   return columns.map((column) => {

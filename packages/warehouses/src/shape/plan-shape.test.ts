@@ -7,8 +7,8 @@ import { sqlType as postgresType, typeRules as postgres } from '../postgres/type
 import { redshiftTypes as redshift } from '../redshift/types.ts'
 import { tsqlTypes as sqlServer } from '../tsql/types.ts'
 import { type DataType, type Step, step, tell, type Told } from '../../test/table-shape-model.ts'
-import type { FeedMemory, StoredAs } from './previous-source-columns.ts'
-import { isRefusal, type NewFeed, planShape, type TypeRules } from './plan-shape.ts'
+import type { SourceShape, StoredAs } from './previous-source-columns.ts'
+import { isRefusal, type NewLoad, planShape, type TypeRules } from './plan-shape.ts'
 import { planTable, type TableColumn } from './plan-table.ts'
 
 const warehouses: [string, TypeRules][] = [
@@ -19,10 +19,10 @@ const warehouses: [string, TypeRules][] = [
 ]
 
 /** The same by the code that warehouses use: a table, and what it keeps for the next load. */
-function load(rules: TypeRules, before: { table: TableColumn[]; memory: FeedMemory } | undefined, step: Step) {
-  const columns = step.feed.map((kind) => ({ ...kind, label: kind.name }))
+function load(rules: TypeRules, before: { table: TableColumn[]; memory: SourceShape } | undefined, step: Step) {
+  const columns = step.load.map((kind) => ({ ...kind, label: kind.name }))
   const { sparse, definition, policy, rebuild } = step
-  const given: NewFeed = { columns, sparse, definition }
+  const given: NewLoad = { columns, sparse, definition }
   const plan = planShape(rules, before?.memory, given, { schemaChanges: policy, rebuild }, { final: true })
   if (isRefusal(plan)) return undefined
   const staged = plan.columns
@@ -35,7 +35,7 @@ function load(rules: TypeRules, before: { table: TableColumn[]; memory: FeedMemo
 describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
   const stored = (dataType: DataType): StoredAs => rules.storedAs({ dataType })
 
-  it('matches the model after every random sequence of feeds', () => {
+  it('matches the model after every random sequence of loads', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), (steps) => {
         let told: Told | undefined
@@ -46,10 +46,10 @@ describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
           told = nowTold ?? told
           found = nowFound ?? found
           if (!told || !found) continue
-          const wanted = Object.entries(told.columns).map(([name, { type, fed }]) => [
+          const wanted = Object.entries(told.columns).map(([name, { type, isSupplied }]) => [
             name,
             stored(type === '?' || type === '~' ? 'TEXT' : type).type,
-            fed,
+            isSupplied,
           ])
           const vanished = new Set(found.memory.columns.filter((each) => each.vanished).map(({ name }) => name))
           const table = found.table.map(({ name, type }) => [name, type, !vanished.has(name)])
@@ -62,7 +62,7 @@ describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
 
   it('warns of a vanished column once until the column is present again', () => {
     const feedOf = (...names: string[]): Step => ({
-      feed: names.map((name) => ({ name, dataType: 'SMALLINT' })),
+      load: names.map((name) => ({ name, dataType: 'SMALLINT' })),
       policy: 'EVOLVE',
       rebuild: false,
       sparse: false,
@@ -84,9 +84,9 @@ describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
   })
 
   it('reports a column that lost all values once until it has values again', () => {
-    const named = (feeds: { value: boolean; rows?: number; merging?: boolean; definition?: string }[]) => {
-      let memory: FeedMemory | undefined
-      return feeds.map(({ value, rows = 3, merging = false, definition = 'one' }) => {
+    const named = (loads: { value: boolean; rows?: number; merging?: boolean; definition?: string }[]) => {
+      let memory: SourceShape | undefined
+      return loads.map(({ value, rows = 3, merging = false, definition = 'one' }) => {
         const columns = [
           { name: 'id', label: 'id', dataType: 'SMALLINT' as const },
           { name: 'v', label: 'v', ...(value ? { dataType: 'DATE' as const } : nothing) },
@@ -110,8 +110,8 @@ describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
 })
 
 describe('planShape', () => {
-  it('rejects a feed without a known column, and lists the old and the new columns', () => {
-    const memory: FeedMemory = {
+  it('rejects a load without a known column, and lists the old and the new columns', () => {
+    const memory: SourceShape = {
       columns: ['id', 'name', 'amount'].map((name) => ({
         name,
         label: name,
@@ -141,14 +141,14 @@ describe('planShape', () => {
         rows: fc.array(words('uvwxyz', header.length, header.length), { minLength: 1, maxLength: 4 }),
       }),
     )
-    const memoryOf = (labels: readonly string[]): FeedMemory => ({
+    const memoryOf = (labels: readonly string[]): SourceShape => ({
       columns: toUniqueIdentifiers(labels).map((name, index) => ({
         name,
         label: labels[index]!,
         ...postgres.storedAs({ dataType: 'TEXT' }),
       })),
     })
-    const feedOf = (labels: readonly string[], more: Partial<NewFeed> = {}): NewFeed => ({
+    const feedOf = (labels: readonly string[], more: Partial<NewLoad> = {}): NewLoad => ({
       columns: toUniqueIdentifiers(labels).map((name, index) => ({
         name,
         label: labels[index]!,
@@ -183,7 +183,7 @@ describe('planShape', () => {
     })
 
     it('rejects a new column whose name looks like a value, and names it', () => {
-      const plan = (label: string, more?: Partial<NewFeed>) =>
+      const plan = (label: string, more?: Partial<NewLoad>) =>
         planShape(postgres, memoryOf(['id', 'name', '2025']), feedOf(['id', 'name', '2025', label], more), {})
       for (const value of ['7', '-1.5', '2026-01-31', '31/01/2026 10:00'])
         expect(plan(value)).toMatchObject({
@@ -218,7 +218,7 @@ describe('planShape', () => {
       rebuildAdvice('To take the new columns').pipeline,
     ],
   ])('advises %s', (_what, column, advice) => {
-    const memory: FeedMemory = {
+    const memory: SourceShape = {
       columns: [{ name: 'a', label: 'a', ...postgres.storedAs({ dataType: 'INTEGER' }) }],
     }
     const columns = [{ ...column, label: column.name }]
@@ -232,7 +232,7 @@ describe('planShape', () => {
     const text = postgres.storedAs({ dataType: 'TEXT' })
     const columnOf = (name: string, type = text) => ({ name, label: name, ...type })
     const integer = { type: postgresType({ dataType: 'INTEGER' }), dataType: 'INTEGER' as const }
-    const memory: FeedMemory = { columns: [columnOf('a'), columnOf('b')] }
+    const memory: SourceShape = { columns: [columnOf('a'), columnOf('b')] }
     const given = { columns: ['a', 'b'].map((name) => ({ name, label: name, dataType: 'TEXT' as const })) }
     const plan = planShape(postgres, memory, given, {})
     if (isRefusal(plan)) throw new Error(plan.sentence)

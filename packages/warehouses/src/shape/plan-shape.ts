@@ -2,7 +2,7 @@ import type { DataType, SchemaChanges } from '@sluice/contracts'
 import type { Column, StoredType, TableChange } from '../load-target.ts'
 import { type ReaderAdvice, type TypeEvidence, rebuildAdvice } from '@sluice/row-stream'
 import {
-  type FeedMemory,
+  type SourceShape,
   type PreviousSourceColumn,
   type StoredAs,
   hadValues,
@@ -16,15 +16,15 @@ export interface TypeRules {
   widest(one: StoredAs, other: StoredAs): StoredAs
 }
 
-export interface FedColumn extends Column {
+export interface SourceColumn extends Column {
   evidence?: TypeEvidence
   dayFirst?: boolean
   /** The form in which the source prints all values. Absent if they have several forms. */
   printedForm?: string
 }
 
-export interface NewFeed {
-  columns: readonly FedColumn[]
+export interface NewLoad {
+  columns: readonly SourceColumn[]
   /** True if the source omits a column when no record has a value for it. */
   sparse?: boolean
   definition?: string
@@ -33,13 +33,13 @@ export interface NewFeed {
   /** True if existing rows stay in the table. */
   merging?: boolean
   /**
-   * True if the feed (the rows of one table from the source) has all columns of the source although existing rows stay.
+   * True if the load (the rows of one table from the source) has all columns of the source although existing rows stay.
    */
   hasAllColumns?: boolean
 }
 
-/** True if the feed contains only changes of the source. Columns without a change can then be absent. */
-const isIncrement = ({ merging = false, hasAllColumns = false }: NewFeed): boolean => merging && !hasAllColumns
+/** True if the load contains only changes of the source. Columns without a change can then be absent. */
+const isIncrement = ({ merging = false, hasAllColumns = false }: NewLoad): boolean => merging && !hasAllColumns
 
 export interface ShapePolicy {
   schemaChanges?: SchemaChanges
@@ -62,7 +62,7 @@ export interface ShapePlan {
   decided: string[]
   /** The reason why columns and types come from this load alone. Absent otherwise. */
   rebuildReason?: 'REBUILD' | 'POLICY' | 'DEFINITION'
-  /** The changes between the last feed and this one. `planTable` returns the changes of the table. */
+  /** The changes between the last load and this one. `planTable` returns the changes of the table. */
   changes: TableChange[]
   memory: PreviousSourceColumn[]
 }
@@ -81,36 +81,36 @@ export interface ShapeRefusal {
 export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal => 'code' in plan
 
 /**
- * Plans the columns of a table from its last feed, the new feed and the policy for column changes. A feed is one
+ * Plans the columns of a table from its last load, the new load and the policy for column changes. A load is one
  * stream of source rows for a table. Every warehouse calls this function when it creates a staging table and again when
  * it
  * publishes the rows. `final` means that all rows were read, so a type that is still undecided stays undecided. Returns
- * a refusal instead if the policy FAIL forbids a change, the feed probably is another or a damaged file, or dates are
+ * a refusal instead if the policy FAIL forbids a change, the load probably is another or a damaged file, or dates are
  * ambiguous.
  */
 export function planShape(
   rules: TypeRules,
-  lastFeed: FeedMemory | undefined,
-  feed: NewFeed,
+  previousShape: SourceShape | undefined,
+  load: NewLoad,
   policy: ShapePolicy,
   { final = false } = {},
 ): ShapePlan | ShapeRefusal {
-  const rebuildReason = feed.merging ? undefined : whyFresh(lastFeed, feed, policy)
-  const rememberedColumns = lastFeed?.columns ?? []
+  const rebuildReason = load.merging ? undefined : whyFresh(previousShape, load, policy)
+  const rememberedColumns = previousShape?.columns ?? []
   const rememberedByName = new Map(
     (rebuildReason === 'REBUILD' ? [] : rememberedColumns).map((column) => [column.name, column]),
   )
-  const plannedColumns = feed.columns.map((column) =>
-    planColumn(rules, rememberedByName.get(column.name), column, feed, rebuildReason),
+  const plannedColumns = load.columns.map((column) =>
+    planColumn(rules, rememberedByName.get(column.name), column, load, rebuildReason),
   )
-  if (lastFeed && rebuildReason !== 'REBUILD') {
+  if (previousShape && rebuildReason !== 'REBUILD') {
     const refusal =
-      refusedChange(rememberedColumns, plannedColumns, feed, policy) ??
+      refusedChange(rememberedColumns, plannedColumns, load, policy) ??
       (rebuildReason
         ? undefined
-        : (refuseDifferentFeed(rememberedColumns, plannedColumns, feed) ??
-          refuseLostLineEnds(rememberedColumns, feed))) ??
-      (final ? ambiguousDates(rememberedByName, feed) : undefined)
+        : (refuseDifferentSource(rememberedColumns, plannedColumns, load) ??
+          refuseLostLineEnds(rememberedColumns, load))) ??
+      (final ? ambiguousDates(rememberedByName, load) : undefined)
     if (refusal) return refusal
   }
   const ignoresNewColumns = policy.schemaChanges === 'IGNORE_NEW' && !rebuildReason && rememberedColumns.length > 0
@@ -120,7 +120,7 @@ export function planShape(
   })
   const plannedNames = new Set(plannedColumns.map(({ name }) => name))
   const keptColumns = rebuildReason ? [] : rememberedColumns.filter(({ name }) => !plannedNames.has(name))
-  const vanishingColumns = isIncrement(feed) ? [] : keptColumns.filter(({ vanished }) => !vanished)
+  const vanishingColumns = isIncrement(load) ? [] : keptColumns.filter(({ vanished }) => !vanished)
   return {
     columns,
     keptColumns,
@@ -133,14 +133,14 @@ export function planShape(
         ({ name }): TableChange => ({
           kind: 'COLUMN_VANISHED',
           column: name,
-          ...(!feed.sparse && { warning: true }),
+          ...(!load.sparse && { warning: true }),
         }),
       ),
-      ...emptiedColumns(rememberedByName, feed, rebuildReason),
+      ...emptiedColumns(rememberedByName, load, rebuildReason),
     ],
     memory: [
       ...columns.filter(({ ignored }) => !ignored).map(toRememberedColumn),
-      ...keptColumns.map((column) => (isIncrement(feed) ? column : vanishedColumn(column, feed))),
+      ...keptColumns.map((column) => (isIncrement(load) ? column : vanishedColumn(column, load))),
     ],
   }
 }
@@ -150,7 +150,7 @@ export function planShape(
  */
 function emptiedColumns(
   rememberedByName: ReadonlyMap<string, PreviousSourceColumn>,
-  { columns, rows = 0, merging = false }: NewFeed,
+  { columns, rows = 0, merging = false }: NewLoad,
   rebuildReason: ShapePlan['rebuildReason'],
 ): TableChange[] {
   if (rows === 0 || merging || rebuildReason === 'DEFINITION') return []
@@ -162,8 +162,8 @@ function emptiedColumns(
   })
 }
 
-/** Returns a column that the feed does not have. Its values stay if the load keeps rows. */
-function vanishedColumn(column: PreviousSourceColumn, { merging = false }: NewFeed): PreviousSourceColumn {
+/** Returns a column that the load does not have. Its values stay if the load keeps rows. */
+function vanishedColumn(column: PreviousSourceColumn, { merging = false }: NewLoad): PreviousSourceColumn {
   if (merging) return { ...column, vanished: true }
   const { printedForm: _, ...rest } = column
   return { ...rest, ...(rest.undecided !== 'NOTHING' && { empty: true }), vanished: true }
@@ -172,8 +172,8 @@ function vanishedColumn(column: PreviousSourceColumn, { merging = false }: NewFe
 /** Returns whether the column has no value in the table after this load. */
 function isEmpty(
   before: PreviousSourceColumn | undefined,
-  { evidence }: FedColumn,
-  { rows, merging = false }: NewFeed,
+  { evidence }: SourceColumn,
+  { rows, merging = false }: NewLoad,
 ): boolean {
   if (evidence !== 'NOTHING' && rows !== 0) return false
   return !merging || before === undefined || hasNoValueYet(before)
@@ -201,50 +201,50 @@ function toRememberedColumn({
   }
 }
 
-function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePolicy): ShapePlan['rebuildReason'] {
+function whyFresh(last: SourceShape | undefined, load: NewLoad, policy: ShapePolicy): ShapePlan['rebuildReason'] {
   if (policy.rebuild) return 'REBUILD'
   if (!last) return undefined
   if (policy.schemaChanges === 'REPLACE') return 'POLICY'
-  const isRedefined = last.definition !== undefined && feed.definition !== undefined
-  return isRedefined && last.definition !== feed.definition ? 'DEFINITION' : undefined
+  const isRedefined = last.definition !== undefined && load.definition !== undefined
+  return isRedefined && last.definition !== load.definition ? 'DEFINITION' : undefined
 }
 
 /** Returns a column with its type and its printed form in the table after the load. */
 function planColumn(
   rules: TypeRules,
   rememberedColumn: PreviousSourceColumn | undefined,
-  column: FedColumn,
-  feed: NewFeed,
+  column: SourceColumn,
+  load: NewLoad,
   rebuildReason: ShapePlan['rebuildReason'],
 ): PlannedColumn {
-  const typedColumn = planType(rules, rememberedColumn, column, feed, rebuildReason)
-  const { merging = false, rows } = feed
+  const typedColumn = planType(rules, rememberedColumn, column, load, rebuildReason)
+  const { merging = false, rows } = load
   const printedForm = printedFormAfterLoad(typedColumn.dataType, column, { before: rememberedColumn, merging, rows })
   return { ...typedColumn, ...(printedForm !== undefined && { printedForm }) }
 }
 
 /**
- * Returns a column with the type that fits the new feed and, unless the table is built afresh, the column of the last
- * feed.
+ * Returns a column with the type that fits the new load and, unless the table is built afresh, the column of the last
+ * load.
  */
 function planType(
   rules: TypeRules,
   rememberedColumn: PreviousSourceColumn | undefined,
-  column: FedColumn,
-  feed: NewFeed,
+  column: SourceColumn,
+  load: NewLoad,
   rebuildReason: ShapePlan['rebuildReason'],
 ): PlannedColumn {
-  const { merging = false } = feed
+  const { merging = false } = load
   const { name, label, evidence, primaryKey = false } = column
   const dayFirst = column.dayFirst ?? rememberedColumn?.dayFirst
   const commonFields = {
     name,
     label,
     primaryKey,
-    ...(isEmpty(rememberedColumn, column, feed) && { empty: true as const }),
+    ...(isEmpty(rememberedColumn, column, load) && { empty: true as const }),
     ...(dayFirst !== undefined && { dayFirst }),
   }
-  const feedType = rules.storedAs(column)
+  const sourceType = rules.storedAs(column)
   if (evidence === 'AMBIGUOUS') {
     // Text stores the dates as written. If the column has another type, and the order of day and month is still
     // undecided after all rows, the load is rejected.
@@ -262,12 +262,12 @@ function planType(
     const { type, dataType, undecided } = rememberedColumn
     return { ...commonFields, type, dataType, ...(undecided && { undecided }) }
   }
-  if (!rememberedColumn || (evidence === 'REQUESTED' && !merging)) return { ...commonFields, ...feedType }
+  if (!rememberedColumn || (evidence === 'REQUESTED' && !merging)) return { ...commonFields, ...sourceType }
   // Rows that stay may contain texts with day and month in either order, so the column stays text.
   if (rememberedColumn.undecided === 'AMBIGUOUS' && merging)
-    return { ...commonFields, ...rules.widest(rememberedColumn, feedType), undecided: rememberedColumn.undecided }
-  if (rememberedColumn.undecided || rebuildReason) return { ...commonFields, ...feedType }
-  return { ...commonFields, ...rules.widest(rememberedColumn, feedType) }
+    return { ...commonFields, ...rules.widest(rememberedColumn, sourceType), undecided: rememberedColumn.undecided }
+  if (rememberedColumn.undecided || rebuildReason) return { ...commonFields, ...sourceType }
+  return { ...commonFields, ...rules.widest(rememberedColumn, sourceType) }
 }
 
 /**
@@ -277,11 +277,11 @@ function planType(
  */
 function refuseLostLineEnds(
   rememberedColumns: readonly PreviousSourceColumn[],
-  feed: NewFeed,
+  load: NewLoad,
 ): ShapeRefusal | undefined {
-  const { columns, rows, sparse } = feed
-  const lastFedColumns = rememberedColumns.filter(({ vanished }) => !vanished)
-  if (lastFedColumns.length === 0 || rows !== 0 || sparse || isIncrement(feed)) return undefined
+  const { columns, rows, sparse } = load
+  const lastColumnNames = rememberedColumns.filter(({ vanished }) => !vanished)
+  if (lastColumnNames.length === 0 || rows !== 0 || sparse || isIncrement(load)) return undefined
   const rememberedNames = new Set(rememberedColumns.map(({ name }) => name))
   // A database reports the column types of an empty table too. Such columns are real, so the check ignores them.
   const addedColumns = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !rememberedNames.has(name))
@@ -299,38 +299,38 @@ function refuseLostLineEnds(
         code: 'SCHEMA_MISMATCH',
         reason: `the source has no rows and ${reason}`,
         correction,
-        sentence: `The source has no rows and ${reason}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(lastFedColumns, columns)}`,
+        sentence: `The source has no rows and ${reason}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(lastColumnNames, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
 
 /**
- * Rejects changes under the policy FAIL: added columns, changes of a decided type and, unless the feed is an increment,
+ * Rejects changes under the policy FAIL: added columns, changes of a decided type and, unless the load is an increment,
  * removed columns.
  */
 function refusedChange(
   rememberedColumns: readonly PreviousSourceColumn[],
   plannedColumns: readonly PlannedColumn[],
-  feed: NewFeed,
+  load: NewLoad,
   { schemaChanges }: ShapePolicy,
 ): ShapeRefusal | undefined {
   if (schemaChanges !== 'FAIL') return undefined
-  const lastFedColumns = new Map(
+  const lastColumnNames = new Map(
     rememberedColumns.filter(({ vanished }) => !vanished).map((column) => [column.name, column]),
   )
-  if (lastFedColumns.size === 0) return undefined
+  if (lastColumnNames.size === 0) return undefined
   const plannedNames = new Set(plannedColumns.map(({ name }) => name))
   const retypedTexts = plannedColumns.flatMap(({ name, type }) => {
-    const lastFedColumn = lastFedColumns.get(name)
+    const lastFedColumn = lastColumnNames.get(name)
     return lastFedColumn && !lastFedColumn.undecided && lastFedColumn.type !== type
       ? [`"${name}" needs ${type} instead of ${lastFedColumn.type}`]
       : []
   })
   const changeTexts = [
-    ...plannedColumns.filter(({ name }) => !lastFedColumns.has(name)).map(({ name }) => `"${name}" is new`),
-    ...(isIncrement(feed)
+    ...plannedColumns.filter(({ name }) => !lastColumnNames.has(name)).map(({ name }) => `"${name}" is new`),
+    ...(isIncrement(load)
       ? []
-      : [...lastFedColumns.keys()].filter((name) => !plannedNames.has(name)).map((name) => `"${name}" is missing`)),
+      : [...lastColumnNames.keys()].filter((name) => !plannedNames.has(name)).map((name) => `"${name}" is missing`)),
     ...retypedTexts,
   ]
   if (changeTexts.length === 0) return undefined
@@ -339,7 +339,7 @@ function refusedChange(
     reason: ['schemaChanges is FAIL', ...(retypedTexts.length > 0 ? [`column ${firstOf(retypedTexts)}`] : [])].join(
       ' and ',
     ),
-    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changeTexts)}. The old data stays. ${describeColumnLists([...lastFedColumns.values()], feed.columns)} Correct the source.`,
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changeTexts)}. The old data stays. ${describeColumnLists([...lastColumnNames.values()], load.columns)} Correct the source.`,
     advice: retypedTexts.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
   }
 }
@@ -354,36 +354,36 @@ const retypedAdvice: ReaderAdvice = {
 }
 
 /**
- * Rejects a feed that has none of the last feed's columns, fewer than half of them, or a single column instead of
- * several. It is probably a wrong file, or an error page instead of data. A sparse feed is rejected only if it has
+ * Rejects a load that has none of the last load's columns, fewer than half of them, or a single column instead of
+ * several. It is probably a wrong file, or an error page instead of data. A sparse load is rejected only if it has
  * none of them. Does not check increments.
  */
-function refuseDifferentFeed(
+function refuseDifferentSource(
   rememberedColumns: readonly PreviousSourceColumn[],
   plannedColumns: readonly PlannedColumn[],
-  feed: NewFeed,
+  load: NewLoad,
 ): ShapeRefusal | undefined {
-  const { columns, sparse = false } = feed
-  const lastFedColumns = rememberedColumns.filter(({ vanished }) => !vanished)
-  if (lastFedColumns.length === 0 || isIncrement(feed)) return undefined
+  const { columns, sparse = false } = load
+  const lastColumnNames = rememberedColumns.filter(({ vanished }) => !vanished)
+  if (lastColumnNames.length === 0 || isIncrement(load)) return undefined
   const plannedNames = new Set(plannedColumns.map(({ name }) => name))
-  const commonCount = lastFedColumns.filter(({ name }) => plannedNames.has(name)).length
+  const commonCount = lastColumnNames.filter(({ name }) => plannedNames.has(name)).length
   const reason =
     commonCount === 0
       ? 'has no column of the last load'
       : sparse
         ? undefined
-        : plannedNames.size === 1 && lastFedColumns.length > 1
-          ? `has one column where the last load had ${lastFedColumns.length}`
-          : commonCount * 2 < lastFedColumns.length
-            ? `has only ${commonCount} of the ${lastFedColumns.length} columns of the last load`
+        : plannedNames.size === 1 && lastColumnNames.length > 1
+          ? `has one column where the last load had ${lastColumnNames.length}`
+          : commonCount * 2 < lastColumnNames.length
+            ? `has only ${commonCount} of the ${lastColumnNames.length} columns of the last load`
             : undefined
   return reason === undefined
     ? undefined
     : {
         code: 'SCHEMA_MISMATCH',
         reason: `the source ${reason}`,
-        sentence: `The source ${reason}, so nothing was loaded; the old data stays. ${describeColumnLists(lastFedColumns, columns)}`,
+        sentence: `The source ${reason}, so nothing was loaded; the old data stays. ${describeColumnLists(lastColumnNames, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
@@ -394,7 +394,7 @@ function refuseDifferentFeed(
  */
 function ambiguousDates(
   rememberedByName: ReadonlyMap<string, PreviousSourceColumn>,
-  { columns }: NewFeed,
+  { columns }: NewLoad,
 ): ShapeRefusal | undefined {
   const column = columns.find(({ name, evidence }) => {
     const rememberedColumn = rememberedByName.get(name)

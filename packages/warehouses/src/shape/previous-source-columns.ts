@@ -30,7 +30,7 @@ export interface PreviousSourceColumn extends StoredAs {
 }
 
 /** The record of a table's last load, with which the next load is compared. Stored atomically with the rows. */
-export interface FeedMemory {
+export interface SourceShape {
   columns: PreviousSourceColumn[]
   /** A digest of what the pipeline reads: query, sheet, options. */
   definition?: string
@@ -45,7 +45,7 @@ export interface FeedMemory {
 export function memoryOfTable(
   columns: readonly (StoredAs & { name: string; label: string })[],
   labelledColumns: readonly string[],
-): FeedMemory {
+): SourceShape {
   return {
     columns: columns.map(({ name, label, type, dataType }) => ({
       name,
@@ -58,7 +58,7 @@ export function memoryOfTable(
 }
 
 /** Returns the names of the source's columns that have not vanished. */
-export const fedColumns = (memory: FeedMemory | undefined): string[] =>
+export const suppliedColumnNames = (memory: SourceShape | undefined): string[] =>
   (memory?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)
 
 /**
@@ -66,8 +66,8 @@ export const fedColumns = (memory: FeedMemory | undefined): string[] =>
  * with all columns of its source also sets columns that vanished earlier, because rows that stayed can have values
  * there.
  */
-export const columnsToReplace = (memory: FeedMemory | undefined, shape: { hasAllColumns?: boolean } = {}): string[] =>
-  shape.hasAllColumns ? (memory?.columns ?? []).map(({ name }) => name) : fedColumns(memory)
+export const columnsToReplace = (memory: SourceShape | undefined, shape: { hasAllColumns?: boolean } = {}): string[] =>
+  shape.hasAllColumns ? (memory?.columns ?? []).map(({ name }) => name) : suppliedColumnNames(memory)
 
 /** True if the last load had a value in the column. */
 export const hadValues = ({ undecided, vanished, empty }: PreviousSourceColumn): boolean =>
@@ -123,7 +123,7 @@ export function printedFormAfterLoad(
  * printed.
  */
 export function historyOf(
-  memory: FeedMemory | null | undefined,
+  memory: SourceShape | null | undefined,
 ): (column: string) => Pick<WarehouseColumn, 'deleted' | 'created' | 'printedForm'> {
   const columns = new Map(memory?.columns.map((column) => [column.name, column]))
   return (name) => {

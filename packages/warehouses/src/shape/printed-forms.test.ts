@@ -4,8 +4,8 @@ import { drawCount } from '@sluice/testing/random-case-count'
 import { typeRules as clickHouse } from '../clickhouse/types.ts'
 import { typeRules as postgres } from '../postgres/types.ts'
 import { planLoad } from './load-shape.ts'
-import { type FedColumn, isRefusal, planShape, type TypeRules } from './plan-shape.ts'
-import type { FeedMemory } from './previous-source-columns.ts'
+import { type SourceColumn, isRefusal, planShape, type TypeRules } from './plan-shape.ts'
+import type { SourceShape } from './previous-source-columns.ts'
 
 const warehouses: [string, TypeRules][] = [
   ['PostgreSQL', postgres],
@@ -22,7 +22,7 @@ const contents = {
   texts: { dataType: 'TEXT' },
   requested: { dataType: 'DATE', evidence: 'REQUESTED', printedForm: 'DD.MM.YYYY' },
   noValues: { dataType: 'TEXT', evidence: 'NOTHING' },
-} as const satisfies Record<string, Omit<FedColumn, 'name' | 'label'>>
+} as const satisfies Record<string, Omit<SourceColumn, 'name' | 'label'>>
 type Content = keyof typeof contents
 
 interface Load {
@@ -39,12 +39,16 @@ const load: fc.Arbitrary<Load> = fc.record({
 })
 
 /** Loads one column next to two others, and returns the memory of the table. */
-function loadColumn(rules: TypeRules, last: FeedMemory | undefined, { content, merging, rebuild }: Load): FeedMemory {
-  const named = (name: string, kind: Omit<FedColumn, 'name' | 'label'>): FedColumn => ({ name, label: name, ...kind })
+function loadColumn(rules: TypeRules, last: SourceShape | undefined, { content, merging, rebuild }: Load): SourceShape {
+  const named = (name: string, kind: Omit<SourceColumn, 'name' | 'label'>): SourceColumn => ({
+    name,
+    label: name,
+    ...kind,
+  })
   const columns = [named('id', { dataType: 'INTEGER' }), named('name', { dataType: 'TEXT' })]
   if (content) columns.push(named('value', contents[content]))
-  const feed = { columns, rows: 3, merging: merging && !rebuild, hasAllColumns: true }
-  const plan = planShape(rules, last, feed, { rebuild }, { final: true })
+  const load = { columns, rows: 3, merging: merging && !rebuild, hasAllColumns: true }
+  const plan = planShape(rules, last, load, { rebuild }, { final: true })
   if (isRefusal(plan)) throw new Error(plan.sentence)
   return { columns: plan.memory }
 }
@@ -56,13 +60,13 @@ describe.each(warehouses)('the printed form of a column of a table of %s', (_, r
     const claims = { some: 0, none: 0 }
     fc.assert(
       fc.property(fc.array(load, { minLength: 1, maxLength: 6 }), (loads) => {
-        let memory: FeedMemory | undefined
+        let memory: SourceShape | undefined
         let forms = new Set<string>()
         for (const one of loads) {
           memory = loadColumn(rules, memory, one)
           if (!one.merging || one.rebuild) forms = new Set()
           if (one.content && one.content !== 'noValues')
-            forms.add((contents[one.content] as FedColumn).printedForm ?? 'several')
+            forms.add((contents[one.content] as SourceColumn).printedForm ?? 'several')
           const column = memory.columns.find(({ name }) => name === 'value')
           const [form, ...others] = forms
           const hasForm = form !== undefined && others.length === 0 && form !== 'several'
@@ -78,7 +82,7 @@ describe.each(warehouses)('the printed form of a column of a table of %s', (_, r
   })
 
   const formsAfter = (...loads: [Content | undefined, boolean?][]) => {
-    let memory: FeedMemory | undefined
+    let memory: SourceShape | undefined
     return loads.map(([content, merging = false]) => {
       memory = loadColumn(rules, memory, { content, merging, rebuild: false })
       return memory.columns.find(({ name }) => name === 'value')?.printedForm

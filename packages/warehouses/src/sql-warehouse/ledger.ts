@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { FeedMemory } from '../shape/previous-source-columns.ts'
+import type { SourceShape } from '../shape/previous-source-columns.ts'
 import type { ProfileReference, Publication, PublishedTable } from '../warehouse.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql-statement.ts'
@@ -41,8 +41,10 @@ export interface RelationMark {
   /** The data types of columns, where the server's type does not determine them. */
   dataTypes?: Record<string, DataType>
   keys?: string[]
+  /** The names of the columns that the source supplied. Stored as JSON, so the names of the fields cannot change. */
   fed?: string[]
-  feed?: FeedMemory
+  /** The source's columns at the last load, for the comparison with the next load. */
+  feed?: SourceShape
   rows?: number
   cursor?: unknown
   /** Older versions stored data of another shape in this field. */

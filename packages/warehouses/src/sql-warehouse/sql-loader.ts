@@ -2,7 +2,7 @@ import type { Loader } from '../loader.ts'
 import { cannotUndo } from '../warehouse-kinds.ts'
 import type { StagedTable } from '../warehouse.ts'
 import { findPublication } from './ledger.ts'
-import { feedOf } from './staging/plan-table.ts'
+import { previousSourceShape } from './staging/plan-table.ts'
 import { fenceRun, publishRun } from './publishing/publish.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { SqlStagedTable, stageTable } from './staging/staged-table.ts'
@@ -29,7 +29,7 @@ export const sqlLoader = ({ dialect, run, withService, atPlace }: SqlSessions): 
   findLastLoad: (schema, table) =>
     atPlace(schema, table, async (session, place) => {
       const shape = await readShape(dialect, session, place)
-      return { cursor: shape?.mark?.cursor, feed: feedOf(shape) }
+      return { cursor: shape?.mark?.cursor, sourceShape: previousSourceShape(shape) }
     }),
   typeRules: async () => typeRules(dialect.types),
   findPrevious: rejectUndo,

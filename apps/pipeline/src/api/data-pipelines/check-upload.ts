@@ -3,7 +3,7 @@ import { Problem } from '@sluice/http-server'
 import { SemaphoreBusy } from '@sluice/process'
 import { compareColumns } from '../../compare-columns.ts'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
-import type { FeedMemory } from '@sluice/warehouses/shape/previous-source-columns'
+import type { SourceShape } from '@sluice/warehouses/shape/previous-source-columns'
 import type { TypeRules } from '@sluice/warehouses/shape/plan-shape'
 import { sourceProblemCode, translateDatabaseError } from '../../problems/translate-errors.ts'
 import { sourceDefinitionDigest, discardOutdatedMemory } from '../../source-definition-digest.ts'
@@ -74,7 +74,7 @@ export async function checkUpload(
     return 'UNKNOWN' as const
   })
   const knownLoad = lastLoad === 'UNKNOWN' ? undefined : lastLoad
-  const remembered = discardOutdatedMemory(definition, knownLoad?.feed)
+  const remembered = discardOutdatedMemory(definition, knownLoad?.sourceShape)
   const mergeKey = (pipeline.merge_key ?? []) as string[]
   // The keys of a large file are only compared in its first rows, because the check delays the response to the upload.
   const rows = mergeKey.length > 0 ? maxComparedKeys : 1
@@ -106,7 +106,7 @@ const isTransformed = ({ transformation }: DataPipelineRow): boolean =>
 
 /** Returns sentences about the next run. If the run would fail, they describe only the failure. */
 function compareWithLastLoad(
-  { feed, rules }: LastLoad,
+  { sourceShape, rules }: LastLoad,
   preview: SourcePreview,
   pipeline: DataPipelineRow,
   definition: string,
@@ -118,7 +118,7 @@ function compareWithLastLoad(
   const knownRows: { rows?: number } = hasNoRows || rows.length > 0 ? { rows: rows.length } : {}
   const { isRefused, sentence } = compareColumns(
     rules,
-    feed,
+    sourceShape,
     { columns, sparse, typesKnown, ...knownRows },
     {
       schemaChanges,
@@ -160,7 +160,7 @@ const maxComparedKeys = 5_000
 const uploadCheckTimeoutMs = 10_000
 
 interface LastLoad {
-  feed: FeedMemory
+  sourceShape: SourceShape
   cursor: unknown
   rules: TypeRules
 }
@@ -172,9 +172,9 @@ async function findLastLoad(
   const warehouse = await warehouses.find(pipeline.client)
   if (!warehouse) return undefined
   const schema = await readSchemaName(db, pipeline)
-  const { feed, cursor } = await warehouse.loader.findLastLoad(schema, pipeline.table_name)
-  if (!feed) return undefined
-  return { feed, cursor, rules: await warehouse.loader.typeRules(schema) }
+  const { sourceShape, cursor } = await warehouse.loader.findLastLoad(schema, pipeline.table_name)
+  if (!sourceShape) return undefined
+  return { sourceShape, cursor, rules: await warehouse.loader.typeRules(schema) }
 }
 
 /**
@@ -185,7 +185,7 @@ export async function readUploadRows(
   input: CheckContext,
   { type, settings }: Pick<DataPipelineRow, 'type' | 'settings'>,
   file: Pick<ReceivedUpload, 'uid' | 'name'>,
-  { rows, remembered }: { rows: number; remembered?: FeedMemory | undefined },
+  { rows, remembered }: { rows: number; remembered?: SourceShape | undefined },
 ): Promise<FirstRowsResult> {
   const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
   try {

@@ -1,5 +1,5 @@
 import { mariadbMissing, startMariadb } from './mariadb-server.ts'
-import { superuser } from './load-feed.ts'
+import { superuser } from './load-row-stream.ts'
 import { superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import type { UnsupportedRules } from '../../../test/conformance-rules.ts'
 import { unsupportedByDatabases, unsupportedByPostgres } from '../../../test/unsupported-rules.ts'

@@ -7,7 +7,7 @@ import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
 import { type Mariadb, mariadbMissing, startMariadb } from './mariadb-server.ts'
-import { here, listener, loadFeed, postgresConfig, superuser, word } from './load-feed.ts'
+import { here, listener, loadRowStream, postgresConfig, superuser, word } from './load-row-stream.ts'
 
 const never = new AbortController().signal
 const certificate = selfSigned()
@@ -71,8 +71,8 @@ describeUnless(missing)('an encrypted connection', () => {
   const load = async (config: DatabaseConfig, limits = databaseLimits) => {
     let rows = 0
     const { report, totals } = listener()
-    for await (const feed of createDatabaseSource(here, limits).read(config, report, never))
-      rows += await loadFeed(target, table, feed)
+    for await (const rowStream of createDatabaseSource(here, limits).read(config, report, never))
+      rows += await loadRowStream(target, table, rowStream)
     expect(totals.bytesRead).toBeGreaterThan(rows * 640)
     return rows
   }

@@ -11,7 +11,7 @@ import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { testDatabaseConnection } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
 import { rawServers, somewhere } from './raw-tcp-servers.ts'
-import { here } from './load-feed.ts'
+import { here } from './load-row-stream.ts'
 
 const never = new AbortController().signal
 const mega = 1024 * 1024

@@ -8,7 +8,7 @@ import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
 import { rawServers, somewhere } from './raw-tcp-servers.ts'
-import { here, listener } from './load-feed.ts'
+import { here, listener } from './load-row-stream.ts'
 import { tlsInTds } from './tds-tls.ts'
 
 const never = new AbortController().signal

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Client } from 'pg'
 import { type ScratchWarehouse, scratchWarehouse } from '@sluice/warehouses/testing/scratch-warehouse'
-import { loadFeeds } from '@sluice/warehouses/load-feeds'
+import { loadRowStreams } from '@sluice/warehouses/load-row-streams'
 import { databaseLimits } from '../database-config.ts'
 import { createDatabaseSource } from '../database-source.ts'
-import { here, listener, postgresConfig, superuser, word } from './load-feed.ts'
+import { here, listener, postgresConfig, superuser, word } from './load-row-stream.ts'
 
 const never = new AbortController().signal
 
@@ -33,8 +33,8 @@ describe('a load from a database into a warehouse', () => {
 
   const load = (tables: string[], limits = databaseLimits) => {
     const config = postgresConfig(database, { tables: tables.map((name) => ({ schema: 'public', name })) })
-    return loadFeeds({
-      feeds: createDatabaseSource(here, limits).read(config, listener().report, never),
+    return loadRowStreams({
+      rowStreams: createDatabaseSource(here, limits).read(config, listener().report, never),
       warehouse: scratch.warehouse,
       target: { schema: 'health', table: 'target' },
       run: word('run'),

@@ -6,7 +6,7 @@ import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
 import { type Mariadb, mariadbMissing, startMariadb } from './mariadb-server.ts'
 import { everyType, most, shapes, zeros } from './mariadb-types.ts'
-import { here, listener, loadFeed, shape, superuser, word } from './load-feed.ts'
+import { here, listener, loadRowStream, shape, superuser, word } from './load-row-stream.ts'
 
 const never = new AbortController().signal
 const missing = mariadbMissing()
@@ -43,16 +43,16 @@ describeUnless(missing)('MariaDB as a source', () => {
   })
   const read = (changes: Partial<DatabaseConfig>, limits = databaseLimits) => {
     const { report, ...heard } = listener()
-    return { heard, feeds: createDatabaseSource(here, limits).read(config(changes), report, never) }
+    return { heard, rowStreams: createDatabaseSource(here, limits).read(config(changes), report, never) }
   }
-  async function load(changes: Partial<DatabaseConfig>, stored?: Parameters<typeof loadFeed>[3]) {
-    const { heard, feeds } = read(changes)
+  async function load(changes: Partial<DatabaseConfig>, stored?: Parameters<typeof loadRowStream>[3]) {
+    const { heard, rowStreams } = read(changes)
     const tables: Record<string, { shape: string[]; rows: (string | null)[][] }> = {}
-    for await (const feed of feeds) {
-      await loadFeed(target, table, feed, stored)
-      const texts = feed.columns.map(({ name }) => `"${name}"::text`).join(', ')
+    for await (const rowStream of rowStreams) {
+      await loadRowStream(target, table, rowStream, stored)
+      const texts = rowStream.columns.map(({ name }) => `"${name}"::text`).join(', ')
       const { rows } = await target.query({ text: `select ${texts} from ${table}`, rowMode: 'array' })
-      tables[feed.table] = { shape: shape(feed.columns), rows }
+      tables[rowStream.table] = { shape: shape(rowStream.columns), rows }
     }
     return { ...heard, tables }
   }
@@ -97,8 +97,8 @@ describeUnless(missing)('MariaDB as a source', () => {
 
   it('loads 200,000 small and large rows, and counts rows and bytes', async () => {
     const query = `select seq as id, repeat(md5(seq), (seq % 7) * if(seq % 1000 = 0, 3000, 1)) as text, nullif(seq % 3, 0) as maybe from seq_1_to_200000`
-    const { heard, feeds } = read({ query })
-    for await (const feed of feeds) expect(await loadFeed(target, table, feed)).toBe(200_000)
+    const { heard, rowStreams } = read({ query })
+    for await (const rowStream of rowStreams) expect(await loadRowStream(target, table, rowStream)).toBe(200_000)
     const { rows } = await target.query(`
       select count(*)::int as rows, count(*) filter (where text = repeat(md5(id::text), ((id % 7) * case when id % 1000 = 0 then 3000 else 1 end)::int) and maybe is not distinct from nullif(id % 3, 0))::int as right from ${table}`)
     expect(rows).toEqual([{ rows: 200_000, right: 200_000 }])
@@ -126,10 +126,10 @@ describeUnless(missing)('MariaDB as a source', () => {
 
   it('reads several tables in one snapshot', async () => {
     await mariadb.admin.query('create table one (a int); insert into one values (1); create table `two ``2` (b text)')
-    const { feeds } = read({ tables: [{ name: 'one' }, { name: 'two `2' }, { name: 'one' }] })
+    const { rowStreams } = read({ tables: [{ name: 'one' }, { name: 'two `2' }, { name: 'one' }] })
     const seen: [string, number][] = []
-    for await (const feed of feeds) {
-      seen.push([feed.table, await loadFeed(target, table, feed)])
+    for await (const rowStream of rowStreams) {
+      seen.push([rowStream.table, await loadRowStream(target, table, rowStream)])
       await mariadb.admin.query('insert into one values (2)')
     }
     expect(seen).toEqual([
@@ -212,9 +212,9 @@ describeUnless(missing)('MariaDB as a source', () => {
   )
 
   it('fails with CONNECTION_LOST when the server closes the connection during the read', async () => {
-    const { feeds } = read({ query: 'select seq, repeat(md5(seq), 30) from seq_1_to_3000000' })
+    const { rowStreams } = read({ query: 'select seq, repeat(md5(seq), 30) from seq_1_to_3000000' })
     const reading = async () => {
-      for await (const { content } of feeds) {
+      for await (const { content } of rowStreams) {
         if (content.format !== 'copy-binary') throw new Error()
         for await (const chunk of content.rows([{ dataType: 'BIGINT' }, { dataType: 'TEXT' }])) {
           chunk.release?.()
@@ -230,11 +230,11 @@ describeUnless(missing)('MariaDB as a source', () => {
 
   it('stops and ends the query at the server when no data arrives in time or the read is aborted', async () => {
     const query = 'select if(seq = 30000, sleep(60), 0) as s, md5(seq) from seq_1_to_30000'
-    const { feeds } = read({ query }, { ...databaseLimits, firstRow: 400, silence: 400 })
-    const loading = async (all: typeof feeds) => {
-      for await (const feed of all) await loadFeed(target, table, feed)
+    const { rowStreams } = read({ query }, { ...databaseLimits, firstRow: 400, silence: 400 })
+    const loading = async (all: typeof rowStreams) => {
+      for await (const rowStream of all) await loadRowStream(target, table, rowStream)
     }
-    await expect(loading(feeds)).rejects.toMatchObject({ code: 'SOURCE_SILENT' })
+    await expect(loading(rowStreams)).rejects.toMatchObject({ code: 'SOURCE_SILENT' })
     const cancel = new AbortController()
     const aborted = createDatabaseSource(here).read(config({ query }), listener().report, cancel.signal)
     setTimeout(() => cancel.abort(new Error('cancelled')), 300)

@@ -5,7 +5,7 @@ import type { Client } from 'pg'
 import { until } from '@sluice/testing/wait-until'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
-import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './load-feed.ts'
+import { here, listener, loadRowStream, postgresConfig, shape, superuser, word } from './load-row-stream.ts'
 
 const never = new AbortController().signal
 
@@ -31,16 +31,19 @@ describe('PostgreSQL as a source', () => {
 
   const read = (changes: Partial<DatabaseConfig>, limits = databaseLimits) => {
     const { report, ...heard } = listener()
-    return { heard, feeds: createDatabaseSource(here, limits).read(postgresConfig(database, changes), report, never) }
+    return {
+      heard,
+      rowStreams: createDatabaseSource(here, limits).read(postgresConfig(database, changes), report, never),
+    }
   }
   async function load(changes: Partial<DatabaseConfig>) {
-    const { heard, feeds } = read(changes)
+    const { heard, rowStreams } = read(changes)
     const tables: Record<string, { shape: string[]; rows: unknown[][] }> = {}
-    for await (const feed of feeds) {
-      await loadFeed(target, 'loaded', feed)
-      const texts = feed.columns.map(({ name }) => `"${name}"::text`).join(', ')
+    for await (const rowStream of rowStreams) {
+      await loadRowStream(target, 'loaded', rowStream)
+      const texts = rowStream.columns.map(({ name }) => `"${name}"::text`).join(', ')
       const { rows } = await target.query({ text: `select ${texts} from loaded`, rowMode: 'array' })
-      tables[feed.table] = { shape: shape(feed.columns), rows }
+      tables[rowStream.table] = { shape: shape(rowStream.columns), rows }
     }
     return { ...heard, tables }
   }
@@ -117,15 +120,15 @@ describe('PostgreSQL as a source', () => {
     [`'{"a": 1}'::jsonb`, 'TEXT', '{"a": 1}'],
     [`'abc'::text`, 'VARCHAR_50', 'abc'],
   ])('reads %s into a column stored as %s', async (expression, dataType, shown) => {
-    for await (const feed of read({ query: `select ${expression} as value` }).feeds)
-      await loadFeed(target, 'loaded', feed, [{ dataType }])
+    for await (const rowStream of read({ query: `select ${expression} as value` }).rowStreams)
+      await loadRowStream(target, 'loaded', rowStream, [{ dataType }])
     expect((await target.query('select value::text from loaded')).rows).toEqual([{ value: shown }])
   })
 
   it('loads 200,000 small and large rows, and counts rows and bytes', async () => {
     const query = `select g as id, repeat(md5(g::text), (g % 7) * case when g % 1000 = 0 then 3000 else 1 end) as text, nullif(g % 3, 0) as maybe from generate_series(1, 200000) g`
-    const { heard, feeds } = read({ query })
-    for await (const feed of feeds) expect(await loadFeed(target, 'loaded', feed)).toBe(200_000)
+    const { heard, rowStreams } = read({ query })
+    for await (const rowStream of rowStreams) expect(await loadRowStream(target, 'loaded', rowStream)).toBe(200_000)
     const sums = (from: string) => `select count(*), sum(hashtextextended(row(id, text, maybe)::text, 0)) from ${from}`
     const [expected, loaded] = [await source.query(sums(`(${query}) q`)), await target.query(sums('loaded'))]
     expect(loaded.rows).toEqual(expected.rows)
@@ -135,10 +138,10 @@ describe('PostgreSQL as a source', () => {
 
   it('reads several tables, one of them empty, in one snapshot', async () => {
     await source.query(`create table one as select 1 as a; create table "Two "" tables" (b text)`)
-    const { feeds } = read({ tables: [{ name: 'one' }, { name: 'Two " tables' }, { name: 'one' }] })
+    const { rowStreams } = read({ tables: [{ name: 'one' }, { name: 'Two " tables' }, { name: 'one' }] })
     const seen: [string, number][] = []
-    for await (const feed of feeds) {
-      seen.push([feed.table, await loadFeed(target, 'loaded', feed)])
+    for await (const rowStream of rowStreams) {
+      seen.push([rowStream.table, await loadRowStream(target, 'loaded', rowStream)])
       await source.query('insert into one values (2)')
     }
     expect(seen).toEqual([
@@ -200,14 +203,14 @@ describe('PostgreSQL as a source', () => {
   it.each(['before the first row is asked for', 'in the middle'])(
     'fails with CONNECTION_LOST when the server closes the connection %s',
     async (when) => {
-      const { feeds } = read({ query: 'select g, repeat(md5(g::text), 30) from generate_series(1, 3000000) g' })
+      const { rowStreams } = read({ query: 'select g, repeat(md5(g::text), 30) from generate_series(1, 3000000) g' })
       const goAway = () =>
         source.query(
           `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice' and datname = $1`,
           [database],
         )
       const reading = async () => {
-        for await (const { content } of feeds) {
+        for await (const { content } of rowStreams) {
           if (content.format !== 'copy-binary') throw new Error()
           if (when !== 'in the middle') {
             await goAway()
@@ -241,11 +244,11 @@ describe('PostgreSQL as a source', () => {
 
   it('stops and ends the query at the server when no data arrives in time or the read is aborted', async () => {
     const query = 'select pg_sleep(case when g = 3000 then 60 else 0 end)::text from generate_series(1, 3000) g'
-    const { feeds } = read({ query }, { ...databaseLimits, firstRow: 300, silence: 300 })
-    const loading = async (all: typeof feeds) => {
-      for await (const feed of all) await loadFeed(target, 'loaded', feed)
+    const { rowStreams } = read({ query }, { ...databaseLimits, firstRow: 300, silence: 300 })
+    const loading = async (all: typeof rowStreams) => {
+      for await (const rowStream of all) await loadRowStream(target, 'loaded', rowStream)
     }
-    await expect(loading(feeds)).rejects.toMatchObject({ code: 'SOURCE_SILENT' })
+    await expect(loading(rowStreams)).rejects.toMatchObject({ code: 'SOURCE_SILENT' })
     const cancel = new AbortController()
     const aborted = createDatabaseSource(here).read(
       postgresConfig(database, { query }),

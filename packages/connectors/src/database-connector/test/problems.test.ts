@@ -6,7 +6,7 @@ import { createDatabaseSource } from '../database-source.ts'
 import { createDatabaseProblem, findDatabaseProblem, redactError } from '../problems.ts'
 import { loadEngine } from '../database-session.ts'
 import { somewhere as config } from './raw-tcp-servers.ts'
-import { here, listener, postgresConfig, superuser, word } from './load-feed.ts'
+import { here, listener, postgresConfig, superuser, word } from './load-row-stream.ts'
 
 const kinds = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle']
 const explain = async (kind: string, error: unknown) => findDatabaseProblem(error, config, await loadEngine(kind), true)

@@ -7,7 +7,7 @@ import { redshift } from '../../redshift/redshift-connector.ts'
 import { createDatabaseConnector } from '../database-connector.ts'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
-import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './load-feed.ts'
+import { here, listener, loadRowStream, postgresConfig, shape, superuser, word } from './load-row-stream.ts'
 import { asRedshift } from './redshift-in-postgres.ts'
 
 const never = new AbortController().signal
@@ -57,16 +57,19 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
 
     const read = (changes: Partial<DatabaseConfig>, limits = databaseLimits, signal = never) => {
       const { report, ...heard } = listener()
-      return { heard, feeds: createDatabaseSource(here, limits).read(configFor(database, changes), report, signal) }
+      return {
+        heard,
+        rowStreams: createDatabaseSource(here, limits).read(configFor(database, changes), report, signal),
+      }
     }
     async function load(changes: Partial<DatabaseConfig>) {
-      const { heard, feeds } = read(changes)
+      const { heard, rowStreams } = read(changes)
       const loaded: { shape: string[]; rows: unknown[][] } = { shape: [], rows: [] }
-      for await (const feed of feeds) {
-        await loadFeed(target, 'loaded_from_redshift', feed)
-        const texts = feed.columns.map(({ name }) => `"${name}"::text`).join(', ')
+      for await (const rowStream of rowStreams) {
+        await loadRowStream(target, 'loaded_from_redshift', rowStream)
+        const texts = rowStream.columns.map(({ name }) => `"${name}"::text`).join(', ')
         const { rows } = await target.query({ text: `select ${texts} from loaded_from_redshift`, rowMode: 'array' })
-        Object.assign(loaded, { shape: shape(feed.columns), rows })
+        Object.assign(loaded, { shape: shape(rowStream.columns), rows })
       }
       return { ...heard, ...loaded }
     }
@@ -154,8 +157,9 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
 
     it('loads 60,000 small and large rows, and counts them', async () => {
       const query = `select g as id, repeat(md5(g::text), (g % 7) * case when g % 1000 = 0 then 300 else 1 end) as text, nullif(g % 3, 0) as maybe from generate_series(1, 60000) g`
-      const { heard, feeds } = read({ query })
-      for await (const feed of feeds) expect(await loadFeed(target, 'loaded_from_redshift', feed)).toBe(60_000)
+      const { heard, rowStreams } = read({ query })
+      for await (const rowStream of rowStreams)
+        expect(await loadRowStream(target, 'loaded_from_redshift', rowStream)).toBe(60_000)
       const sums = (from: string) =>
         `select count(*), sum(hashtextextended(row(id, text, maybe)::text, 0)) from ${from}`
       const expected = await source.query(sums(`(${query}) q`))
@@ -167,14 +171,14 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       await source.query('create table one_of_two as select 1 as a; create table two_of_two as select 2 as b')
       const tables = ['one_of_two', 'two_of_two'].map((name) => ({ schema: 'public', name }))
       const loaded: [string, number][] = []
-      for await (const feed of read({ tables }).feeds)
-        loaded.push([feed.table, await loadFeed(target, 'loaded_from_redshift', feed)])
+      for await (const rowStream of read({ tables }).rowStreams)
+        loaded.push([rowStream.table, await loadRowStream(target, 'loaded_from_redshift', rowStream)])
       expect(loaded).toEqual([
         ['one_of_two', 1],
         ['two_of_two', 1],
       ])
       const wrong = [...tables, { name: 'gone' }, { name: 'gone too' }]
-      await expect(read({ tables: wrong }).feeds[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      await expect(read({ tables: wrong }).rowStreams[Symbol.asyncIterator]().next()).rejects.toMatchObject({
         code: 'TABLE_MISSING',
         message: expect.stringMatching(/^1 of 4 tables cannot be read, .* gone: A table or column does not exist/),
       })
@@ -183,7 +187,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
     it('makes the server wait while the consumer is slow, also when rows become much larger', async () => {
       const query = `select repeat('x', case when g > 50 then 1000000 else 1 end) as text from generate_series(1, 110) g`
       let taken = 0
-      for await (const { content } of read({ query }).feeds) {
+      for await (const { content } of read({ query }).rowStreams) {
         if (content.format !== 'copy-binary') throw new Error('not binary')
         for await (const { bytes, release } of content.rows([{ dataType: 'TEXT' }])) {
           if (taken === 0) {
@@ -202,9 +206,9 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
     })
 
     it('rejects rows whose value does not fit the stored type, and loads the others', async () => {
-      const { heard, feeds } = read({ query: `select g as n from generate_series(32760, 32770) g` })
-      for await (const feed of feeds)
-        expect(await loadFeed(target, 'loaded_from_redshift', feed, [{ dataType: 'SMALLINT' }])).toBe(8)
+      const { heard, rowStreams } = read({ query: `select g as n from generate_series(32760, 32770) g` })
+      for await (const rowStream of rowStreams)
+        expect(await loadRowStream(target, 'loaded_from_redshift', rowStream, [{ dataType: 'SMALLINT' }])).toBe(8)
       expect(heard.rejected[0]).toMatchObject({ line: 9, column: 'n', reason: 'The value does not fit SMALLINT.' })
     })
 
@@ -261,8 +265,8 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       const query = 'select g, repeat(md5(g::text), 30) from generate_series(1, 300000) g'
       const types = [{ dataType: 'INTEGER' }, { dataType: 'TEXT' }] as const
       const cancel = new AbortController()
-      const first = async (feeds: ReturnType<typeof read>['feeds'], act: () => unknown) => {
-        for await (const { content } of feeds) {
+      const first = async (rowStreams: ReturnType<typeof read>['rowStreams'], act: () => unknown) => {
+        for await (const { content } of rowStreams) {
           if (content.format !== 'copy-binary') throw new Error('not binary')
           for await (const chunk of content.rows(types)) {
             await act()
@@ -270,16 +274,16 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
           }
         }
       }
-      const { feeds } = read({ query }, databaseLimits, cancel.signal)
+      const { rowStreams } = read({ query }, databaseLimits, cancel.signal)
       const began = performance.now()
-      await expect(first(feeds, () => cancel.abort(new Error('cancelled')))).rejects.toThrow('cancelled')
+      await expect(first(rowStreams, () => cancel.abort(new Error('cancelled')))).rejects.toThrow('cancelled')
       expect(performance.now() - began).toBeLessThan(5_000)
       const killing = () =>
         source.query(
           `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice' and datname = $1`,
           [database],
         )
-      await expect(first(read({ query }).feeds, killing)).rejects.toMatchObject({ code: 'CONNECTION_LOST' })
+      await expect(first(read({ query }).rowStreams, killing)).rejects.toMatchObject({ code: 'CONNECTION_LOST' })
     })
   },
 )
@@ -290,16 +294,16 @@ describeUnless(given ? undefined : 'set REDSHIFT_SOURCE_URL')('Redshift as a sou
     const config = configFor('', { query })
     await testDatabaseConnection(config, here, never)
     const { report, rejected } = listener()
-    for await (const feed of createDatabaseSource(here).read(config, report, never)) {
-      expect(feed.columns.map(({ dataType }) => dataType)).toEqual([
+    for await (const rowStream of createDatabaseSource(here).read(config, report, never)) {
+      expect(rowStream.columns.map(({ dataType }) => dataType)).toEqual([
         'SMALLINT',
         'DECIMAL',
         'TEXT',
         'TIMESTAMP',
         'JSONB',
       ])
-      if (feed.content.format !== 'copy-binary') throw new Error('not binary')
-      for await (const chunk of feed.content.rows(feed.columns)) chunk.release?.()
+      if (rowStream.content.format !== 'copy-binary') throw new Error('not binary')
+      for await (const chunk of rowStream.content.rows(rowStream.columns)) chunk.release?.()
     }
     expect(rejected).toEqual([])
   })

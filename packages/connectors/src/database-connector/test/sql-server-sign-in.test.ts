@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { testDatabaseConnection } from '../database-source.ts'
 import { somewhere } from './raw-tcp-servers.ts'
-import { here } from './load-feed.ts'
+import { here } from './load-row-stream.ts'
 
 const never = new AbortController().signal
 const limits = { ...databaseLimits, signIn: 2_000 }

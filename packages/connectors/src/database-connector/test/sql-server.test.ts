@@ -6,7 +6,7 @@ import type { Answer } from '@sluice/warehouses/testing/responses'
 import { type StandIn, type Statement, tdsStandIn } from '@sluice/warehouses/testing/stand-in'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
-import { here, listener, loadFeed, shape, superuser, word } from './load-feed.ts'
+import { here, listener, loadRowStream, shape, superuser, word } from './load-row-stream.ts'
 
 const never = new AbortController().signal
 const table = word('loaded_')
@@ -34,11 +34,11 @@ const config = (changes: Partial<DatabaseConfig>): DatabaseConfig => ({
 
 async function load(changes: Partial<DatabaseConfig>) {
   const loaded: { shape: string[]; rows: (string | null)[][] }[] = []
-  for await (const feed of createDatabaseSource(here).read(config(changes), listener().report, never)) {
-    await loadFeed(target, table, feed)
-    const texts = feed.columns.map(({ name }) => `"${name}"::text`).join(', ')
+  for await (const rowStream of createDatabaseSource(here).read(config(changes), listener().report, never)) {
+    await loadRowStream(target, table, rowStream)
+    const texts = rowStream.columns.map(({ name }) => `"${name}"::text`).join(', ')
     const { rows } = await target.query({ text: `select ${texts} from ${table}`, rowMode: 'array' })
-    loaded.push({ shape: shape(feed.columns), rows })
+    loaded.push({ shape: shape(rowStream.columns), rows })
   }
   return loaded
 }
@@ -131,8 +131,8 @@ describe('SQL Server as a source, simulated with a TDS server', () => {
     const tables = ['one', 'two'].slice(0, count).map((name) => ({ schema: 'dbo', name }))
     const { logs, report } = listener()
     const loaded: [string, number][] = []
-    for await (const feed of createDatabaseSource(here).read(config({ port: server.port, tables }), report, never))
-      loaded.push([feed.table, await loadFeed(target, table, feed)])
+    for await (const rowStream of createDatabaseSource(here).read(config({ port: server.port, tables }), report, never))
+      loaded.push([rowStream.table, await loadRowStream(target, table, rowStream)])
     expect(loaded).toEqual(tables.map(({ name }) => [name, 1]))
     expect(logs.filter((message) => message.includes('ALLOW_SNAPSHOT_ISOLATION'))).toHaveLength(notes)
   })
@@ -149,7 +149,7 @@ describe('SQL Server as a source, simulated with a TDS server', () => {
       cancel.signal,
     )
     const loading = async () => {
-      for await (const feed of reading) await loadFeed(target, table, feed)
+      for await (const rowStream of reading) await loadRowStream(target, table, rowStream)
     }
     setTimeout(() => cancel.abort(new Error('cancelled')), 300)
     const started = performance.now()
@@ -265,7 +265,7 @@ describeUnless(given ? undefined : 'set SQLSERVER_TEST_URL')('SQL Server as a so
     const started = performance.now()
     await expect(
       (async () => {
-        for await (const feed of reading) await loadFeed(target, table, feed)
+        for await (const rowStream of reading) await loadRowStream(target, table, rowStream)
       })(),
     ).rejects.toThrow('cancelled')
     expect(performance.now() - started).toBeLessThan(6_000)

@@ -70,8 +70,12 @@ describe('Google Sheets', () => {
 
   it('names other sheets that have rows, unless a sheet was selected', async () => {
     const unread = async (more: object) => {
-      for await (const feed of open.sources.read(open.reading({ settings: settings(more) }), open.report, open.never))
-        return feed.unread
+      for await (const rowStream of open.sources.read(
+        open.reading({ settings: settings(more) }),
+        open.report,
+        open.never,
+      ))
+        return rowStream.unread
     }
     expect(await unread({})).toBe(
       `Only the sheet "People's list" was read. These sheets also have rows: "Cases of '26". Select the sheet to read in the setting sheet.`,

@@ -61,9 +61,9 @@ async function read(streams: () => Promise<RecordStream | RecordStream[]>): Prom
   }
   const source = createHttpConnector(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
   const reading = { type: 'X', settings: {}, secrets: {}, input: {}, table: 'target' }
-  let feeds = 0
-  for await (const _feed of source.read(reading, silentReport, signal)) feeds += 1
-  return feeds
+  let rowStreams = 0
+  for await (const _feed of source.read(reading, silentReport, signal)) rowStreams += 1
+  return rowStreams
 }
 
 async function drain(pages: AsyncIterable<RecordPage>): Promise<number> {

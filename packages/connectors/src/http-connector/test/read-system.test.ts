@@ -46,13 +46,14 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<ReadR
     log: (_level, _importance, message) => void messages.push(message),
     readsEverything: (why) => void whole.push(why),
   }
-  const feeds: { table: string; columns: string[]; key: string[]; rows: number; partOf: RowStream['partOf'] }[] = []
+  const rowStreams: { table: string; columns: string[]; key: string[]; rows: number; partOf: RowStream['partOf'] }[] =
+    []
   let cursor: unknown
-  for await (const feed of source.read(reading, report, never)) {
-    feeds.push({ ...described(feed), rows: await rowsOf(feed) })
-    if (feed.cursor) cursor = feed.cursor()
+  for await (const rowStream of source.read(reading, report, never)) {
+    rowStreams.push({ ...described(rowStream), rows: await rowsOf(rowStream) })
+    if (rowStream.cursor) cursor = rowStream.cursor()
   }
-  return { feeds, rejected, messages, whole, cursor: cursor as { at: Record<string, unknown>; tables: string[] } }
+  return { rowStreams, rejected, messages, whole, cursor: cursor as { at: Record<string, unknown>; tables: string[] } }
 }
 
 const described = ({ table, columns, partOf }: RowStream) => ({
@@ -90,9 +91,11 @@ describe('readSystem', () => {
       key: ['id'],
       readPages: pagesOf({ records: people(1, 2) }),
     })
-    expect((await read(stream('visits'))).feeds).toMatchObject([{ table: '', columns: ['id SMALLINT'], key: ['id'] }])
-    const { feeds } = await read([stream('Visit 1'), stream('Visit-1'), stream('other')])
-    const tables = feeds.map(({ table }) => table)
+    expect((await read(stream('visits'))).rowStreams).toMatchObject([
+      { table: '', columns: ['id SMALLINT'], key: ['id'] },
+    ])
+    const { rowStreams } = await read([stream('Visit 1'), stream('Visit-1'), stream('other')])
+    const tables = rowStreams.map(({ table }) => table)
     expect([tables[0], tables[3]]).toEqual(['', 'target__other'])
     expect(tables[1]).toMatch(/^target__visit_1_[0-9a-f]{8}$/)
     expect(tables[2]).toMatch(/^target__visit_1_[0-9a-f]{8}$/)
@@ -133,11 +136,11 @@ describe('readSystem', () => {
       { records: people(3, 3), cursor: 'second' },
       { records: people(6, 1), cursor: 'third' },
     )
-    const { feeds, cursor, messages, rejected } = await read({ name: 'people', key: ['id'], readPages: pages })
+    const { rowStreams, cursor, messages, rejected } = await read({ name: 'people', key: ['id'], readPages: pages })
     expect(messages).toContain('The source returned 1 record of target more than once. Each was loaded once.')
     expect(rejected).toEqual([])
     // Six tuples: the number of columns, a length, and the two bytes of a small number.
-    expect(feeds[0]!.rows).toBe(6 * 8)
+    expect(rowStreams[0]!.rows).toBe(6 * 8)
     expect(cursor.at).toEqual({ people: 'first' })
   })
 
@@ -147,7 +150,7 @@ describe('readSystem', () => {
       { id: 1, name: 'Ben' },
       { id: 2, name: 'Cid' },
     ]
-    const { feeds, rejected } = await read({ name: 'people', key: ['id'], readPages: pagesOf({ records }) })
+    const { rowStreams, rejected } = await read({ name: 'people', key: ['id'], readPages: pagesOf({ records }) })
     expect(rejected).toEqual([
       {
         line: 2,
@@ -155,7 +158,7 @@ describe('readSystem', () => {
         raw: '{"id":1,"name":"Ben"}',
       },
     ])
-    expect(feeds[0]!.rows).toBe(2 * 15)
+    expect(rowStreams[0]!.rows).toBe(2 * 15)
   })
 
   it('reads everything once if an earlier version stored the cursor, or if the cursor was reset', async () => {
@@ -208,18 +211,18 @@ describe('readSystem', () => {
     const { cursor } = await read(stream([{ id: 1, pet: [{ name: 'Rex' }] }]))
     expect(cursor.tables).toEqual(['target', 'target__pet'])
     const full = await read(stream([{ id: 1 }]), { cursor })
-    expect(full.feeds.map(({ table, rows }) => [table, rows])).toEqual([
+    expect(full.rowStreams.map(({ table, rows }) => [table, rows])).toEqual([
       ['', 8],
       ['target__pet', 0],
     ])
     const more = await read(stream([{ id: 1 }]), { mode: 'INCREMENTAL', cursor })
-    expect(more.feeds.map(({ table, columns, rows, partOf }) => [table, columns, rows, partOf])).toEqual([
+    expect(more.rowStreams.map(({ table, columns, rows, partOf }) => [table, columns, rows, partOf])).toEqual([
       ['', ['id SMALLINT'], 8, undefined],
       ['target__pet', ['_row_id TEXT'], 0, { table: '', keys: ['id'], column: '_root_row_id' }],
     ])
     expect(more.cursor.tables).toEqual(cursor.tables)
     const merged = await read(stream([{ id: 1 }]), { writeMode: 'MERGE', cursor })
-    expect(merged.feeds.map(({ table, rows, partOf }) => [table, rows, partOf])).toEqual([
+    expect(merged.rowStreams.map(({ table, rows, partOf }) => [table, rows, partOf])).toEqual([
       ['', 8, undefined],
       ['target__pet', 0, { table: '', keys: ['id'], column: '_root_row_id' }],
     ])
@@ -228,14 +231,19 @@ describe('readSystem', () => {
   it('rejects values that are not records, have no key, or do not match the type of a known column', async () => {
     const records = [7, null, { name: 'nobody' }, { id: 1, age: 'old' }, ...people(2, 200)]
     const columns = [{ path: 'age', dataType: 'INTEGER' as const }]
-    const { rejected, feeds } = await read({ name: 'people', key: ['id'], columns, readPages: pagesOf({ records }) })
+    const { rejected, rowStreams } = await read({
+      name: 'people',
+      key: ['id'],
+      columns,
+      readPages: pagesOf({ records }),
+    })
     expect(rejected.map(({ line, column, reason }) => [line, column, reason])).toEqual([
       [1, undefined, expect.stringContaining('not a JSON object')],
       [2, undefined, expect.stringContaining('not a JSON object')],
       [3, 'id', expect.stringContaining('no value')],
       [expect.any(Number), 'age', expect.any(String)],
     ])
-    expect(feeds[0]!.rows).toBe(200 * 12)
+    expect(rowStreams[0]!.rows).toBe(200 * 12)
   })
 
   it('fails if the source has no records and no known columns', async () => {
@@ -256,10 +264,10 @@ describe('readSystem', () => {
       key,
       readPages: pagesOf({ records }),
     })
-    expect((await read(of([], []), { remembered })).feeds).toMatchObject([
+    expect((await read(of([], []), { remembered })).rowStreams).toMatchObject([
       { table: '', columns: ['id SMALLINT', 'day DATE'], key: [], rows: 0 },
     ])
-    expect((await read(of(['id'], []), { remembered })).feeds).toMatchObject([
+    expect((await read(of(['id'], []), { remembered })).rowStreams).toMatchObject([
       { columns: ['id TEXT', 'day DATE'], key: ['id'], rows: 0 },
     ])
     await expect(read(of([], [7]), { remembered })).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
@@ -277,8 +285,11 @@ describe('readSystem', () => {
       inferStrings: true,
       readPages: pagesOf({ records: days.map((on, id) => ({ id, seen: { on } })) }),
     })
-    expect((await read(of('01/02/2026'))).feeds[0]!.columns).toEqual(['id SMALLINT', 'seen_on TEXT'])
-    expect((await read(of('01/02/2026'), { remembered })).feeds[0]!.columns).toEqual(['id SMALLINT', 'seen_on DATE'])
+    expect((await read(of('01/02/2026'))).rowStreams[0]!.columns).toEqual(['id SMALLINT', 'seen_on TEXT'])
+    expect((await read(of('01/02/2026'), { remembered })).rowStreams[0]!.columns).toEqual([
+      'id SMALLINT',
+      'seen_on DATE',
+    ])
     await expect(read(of('01/31/2026'), { remembered })).rejects.toMatchObject({ code: 'DATE_ORDER_CHANGED' })
   })
 
@@ -287,8 +298,14 @@ describe('readSystem', () => {
     const columns = [{ path: 'zone', dataType: 'TEXT' as const }]
     const stream: RecordStream = { name: 'p', key: ['id'], columns, readPages: pagesOf({ records }) }
     const anything = await read({ ...stream, inferStrings: true })
-    expect(anything.feeds[0]!.columns).toEqual(['id SMALLINT', 'age SMALLINT', 'day DATE', 'code TEXT', 'zone TEXT'])
-    expect((await read(stream)).feeds[0]!.columns).toEqual([
+    expect(anything.rowStreams[0]!.columns).toEqual([
+      'id SMALLINT',
+      'age SMALLINT',
+      'day DATE',
+      'code TEXT',
+      'zone TEXT',
+    ])
+    expect((await read(stream)).rowStreams[0]!.columns).toEqual([
       'id TEXT',
       'age TEXT',
       'day DATE',

@@ -210,9 +210,9 @@ class SingleObject implements ObjectBatch {
     // The reader's log lines are reported later, when it reads the rows.
     const quiet: ReadReporter = { progress: onProgress, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
     using localObject = await this.#spool.open(this.objects[0], signal)
-    for await (const feed of readLocalObject(this.#reading, localObject, quiet, signal)) {
-      if (feed.unread !== undefined) this.unread = [feed.unread]
-      return localObject.size > maxFullyReadBytes ? feed.columns : await readExactColumns(feed)
+    for await (const rowStream of readLocalObject(this.#reading, localObject, quiet, signal)) {
+      if (rowStream.unread !== undefined) this.unread = [rowStream.unread]
+      return localObject.size > maxFullyReadBytes ? rowStream.columns : await readExactColumns(rowStream)
     }
     throw new Error(`Internal error: the reader returned no table for ${localObject.object.key}`)
   }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { WriteMode } from '@sluice/contracts'
 import { drawCount } from '@sluice/testing/random-case-count'
 import { describeUnless } from '@sluice/testing/skip-tests'
-import { loadFeeds } from '@sluice/warehouses/load-feeds'
+import { loadRowStreams } from '@sluice/warehouses/load-row-streams'
 import fc from 'fast-check'
 import type { ReadRequest } from '../../connector.ts'
 import { listener, type Loading, never, openLoading, word } from './load-from-store.ts'
@@ -29,8 +29,8 @@ describeUnless(kind!.missing)('objects that are appended or merged', () => {
     const cursor = (await loading.scratch.warehouse.loader.findLastLoad('health', table)).cursor
     const request: ReadRequest = { ...reading, writeMode, table, ...(cursor !== undefined && { cursor }) }
     let superseded = 0
-    const tables = await loadFeeds({
-      feeds: loading.kinds[reading.type]!.read(request, report, never),
+    const tables = await loadRowStreams({
+      rowStreams: loading.kinds[reading.type]!.read(request, report, never),
       warehouse: loading.scratch.warehouse,
       target: { schema: 'health', table },
       run: word('run'),

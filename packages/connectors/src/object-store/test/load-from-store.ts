@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { outgoingAllowed } from '@sluice/http-client'
 import { type ScratchWarehouse, scratchWarehouse } from '@sluice/warehouses/testing/scratch-warehouse'
-import { loadFeeds, type LoadedTable } from '@sluice/warehouses/load-feeds'
+import { loadRowStreams, type LoadedTable } from '@sluice/warehouses/load-row-streams'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import type { ReadRequest, Connector } from '../../connector.ts'
 import type { RejectedRow, ReadReporter } from '@sluice/row-stream'
@@ -75,8 +75,8 @@ export async function openLoading({ spoolBytes = 64 * 1024 * 1024 } = {}): Promi
       const cursor = (await scratch.warehouse.loader.findLastLoad('health', table)).cursor
       const reading: ReadRequest = { ...asked, mode, table, ...(cursor !== undefined && { cursor }) }
       const merged = mode === 'INCREMENTAL' && (await kinds[reading.type]!.canReadIncrement!(reading))
-      const tables = await loadFeeds({
-        feeds: kinds[reading.type]!.read(reading, report, never),
+      const tables = await loadRowStreams({
+        rowStreams: kinds[reading.type]!.read(reading, report, never),
         warehouse: scratch.warehouse,
         target: { schema: 'health', table },
         run: word('run'),

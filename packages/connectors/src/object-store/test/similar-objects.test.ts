@@ -322,8 +322,8 @@ describeUnless(kind!.missing)('objects of a folder', () => {
     await store.put('tables/c.csv', table)
     const reading = store.reading('tables/')
     const unread = []
-    for await (const feed of loading.kinds[reading.type]!.read(reading, listener().report, never))
-      unread.push(feed.unread)
+    for await (const rowStream of loading.kinds[reading.type]!.read(reading, listener().report, never))
+      unread.push(rowStream.unread)
     expect(unread).toEqual([expect.stringMatching(/of tables\/a\.csv was read; .* of tables\/b\.csv was read; /)])
     const { heard } = await loading.load(reading, 'tables')
     expect([(await loading.rows('tables')).length, heard.rejected]).toEqual([12, []])

@@ -158,8 +158,12 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       const sheets = { Notes: '', One: workbookRows, '2026': workbookRows }
       for (const name of ['a', 'b', 'c', 'd']) await store.put(`books/${name}.xlsx`, makeWorkbook({ sheets }))
       const unread = async (key: string, settings = {}) => {
-        for await (const feed of loading.kinds[type]!.read(store.reading(key, { settings }), listener().report, never))
-          return feed.unread
+        for await (const rowStream of loading.kinds[type]!.read(
+          store.reading(key, { settings }),
+          listener().report,
+          never,
+        ))
+          return rowStream.unread
       }
       const one = await unread('books/a.xlsx')
       expect(one).toContain('Only the sheet "2026" (number 1) of books/a.xlsx was read.')
@@ -338,7 +342,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       })
       const { report } = listener()
       const reading = store.reading('large.csv', { source: { endpoint: proxy.endpoint } })
-      const feeds = loading.kinds[type]!.read(reading, report, ending.signal)
-      await expect(feeds[Symbol.asyncIterator]().next()).rejects.toThrow('cancelled')
+      const rowStreams = loading.kinds[type]!.read(reading, report, ending.signal)
+      await expect(rowStreams[Symbol.asyncIterator]().next()).rejects.toThrow('cancelled')
     })
   })

@@ -93,9 +93,9 @@ describe('the CSV source', () => {
   it('throws a SourceProblem when the file changes between the passes', async () => {
     const path = folder.write('a,b\n1,2\n')
     const read = async () => {
-      for await (const feed of csvSource.read({ path, fileName: 'input.csv' }, silent, never)) {
+      for await (const rowStream of csvSource.read({ path, fileName: 'input.csv' }, silent, never)) {
         appendFileSync(path, 'x,y\n')
-        await Array.fromAsync(chunksOf(feed))
+        await Array.fromAsync(chunksOf(rowStream))
       }
     }
     await expect(read()).rejects.toMatchObject({ code: 'FILE_CHANGED' })
@@ -144,9 +144,9 @@ describe('the reader thread', () => {
       let aborted = 0
       const read = async () => {
         if (afterChunks === 0) setTimeout(() => abort.abort(reason), 100)
-        for await (const feed of csvSource.read({ path, fileName: 'x' }, silent, abort.signal)) {
+        for await (const rowStream of csvSource.read({ path, fileName: 'x' }, silent, abort.signal)) {
           let chunks = 0
-          for await (const _ of chunksOf(feed)) if (++chunks === afterChunks) abort.abort(reason)
+          for await (const _ of chunksOf(rowStream)) if (++chunks === afterChunks) abort.abort(reason)
         }
       }
       abort.signal.addEventListener('abort', () => {
@@ -171,8 +171,8 @@ describe('the reader thread', () => {
     const before = threads()
     for await (const _ of csvSource.read({ path, fileName: 'x' }, silent, never)) break
     expect(threads()).toBe(before)
-    for await (const feed of csvSource.read({ path, fileName: 'x' }, silent, never)) {
-      for await (const _ of chunksOf(feed)) break
+    for await (const rowStream of csvSource.read({ path, fileName: 'x' }, silent, never)) {
+      for await (const _ of chunksOf(rowStream)) break
       expect(threads()).toBe(before)
     }
     expect(threads()).toBe(before)

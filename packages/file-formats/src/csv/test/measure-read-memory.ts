@@ -11,7 +11,7 @@ const report = {
   log: () => {},
 }
 const file = { path: process.argv[2]!, fileName: 'input.csv' }
-for await (const feed of csvSource.read(file, report, new AbortController().signal)) {
-  for await (const _ of chunksOf(feed));
+for await (const rowStream of csvSource.read(file, report, new AbortController().signal)) {
+  for await (const _ of chunksOf(rowStream));
 }
 process.stdout.write(String(peakMemory()))

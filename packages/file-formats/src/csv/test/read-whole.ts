@@ -36,17 +36,17 @@ export async function readThroughThread(
     startOver: async () => {},
     log: (level: string, importance: string, message: string) => logs.push(`${level} ${importance} ${message}`),
   }
-  const feeds: { table: string; columns: Column[]; rows: (Buffer | null)[][] }[] = []
+  const rowStreams: { table: string; columns: Column[]; rows: (Buffer | null)[][] }[] = []
   const source = readCsv({ fileName: 'input.csv', ...config }, report, signal, { ...defaultDelimitedLimits, ...limits })
-  for await (const feed of source) {
-    const { table, columns } = feed
-    feeds.push({ table, columns, rows: (await Array.fromAsync(chunksOf(feed))).flatMap(tuplesOf) })
+  for await (const rowStream of source) {
+    const { table, columns } = rowStream
+    rowStreams.push({ table, columns, rows: (await Array.fromAsync(chunksOf(rowStream))).flatMap(tuplesOf) })
   }
-  if (feeds.length !== 1) throw new Error(`${feeds.length} feeds instead of one`)
-  return { ...feeds[0]!, rejected, logs, progress }
+  if (rowStreams.length !== 1) throw new Error(`${rowStreams.length} rowStreams instead of one`)
+  return { ...rowStreams[0]!, rejected, logs, progress }
 }
 
-/** All chunks of a feed's rows as they are inferred, each given back at once. */
+/** All chunks of a row stream's rows as they are inferred, each given back at once. */
 export async function* chunksOf({
   columns,
   content,

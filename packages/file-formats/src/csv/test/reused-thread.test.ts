@@ -93,8 +93,8 @@ describe('a reader thread that is kept for the next file', () => {
     const path = folder.write(`n,name\n${many}`)
     const given = new AbortController()
     const reading = (async () => {
-      for await (const feed of readCsv({ path, fileName: 'x.csv' }, nobody, given.signal, defaultDelimitedLimits))
-        for await (const _chunk of chunksOf(feed)) given.abort(new Error('Given up'))
+      for await (const rowStream of readCsv({ path, fileName: 'x.csv' }, nobody, given.signal, defaultDelimitedLimits))
+        for await (const _chunk of chunksOf(rowStream)) given.abort(new Error('Given up'))
     })()
     await expect(reading).rejects.toThrow('Given up')
     expect((await readThroughThread({ path })).rows).toHaveLength(200_000)
@@ -104,13 +104,13 @@ describe('a reader thread that is kept for the next file', () => {
     using _kept = keepReaderThread('csv')
     await expect(readThroughThread({ path: folder.write('') })).rejects.toThrow('is empty')
     const before = await nextThreadId()
-    for await (const feed of readCsv(
+    for await (const rowStream of readCsv(
       { path: folder.write('a\n1\n'), fileName: 'x.csv' },
       nobody,
       never,
       defaultDelimitedLimits,
     ))
-      for await (const _chunk of chunksOf(feed)) await sleep(1_500)
+      for await (const _chunk of chunksOf(rowStream)) await sleep(1_500)
     // The thread that reads the file, and the one that `nextThreadId` starts.
     expect((await nextThreadId()) - before).toBeLessThanOrEqual(2)
   })

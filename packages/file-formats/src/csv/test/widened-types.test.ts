@@ -41,9 +41,9 @@ describe('a CSV file whose sampled types are too narrow', () => {
       skipLines: 0,
       footerLines: 0,
     } as const
-    for await (const feed of readCsv({ path, fileName: 'x.csv', ...dialect }, report, never, hasty)) {
-      expect(feed.columns.map(({ dataType }) => dataType)).toEqual(['SMALLINT', 'DATE', 'TEXT'])
-      const failure = await Array.fromAsync(chunksOf(feed)).catch((error: unknown) => error)
+    for await (const rowStream of readCsv({ path, fileName: 'x.csv', ...dialect }, report, never, hasty)) {
+      expect(rowStream.columns.map(({ dataType }) => dataType)).toEqual(['SMALLINT', 'DATE', 'TEXT'])
+      const failure = await Array.fromAsync(chunksOf(rowStream)).catch((error: unknown) => error)
       expect(failure).toBeInstanceOf(TypesWidened)
       const { columns } = failure as TypesWidened
       expect(columns).toEqual([
@@ -52,7 +52,7 @@ describe('a CSV file whose sampled types are too narrow', () => {
         { name: 't', label: 't', dataType: 'TEXT' },
       ])
       heard.push('told')
-      const chunks = await Array.fromAsync(chunksOf({ ...feed, columns }))
+      const chunks = await Array.fromAsync(chunksOf({ ...rowStream, columns }))
       expect(chunks.length).toBeGreaterThan(10)
     }
     expect(heard.slice(heard.indexOf('told'))).toEqual(['told', 'anew', expect.stringMatching(/^rejected 50\d$/)])

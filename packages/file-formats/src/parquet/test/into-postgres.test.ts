@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { never } from '@sluice/warehouses/testing/row-fixtures'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { loadFeeds } from '@sluice/warehouses/load-feeds'
+import { loadRowStreams } from '@sluice/warehouses/load-row-streams'
 import type { RowStream, Column } from '@sluice/row-stream'
 import { defaultLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
@@ -21,9 +21,9 @@ describe('a Parquet file loaded into PostgreSQL', () => {
   })
   afterAll(() => folder[Symbol.dispose]())
 
-  const load = (feeds: AsyncIterable<RowStream>, into = table) =>
-    loadFeeds({
-      feeds,
+  const load = (rowStreams: AsyncIterable<RowStream>, into = table) =>
+    loadRowStreams({
+      rowStreams,
       warehouse: scratch.warehouse,
       target: { schema: 'health', table: into },
       run: word('run'),

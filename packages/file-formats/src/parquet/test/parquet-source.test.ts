@@ -17,11 +17,11 @@ const many = folder.write(
 )
 const quiet = { progress: () => {}, reject: () => {}, rejectMore: () => {}, startOver: async () => {}, log: () => {} }
 const config = { path: many, fileName: 'many.parquet' }
-const feedOf = async (signal: AbortSignal, limits = {}) => {
-  const feeds = readParquet(config, quiet, signal, { ...defaultLimits, chunkBytes: 10_000, ...limits })
-  const { value } = await feeds.next()
-  if (value?.content.format !== 'copy-binary') throw new Error('no feed')
-  return { feeds, rows: value.content.rows(value.columns), content: value.content }
+const rowStreamOf = async (signal: AbortSignal, limits = {}) => {
+  const rowStreams = readParquet(config, quiet, signal, { ...defaultLimits, chunkBytes: 10_000, ...limits })
+  const { value } = await rowStreams.next()
+  if (value?.content.format !== 'copy-binary') throw new Error('no rowStream')
+  return { rowStreams, rows: value.content.rows(value.columns), content: value.content }
 }
 
 describe('the Parquet source', () => {
@@ -66,18 +66,18 @@ describe('the Parquet source', () => {
 
   it('stops when it is aborted before or during a read', async () => {
     const stop = new AbortController()
-    const { rows } = await feedOf(stop.signal)
+    const { rows } = await rowStreamOf(stop.signal)
     const reading = rows[Symbol.asyncIterator]()
     await reading.next()
     const waiting = reading.next().then(() => reading.next())
     stop.abort(new Error('stopped'))
     await expect(waiting).rejects.toThrow('stopped')
-    await expect(feedOf(AbortSignal.abort(new Error('never began')))).rejects.toThrow('never began')
+    await expect(rowStreamOf(AbortSignal.abort(new Error('never began')))).rejects.toThrow('never began')
   })
 
   it('can be closed without reading the rows, and ends its thread', async () => {
-    const { feeds, rows } = await feedOf(new AbortController().signal)
-    expect(await feeds.return(undefined)).toEqual({ value: undefined, done: true })
+    const { rowStreams, rows } = await rowStreamOf(new AbortController().signal)
+    expect(await rowStreams.return(undefined)).toEqual({ value: undefined, done: true })
     await expect(rows[Symbol.asyncIterator]().next()).rejects.toThrow(
       'The thread that reads many.parquet ended unexpectedly',
     )

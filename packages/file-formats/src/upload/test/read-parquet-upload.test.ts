@@ -23,7 +23,7 @@ function upload(name: string, bytes: Uint8Array | string) {
   return { path, name, filesDirectory: folder }
 }
 
-async function read(feeds: (report: ReadReporter) => AsyncIterable<RowStream>) {
+async function read(rowStreams: (report: ReadReporter) => AsyncIterable<RowStream>) {
   const logs: string[] = []
   const progress: { bytesRead?: number; bytesTotal?: number }[] = []
   const report: ReadReporter = {
@@ -34,7 +34,7 @@ async function read(feeds: (report: ReadReporter) => AsyncIterable<RowStream>) {
     log: (_level, _importance, message) => void logs.push(message),
   }
   let sum = 0
-  for await (const { columns, content } of feeds(report)) {
+  for await (const { columns, content } of rowStreams(report)) {
     for await (const chunk of content.rows(columns)) {
       sum += chunk.bytes.length
       chunk.release?.()

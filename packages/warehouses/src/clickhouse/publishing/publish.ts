@@ -15,7 +15,7 @@ import {
 } from '../../warehouse.ts'
 import { isUnchanged, type MergedRows, noMergedRows, profileToPublish } from '../../load-target.ts'
 import { assertReadyToPublish, recordsOf, wasKeyedBy } from '../../ready-to-publish.ts'
-import { columnsToReplace, fedColumns } from '../../shape/previous-source-columns.ts'
+import { columnsToReplace, suppliedColumnNames } from '../../shape/previous-source-columns.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
@@ -35,7 +35,7 @@ import { assertTableOwned, type ClickHouseStagedTable, completeStaging, loadedOf
 import { findDuplicateKey } from './find-duplicate-key.ts'
 import { countMerged, countMergedRows, writeMergedTable } from './merge.ts'
 import { databaseOf, quoteIdentifier } from '../names.ts'
-import { feedOf, planTableAfterLoad } from '../staging/plan-load.ts'
+import { previousSourceShape, planTableAfterLoad } from '../staging/plan-load.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
 import {
@@ -230,7 +230,7 @@ async function makeProposal(
   { mode = 'REPLACE', cursors = {}, keepsTables }: PublishOptions & { keepsTables: boolean },
   signal: AbortSignal,
 ): Promise<ProposedTable> {
-  const { load, currentShape, staging, feed, changes, earlierEntry } = comparison
+  const { load, currentShape, staging, sourceShape, changes, earlierEntry } = comparison
   const { run, attempt, schema, table } = load.target
   const mergedTable = await findMergedTable(access, comparison, { mode, keepsTables }, signal)
   const rows = await load.count()
@@ -239,8 +239,8 @@ async function makeProposal(
     rows,
     bytes: load.written?.bytes ?? 0,
     changes,
-    fedColumns: fedColumns(feed),
-    feed,
+    fedColumns: suppliedColumnNames(sourceShape),
+    feed: sourceShape,
     tableRows: mergedTable?.rows ?? rows,
     staged: mergedTable?.uuid ?? staging.uuid,
     ...(currentShape && { rowsBefore: earlierEntry?.tableRows ?? currentShape.rows }),
@@ -282,7 +282,7 @@ async function findMergedTable(
 
 /**
  * Compares the published table with its staging table and returns the changes. Stores the replaced columns in
- * `load.fedBefore`. Throws if the rows may not be published: the table belongs to another owner, the staging table is
+ * `load.previouslySupplied`. Throws if the rows may not be published: the table belongs to another owner, the staging table is
  * gone, another run has changed the table, or a view does not compile with the new columns.
  */
 async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: WriteMode) {
@@ -296,9 +296,9 @@ async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTabl
     )
   assertStagingKept(load, stagingShape)
   const earlierEntry = await findLedgerEntry(access, currentShape?.mark?.load)
-  load.fedBefore = columnsToReplace(feedOf(currentShape, earlierEntry), load.target.shape)
-  const loadedFeed = { ...loadedOf(load), merging: keepsRows(mode) }
-  const { table: plan, feed } = planTableAfterLoad(currentShape, earlierEntry, loadedFeed, {
+  load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape, earlierEntry), load.target.shape)
+  const measuredLoad = { ...loadedOf(load), merging: keepsRows(mode) }
+  const { table: plan, sourceShape } = planTableAfterLoad(currentShape, earlierEntry, measuredLoad, {
     ...stagingShape,
     suppliedColumns: load.brought,
   })
@@ -312,7 +312,7 @@ async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTabl
     const place = { schema, name: table }
     await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
   }
-  return { currentShape, staging: stagingShape, feed, changes, earlierEntry }
+  return { currentShape, staging: stagingShape, sourceShape, changes, earlierEntry }
 }
 
 /**

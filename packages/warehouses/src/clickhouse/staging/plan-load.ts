@@ -1,5 +1,5 @@
-import { type FeedMemory, memoryOfTable } from '../../shape/previous-source-columns.ts'
-import { type LoadedFeed, memoryOf, planLoad } from '../../shape/load-shape.ts'
+import { type SourceShape, memoryOfTable } from '../../shape/previous-source-columns.ts'
+import { type MeasuredLoad, memoryOf, planLoad } from '../../shape/load-shape.ts'
 import type { PlannedColumn } from '../../shape/plan-shape.ts'
 import { planTable, type TablePlan } from '../../shape/plan-table.ts'
 import type { LedgerEntry } from '../ledger.ts'
@@ -10,17 +10,17 @@ import { typeRules } from '../types.ts'
  * Returns what the table's last load recorded about its columns. For a table of an older version, derives it from the
  * current columns.
  */
-export const feedOf = (
+export const previousSourceShape = (
   currentShape: ClickHouseShape | undefined,
   entry: LedgerEntry | undefined,
-): FeedMemory | undefined =>
+): SourceShape | undefined =>
   currentShape && (entry?.feed ?? memoryOfTable(currentShape.columns, entry?.fedColumns ?? []))
 
 export interface LoadPlan {
   /** One entry per source column, in the source's order. */
   planned: PlannedColumn[]
   table: TablePlan<StagingColumn>
-  feed: FeedMemory
+  sourceShape: SourceShape
 }
 
 /**
@@ -31,11 +31,11 @@ export interface LoadPlan {
 export function planTableAfterLoad(
   currentShape: ClickHouseShape | undefined,
   entry: LedgerEntry | undefined,
-  loaded: LoadedFeed & { reading?: unknown },
+  loaded: MeasuredLoad & { reading?: unknown },
   staging?: { columns: readonly StagingColumn[]; suppliedColumns: readonly string[] | undefined },
 ): LoadPlan {
-  const lastFeed = feedOf(currentShape, entry)
-  const plan = planLoad(typeRules, lastFeed, loaded)
+  const previousShape = previousSourceShape(currentShape, entry)
+  const plan = planLoad(typeRules, previousShape, loaded)
   const suppliedColumns = staging?.columns.filter(({ name }) => staging.suppliedColumns?.includes(name) ?? true)
   const stagedColumns = (suppliedColumns ?? plan.columns.filter(({ ignored }) => !ignored)).map(stagingColumn)
   const merging = loaded.merging ?? loaded.target.shape?.merging === true
@@ -44,6 +44,6 @@ export function planTableAfterLoad(
   const table = planTable(typeRules, currentColumns, stagedColumns, plan, { merging })
   // The missing columns may have been added to the staging table already.
   const missing = table.missing.filter((column) => !staging?.columns.some(({ name }) => name === column.name))
-  const feed = memoryOf(loaded.target, lastFeed, table.memory, loaded.reading)
-  return { planned: plan.columns, table: { ...table, missing }, feed }
+  const sourceShape = memoryOf(loaded.target, previousShape, table.memory, loaded.reading)
+  return { planned: plan.columns, table: { ...table, missing }, sourceShape }
 }

@@ -24,8 +24,8 @@ import {
 } from '../names.ts'
 import { findLedgerEntry } from '../ledger.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
-import type { LoadedFeed } from '../../shape/load-shape.ts'
-import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
+import type { MeasuredLoad } from '../../shape/load-shape.ts'
+import { previousSourceShape, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
 import { errorCodes, isCode, warehouseProblem } from '../problems.ts'
 import type { StreamCounts } from '../../rows/convert-copy-tuples.ts'
 import { rowBinary } from '../protocol/cells.ts'
@@ -74,7 +74,7 @@ export class ClickHouseStagedTable implements StagedTable {
   /** True once a transformation has changed the staged rows. */
   transformed = false
   /** The columns of the source at the last load, according to the latest read of the table. */
-  fedBefore: readonly string[] = []
+  previouslySupplied: readonly string[] = []
   profile: string | undefined
   /**
    * True once the publication may have been decided. From then on, recovery needs the staging table, even if this
@@ -176,7 +176,7 @@ export class ClickHouseStagedTable implements StagedTable {
   }
 
   /** The source columns that the table includes. */
-  get fed(): string[] {
+  get suppliedColumns(): string[] {
     const ignored = new Set(this.ignored.map(({ name }) => name))
     return this.target.columns.map(({ name }) => name).filter((name) => !ignored.has(name))
   }
@@ -254,8 +254,8 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
         'TOO_MANY_COLUMNS',
         `${qualifiedName} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
       )
-    load.fedBefore = columnsToReplace(feedOf(existing, entry), target.shape)
-    const suppliedColumns = new Set(load.fed)
+    load.previouslySupplied = columnsToReplace(previousSourceShape(existing, entry), target.shape)
+    const suppliedColumns = new Set(load.suppliedColumns)
     const columns = [...load.columns.filter(({ name }) => suppliedColumns.has(name)), ...load.ignored]
     const comment = formatLiteral(JSON.stringify({ run, attempt }))
     await executeStatement(
@@ -313,7 +313,7 @@ export async function completeStaging(
   const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   load.brought ??= staging.columns.map(({ name }) => name)
   const entry = await findLedgerEntry(access, currentShape?.mark?.load)
-  load.fedBefore = columnsToReplace(feedOf(currentShape, entry), load.target.shape)
+  load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape, entry), load.target.shape)
   const { table: plan } = planTableAfterLoad(
     currentShape,
     entry,
@@ -341,7 +341,7 @@ export const loadedOf = ({
   reading,
   transformed,
   written,
-}: ClickHouseStagedTable): LoadedFeed & { reading?: unknown } => ({
+}: ClickHouseStagedTable): MeasuredLoad & { reading?: unknown } => ({
   target,
   held,
   reading,

@@ -8,7 +8,7 @@ import { type PostgresShape, readShape } from '../table-shape.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { completeStaging, planPublication } from './plan-publishing.ts'
-import { feedOf } from '../postgres-catalog.ts'
+import { previousSourceShape } from '../postgres-catalog.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { collectStatistics } from './planner-statistics.ts'
 
@@ -101,7 +101,7 @@ export async function completeStagingTable(
         merging: merging && currentShape !== undefined,
       })
       if (!merging) fallOfRows(load.target, currentShape?.last?.tableRows, load.written!.rows)
-      load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
+      load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
       const statements = completeStaging(here, plan)
       if (statements.length === 0) return
       await client.query(statements.join(';'))

@@ -1,13 +1,13 @@
 import type { WriteMode } from '@sluice/contracts'
 import type { ClientBase } from 'pg'
 import { tableColumns } from '../server/ledger-schema.ts'
-import type { FeedMemory } from '../../shape/previous-source-columns.ts'
+import type { SourceShape } from '../../shape/previous-source-columns.ts'
 import type { ProfileReference, PublicationDetails, PublishedTable } from '../../warehouse.ts'
 
 /** The newest ledger row of the partition that stores the table's rows. The ledger is Sluice's own table of loads. */
 export interface LastEntry {
   run: string
-  fedColumns: string[]
+  suppliedColumns: string[]
   /** The number of rows in the whole table. */
   tableRows: number
   /** The size of the published load in bytes. */
@@ -15,18 +15,18 @@ export interface LastEntry {
   cursor: unknown
   profile: unknown
   /** Null if an older version of Sluice published the rows. */
-  feed: FeedMemory | null
+  sourceShape: SourceShape | null
 }
 
 export interface LedgerEntry {
   partition: string
   published: PublishedTable
-  fedColumns: readonly string[]
+  suppliedColumns: readonly string[]
   mode: WriteMode | 'RESTORE'
   tableRows: number
   cursor: unknown
   profile: ProfileReference | undefined
-  feed: FeedMemory
+  sourceShape: SourceShape
 }
 
 /**
@@ -34,8 +34,8 @@ export interface LedgerEntry {
  * service also reads ledgers that are not upgraded yet, so the query has only columns that they have.
  */
 export const selectLastEntry = (partition: string, moreColumns = ''): string =>
-  `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
-     t.bytes::float8, t.cursor, t.profile, t.feed${moreColumns}
+  `select t.run, t.fed_columns as "suppliedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
+     t.bytes::float8, t.cursor, t.profile, t.feed as "sourceShape"${moreColumns}
    from sluice.ledger_table t where t.partition_name = ${partition} order by t.entered desc limit 1`
 
 export async function findLastEntry(
@@ -94,20 +94,22 @@ export async function enterLedger(
   run: string,
   entries: readonly LedgerEntry[],
 ): Promise<void> {
-  const rows = entries.map(({ partition, published, fedColumns, mode, tableRows, cursor, profile, feed }) => ({
-    schema_name: published.schema,
-    table_name: published.table,
-    partition_name: partition,
-    rows: published.rows,
-    bytes: published.bytes,
-    fed_columns: fedColumns,
-    changes: published.changes,
-    mode,
-    table_rows: tableRows,
-    cursor,
-    profile,
-    feed,
-    details: { rowsBefore: published.rowsBefore, merged: published.merged, listsTables: published.listsTables },
-  }))
+  const rows = entries.map(
+    ({ partition, published, suppliedColumns, mode, tableRows, cursor, profile, sourceShape }) => ({
+      schema_name: published.schema,
+      table_name: published.table,
+      partition_name: partition,
+      rows: published.rows,
+      bytes: published.bytes,
+      fed_columns: suppliedColumns,
+      changes: published.changes,
+      mode,
+      table_rows: tableRows,
+      cursor,
+      profile,
+      feed: sourceShape,
+      details: { rowsBefore: published.rowsBefore, merged: published.merged, listsTables: published.listsTables },
+    }),
+  )
   await client.query(enterTables, [key, run, JSON.stringify(rows)])
 }

@@ -11,7 +11,7 @@ import {
 } from '../../ready-to-publish.ts'
 import { type PublishOptions, WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
-import { feedOf } from '../postgres-catalog.ts'
+import { previousSourceShape } from '../postgres-catalog.ts'
 import { addKey } from './add-key.ts'
 import { tableBytes } from '../server/database-size-limit.ts'
 import { completeStaging, planPublication } from './plan-publishing.ts'
@@ -82,7 +82,7 @@ async function isUnchangedByMerge(
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
       const [currentShape, stagingShape] = await readShapes(client, [load.target, load.staging])
-      load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
+      load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
       const isComparable =
         currentShape?.owned === true &&
         currentShape.partition !== undefined &&
@@ -106,7 +106,7 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
   try {
     const [currentShape, stagingShape] = await withClient(pools.transactions, signal, async (client) => {
       const shapes = await readShapes(client, [load.target, load.staging])
-      load.fedBefore = columnsToReplace(feedOf(shapes[0]), load.target.shape)
+      load.previouslySupplied = columnsToReplace(previousSourceShape(shapes[0]), load.target.shape)
       return shapes
     })
     const currentPartition = currentShape?.partition
@@ -196,7 +196,7 @@ function hasMergedColumns(
   const stagedNames = new Set(stagingShape.columns.map(({ name }) => name))
   return (
     mergedColumns(load, stagingShape).every(({ name, type }) => currentTypes.get(name) === type) &&
-    load.fedBefore.every((name) => stagedNames.has(name) || !currentTypes.has(name))
+    load.previouslySupplied.every((name) => stagedNames.has(name) || !currentTypes.has(name))
   )
 }
 
@@ -364,7 +364,7 @@ async function copyRowsToStaging(
   const partition = currentShape.partition!
   const { last: lastPublication } = currentShape
   if (!lastPublication) throw concurrentlyChanged(load)
-  load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
+  load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
   const [oldTable, newTable] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
   const { table } = planPublication(load, { currentShape, staging: stagingShape, merging: true })
   for (const statement of completeStaging(newTable, table)) await client.query(statement)

@@ -1,7 +1,7 @@
 import { memoryOf, planLoad } from '../../shape/load-shape.ts'
-import type { FeedMemory } from '../../shape/previous-source-columns.ts'
+import type { SourceShape } from '../../shape/previous-source-columns.ts'
 import { type TablePlan, planTable } from '../../shape/plan-table.ts'
-import { feedOf } from '../postgres-catalog.ts'
+import { previousSourceShape } from '../postgres-catalog.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import type { PostgresShape, ShapeColumn } from '../table-shape.ts'
 import { storedAs, typeRules } from '../types.ts'
@@ -20,9 +20,9 @@ interface PublicationInputs {
 export function planPublication(
   load: PostgresStagedTable,
   { currentShape, staging, merging }: PublicationInputs,
-): { table: TablePlan<TypedColumn>; feed: FeedMemory } {
-  const previousFeed = feedOf(currentShape)
-  const plan = planLoad(typeRules, previousFeed, {
+): { table: TablePlan<TypedColumn>; sourceShape: SourceShape } {
+  const previousShape = previousSourceShape(currentShape)
+  const plan = planLoad(typeRules, previousShape, {
     target: load.target,
     held: load.held,
     sourceRows: load.written?.sourceRows,
@@ -48,7 +48,7 @@ export function planPublication(
   )
   return {
     table: { ...table, missing: missingColumns, restaged: retypedStagingColumns },
-    feed: memoryOf(load.target, previousFeed, table.memory, load.reading),
+    sourceShape: memoryOf(load.target, previousShape, table.memory, load.reading),
   }
 }
 

@@ -56,7 +56,12 @@ async function planLoadedTable(
       )
       const rowsAfter = rows[0]!.count
       if (currentShape && (!isMerge || load.copiedRows)) {
-        const { rebuild: needsRebuild } = planEvolution(qualifyName(schema, table), currentShape, plan, load.fed)
+        const { rebuild: needsRebuild } = planEvolution(
+          qualifyName(schema, table),
+          currentShape,
+          plan,
+          load.suppliedColumns,
+        )
         await findBlockingViews(client, load.problemContext, currentShape, plan, needsRebuild)
       }
       const rowCountChanges =

@@ -12,7 +12,7 @@ import {
   keepsRows,
 } from '../../warehouse.ts'
 import { describeReadyTable } from '../../ready-to-publish.ts'
-import { fedColumns } from '../../shape/previous-source-columns.ts'
+import { suppliedColumnNames } from '../../shape/previous-source-columns.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { findPublication } from '../postgres-catalog.ts'
 import { type RetentionPolicy, keepReplaced } from './replaced-tables.ts'
@@ -231,14 +231,14 @@ async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed:
 }
 
 function entryOf(
-  { load, partition, tableRows, published, feed, profile }: TableSwap,
+  { load, partition, tableRows, published, sourceShape, profile }: TableSwap,
   options: PublishOptions,
 ): LedgerEntry {
   return {
     partition,
     published,
-    fedColumns: fedColumns(feed),
-    feed,
+    suppliedColumns: suppliedColumnNames(sourceShape),
+    sourceShape,
     mode: options.mode ?? 'REPLACE',
     tableRows,
     cursor: options.cursors?.[load.target.table],

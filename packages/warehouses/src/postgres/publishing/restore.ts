@@ -8,7 +8,7 @@ import {
   type RestoreTarget,
   type TableChange,
 } from '../../warehouse.ts'
-import type { FeedMemory } from '../../shape/previous-source-columns.ts'
+import type { SourceShape } from '../../shape/previous-source-columns.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { dependentViews, type DependentView } from '../views/dependent-views.ts'
 import { commitSwaps } from './commit-swaps.ts'
@@ -147,7 +147,7 @@ async function planRestoredTable(
     keptShape && partition !== null
       ? await planShapeChange(client, { qualifiedName, currentShape, keptShape, partition, read })
       : noShapeChange
-  const feed = rememberVanished(last?.feed ?? { columns: [] }, change.stay)
+  const sourceShape = rememberVanished(last?.sourceShape ?? { columns: [] }, change.stay)
   const rows = last?.tableRows ?? 0
   const rowsBefore = currentShape?.last?.tableRows
   const listsTables = lastEntry?.details?.listsTables
@@ -169,12 +169,12 @@ async function planRestoredTable(
     entry: {
       partition: partition ?? '',
       published,
-      fedColumns: last?.fedColumns ?? [],
+      suppliedColumns: last?.suppliedColumns ?? [],
       mode: 'RESTORE',
       tableRows: rows,
       cursor: last?.cursor ?? undefined,
       profile: parseProfileReference(last?.profile),
-      feed,
+      sourceShape,
     },
   }
 }
@@ -251,8 +251,8 @@ async function planShapeChange(
   }
 }
 
-function rememberVanished(feed: FeedMemory, stay: ReturnType<typeof columnsOf>): FeedMemory {
-  if (stay.length === 0) return feed
+function rememberVanished(sourceShape: SourceShape, stay: ReturnType<typeof columnsOf>): SourceShape {
+  if (stay.length === 0) return sourceShape
   const added = stay.map(({ name, label, type, dataType }) => ({
     name,
     label,
@@ -260,5 +260,5 @@ function rememberVanished(feed: FeedMemory, stay: ReturnType<typeof columnsOf>):
     dataType,
     vanished: true as const,
   }))
-  return { ...feed, columns: [...feed.columns, ...added] }
+  return { ...sourceShape, columns: [...sourceShape.columns, ...added] }
 }

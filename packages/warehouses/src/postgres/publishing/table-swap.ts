@@ -3,11 +3,11 @@ import type { ClientBase } from 'pg'
 import { noMergedRows, type ProfileReference, profileToPublish, type TableChange } from '../../load-target.ts'
 import { keepsRows, type PublishedTable } from '../../warehouse.ts'
 import { type DependentView, dependentViews } from '../views/dependent-views.ts'
-import { type FeedMemory, columnsToReplace } from '../../shape/previous-source-columns.ts'
+import { type SourceShape, columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publishing.ts'
 import type { TablePlan } from '../../shape/plan-table.ts'
-import { feedOf } from '../postgres-catalog.ts'
+import { previousSourceShape } from '../postgres-catalog.ts'
 import { type PostgresStagedTable, readLoadShapes } from '../staged-table.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type ProblemContext, tableNotOwned, viewsDepend } from '../problems.ts'
@@ -31,7 +31,7 @@ export interface TableSwap {
   /** The partition that `statements` detach. Afterwards it is kept for a restore, or dropped. */
   oldPartition?: string
   published: PublishedTable
-  feed: FeedMemory
+  sourceShape: SourceShape
   profile: ProfileReference | undefined
 }
 
@@ -105,7 +105,7 @@ export async function planSwap(
   if (!currentShape) {
     if (load.copiedRows) throw concurrentlyChanged(load)
     await client.query(createTable(quotedNames.table, stagingShape.columns, readRole).join(';'))
-    const { table: plan, feed } = planPublication(load, {
+    const { table: plan, sourceShape } = planPublication(load, {
       currentShape: undefined,
       staging: stagingShape,
       merging: false,
@@ -114,21 +114,21 @@ export async function planSwap(
     if (keepsRows(mode)) published.merged = { ...noMergedRows, added: rows }
     const profile = profileToPublish(load, undefined)
     const partition = load.stagingTable
-    return { load, partition, tableRows: rows, views: [], published, statements: [attachSql], feed, profile }
+    return { load, partition, tableRows: rows, views: [], published, statements: [attachSql], sourceShape, profile }
   }
   if (!currentShape.owned) throw tableNotOwned(load.problemContext)
   const { last: lastPublication } = currentShape
   if (lastPublication) published.rowsBefore = lastPublication.tableRows
   const isMerge = keepsRows(mode) && currentShape.partition !== undefined
-  const { table: plan, feed } = planPublication(load, {
+  const { table: plan, sourceShape } = planPublication(load, {
     currentShape,
     staging: stagingShape,
     merging: isMerge,
   })
-  const evolution = planEvolution(quotedNames.table, currentShape, plan, load.fed)
+  const evolution = planEvolution(quotedNames.table, currentShape, plan, load.suppliedColumns)
   published.changes = [...plan.changes, ...(isMerge ? [] : fallOfRows(load.target, lastPublication?.tableRows, rows))]
   const profile = profileToPublish(load, isMerge ? { rows, earlierProfile: lastPublication?.profile } : undefined)
-  const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed, profile }
+  const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, sourceShape, profile }
   if (isMerge) {
     if (!load.copiedRows) return planMergeInPlace(client, swap, currentShape, stagingShape, evolution.tableStatements)
     if (load.copiedRows.from !== lastPublication?.run) throw concurrentlyChanged(load)
@@ -200,7 +200,7 @@ async function planMergeInPlace(
   // A load that was compared with its table changes no row of it, unless another run has published since.
   const isOvertaken = load.comparison && load.comparison.run !== lastPublication?.run
   if (!lastPublication || isOvertaken) throw concurrentlyChanged(load)
-  load.fedBefore = columnsToReplace(feedOf(currentShape), load.target.shape)
+  load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
   if (!fitsInPlace(load, currentShape, stagingShape)) throw concurrentlyChanged(load)
   const partition = currentShape.partition!
   const mergedRows = await mergeInPlace(client, load, partition, stagingShape)

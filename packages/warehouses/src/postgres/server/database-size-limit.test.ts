@@ -3,7 +3,7 @@ import { leftovers } from '../../../test/find-leftover-tables.ts'
 import { columns, given, loadAll, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
 import type { RowStream } from '@sluice/row-stream'
-import { type FeedsToLoad, loadFeeds } from '../../load-feeds.ts'
+import { type LoadJob, loadRowStreams } from '../../load-row-streams.ts'
 import type { TupleChunk } from '../../warehouse.ts'
 import { checkWhileWriting } from './database-size-limit.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
@@ -58,8 +58,8 @@ describe('the size limit of the database of an organisation', () => {
 
   it('allows a load to exceed it by the size of the tables that the load replaces, unless the load merges', async () => {
     const other = word('other_')
-    const job = (warehouse: FeedsToLoad['warehouse'], changes: Partial<FeedsToLoad> = {}): FeedsToLoad => ({
-      feeds: (async function* (): AsyncGenerator<RowStream> {
+    const job = (warehouse: LoadJob['warehouse'], changes: Partial<LoadJob> = {}): LoadJob => ({
+      rowStreams: (async function* (): AsyncGenerator<RowStream> {
         yield { table, columns: two, content: given(large(4)) }
         yield { table: other, columns: two, content: given(large(4)) }
       })(),
@@ -72,19 +72,19 @@ describe('the size limit of the database of an organisation', () => {
       rejected: () => ({ count: 0 }),
       ...changes,
     })
-    await loadFeeds(job(scratch.warehouse))
+    await loadRowStreams(job(scratch.warehouse))
     await using warehouse = await opened(mega)
-    await loadFeeds(job(warehouse))
+    await loadRowStreams(job(warehouse))
     expect([await rowsOf(), await rowsOf(other)]).toEqual([4096, 4096])
-    await expect(loadFeeds(job(warehouse, { mode: 'MERGE' }))).rejects.toMatchObject({ code: 'WAREHOUSE_FULL' })
+    await expect(loadRowStreams(job(warehouse, { mode: 'MERGE' }))).rejects.toMatchObject({ code: 'WAREHOUSE_FULL' })
     expect([await rowsOf(), await leftovers(scratch.superuser)]).toEqual([4096, []])
   }, 30_000)
 
   it('drops staged rows that would otherwise be kept for inspection', async () => {
     const other = word('other_')
     await using warehouse = await opened(2 * mega)
-    const loading = loadFeeds({
-      feeds: (async function* (): AsyncGenerator<RowStream> {
+    const loading = loadRowStreams({
+      rowStreams: (async function* (): AsyncGenerator<RowStream> {
         yield { table: other, columns: two, content: given(numbered(2)) }
         yield { table, columns: two, content: given(large(16)) }
       })(),

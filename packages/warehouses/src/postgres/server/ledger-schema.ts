@@ -69,7 +69,7 @@ export async function createLedger(client: Client, load: string, key: string): P
       add column if not exists cursor jsonb,
       -- Names a profile of the rows; older versions stored values of the rows here.
       add column if not exists profile jsonb,
-      -- What the source fed, for the next load; absent in rows of older versions.
+      -- The source's columns, for the next load; absent in rows of older versions.
       add column if not exists feed jsonb,
       -- Further counts of rows; absent in rows of older versions.
       add column if not exists details jsonb,

@@ -9,7 +9,7 @@ import {
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
-import { feedOf } from '../staging/plan-table.ts'
+import { previousSourceShape } from '../staging/plan-table.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect } from '../sql-dialect.ts'
 import { type SqlStagedTable } from '../staging/staged-table.ts'
@@ -130,7 +130,7 @@ export async function writeMergedTable(
     keys: load.keys,
     replaced: replacedColumns({
       brought: load.brought,
-      fedBefore: columnsToReplace(feedOf(currentShape), load.target.shape),
+      previouslySupplied: columnsToReplace(previousSourceShape(currentShape), load.target.shape),
     })!,
     currentShape,
     records: stagedRecords(records, load.target.partOf),

@@ -1,6 +1,6 @@
 import { LeaseLost, type PublishedTable, type PublishOptions, type TableChange } from '../../warehouse.ts'
 import { profileToPublish } from '../../load-target.ts'
-import { fedColumns } from '../../shape/previous-source-columns.ts'
+import { suppliedColumnNames } from '../../shape/previous-source-columns.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import type { ManagedView } from '../views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
@@ -86,7 +86,7 @@ export async function planPublishedState(
     throw new LeaseLost(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
-  const { changes, feed } = planCurrentTable(dialect, currentShape, load)
+  const { changes, sourceShape } = planCurrentTable(dialect, currentShape, load)
   const profile = profileToPublish(load, merged && { rows, earlierProfile: currentShape?.mark?.profile })
   const rowsFell = currentShape && !merged ? fallOfRows(load.target, currentShape.mark?.rows, rows) : []
   return {
@@ -95,8 +95,8 @@ export async function planPublishedState(
       ...mark,
       kind: 'LOADED',
       run,
-      fed: fedColumns(feed),
-      feed,
+      fed: suppliedColumnNames(sourceShape),
+      feed: sourceShape,
       rows: merged?.rows ?? rows,
       ...(cursors[table] !== undefined && { cursor: cursors[table] }),
       ...(profile && { profile }),

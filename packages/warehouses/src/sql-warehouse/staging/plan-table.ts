@@ -1,5 +1,5 @@
-import { memoryOfTable, type FeedMemory } from '../../shape/previous-source-columns.ts'
-import { type LoadedFeed, memoryOf, planLoad } from '../../shape/load-shape.ts'
+import { memoryOfTable, type SourceShape } from '../../shape/previous-source-columns.ts'
+import { type MeasuredLoad, memoryOf, planLoad } from '../../shape/load-shape.ts'
 import type { PlannedColumn } from '../../shape/plan-shape.ts'
 import { planTable } from '../../shape/plan-table.ts'
 import type { TableChange } from '../../warehouse.ts'
@@ -11,7 +11,7 @@ import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from './sta
  * Returns what the table's last load recorded about its columns. For a table of an older version, derives it from the
  * current columns.
  */
-export const feedOf = (currentShape: TableShape | undefined): FeedMemory | undefined =>
+export const previousSourceShape = (currentShape: TableShape | undefined): SourceShape | undefined =>
   currentShape && (currentShape.mark?.feed ?? memoryOfTable(currentShape.columns, currentShape.mark?.fed ?? []))
 
 export interface LoadPlan {
@@ -20,7 +20,7 @@ export interface LoadPlan {
   /** The table's columns after publication, in order. */
   columns: StagingColumn[]
   changes: TableChange[]
-  feed: FeedMemory
+  sourceShape: SourceShape
 }
 
 /**
@@ -30,16 +30,16 @@ export interface LoadPlan {
 export function planTableAfterLoad(
   { types }: SqlDialect,
   currentShape: TableShape | undefined,
-  loaded: LoadedFeed & { reading?: unknown },
+  loaded: MeasuredLoad & { reading?: unknown },
 ): LoadPlan {
   const rules = typeRules(types)
-  const lastFeed = feedOf(currentShape)
-  const plan = planLoad(rules, lastFeed, loaded)
+  const previousShape = previousSourceShape(currentShape)
+  const plan = planLoad(rules, previousShape, loaded)
   const stagedColumns = plan.columns.filter(({ ignored }) => !ignored).map(stagingColumn)
   const merging = loaded.merging ?? loaded.target.shape?.merging === true
   // The load has no values for columns that only the table has.
   const currentColumns = currentShape?.columns.map(emptyColumn)
   const table = planTable(rules, currentColumns, stagedColumns, plan, { merging })
-  const feed = memoryOf(loaded.target, lastFeed, table.memory, loaded.reading)
-  return { planned: plan.columns, columns: table.columns, changes: table.changes, feed }
+  const sourceShape = memoryOf(loaded.target, previousShape, table.memory, loaded.reading)
+  return { planned: plan.columns, columns: table.columns, changes: table.changes, sourceShape }
 }

@@ -26,7 +26,7 @@ import {
   quotePlace,
 } from '../table-shape.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
-import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
+import { previousSourceShape, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
 import { tableMark, stagingColumn, type StagingColumn } from './staging-columns.ts'
 
 /** The maximum number of columns of a table, including columns that the source no longer has. */
@@ -54,7 +54,7 @@ export class SqlStagedTable implements StagedTable {
   /** True once this process knows that the publication of these rows is decided. */
   decided = false
   /** The columns of the source at the last load, according to the latest read of the table. */
-  fedBefore: readonly string[] = []
+  previouslySupplied: readonly string[] = []
   /** True if the staging table is published, or its publication is decided. */
   published = false
   readonly #dialect: SqlDialect
@@ -121,15 +121,15 @@ export class SqlStagedTable implements StagedTable {
     })
   }
 
-  /** The columns that the source feeds and the table includes. */
-  get fed(): string[] {
+  /** The names of the source's columns that the table includes. */
+  get suppliedColumns(): string[] {
     const ignored = new Set(this.ignored.map(({ name }) => name))
     return this.target.columns.map(({ name }) => name).filter((name) => !ignored.has(name))
   }
 
   /** The columns that the source filled, or that a transformation may have filled. */
   get brought(): string[] {
-    return this.transformed ? this.columns.map(({ name }) => name) : this.fed
+    return this.transformed ? this.columns.map(({ name }) => name) : this.suppliedColumns
   }
 
   async #dropIgnored(signal: AbortSignal): Promise<void> {
@@ -180,7 +180,7 @@ export async function stageTable(
       const existing = await readShape(dialect, session, { schema, name: table })
       assertTableOwned(existing, qualifiedName)
       const load = new SqlStagedTable(dialect, target, planTableAfterLoad(dialect, existing, { target }))
-      load.fedBefore = columnsToReplace(feedOf(existing), target.shape)
+      load.previouslySupplied = columnsToReplace(previousSourceShape(existing), target.shape)
       load.id = await createStagingTable(dialect, session, load)
       const mark = tableMark(dialect.types, load.columns)
       await setMark(dialect, session, load.id, {

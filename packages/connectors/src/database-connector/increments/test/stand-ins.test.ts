@@ -6,7 +6,7 @@ import { buildFilteredQuery, buildLargestQuery } from '../../../oracle/oracle-se
 import type { OracleField } from '../../../oracle/columns.ts'
 import type { DatabaseConfig } from '../../database-config.ts'
 import { createDatabaseSource } from '../../database-source.ts'
-import { here, listener, loadFeed, postgresConfig, superuser, word } from '../../test/load-feed.ts'
+import { here, listener, loadRowStream, postgresConfig, superuser, word } from '../../test/load-row-stream.ts'
 import { asRedshift } from '../../test/redshift-in-postgres.ts'
 import type { StoredCursor } from '../increment-settings.ts'
 
@@ -23,14 +23,14 @@ afterAll(async () => {
 
 /** Reads the first stream. Returns the texts of its rows, and what the stream says about the increment. */
 async function read(config: DatabaseConfig) {
-  for await (const feed of createDatabaseSource(here).read(config, listener().report, never)) {
-    await loadFeed(superuserClient, target, feed)
+  for await (const rowStream of createDatabaseSource(here).read(config, listener().report, never)) {
+    await loadRowStream(superuserClient, target, rowStream)
     const { rows } = await superuserClient.query({
       text: `select t::text from ${target} t order by 1`,
       rowMode: 'array',
     })
-    const { deletedColumn, whole } = feed
-    return { rows: rows.flat(), cursor: feed.cursor?.() as StoredCursor, deletedColumn, isWhole: whole?.() }
+    const { deletedColumn, whole } = rowStream
+    return { rows: rows.flat(), cursor: rowStream.cursor?.() as StoredCursor, deletedColumn, isWhole: whole?.() }
   }
   throw new Error('The source has no stream.')
 }

@@ -9,7 +9,7 @@ const maxNotes = 100
  * Returns the first rows of a source's first row stream, read as in a load. Reads no further ahead than a load does.
  * Throws the errors of the source.
  */
-export async function previewFeed(
+export async function previewRowStream(
   read: (report: ReadReporter, signal: AbortSignal) => AsyncIterable<RowStream>,
   maxRows: number,
   signal: AbortSignal,
@@ -25,8 +25,8 @@ export async function previewFeed(
     },
     log: (_level, _importance, message) => void (notes.length < maxNotes && notes.push(message)),
   }
-  for await (const feed of read(report, signal)) {
-    const preview = await firstRows(feed, maxRows)
+  for await (const rowStream of read(report, signal)) {
+    const preview = await firstRows(rowStream, maxRows)
     return { ...preview, rejected, notes }
   }
   return { columns: [], rows: [], rejected, notes, complete: true }

@@ -6,22 +6,22 @@ import { connected, scratchWarehouseForAll, superuserUrl, word } from '../test/s
 import { binary, numberedTuples, tuple } from '../test/tuples.ts'
 import { type RowContent, type RowsProfile, type RowStream, TypesWidened } from '@sluice/row-stream'
 import { LeaseLost } from './warehouse.ts'
-import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
+import { type LoadJob, loadRowStreams, LoadProblem } from './load-row-streams.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
-function feed(rows: Parameters<typeof given>[0], table = ''): RowStream {
+function rowStream(rows: Parameters<typeof given>[0], table = ''): RowStream {
   return { table, columns: two, content: given(rows) }
 }
 
-async function* feeds(...all: RowStream[]): AsyncGenerator<RowStream> {
+async function* rowStreams(...all: RowStream[]): AsyncGenerator<RowStream> {
   yield* all
 }
 
-describe('loadFeeds', () => {
+describe('loadRowStreams', () => {
   const scratch = scratchWarehouseForAll()
   let table: string
-  let job: Omit<FeedsToLoad, 'feeds'>
+  let job: Omit<LoadJob, 'rowStreams'>
 
   beforeEach(() => {
     table = word('cases_')
@@ -39,23 +39,26 @@ describe('loadFeeds', () => {
   const rowsOf = async (name = table) => (await scratch.warehouse.catalog.findTable('health', name))?.rowCount
   const left = async () => (await leftovers(scratch.superuser)).length
 
-  it('loads one feed into the target table, and a new run replaces the rows', async () => {
-    expect(await loadFeeds({ ...job, feeds: feeds(feed(numbered(200_000))) })).toEqual([
+  it('loads one row stream into the target table, and a new run replaces the rows', async () => {
+    expect(await loadRowStreams({ ...job, rowStreams: rowStreams(rowStream(numbered(200_000))) })).toEqual([
       { schema: 'health', table, rows: 200_000, bytes: 3_000_000, changes: [] },
     ])
-    await loadFeeds({ ...job, run: word('run'), feeds: feeds(feed([])) })
+    await loadRowStreams({ ...job, run: word('run'), rowStreams: rowStreams(rowStream([])) })
     expect([await rowsOf(), await left()]).toEqual([0, 0])
   })
 
-  it('loads each feed into its own table, and rejects two feeds with the same table', async () => {
+  it('loads each row stream into its own table, and rejects two row streams with the same table', async () => {
     const other = word('other_')
-    const loaded = await loadFeeds({ ...job, feeds: feeds(feed(numbered(1), other), feed(numbered(2))) })
+    const loaded = await loadRowStreams({
+      ...job,
+      rowStreams: rowStreams(rowStream(numbered(1), other), rowStream(numbered(2))),
+    })
     expect(loaded.map((each) => [each.table, each.rows])).toEqual([
       [table, 2],
       [other, 1],
     ])
     await expect(
-      loadFeeds({ ...job, run: word('run'), feeds: feeds(feed([], other), feed([], other)) }),
+      loadRowStreams({ ...job, run: word('run'), rowStreams: rowStreams(rowStream([], other), rowStream([], other)) }),
     ).rejects.toMatchObject({ code: 'DUPLICATE_TABLE' })
     expect([await rowsOf(), await rowsOf(other), await left()]).toEqual([2, 1, 0])
   })
@@ -63,14 +66,14 @@ describe('loadFeeds', () => {
   it('cuts column labels to 1,000 characters', async () => {
     const [id, name] = two
     const wide = [id!, { ...name!, label: 'x'.repeat(100_000) }]
-    await loadFeeds({ ...job, feeds: feeds({ table, columns: wide, content: given(numbered(1)) }) })
+    await loadRowStreams({ ...job, rowStreams: rowStreams({ table, columns: wide, content: given(numbered(1)) }) })
     const found = await scratch.warehouse.catalog.findTable('health', table)
     expect(found!.columns.map(({ label }) => label.length)).toEqual([2, 1_000])
   })
 
   it('returns the publication of a run that was published before', async () => {
-    const first = await loadFeeds({ ...job, feeds: feeds(feed(numbered(3))) })
-    expect(await loadFeeds({ ...job, attempt: 2, feeds: feeds(feed(numbered(4))) })).toEqual(first)
+    const first = await loadRowStreams({ ...job, rowStreams: rowStreams(rowStream(numbered(3))) })
+    expect(await loadRowStreams({ ...job, attempt: 2, rowStreams: rowStreams(rowStream(numbered(4))) })).toEqual(first)
     expect([await rowsOf(), await left()]).toEqual([3, 0])
   })
 
@@ -84,12 +87,12 @@ describe('loadFeeds', () => {
     [10_000, 101, 'loads'],
     [10_000, 102, 'fails'],
   ])('with %i valid rows and %i rejected rows %s', async (good, bad, outcome) => {
-    await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
-    const loading = loadFeeds({
+    await loadRowStreams({ ...job, rowStreams: rowStreams(rowStream(numbered(7))) })
+    const loading = loadRowStreams({
       ...job,
       run: word('run'),
       rejected: () => ({ count: bad, first: 'line 7: too odd' }),
-      feeds: feeds(feed(numbered(good))),
+      rowStreams: rowStreams(rowStream(numbered(good))),
     })
     if (outcome === 'fails')
       await expect(loading).rejects.toMatchObject({
@@ -101,7 +104,7 @@ describe('loadFeeds', () => {
   })
 
   it('fails after 20 reads if the types change on every read, and names the columns', async () => {
-    await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
+    await loadRowStreams({ ...job, rowStreams: rowStreams(rowStream(numbered(7))) })
     let reads = 0
     const swinging: RowStream = {
       table: '',
@@ -115,7 +118,7 @@ describe('loadFeeds', () => {
         },
       },
     }
-    await expect(loadFeeds({ ...job, run: word('run'), feeds: feeds(swinging) })).rejects.toMatchObject({
+    await expect(loadRowStreams({ ...job, run: word('run'), rowStreams: rowStreams(swinging) })).rejects.toMatchObject({
       code: 'TYPES_NOT_SETTLED',
       message: expect.stringContaining('"id"'),
     })
@@ -123,19 +126,19 @@ describe('loadFeeds', () => {
   })
 
   it('keeps the old rows and drops the staging table if the lease is lost, the source fails or the load is aborted', async () => {
-    await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
+    await loadRowStreams({ ...job, rowStreams: rowStreams(rowStream(numbered(7))) })
     const again = { ...job, run: word('run') }
     await expect(
-      loadFeeds({ ...again, isCurrentAttempt: async () => false, feeds: feeds(feed(numbered(1))) }),
+      loadRowStreams({ ...again, isCurrentAttempt: async () => false, rowStreams: rowStreams(rowStream(numbered(1))) }),
     ).rejects.toBeInstanceOf(LeaseLost)
     const failure = new Error('the file ended early')
     async function* truncateAfter() {
       yield* numberedTuples(10)
       throw failure
     }
-    await expect(loadFeeds({ ...again, feeds: feeds({ ...feed([]), content: binary(truncateAfter) }) })).rejects.toBe(
-      failure,
-    )
+    await expect(
+      loadRowStreams({ ...again, rowStreams: rowStreams({ ...rowStream([]), content: binary(truncateAfter) }) }),
+    ).rejects.toBe(failure)
     const cancel = new AbortController()
     async function* cancelling() {
       yield* numberedTuples(10)
@@ -143,10 +146,10 @@ describe('loadFeeds', () => {
       yield* numberedTuples(10)
     }
     await expect(
-      loadFeeds({
+      loadRowStreams({
         ...again,
         signal: cancel.signal,
-        feeds: feeds({ ...feed([]), content: binary(cancelling) }),
+        rowStreams: rowStreams({ ...rowStream([]), content: binary(cancelling) }),
       }),
     ).rejects.toThrow('cancelled')
     expect([await rowsOf(), await left(), await scratch.warehouse.loader.findPublication(again.run)]).toEqual([
@@ -173,7 +176,7 @@ describe('loadFeeds', () => {
         yield { bytes: tuple(['one', 'a']) }
       },
     }
-    await loadFeeds({ ...job, feeds: feeds({ table: '', columns: two, content }) })
+    await loadRowStreams({ ...job, rowStreams: rowStreams({ table: '', columns: two, content }) })
     expect([offered, await rowsOf(), await left()]).toEqual([['INTEGER', 'TEXT'], 1, 1])
     await reader.query('rollback')
     expect(await scratch.warehouse.upkeep.sweepStaging(async () => new Set([job.run]))).toBe(0)
@@ -184,13 +187,13 @@ describe('loadFeeds', () => {
   it('calls onReplace and replaces the table if an increment turns out to be a full load', async () => {
     const replaced: number[] = []
     const load = (rows: number, whole: boolean) =>
-      loadFeeds({
+      loadRowStreams({
         ...job,
         run: word('run'),
         mode: 'MERGE',
         onReplace: () => replaced.push(rows),
-        feeds: feeds({
-          ...feed(numbered(rows)),
+        rowStreams: rowStreams({
+          ...rowStream(numbered(rows)),
           columns: two.map((column) => ({ ...column, primaryKey: column.name === 'id' })),
           whole: () => whole,
         }),
@@ -210,13 +213,13 @@ describe('loadFeeds', () => {
       content: binary(() => numberedTuples(3, `from ${from}`)),
       cursor: () => cursor,
     })
-    await loadFeeds({ ...job, mode: 'MERGE', feeds: feeds(increment(1, { at: 1 })) })
+    await loadRowStreams({ ...job, mode: 'MERGE', rowStreams: rowStreams(increment(1, { at: 1 })) })
     const transformation = [{ statement: `update ${table} set id = id + 2, name = upper(name)` }]
     const next = { ...job, run: word('run'), mode: 'MERGE' as const, transformation }
     const looked: string[] = []
-    const refusing = loadFeeds({
+    const refusing = loadRowStreams({
       ...next,
-      feeds: feeds(increment(2, { at: 2 })),
+      rowStreams: rowStreams(increment(2, { at: 2 })),
       async gate([ready]) {
         const { rows } = await scratch.superuser.query(`select max(name) as name from sluice."${ready!.staging}"`)
         looked.push(rows[0].name)
@@ -230,7 +233,7 @@ describe('loadFeeds', () => {
       (await scratch.warehouse.loader.findLastLoad('health', table)).cursor,
       await left(),
     ]).toEqual([['FROM 2'], 3, { at: 1 }, 0])
-    await loadFeeds({ ...next, attempt: 2, feeds: feeds(increment(2, { at: 2 })) })
+    await loadRowStreams({ ...next, attempt: 2, rowStreams: rowStreams(increment(2, { at: 2 })) })
     const { rows } = await scratch.superuser.query(`select id, name from health.${table} order by id`)
     expect(rows.map(({ id, name }) => `${id} ${name}`)).toEqual([
       '1 from 1',
@@ -248,11 +251,11 @@ describe('loadFeeds', () => {
   it('profiles the published rows: all of them, or those of an increment, and none after a transformation', async () => {
     const keyed = two.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
     const stored: [table: string, RowsProfile][] = []
-    const load = (rows: number, more: Partial<FeedsToLoad> = {}) =>
-      loadFeeds({
+    const load = (rows: number, more: Partial<LoadJob> = {}) =>
+      loadRowStreams({
         ...job,
         run: word('run'),
-        feeds: feeds({ table: '', columns: keyed, content: binary(() => numberedTuples(rows, 'a')) }),
+        rowStreams: rowStreams({ table: '', columns: keyed, content: binary(() => numberedTuples(rows, 'a')) }),
         storeProfile: async (name, profile) => {
           stored.push([name, profile])
           return randomUUID()
@@ -293,11 +296,11 @@ describe('loadFeeds', () => {
     }))
     const stored: string[] = []
     const load = (rows: [number, string | null][], mode: 'REPLACE' | 'MERGE') =>
-      loadFeeds({
+      loadRowStreams({
         ...job,
         run: word('run'),
         mode,
-        feeds: feeds({ table: '', columns: marked, content: given(rows), deletedColumn: 'gone' }),
+        rowStreams: rowStreams({ table: '', columns: marked, content: given(rows), deletedColumn: 'gone' }),
         storeProfile: async (name) => {
           stored.push(name)
           return randomUUID()
@@ -319,11 +322,11 @@ describe('loadFeeds', () => {
     const parts = `${table}__visits`
     const stored: [string, number][] = []
     const load = (visits: [number, number][], mode: 'REPLACE' | 'MERGE') =>
-      loadFeeds({
+      loadRowStreams({
         ...job,
         run: word('run'),
         mode,
-        feeds: feeds(
+        rowStreams: rowStreams(
           { table: '', columns: keyed({ id: 'INTEGER' }, 'id'), content: given([[1]]) },
           {
             table: parts,

@@ -1,5 +1,5 @@
 import { failpoint } from '@sluice/process'
-import { partOfFeed, withKey } from './write-mode.ts'
+import { partOfRowStream, withKey } from './write-mode.ts'
 import {
   type Column,
   type RowContent,
@@ -26,7 +26,7 @@ export { LoadProblem } from './warehouse.ts'
 /** One table of a finished run: its name, its row count, its bytes in COPY format and its column changes. */
 export type LoadedTable = PublishedTable
 
-export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'onBackgroundWork' | 'onWait'> {
+export interface PublicationJob extends Pick<PublishOptions, 'gate' | 'onBackgroundWork' | 'onWait'> {
   warehouse: Warehouse
   /** True if this attempt may still publish. Called again immediately before the publication. */
   isCurrentAttempt: () => Promise<boolean>
@@ -41,26 +41,26 @@ export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'onBac
 }
 
 /**
- * The staged rows of all feeds of a run: complete, transformed and not yet published. A feed is one stream of rows for
+ * The staged rows of all row streams of a run: complete, transformed and not yet published. A row stream is one stream of rows for
  * one table.
  */
-export interface StagedFeeds extends Pick<PublishOptions, 'mode' | 'keepsPrevious'> {
+export interface StagedLoad extends Pick<PublishOptions, 'mode' | 'keepsPrevious'> {
   tables: readonly StagedTable[]
   cursors: Record<string, unknown>
 }
 
-export interface FeedsToLoad extends PublicationOfFeeds {
-  feeds: AsyncIterable<RowStream>
-  /** The schema, and the table for a feed without a name. */
+export interface LoadJob extends PublicationJob {
+  rowStreams: AsyncIterable<RowStream>
+  /** The schema, and the table for a row stream without a name. */
   target: { schema: string; table: string }
   run: string
   attempt: number
   /** Returns the number of rejected rows so far, and the first few of them. */
   rejected: () => { count: number; first?: string | undefined }
-  /** SQL statements of the pipeline. They run after the rows of all feeds are staged. */
+  /** SQL statements of the pipeline. They run after the rows of all row streams are staged. */
   transformation?: readonly TransformationStatement[]
   /**
-   * In the modes MERGE and APPEND, existing rows stay in the tables, except in the table of a feed that is complete.
+   * In the modes MERGE and APPEND, existing rows stay in the tables, except in the table of a row stream that is complete.
    * APPEND ignores the source's key.
    */
   mode?: PublishOptions['mode']
@@ -77,8 +77,8 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   /** Called before the first row and after the last row of each table with data of the source. */
   onTable?: { start(table: string): void; finish(rows: number): void }
   onRowsStaged?: (rows: number) => void
-  /** Receives the staged feeds before they are published. */
-  onStaged?: (feeds: StagedFeeds) => Promise<void>
+  /** Receives the staged row streams before they are published. */
+  onStaged?: (rowStreams: StagedLoad) => Promise<void>
   /** The rules for comparing the source's columns with the tables' columns. */
   shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
   /**
@@ -91,20 +91,20 @@ export interface FeedsToLoad extends PublicationOfFeeds {
 }
 
 /**
- * Loads every feed of a run into staging tables and publishes all of them atomically. A dry run publishes nothing. If
+ * Loads every row stream of a run into staging tables and publishes all of them atomically. A dry run publishes nothing. If
  * an earlier attempt has already published the run, returns its tables from the ledger. Throws the source's problem,
  * `WarehouseProblem`, `LoadProblem`, `LeaseLost` or the signal's reason, after dropping the staging tables unless they
  * are retained.
  */
-export function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
+export function loadRowStreams(job: LoadJob): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => stageAndPublish(job, staging))
 }
 
-/** Publishes feeds that an earlier attempt has staged. Throws the errors of `Loader.publish`. */
-export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promise<LoadedTable[]> {
+/** Publishes row streams that an earlier attempt has staged. Throws the errors of `Loader.publish`. */
+export function publishStagedLoad(rowStreams: StagedLoad, job: PublicationJob): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => {
-    for (const load of feeds.tables) staging.use(load)
-    return publishStaged(feeds, job)
+    for (const load of rowStreams.tables) staging.use(load)
+    return publishStaged(rowStreams, job)
   })
 }
 
@@ -113,7 +113,7 @@ export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promi
  * attempt may publish them, unless the warehouse is full.
  */
 async function withStaging(
-  { retain, mayPublishLater }: Pick<PublicationOfFeeds, 'retain' | 'mayPublishLater'>,
+  { retain, mayPublishLater }: Pick<PublicationJob, 'retain' | 'mayPublishLater'>,
   callback: (staging: AsyncDisposableStack) => Promise<LoadedTable[]>,
 ): Promise<LoadedTable[]> {
   await using staging = new AsyncDisposableStack()
@@ -127,31 +127,31 @@ async function withStaging(
 }
 
 /**
- * Stages all feeds and publishes them in one publication. Adds each staging table to `staging`, so that disposing the
+ * Stages all row streams and publishes them in one publication. Adds each staging table to `staging`, so that disposing the
  * stack drops the tables.
  */
-async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
-  const { feeds, warehouse, target, run, attempt, signal } = job
+async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
+  const { rowStreams, warehouse, target, run, attempt, signal } = job
   const loads = new Map<string, StagedTable>()
-  const profiles = new Map<string, MeasuredFeed>()
+  const profiles = new Map<string, MeasuredStream>()
   const cursors: Record<string, unknown> = {}
   let rows = 0
   let isWholeSource = false
   const isProfiled = job.storeProfile !== undefined && !job.onPlan && !job.transformation?.length
-  for await (const feed of feeds) {
+  for await (const rowStream of rowStreams) {
     signal.throwIfAborted()
-    const table = feed.table || target.table
+    const table = rowStream.table || target.table
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
-    const partOf = partOfFeed(feed, table, job)
-    const { sparse = false, unread, deletedColumn, listsTables } = feed
-    const precedence = job.mergeKey && table === target.table ? feed.precedence : undefined
+    const partOf = partOfRowStream(rowStream, table, job)
+    const { sparse = false, unread, deletedColumn, listsTables } = rowStream
+    const precedence = job.mergeKey && table === target.table ? rowStream.precedence : undefined
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(job.mode) }
     const rejectedBefore = job.rejected().count
     if (!listsTables) job.onTable?.start(table)
     const keyed = (columns: readonly Column[]) => withKey(columns, table, job)
-    const { load, written, profile } = await stageFeed(
-      feed,
+    const { load, written, profile } = await stageRowStream(
+      rowStream,
       { signal, isProfiled, keyed },
       staging,
       (columns, number) =>
@@ -177,14 +177,14 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     loads.set(table, load)
     if (written.superseded) job.onSuperseded?.(written.superseded)
     // The profile has measured superseded rows too.
-    if (profile && !written.superseded) profiles.set(table, { ...feed, ...(partOf && { partOf }), profile })
+    if (profile && !written.superseded) profiles.set(table, { ...rowStream, ...(partOf && { partOf }), profile })
     if (!listsTables) {
       rows += written.rows
       job.onTable?.finish(written.rows)
     }
     assertFewRejected(written.rows, rejectedBefore, job)
-    if (feed.cursor) cursors[table] = feed.cursor()
-    if (feed.whole?.()) isWholeSource = true
+    if (rowStream.cursor) cursors[table] = rowStream.cursor()
+    if (rowStream.whole?.()) isWholeSource = true
   }
   assertFewRejected(rows, 0, job)
   if (loads.size === 0) return []
@@ -202,28 +202,28 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     return []
   }
   await storeProfiles(job, mode, loads, profiles)
-  const feedsToPublish = {
+  const stagedLoad = {
     tables: stagedTables,
     cursors,
     ...(mode && { mode }),
     ...(job.keepsPrevious && { keepsPrevious: true }),
   }
-  await job.onStaged?.(feedsToPublish)
+  await job.onStaged?.(stagedLoad)
   await failpoint('rows-staged')
-  return publishStaged(feedsToPublish, job)
+  return publishStaged(stagedLoad, job)
 }
 
 /**
  * Throws `LoadProblem` if too many rows of this table were rejected. `before` is the number of rejected rows before
  * this table, so that good tables of the run do not hide a bad one.
  */
-function assertFewRejected(rows: number, before: number, { rejected }: Pick<FeedsToLoad, 'rejected'>): void {
+function assertFewRejected(rows: number, before: number, { rejected }: Pick<LoadJob, 'rejected'>): void {
   const { count, first } = rejected()
   const tooMany = tooManyRejected(rows, { count: count - before, first })
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
 }
 
-type MeasuredFeed = Pick<RowStream, 'partOf' | 'deletedColumn'> & { profile: RowsProfile }
+type MeasuredStream = Pick<RowStream, 'partOf' | 'deletedColumn'> & { profile: RowsProfile }
 
 /**
  * Stores the column profiles of the tables. A table has no profile after a transformation, which may have changed the
@@ -231,27 +231,27 @@ type MeasuredFeed = Pick<RowStream, 'partOf' | 'deletedColumn'> & { profile: Row
  * increment without rows keeps the table's profile, see `profileToPublish`.
  */
 async function storeProfiles(
-  { storeProfile }: FeedsToLoad,
-  mode: FeedsToLoad['mode'],
+  { storeProfile }: LoadJob,
+  mode: LoadJob['mode'],
   loads: ReadonlyMap<string, StagedTable>,
-  profiles: ReadonlyMap<string, MeasuredFeed>,
+  profiles: ReadonlyMap<string, MeasuredStream>,
 ): Promise<void> {
   for (const [table, load] of loads) {
-    const measuredFeed = profiles.get(table)
-    if (!measuredFeed || load.transformed) continue
-    const { profile, partOf, deletedColumn } = measuredFeed
+    const measuredStream = profiles.get(table)
+    if (!measuredStream || load.transformed) continue
+    const { profile, partOf, deletedColumn } = measuredStream
     const deletedMarkColumn = deletedColumn ?? (partOf && profiles.get(partOf.table)?.deletedColumn)
     const isUnchanged = profile.rows === 0 && !partOf
     if (keepsRows(mode) && (isUnchanged || deletedMarkColumn !== undefined)) continue
-    const sourceColumns = new Set(load.fed)
+    const sourceColumns = new Set(load.suppliedColumns)
     const columns = profile.columns.filter(({ column }) => sourceColumns.has(column))
     load.profile = await storeProfile?.(table, { ...profile, columns })
   }
 }
 
 async function publishStaged(
-  { tables, cursors, mode, keepsPrevious }: StagedFeeds,
-  { warehouse, isCurrentAttempt, signal, gate, onBackgroundWork, onWait }: PublicationOfFeeds,
+  { tables, cursors, mode, keepsPrevious }: StagedLoad,
+  { warehouse, isCurrentAttempt, signal, gate, onBackgroundWork, onWait }: PublicationJob,
 ): Promise<LoadedTable[]> {
   const options = {
     ...(mode && { mode }),
@@ -265,17 +265,17 @@ async function publishStaged(
 }
 
 /**
- * The maximum number of times that a feed is staged again. Types that were inferred from samples can be too narrow
+ * The maximum number of times that a row stream is staged again. Types that were inferred from samples can be too narrow
  * once, and each of several objects can widen the columns again.
  */
 const maxStagings = 20
 
 /**
- * Writes a feed to a staging table. If its columns need wider types, writes it again to a new staging table with
+ * Writes a row stream to a staging table. If its columns need wider types, writes it again to a new staging table with
  * another name, because a reader can delay the drop of the old one. Throws `LoadProblem` TYPES_NOT_SETTLED after
  * `maxStagings` tables.
  */
-async function stageFeed(
+async function stageRowStream(
   { columns, content }: RowStream,
   {
     signal,

@@ -35,8 +35,8 @@ export function listener() {
 
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 
-/** Loads a feed into a table of its own, stored as offered or as `stored` says; answers how many rows came. */
-export async function loadFeed(
+/** Loads a row stream into a table of its own, stored as offered or as `stored` says; answers how many rows came. */
+export async function loadRowStream(
   client: Client,
   table: string,
   { columns, content }: RowStream,
