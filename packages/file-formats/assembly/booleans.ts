@@ -1,4 +1,4 @@
-import { recordBoolean } from './printed-forms'
+import { recordBoolean } from './source-formats'
 import { UNFIT } from './value-result-codes'
 
 /** The bit that capitals lack, in each byte of a word. Small letters and digits have it. */

@@ -43,7 +43,7 @@ export const VALID_JSON: u8 = 4
  * The state of a column. Observed: kinds u8 @0, integer size u8 @1, integer digits u8 @2, scale u8 @3, date spellings that fit all
  * values u8 @4, date spellings that were the only one for some value u8 @13. Written: stored type u8 @5, check u8 @6; the inferred or
  * given type u8 @7, its integer digits u8 @8, scale u8 @9 and spellings u8 @10; stored integer digits u8 @11, scale u8 @12, maximum
- * characters u16 @14. How the written values are printed in the text: @16 to @31, see printed-forms.ts.
+ * characters u16 @14. How the written values are printed in the text: @16 to @31, see source-formats.ts.
  */
 
 @inline export function stateOf(column: i32): usize {

@@ -1,5 +1,5 @@
 import { AS_INTEGER, AS_SMALLINT, widenDigits } from './column-state'
-import { recordInteger } from './printed-forms'
+import { recordInteger } from './source-formats'
 import { UNFIT } from './value-result-codes'
 
 const MINUS: u8 = 45

@@ -1,6 +1,6 @@
 import { DATE, TEXT, TIMESTAMP, TIMESTAMPTZ } from './column-state'
 import { dateBytes, days, readDate, spelled, twoDigits } from './dates'
-import { recordDate, recordTime } from './printed-forms'
+import { recordDate, recordTime } from './source-formats'
 
 export { days, looksTimed, spelled } from './dates'
 

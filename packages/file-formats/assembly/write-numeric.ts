@@ -1,7 +1,7 @@
 import { widenDigits } from './column-state'
 import { EXPANDED, EXPANDED_BYTES } from './memory-layout'
 import { decimal } from './parse-number'
-import { recordDecimal } from './printed-forms'
+import { recordDecimal } from './source-formats'
 import { UNFIT } from './value-result-codes'
 
 /** The maximum characters of a number without an exponent. A DECIMAL column has at most 38 digits. */

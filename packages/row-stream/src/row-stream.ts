@@ -32,8 +32,8 @@ export interface ColumnFacts {
   evidence?: TypeEvidence
   /** True if days come before months in the values, false for the reverse. Absent until a value proves it. */
   dayFirst?: boolean
-  /** The form in which the source prints all values, such as `DD.MM.YYYY` or `0,00`. Absent if they have several forms. */
-  printedForm?: string
+  /** The format in which the source prints all values, such as `DD.MM.YYYY` or `0,00`. Absent if they have several formats. */
+  sourceFormat?: string
 }
 
 /** The stored type of a column. It is wider than the source's type if the table already had a wider type. */

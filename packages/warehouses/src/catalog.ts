@@ -73,8 +73,8 @@ export interface WarehouseColumn {
   deleted?: boolean
   /** The time at which a load first created the column, as ISO 8601. */
   created?: string
-  /** The form in which the source prints all values, such as `DD.MM.YYYY`. Absent if they have several forms. */
-  printedForm?: string
+  /** The format in which the source prints all values, such as `DD.MM.YYYY`. Absent if they have several formats. */
+  sourceFormat?: string
   /** Whether the warehouse stores the rows in the order of this column, alone or with others. */
   sortKey?: boolean
 }

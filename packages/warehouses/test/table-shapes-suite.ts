@@ -58,7 +58,7 @@ export function shapesSuite(subject: Given): void {
       )
     })
 
-    it('has the printed forms of the source, unless SQL statements changed the rows', async () => {
+    it('has the source formats of the source, unless SQL statements changed the rows', async () => {
       const table = word('shape_')
       const target = {
         schema: 'health',
@@ -67,8 +67,8 @@ export function shapesSuite(subject: Given): void {
       }
       const facts = () => [
         { column: 'id' },
-        { column: 'day', printedForm: 'DD.MM.YYYY' },
-        { column: 'price', printedForm: '0,00' },
+        { column: 'day', sourceFormat: 'DD.MM.YYYY' },
+        { column: 'price', sourceFormat: '0,00' },
       ]
       const publish = async (statement?: string) => {
         const { loader } = subject.warehouse
@@ -76,7 +76,7 @@ export function shapesSuite(subject: Given): void {
         await load.write({ ...given([[1, '2026-01-31', '2.50']]), facts }, never)
         if (statement) await loader.transform([load], [{ statement }], never)
         await loader.publish([load], async () => true, never)
-        return (await columnsOf(table)).map(({ printedForm }) => printedForm)
+        return (await columnsOf(table)).map(({ sourceFormat }) => sourceFormat)
       }
       expect(await publish()).toEqual([undefined, 'DD.MM.YYYY', '0,00'])
       expect(await publish(`delete from ${table} where id = 0`)).toEqual([undefined, undefined, undefined])

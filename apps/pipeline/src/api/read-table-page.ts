@@ -1,5 +1,5 @@
 import { type DataQuery, exportMediaTypes, findExportFormat, type QueryResult } from '@sluice/contracts'
-import { createValuePrinter } from '@sluice/file-formats/export/printed-values'
+import { createValuePrinter } from '@sluice/file-formats/export/values-in-source-format'
 import { type FileDownload, Problem, problems } from '@sluice/http-server'
 import { type ExportChoice, exportFile } from '../exports/export-file.ts'
 import type { RequestContext } from './operation-context.ts'
@@ -43,13 +43,13 @@ export function answerRows(
       const source = { table: { schema: table.schema, name: table.name } }
       return {
         open: (...rest) => warehouse.queries.exportRows(source, ...rest),
-        readPrintedForms: async () => printedFormsOf(await warehouse.catalog.findTable(table.schema, table.name)),
+        readSourceFormats: async () => sourceFormatsOf(await warehouse.catalog.findTable(table.schema, table.name)),
         object,
         details: { schema: table.schema, name: table.name },
         fileName: labels.displayName ?? table.name,
       }
     })
-  const { page = 1, pageSize = 100, printedForms = false } = query
+  const { page = 1, pageSize = 100, sourceFormats = false } = query
   return whileReading(input, async (signal) => {
     const { warehouse, table, labels } = await find()
     const start = new Date()
@@ -62,23 +62,25 @@ export function answerRows(
       ...presentTable(table, labels),
       queryStartTime: start.toISOString(),
       queryDuration: Date.now() - start.getTime(),
-      rows: printedForms ? printCells(rows, columns, printedFormsOf(table)) : rows,
+      rows: sourceFormats ? printCells(rows, columns, sourceFormatsOf(table)) : rows,
       height: rows.length,
       width: columns.length,
     }
   })
 }
 
-const printedFormsOf = (table: WarehouseTable | undefined): ReadonlyMap<string, string> =>
-  new Map(table?.columns.flatMap(({ name, printedForm }) => (printedForm === undefined ? [] : [[name, printedForm]])))
+const sourceFormatsOf = (table: WarehouseTable | undefined): ReadonlyMap<string, string> =>
+  new Map(
+    table?.columns.flatMap(({ name, sourceFormat }) => (sourceFormat === undefined ? [] : [[name, sourceFormat]])),
+  )
 
-/** Returns the rows with the values of columns with a printed form as texts in that form. */
+/** Returns the rows with the values of columns with a source format as texts in that format. */
 function printCells(
   rows: readonly RowCell[][],
   columns: readonly { name: string }[],
-  forms: ReadonlyMap<string, string>,
+  formats: ReadonlyMap<string, string>,
 ): RowCell[][] {
-  const printers = columns.map(({ name }) => (forms.has(name) ? createValuePrinter(forms.get(name)!) : undefined))
+  const printers = columns.map(({ name }) => (formats.has(name) ? createValuePrinter(formats.get(name)!) : undefined))
   return rows.map((row) =>
     row.map((cell, index) =>
       cell === null || typeof cell === 'object' ? cell : (printers[index]?.(String(cell)) ?? cell),
@@ -103,22 +105,22 @@ const whileReading = <T>({ request, caller }: RowsInput, callback: (signal: Abor
  * the request asks for both a file and a page.
  */
 export function chooseExport(
-  { format: text, dialect = 'rfc4180', printedForms = false, page, pageSize }: DataQuery,
+  { format: text, dialect = 'rfc4180', sourceFormats = false, page, pageSize }: DataQuery,
   acceptedType: string,
 ): ExportChoice | undefined {
   const format = findExportFormat(text ?? acceptedType)
   if (!format) throw problems.notAcceptable(...Object.keys(exportMediaTypes))
   if (dialect === 'excel' && format !== 'csv')
     throw problems.refused('/dialect', 'Only format=csv has the dialect excel. Add format=csv, or leave dialect out.')
-  if (printedForms && (dialect === 'excel' || (format !== 'csv' && format !== 'json')))
+  if (sourceFormats && (dialect === 'excel' || (format !== 'csv' && format !== 'json')))
     throw problems.refused(
-      '/printedForms',
-      'Only format=csv without a dialect, and pages, have values in printed forms. Leave printedForms out, or change the format.',
+      '/sourceFormats',
+      'Only format=csv without a dialect, and pages, have values in source formats. Leave sourceFormats out, or change the format.',
     )
   if (format === 'json') return undefined
   if (page !== undefined || pageSize !== undefined)
     throw problems.refused('/page', 'A file has all rows. Leave page and pageSize out, or request format=json.')
-  return { format, dialect, printedForms }
+  return { format, dialect, sourceFormats }
 }
 
 /** Starts a read. Aborts it with a problem if its first rows take longer than `seconds`. */

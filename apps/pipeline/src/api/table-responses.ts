@@ -89,7 +89,7 @@ export const presentColumn = ({
   primaryKey,
   deleted,
   created,
-  printedForm,
+  sourceFormat,
   length,
   precision,
   scale,
@@ -101,7 +101,7 @@ export const presentColumn = ({
   primaryKey,
   ...(deleted && { deleted }),
   created,
-  printedForm,
+  sourceFormat,
   length,
 })
 

@@ -16,10 +16,10 @@ export interface ExportableRows {
   /** Starts reading all rows as text. Throws the problems of the source. */
   open(format: RowTextFormat, signal: AbortSignal): Promise<RowExport>
   /**
-   * Returns the printed forms by column. Called after `open`, because no load replaces the rows while they are being
+   * Returns the source formats by column. Called after `open`, because no load replaces the rows while they are being
    * read.
    */
-  readPrintedForms?(): Promise<ReadonlyMap<string, string>>
+  readSourceFormats?(): Promise<ReadonlyMap<string, string>>
   /** The uid of the object, for the audit; null for rows without one, which `details` describe. */
   object: string | null
   /** Details for the audit log. They are read when the export ends. */
@@ -32,7 +32,7 @@ export interface ExportChoice {
   format: Exclude<ExportFormat, 'json'>
   dialect: 'rfc4180' | 'excel'
   /** Whether the values of CSV are printed as in the loaded files. */
-  printedForms?: boolean
+  sourceFormats?: boolean
 }
 
 /** Milliseconds without traffic after which TCP probes whether the connection is still alive. */
@@ -127,8 +127,8 @@ export async function exportFile(
 /** Reads the rows and yields the bytes of the file. Writes the audit row when the export ends. */
 async function* readFile(
   { db, caller, request, operation, exports }: ExportInput,
-  { format, dialect, printedForms = false }: ExportChoice,
-  { open: openRows, readPrintedForms, object, details }: ExportableRows,
+  { format, dialect, sourceFormats = false }: ExportChoice,
+  { open: openRows, readSourceFormats, object, details }: ExportableRows,
   encoding: 'gzip' | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
@@ -137,10 +137,10 @@ async function* readFile(
   using limitedRead = limitReading(exports.readLimits, signal)
   try {
     openedExport = await openRows(chooseTextFormat(format, dialect), limitedRead.signal)
-    const printedFormByColumn = printedForms ? await readPrintedForms?.() : undefined
+    const sourceFormatByColumn = sourceFormats ? await readSourceFormats?.() : undefined
     const columns = openedExport.columns.map((column) => ({
       ...column,
-      printedForm: printedFormByColumn?.get(column.name),
+      sourceFormat: sourceFormatByColumn?.get(column.name),
     }))
     const bytes = encodeRows(format, { columns, bytes: limitedRead.limit(openedExport.bytes) }, limitedRead.signal)
     yield* encoding ? compress(bytes) : bytes
@@ -173,7 +173,7 @@ function chooseTextFormat(format: ExportChoice['format'], dialect: ExportChoice[
 const encodedFormats = { parquet: 'PARQUET', arrow: 'ARROW', xlsx: 'XLSX' } as const
 
 /**
- * Returns the bytes of the file. CSV without printed forms and NDJSON are the bytes of the warehouse; a thread encodes
+ * Returns the bytes of the file. CSV without source formats and NDJSON are the bytes of the warehouse; a thread encodes
  * the other formats.
  */
 function encodeRows(
@@ -181,9 +181,9 @@ function encodeRows(
   { columns, bytes }: { columns: readonly ExportedColumn[]; bytes: AsyncIterable<Uint8Array> },
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
-  const usesPrintedForms = format === 'csv' && columns.some(({ printedForm }) => printedForm !== undefined)
-  if (!usesPrintedForms && (format === 'csv' || format === 'ndjson')) return bytes
-  const encodedFormat = format === 'csv' ? 'PRINTED_CSV' : encodedFormats[format]
+  const usesSourceFormats = format === 'csv' && columns.some(({ sourceFormat }) => sourceFormat !== undefined)
+  if (!usesSourceFormats && (format === 'csv' || format === 'ndjson')) return bytes
+  const encodedFormat = format === 'csv' ? 'SOURCE_FORMAT_CSV' : encodedFormats[format]
   return encodeInThread({ format: encodedFormat, columns, rows: withoutHeader(bytes) }, signal)
 }
 

@@ -848,8 +848,8 @@ export interface Column {
   /** Whether the last load did not contain the column, which is therefore empty. */
   deleted?: boolean
   created?: string
-  /** The form in which the loaded files print all values of the column, such as DD.MM.YYYY or 0,00. Absent if they have several forms, if the column contains text, or if the table was not loaded from text. See docs/csv-files.md. */
-  printedForm?: string
+  /** The format in which the loaded files print all values of the column, such as DD.MM.YYYY or 0,00. Absent if they have several formats, if the column contains text, or if the table was not loaded from text. See docs/csv-files.md. */
+  sourceFormat?: string
   length?: number
   /** Estimated number of distinct values, usually within 7 % and at most the number of rows with a value. */
   distinctValues?: number
@@ -2301,8 +2301,8 @@ export interface DataQuery {
   format?: string
   /** For csv: excel has a byte order mark, semicolons and decimal commas, and an apostrophe before texts that Excel would run as formulas. */
   dialect?: "rfc4180" | "excel"
-  /** For csv and for a page: whether columns with a `printedForm` have their values as the loaded files print them. Default: false. */
-  printedForms?: boolean
+  /** For csv and for a page: whether columns with a `sourceFormat` have their values as the loaded files print them. Default: false. */
+  sourceFormats?: boolean
 }
 
 export interface DataWarehouseTarget {

@@ -56,10 +56,10 @@ export const Column = defineContract(
         }),
       ),
       created: Type.Optional(Timestamp),
-      printedForm: Type.Optional({
+      sourceFormat: Type.Optional({
         ...SingleLineText,
         description:
-          'The form in which the loaded files print all values of the column, such as DD.MM.YYYY or 0,00. Absent if they have several forms, if the column contains text, or if the table was not loaded from text. See docs/csv-files.md.',
+          'The format in which the loaded files print all values of the column, such as DD.MM.YYYY or 0,00. Absent if they have several formats, if the column contains text, or if the table was not loaded from text. See docs/csv-files.md.',
         examples: ['DD.MM.YYYY'],
       }),
       length: Type.Optional(NonNegativeInteger),
@@ -155,10 +155,10 @@ export const DataQuery = defineContract(
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       ...exportFields,
-      printedForms: Type.Optional(
+      sourceFormats: Type.Optional(
         Type.Boolean({
           description:
-            'For csv and for a page: whether columns with a `printedForm` have their values as the loaded files print them. Default: false.',
+            'For csv and for a page: whether columns with a `sourceFormat` have their values as the loaded files print them. Default: false.',
         }),
       ),
     },

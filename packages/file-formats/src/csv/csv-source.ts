@@ -96,7 +96,7 @@ class CsvRows {
   /** Whether the text is as the source has it, and not made from another format. */
   readonly #isSourceText: boolean
   #hasStarted = false
-  #result: CsvResult = { columns: [], printedForms: [], oddValues: [] }
+  #result: CsvResult = { columns: [], sourceFormats: [], oddValues: [] }
 
   constructor(thread: CsvThread, openedFile: OpenedFile, report: ReadReporter, isSourceText: boolean) {
     this.#isSourceText = isSourceText
@@ -115,16 +115,16 @@ class CsvRows {
   }
 
   facts(columns: readonly Column[]): ColumnFacts[] {
-    const { columns: readColumns, printedForms } = this.#result
+    const { columns: readColumns, sourceFormats } = this.#result
     return readColumns.map((column, index) => {
       const { evidence } = column
-      const printedForm = this.#isSourceText ? printedForms[index] : undefined
+      const sourceFormat = this.#isSourceText ? sourceFormats[index] : undefined
       const dayFirst = isDayFirst(column)
       return {
         column: columns[index]!.name,
         ...(evidence && { evidence }),
         ...(dayFirst !== undefined && { dayFirst }),
-        ...(printedForm !== undefined && { printedForm }),
+        ...(sourceFormat !== undefined && { sourceFormat }),
       }
     })
   }

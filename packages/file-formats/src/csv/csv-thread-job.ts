@@ -45,7 +45,7 @@ export type FileReading = Pick<PreviousDialect, 'delimiter' | 'quote' | 'escape'
 
 export interface CsvResult {
   columns: readonly InferredColumn[]
-  printedForms: readonly (string | undefined)[]
+  sourceFormats: readonly (string | undefined)[]
   /** Sentences about the values that made a column TEXT. */
   oddValues: string[]
 }
@@ -84,7 +84,7 @@ export async function readCsvFile(
     }
     port.progress({ bytesRead: bytesTotal, bytesTotal, rowsRead: outcome.rows }, true)
     const oddValues = reportOddValues ? reader.findOddValues().map(describeOddValue) : []
-    return { columns: reader.columns, printedForms: reader.printedForms, oddValues }
+    return { columns: reader.columns, sourceFormats: reader.sourceFormats, oddValues }
   }
 }
 

@@ -39,7 +39,7 @@ export interface TextPartsResult {
   /** If types were too narrow: columns that fit all rows. The rows sent before are then invalid. */
   known: KnownColumns
   isWidened: boolean
-  printedForms: readonly (string | undefined)[]
+  sourceFormats: readonly (string | undefined)[]
   /** The number of encoded rows of each part. */
   writtenRowCounts: number[]
   /** Sentences for users about the values that made a column TEXT. */
@@ -78,10 +78,10 @@ async function readTextParts(
     port.progress({ bytesRead, rowsRead }),
   )
   if ('widened' in outcome)
-    return { known: reader.known, isWidened: true, printedForms: [], writtenRowCounts: [], oddValues: [] }
+    return { known: reader.known, isWidened: true, sourceFormats: [], writtenRowCounts: [], oddValues: [] }
   const bytesRead = parts.reduce((sum, { from, end }) => sum + end - from, 0)
   port.progress({ bytesRead, rowsRead: outcome.rows }, true)
   const oddValues = reader.findOddValues().map(describeOddValue)
-  const { columns, printedForms } = reader
-  return { known: { columns }, isWidened: false, printedForms, writtenRowCounts: outcome.writtenRowCounts, oddValues }
+  const { columns, sourceFormats } = reader
+  return { known: { columns }, isWidened: false, sourceFormats, writtenRowCounts: outcome.writtenRowCounts, oddValues }
 }

@@ -76,7 +76,7 @@ export class SimilarTextGroup {
       throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${this.#name}`)
     const outcome = yield* receiveRows(thread, types, report)
     if ('widened' in outcome) throw new Error('The thread sent types instead of its result')
-    const { known: knownColumns, isWidened, printedForms, writtenRowCounts, oddValues } = outcome.result
+    const { known: knownColumns, isWidened, sourceFormats, writtenRowCounts, oddValues } = outcome.result
     if (isWidened) {
       this.#known = knownColumns
       this.columns = this.#toColumns()
@@ -86,7 +86,7 @@ export class SimilarTextGroup {
     const facts = knownColumns.columns.map(({ evidence }, index) => ({
       column: this.columns[index]!.name,
       ...(evidence && { evidence }),
-      ...(printedForms[index] !== undefined && { printedForm: printedForms[index] }),
+      ...(sourceFormats[index] !== undefined && { sourceFormat: sourceFormats[index] }),
     }))
     return { writtenRowCounts, facts }
   }

@@ -16,7 +16,7 @@ import { findOddValues, type OddValue } from './odd-values.ts'
 import { type PassEnding, RecordPass, type TupleBatch } from './record-pass.ts'
 import { observeText } from './observe-column-types.ts'
 import { openRows } from './open-delimited-rows.ts'
-import { findPrintedForms } from './printed-forms/find-printed-forms.ts'
+import { findSourceFormats } from './source-formats/find-source-formats.ts'
 import { setRowSuffix, type TextPart } from './similar-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
 
@@ -49,8 +49,8 @@ export type EncodingOutcome = { rows: number; writtenRowCounts: number[] } | { w
 export class DelimitedReader {
   /** The inferred columns. After an outcome `widened`, the final columns. */
   columns: InferredColumn[]
-  /** The printed form of each column; known after `encode` has written all rows. */
-  printedForms: readonly (string | undefined)[] = []
+  /** The source format of each column; known after `encode` has written all rows. */
+  sourceFormats: readonly (string | undefined)[] = []
   readonly #wasm: WasmScanner
   readonly #file: TextSource
   readonly #dialect: DelimitedDialect
@@ -116,7 +116,7 @@ export class DelimitedReader {
     const observedColumns = this.#seen()
     if (ending === 'END' && observedColumns.every((column, index) => isSameType(column, columns[index]!))) {
       this.columns = observedColumns
-      this.printedForms = findPrintedForms(wasm, observedColumns, this.#dialect)
+      this.sourceFormats = findSourceFormats(wasm, observedColumns, this.#dialect)
       return { rows, writtenRowCounts }
     }
     this.columns = observedColumns

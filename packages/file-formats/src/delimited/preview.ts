@@ -11,7 +11,7 @@ import { detectText, openRows } from './open-delimited-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
 import { configureScanner, givenTypes, setColumn } from './column-state.ts'
-import { findPrintedForms } from './printed-forms/find-printed-forms.ts'
+import { findSourceFormats } from './source-formats/find-source-formats.ts'
 import { passFieldPositions } from './field-positions.ts'
 import type { RecordReader } from './record-reader.ts'
 
@@ -46,8 +46,8 @@ export interface DelimitedPreview {
   tuples: Buffer[]
   /** The line on which each of these rows begins, counted from 1. */
   lines: number[]
-  /** The printed form of each column in the sample. */
-  printedForms: (string | undefined)[]
+  /** The source format of each column in the sample. */
+  sourceFormats: (string | undefined)[]
   /** The first hundred rows of the sample that would be rejected. */
   rejected: RejectedRow[]
   /**
@@ -102,7 +102,7 @@ function readFirstRows(
   dialect: DelimitedDialect,
   columns: readonly PreviewColumn[],
   maxRows: number,
-): Pick<DelimitedPreview, 'tuples' | 'lines' | 'printedForms' | 'rejected' | 'sample'> {
+): Pick<DelimitedPreview, 'tuples' | 'lines' | 'sourceFormats' | 'rejected' | 'sample'> {
   const encoder = new SampleEncoder(wasm, dialect, columns)
   const { records, shape } = openRows(text, dialect, defaultDelimitedLimits, wasm.window)
   const tuples: Buffer[] = []
@@ -138,11 +138,11 @@ function readFirstRows(
       lines.push(records.line)
     }
   }
-  const printedForms = findPrintedForms(wasm, columns, dialect)
+  const sourceFormats = findSourceFormats(wasm, columns, dialect)
   return {
     tuples,
     lines,
-    printedForms,
+    sourceFormats,
     rejected,
     sample: { rows: rowCount, rejected: rejectedRows, complete: isComplete },
   }

@@ -35,12 +35,12 @@ export async function* encodeInThread(
   signal.throwIfAborted()
   const job: EncoderJob = {
     format,
-    columns: columns.map(({ name, dataType, precision, scale, printedForm }) => ({
+    columns: columns.map(({ name, dataType, precision, scale, sourceFormat }) => ({
       name,
       dataType,
       precision,
       scale,
-      printedForm,
+      sourceFormat,
     })),
     batchBytes,
   }

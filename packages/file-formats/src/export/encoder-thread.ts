@@ -56,8 +56,8 @@ async function openSimpleEncoder(format: Exclude<EncodedFormat, 'XLSX'>): Promis
       return (await import('./parquet-encoder.ts')).parquetEncoder(columns)
     case 'ARROW':
       return (await import('./arrow-encoder.ts')).arrowEncoder(columns)
-    case 'PRINTED_CSV':
-      return (await import('./printed-values.ts')).printedCsvEncoder(columns)
+    case 'SOURCE_FORMAT_CSV':
+      return (await import('./values-in-source-format.ts')).sourceFormatCsvEncoder(columns)
   }
 }
 

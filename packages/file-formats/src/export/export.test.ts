@@ -138,31 +138,31 @@ describe('an encoded export', () => {
     }
   })
 
-  it('has as CSV without printed forms the bytes of the warehouse', async () => {
+  it('has as CSV without source formats the bytes of the warehouse', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(row, { maxLength: 60 }), fc.integer({ min: 1, max: 300 }), async (rows, chunkBytes) => {
         const header = `${everyType.map(({ name }) => name).join(',')}\r\n`
         const bytes = Buffer.concat(await Array.fromAsync(csvChunks(everyType, rows, 1_000)))
-        const printed = await encode('PRINTED_CSV', everyType, rows, { chunkBytes, batchBytes: 2_000 })
+        const printed = await encode('SOURCE_FORMAT_CSV', everyType, rows, { chunkBytes, batchBytes: 2_000 })
         expect(printed.toString()).toBe(header + bytes.toString())
       }),
       law,
     )
   })
 
-  it('has as CSV the values in printed forms, and never drops a digit', async () => {
+  it('has as CSV the values in source formats, and never drops a digit', async () => {
     const columns: ExportedColumn[] = [
-      { name: 'day', dataType: 'DATE', printedForm: 'DD.MM.YYYY' },
-      { name: 'price', dataType: 'DECIMAL', printedForm: '0,00' },
-      { name: 'at', dataType: 'TIMESTAMPTZ', printedForm: 'YYYY-MM-DDTHH:mm+02:00' },
-      { name: 'ok', dataType: 'BOOLEAN', printedForm: 'Yes|No' },
+      { name: 'day', dataType: 'DATE', sourceFormat: 'DD.MM.YYYY' },
+      { name: 'price', dataType: 'DECIMAL', sourceFormat: '0,00' },
+      { name: 'at', dataType: 'TIMESTAMPTZ', sourceFormat: 'YYYY-MM-DDTHH:mm+02:00' },
+      { name: 'ok', dataType: 'BOOLEAN', sourceFormat: 'Yes|No' },
     ]
     const rows: Row[] = [
       ['2024-12-31', '1.5000', '2024-12-31 22:30:00+00', 'true'],
       ['infinity', '-0.125', '2024-06-01 00:00:01.5+00', null],
       ['0044-03-15 BC', 'NaN', 'infinity', 'false'],
     ]
-    expect(String(await encode('PRINTED_CSV', columns, rows)).split('\r\n')).toEqual([
+    expect(String(await encode('SOURCE_FORMAT_CSV', columns, rows)).split('\r\n')).toEqual([
       'day,price,at,ok',
       '31.12.2024,"1,50",2025-01-01T00:30+02:00,Yes',
       'infinity,"-0,125",2024-06-01T02:00:01.5+02:00,',

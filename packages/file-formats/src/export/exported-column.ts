@@ -9,8 +9,8 @@ export interface ExportedColumn {
   dataType: DataType
   precision?: number | undefined
   scale?: number | undefined
-  /** The form in which `PRINTED_CSV` prints the values. Absent: as they are. */
-  printedForm?: string | undefined
+  /** The format in which `SOURCE_FORMAT_CSV` prints the values. Absent: as they are. */
+  sourceFormat?: string | undefined
 }
 
 /** A value as text, as in the CSV of `QueryRunner.exportRows`; null for NULL. */
@@ -31,8 +31,8 @@ export class UnencodableValueError extends Error {
   override readonly name = 'UnencodableValueError'
 }
 
-/** PRINTED_CSV is CSV with the values in the printed forms of their columns. */
-export type EncodedFormat = 'PARQUET' | 'ARROW' | 'XLSX' | 'PRINTED_CSV'
+/** SOURCE_FORMAT_CSV is CSV with the values in the source formats of their columns. */
+export type EncodedFormat = 'PARQUET' | 'ARROW' | 'XLSX' | 'SOURCE_FORMAT_CSV'
 
 /** The `workerData` of an encoder thread, which encodes one file. */
 export interface EncoderJob {

@@ -27,7 +27,7 @@ export async function previewUpload(
   using opened = await openUpload({ ...upload, options, firstBytes, expectedFormat: 'DELIMITED' }, signal)
   const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: maxRows }
   const preview = await previewInThread(job, signal)
-  const { columns, tuples, lines, printedForms, sample, guesses, notes, description, hasSeenAllRows } = preview
+  const { columns, tuples, lines, sourceFormats, sample, guesses, notes, description, hasSeenAllRows } = preview
   const rejected = await firstRejected(preview.rejected, opened)
   const rows = readRows(tuples, columns)
   const isComplete = opened.complete && sample.complete
@@ -48,8 +48,8 @@ export async function previewUpload(
       const decimal = precision === undefined ? {} : { precision, scale: scale ?? 0 }
       const known = evidence && areTypesKnown ? { evidence } : {}
       // Text that was made from a workbook or JSON is not the text of the file.
-      const printedForm = opened.dialect ? undefined : printedForms[index]
-      const form = printedForm === undefined ? {} : { printedForm }
+      const sourceFormat = opened.dialect ? undefined : sourceFormats[index]
+      const form = sourceFormat === undefined ? {} : { sourceFormat }
       return { name: names[index]!, label, dataType, ...decimal, ...known, ...form }
     }),
     rows,

@@ -9,7 +9,7 @@ import type { Column, ColumnFacts, RejectedRow } from '@sluice/row-stream'
 export type PreviewCell = string | number | boolean | null | object
 
 /** A column, and the form in which the previewed rows print all its values. */
-export type PreviewedColumn = Column & Pick<ColumnFacts, 'printedForm'>
+export type PreviewedColumn = Column & Pick<ColumnFacts, 'sourceFormat'>
 
 /** The first rows of a source, and its detected structure. */
 export interface SourcePreview {

@@ -11,7 +11,7 @@ export interface MeasuredLoad {
   held?: readonly ColumnFacts[] | undefined
   /** The number of source rows before transformations. Absent until all rows are read. */
   sourceRows?: number | undefined
-  /** Whether SQL statements changed the rows, so that printed forms of the source do not hold for them. */
+  /** Whether SQL statements changed the rows, so that source formats of the source do not hold for them. */
   transformed?: boolean
   merging?: boolean
 }
@@ -21,19 +21,19 @@ export interface MeasuredLoad {
  */
 export function planLoad(rules: TypeRules, previousShape: SourceShape | undefined, load: MeasuredLoad): ShapePlan {
   const { target, held: heldColumns, sourceRows, transformed = false } = load
-  const last = previousShape && transformed ? withoutPrintedForms(previousShape) : previousShape
+  const last = previousShape && transformed ? withoutSourceFormats(previousShape) : previousShape
   const { schemaChanges, rebuild, definition, sparse, unread, merging, hasAllColumns } = target.shape ?? {}
   const factsByColumn = new Map(heldColumns?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {
     const columnFacts = factsByColumn.get(column.name)
     if (!columnFacts) return column
     const { evidence: _, ...rest } = column
-    const { evidence, dayFirst, printedForm } = columnFacts
+    const { evidence, dayFirst, sourceFormat } = columnFacts
     return {
       ...rest,
       ...(evidence && { evidence }),
       ...(dayFirst !== undefined && { dayFirst }),
-      ...(printedForm !== undefined && !transformed && { printedForm }),
+      ...(sourceFormat !== undefined && !transformed && { sourceFormat }),
     }
   })
   const plan = planShape(
@@ -55,10 +55,10 @@ export function planLoad(rules: TypeRules, previousShape: SourceShape | undefine
   return { ...plan, changes: [{ kind: 'PART_NOT_READ', column: '', to: unread, warning: true }, ...plan.changes] }
 }
 
-/** SQL statements can add values in any form, also to columns that are empty in the source. */
-function withoutPrintedForms(shape: SourceShape): SourceShape {
+/** SQL statements can add values in any format, also to columns that are empty in the source. */
+function withoutSourceFormats(shape: SourceShape): SourceShape {
   const columns = shape.columns.map((column) => {
-    const { printedForm: _, ...otherFacts } = column
+    const { sourceFormat: _, ...otherFacts } = column
     return otherFacts
   })
   return { ...shape, columns }

@@ -7,7 +7,7 @@ import {
   type StoredAs,
   hadValues,
   hasNoValueYet,
-  printedFormAfterLoad,
+  sourceFormatAfterLoad,
 } from './previous-source-columns.ts'
 
 /** The type rules of a warehouse: how each data type is stored, and which type stores the values of two types. */
@@ -19,8 +19,8 @@ export interface TypeRules {
 export interface SourceColumn extends Column {
   evidence?: TypeEvidence
   dayFirst?: boolean
-  /** The form in which the source prints all values. Absent if they have several forms. */
-  printedForm?: string
+  /** The format in which the source prints all values. Absent if they have several formats. */
+  sourceFormat?: string
 }
 
 export interface NewLoad {
@@ -165,7 +165,7 @@ function emptiedColumns(
 /** Returns a column that the load does not have. Its values stay if the load keeps rows. */
 function vanishedColumn(column: PreviousSourceColumn, { merging = false }: NewLoad): PreviousSourceColumn {
   if (merging) return { ...column, vanished: true }
-  const { printedForm: _, ...rest } = column
+  const { sourceFormat: _, ...rest } = column
   return { ...rest, ...(rest.undecided !== 'NOTHING' && { empty: true }), vanished: true }
 }
 
@@ -187,7 +187,7 @@ function toRememberedColumn({
   undecided,
   empty,
   dayFirst,
-  printedForm,
+  sourceFormat,
 }: PlannedColumn): PreviousSourceColumn {
   return {
     name,
@@ -197,7 +197,7 @@ function toRememberedColumn({
     ...(undecided && { undecided }),
     ...(empty && undecided !== 'NOTHING' && { empty }),
     ...(dayFirst !== undefined && { dayFirst }),
-    ...(printedForm !== undefined && { printedForm }),
+    ...(sourceFormat !== undefined && { sourceFormat }),
   }
 }
 
@@ -209,7 +209,7 @@ function whyFresh(last: SourceShape | undefined, load: NewLoad, policy: ShapePol
   return isRedefined && last.definition !== load.definition ? 'DEFINITION' : undefined
 }
 
-/** Returns a column with its type and its printed form in the table after the load. */
+/** Returns a column with its type and its source format in the table after the load. */
 function planColumn(
   rules: TypeRules,
   rememberedColumn: PreviousSourceColumn | undefined,
@@ -219,8 +219,8 @@ function planColumn(
 ): PlannedColumn {
   const typedColumn = planType(rules, rememberedColumn, column, load, rebuildReason)
   const { merging = false, rows } = load
-  const printedForm = printedFormAfterLoad(typedColumn.dataType, column, { before: rememberedColumn, merging, rows })
-  return { ...typedColumn, ...(printedForm !== undefined && { printedForm }) }
+  const sourceFormat = sourceFormatAfterLoad(typedColumn.dataType, column, { before: rememberedColumn, merging, rows })
+  return { ...typedColumn, ...(sourceFormat !== undefined && { sourceFormat }) }
 }
 
 /**

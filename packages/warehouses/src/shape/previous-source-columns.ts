@@ -23,10 +23,10 @@ export interface PreviousSourceColumn extends StoredAs {
   /** True if a value has shown that the day precedes the month, false for the reverse. */
   dayFirst?: boolean
   /**
-   * The form in which the source prints all values of the table, such as `DD.MM.YYYY`. Absent if they have several
-   * forms.
+   * The format in which the source prints all values of the table, such as `DD.MM.YYYY`. Absent if they have several
+   * formats.
    */
-  printedForm?: string
+  sourceFormat?: string
 }
 
 /** The record of a table's last load, with which the next load is compared. Stored atomically with the rows. */
@@ -80,7 +80,7 @@ export const hadValues = ({ undecided, vanished, empty }: PreviousSourceColumn):
 export const hasNoValueYet = ({ undecided, empty }: PreviousSourceColumn): boolean =>
   undecided === 'NOTHING' || empty === true
 
-/** Lists of types. The form of one type also prints the values of the other types of its list. */
+/** Lists of types. The format of one type also prints the values of the other types of its list. */
 const alikeTypes: readonly (readonly DataType[])[] = [
   ['BOOLEAN'],
   ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL'],
@@ -90,7 +90,7 @@ const alikeTypes: readonly (readonly DataType[])[] = [
 const isAlike = (one: DataType, other: DataType): boolean =>
   alikeTypes.some((types) => types.includes(one) && types.includes(other))
 
-type LoadedColumn = { dataType: DataType } & Pick<ColumnFacts, 'evidence' | 'printedForm'>
+type LoadedColumn = { dataType: DataType } & Pick<ColumnFacts, 'evidence' | 'sourceFormat'>
 
 interface EarlierRows {
   before: PreviousSourceColumn | undefined
@@ -101,21 +101,21 @@ interface EarlierRows {
 }
 
 /**
- * Returns the form in which all values of a column are printed after a load: the form of the loaded values, which has
- * to be that of the values that stay, too. Undefined if there is no such form, or if the column is stored in a type
- * that no form describes. Columns of text keep their values as they were printed.
+ * Returns the format in which all values of a column are printed after a load: the format of the loaded values, which has
+ * to be that of the values that stay, too. Undefined if there is no such format, or if the column is stored in a type
+ * that no format describes. Columns of text keep their values as they were printed.
  */
-export function printedFormAfterLoad(
+export function sourceFormatAfterLoad(
   storedType: DataType,
-  { dataType, evidence, printedForm }: LoadedColumn,
+  { dataType, evidence, sourceFormat }: LoadedColumn,
   { before, merging, rows }: EarlierRows,
 ): string | undefined {
-  const loadedForm = isAlike(dataType, storedType) ? printedForm : undefined
-  if (!merging || before === undefined) return loadedForm
-  const earlierForm = isAlike(before.dataType, storedType) ? before.printedForm : undefined
-  if (evidence === 'NOTHING' || rows === 0) return earlierForm
-  if (hasNoValueYet(before)) return loadedForm
-  return loadedForm === earlierForm ? loadedForm : undefined
+  const loadedFormat = isAlike(dataType, storedType) ? sourceFormat : undefined
+  if (!merging || before === undefined) return loadedFormat
+  const earlierFormat = isAlike(before.dataType, storedType) ? before.sourceFormat : undefined
+  if (evidence === 'NOTHING' || rows === 0) return earlierFormat
+  if (hasNoValueYet(before)) return loadedFormat
+  return loadedFormat === earlierFormat ? loadedFormat : undefined
 }
 
 /**
@@ -124,14 +124,14 @@ export function printedFormAfterLoad(
  */
 export function historyOf(
   memory: SourceShape | null | undefined,
-): (column: string) => Pick<WarehouseColumn, 'deleted' | 'created' | 'printedForm'> {
+): (column: string) => Pick<WarehouseColumn, 'deleted' | 'created' | 'sourceFormat'> {
   const columns = new Map(memory?.columns.map((column) => [column.name, column]))
   return (name) => {
-    const { vanished, created, printedForm } = columns.get(name) ?? {}
+    const { vanished, created, sourceFormat } = columns.get(name) ?? {}
     return {
       ...(vanished && { deleted: vanished }),
       ...(created !== undefined && { created }),
-      ...(printedForm !== undefined && { printedForm }),
+      ...(sourceFormat !== undefined && { sourceFormat }),
     }
   }
 }

@@ -15,7 +15,7 @@ export interface ShapeColumn extends CatalogColumn {
   /** True if an earlier load had the column and the last load did not. */
   deleted?: boolean
   /** The form in which the source prints all values. */
-  printedForm?: string
+  sourceFormat?: string
 }
 
 /** A table or view from the server's catalogue, together with the ledger's metadata. */
@@ -116,7 +116,7 @@ export const describeColumn = ({ types }: SqlDialect, column: ShapeColumn): Ware
   dataType: column.dataType,
   primaryKey: column.primaryKey,
   ...(column.deleted && { deleted: true }),
-  ...(column.printedForm !== undefined && { printedForm: column.printedForm }),
+  ...(column.sourceFormat !== undefined && { sourceFormat: column.sourceFormat }),
 })
 
 /** Substitute tables by `placeKey` of the table that they replace. */

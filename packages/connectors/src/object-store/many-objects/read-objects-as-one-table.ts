@@ -146,11 +146,11 @@ function describeAllUnreadParts(warnings: readonly string[]): string {
 function mergeFacts(column: string, facts: readonly ColumnFacts[]): ColumnFacts {
   const decided = facts.filter(({ evidence }) => evidence !== 'NOTHING')
   const [first] = decided.length > 0 ? decided : facts
-  const hasOne = (key: 'evidence' | 'printedForm') => decided.every((one) => one[key] === first?.[key])
+  const hasOne = (key: 'evidence' | 'sourceFormat') => decided.every((one) => one[key] === first?.[key])
   return {
     column,
     ...(first?.evidence && hasOne('evidence') && { evidence: first.evidence }),
-    ...(first?.printedForm !== undefined && hasOne('printedForm') && { printedForm: first.printedForm }),
+    ...(first?.sourceFormat !== undefined && hasOne('sourceFormat') && { sourceFormat: first.sourceFormat }),
   }
 }
 

@@ -177,7 +177,7 @@ function modelOf(objects: ReadonlyMap<string, GeneratedObject>): string[] {
     .toSorted()
 }
 
-/** The printed forms of generated days and amounts, each with the values that it prints. */
+/** The source formats of generated days and amounts, each with the values that it prints. */
 const generatedForms: Record<string, RegExp> = {
   'DD.MM.YYYY': /^\d\d\.\d\d\.\d{4}$/,
   'YYYY-MM-DD': /^\d{4}-\d\d-\d\d$/,
@@ -238,10 +238,10 @@ describeUnless(kind!.missing)('objects of a folder', () => {
       const { heard } = await load
       expect(await tableRows(table)).toEqual(model)
       const described = await loading.scratch.warehouse.catalog.findTable('health', table)
-      for (const { name, printedForm } of described!.columns) {
-        if (printedForm === undefined || name.startsWith('_')) continue
+      for (const { name, sourceFormat } of described!.columns) {
+        if (sourceFormat === undefined || name.startsWith('_')) continue
         const texts = [...objects.values()].flatMap((object) => rowsOf(object).flatMap((cells) => cells[name] ?? []))
-        for (const text of texts) expect(text).toMatch(generatedForms[printedForm]!)
+        for (const text of texts) expect(text).toMatch(generatedForms[sourceFormat]!)
       }
       const rejected = heard.rejected.map(({ line, reason }) => `${reason.split(': ')[0]} ${line}`)
       const expected = [...objects].flatMap(([key, object]) => rejectedLines(object).map((line) => `${key} ${line}`))
@@ -253,7 +253,7 @@ describeUnless(kind!.missing)('objects of a folder', () => {
     await fc.assert(fc.asyncProperty(some, law), { numRuns: drawCount({ short: 20, long: 150 }), endOnFailure: true })
   })
 
-  it('have a printed form for a column if it is the same in all of them', async () => {
+  it('have a source format for a column if it is the same in all of them', async () => {
     const files = [
       'id,day,price\n1,31.12.2024,2.50\n',
       'id,day,price\n2,30.12.2024,3.5\n',
@@ -264,7 +264,7 @@ describeUnless(kind!.missing)('objects of a folder', () => {
     const { columns: described } = (await loading.scratch.warehouse.catalog.findTable('health', 'forms'))!
     const forms = described
       .filter(({ name }) => !name.startsWith('_'))
-      .map(({ name, printedForm }) => [name, printedForm])
+      .map(({ name, sourceFormat }) => [name, sourceFormat])
     expect(forms).toEqual([
       ['id', '0'],
       ['day', 'DD.MM.YYYY'],

@@ -6,7 +6,7 @@ import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import type { ColumnOptions, DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
 import { DelimitedReader } from '../../src/delimited/delimited-reader.ts'
 import { detectText } from '../../src/delimited/open-delimited-rows.ts'
-import { createValuePrinter } from '../../src/export/printed-values.ts'
+import { createValuePrinter } from '../../src/export/values-in-source-format.ts'
 import { readTuples } from '../../src/preview/read-tuples.ts'
 import type { PreviewCell } from '../../src/preview/source-preview.ts'
 import { startScanner } from '../../src/delimited/wasm-scanner.ts'
@@ -17,16 +17,16 @@ const scanner = startScanner()
 const textOfCell = (cell: PreviewCell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))
 
 /** A column of a file: its fields, and the type that the options request. */
-interface PrintedColumn {
+interface FormattedColumn {
   fields: string[]
   given?: Omit<ColumnOptions, 'label' | 'index'>
 }
 
 /**
- * Returns the printed form of the second column of a file with semicolons, and its values printed in that form. Without a form, the values
+ * Returns the source format of the second column of a file with semicolons, and its values printed in that format. Without a format, the values
  * are as they are stored.
  */
-function loadColumn({ fields, given }: PrintedColumn, decimal: 'POINT' | 'COMMA') {
+function loadColumn({ fields, given }: FormattedColumn, decimal: 'POINT' | 'COMMA') {
   const lines = fields.map((field, row) => `n${row};${field}\n`)
   const columns = given ? [{ index: 1, ...given }] : []
   const options: DelimitedOptions = { delimiter: 'SEMI_COLON', headerRow: true, decimal, columns, footerLines: 0 }
@@ -39,10 +39,10 @@ function loadColumn({ fields, given }: PrintedColumn, decimal: 'POINT' | 'COMMA'
     for (let batch = batches.next(); ; batch = batches.next()) {
       if (batch.done) {
         if ('widened' in batch.value) break
-        const form = reader.printedForms[1]
-        const print = form === undefined ? String : createValuePrinter(form)
+        const format = reader.sourceFormats[1]
+        const print = format === undefined ? String : createValuePrinter(format)
         const printed = cells.map((cell) => (cell === null ? '' : print(textOfCell(cell))))
-        return { type: reader.columns[1]!.dataType, form, printed }
+        return { type: reader.columns[1]!.dataType, format, printed }
       }
       expect(batch.value.rejected).toEqual([])
       const rows = readTuples(batch.value.tuples, reader.columns, fields.length, 1e9).rows
@@ -62,13 +62,13 @@ const isNotSignedZero = (text: string) => !/^-[0.,]*$/.test(text)
 
 /** Decimals with a fixed number of digits, or with the digits that each of them needs, with or without a zero before the point. */
 const decimals = (sign: string) =>
-  fc.record({ scale: fc.integer({ min: 1, max: 6 }), isFixed: fc.boolean(), isBare: fc.boolean() }).chain((form) =>
+  fc.record({ scale: fc.integer({ min: 1, max: 6 }), isFixed: fc.boolean(), isBare: fc.boolean() }).chain((format) =>
     fc.array(
       fc
-        .tuple(minus, whole, digits(form.scale))
+        .tuple(minus, whole, digits(format.scale))
         .map(([before, integer, fraction]) => {
-          const printed = form.isFixed ? fraction : fraction.replace(/0+$/, '')
-          const start = form.isBare && integer === '0' && printed !== '' ? '' : integer
+          const printed = format.isFixed ? fraction : fraction.replace(/0+$/, '')
+          const start = format.isBare && integer === '0' && printed !== '' ? '' : integer
           return `${before}${start}${printed && sign}${printed}`
         })
         .filter(isNotSignedZero),
@@ -94,7 +94,7 @@ const printDate = (format: string, [year, month, day]: readonly string[]) =>
 /** Dates, the first of which shows the order of day and month. */
 const dates = fc.constantFrom(...dateFormats).chain((format) =>
   fc.array(date, { maxLength: 20 }).map((values) => ({
-    form: format as string,
+    format: format as string,
     fields: [['2024', '12', '31'], ...values].map((one) => printDate(format, one)),
   })),
 )
@@ -139,24 +139,24 @@ const withNulls = (fields: string[], isNull: readonly boolean[]) =>
   fields.map((field, row) => (isNull[row] ? '' : field))
 const nulls = fc.array(fc.boolean(), { maxLength: 10 })
 
-describe('a column whose values have one printed form', () => {
+describe('a column whose values have one source format', () => {
   it.each(['POINT', 'COMMA'] as const)('returns decimals with a decimal %s as they were', (decimal) => {
     fc.assert(
       fc.property(decimals(decimal === 'POINT' ? '.' : ','), nulls, (values, isNull) => {
         const fields = withNulls(values, isNull)
         fc.pre(fields.some((field) => field !== ''))
-        const { form, printed } = loadColumn({ fields }, decimal)
+        const { format, printed } = loadColumn({ fields }, decimal)
         expect(printed).toEqual(fields)
-        expect(form).toBeDefined()
+        expect(format).toBeDefined()
       }),
     )
   })
 
   it('returns dates as they were', () => {
     fc.assert(
-      fc.property(dates, nulls, ({ form, fields: values }, isNull) => {
+      fc.property(dates, nulls, ({ format, fields: values }, isNull) => {
         const fields = withNulls(values, [false, ...isNull])
-        expect(loadColumn({ fields }, 'POINT')).toEqual({ type: 'DATE', form, printed: fields })
+        expect(loadColumn({ fields }, 'POINT')).toEqual({ type: 'DATE', format, printed: fields })
       }),
     )
   })
@@ -165,10 +165,10 @@ describe('a column whose values have one printed form', () => {
     fc.assert(
       fc.property(times, nulls, (values, isNull) => {
         const fields = withNulls(values, [false, ...isNull])
-        const { type, form, printed } = loadColumn({ fields }, 'POINT')
+        const { type, format, printed } = loadColumn({ fields }, 'POINT')
         expect(type).toMatch(/^TIMESTAMP/)
         expect(printed).toEqual(fields)
-        expect(form).toBeDefined()
+        expect(format).toBeDefined()
       }),
     )
   })
@@ -178,7 +178,7 @@ describe('a column whose values have one printed form', () => {
       fc.property(fc.constantFrom(...pairs).chain(words), (fields) => {
         expect(loadColumn({ fields, given: given('BOOLEAN') }, 'POINT')).toMatchObject({
           type: 'BOOLEAN',
-          form: expect.any(String),
+          format: expect.any(String),
           printed: fields,
         })
       }),
@@ -198,10 +198,10 @@ describe('a column whose values have one printed form', () => {
     fc.assert(
       fc.property(column, fc.constantFrom<DataType>('INTEGER', 'BIGINT'), ([width, fields], dataType) => {
         const isPadded = fields.some((field) => field.startsWith('0'))
-        const form = isPadded ? '0'.repeat(width) : '0'
+        const format = isPadded ? '0'.repeat(width) : '0'
         expect(loadColumn({ fields, given: given(dataType) }, 'POINT')).toEqual({
           type: dataType,
-          form,
+          format,
           printed: fields,
         })
       }),
@@ -217,13 +217,13 @@ describe('a column whose values have one printed form', () => {
     ['DD.MM.YYYY HH:mm', ['31.12.2024 14:30', '01.02.2024 09:05'], 'POINT'],
     ['YYYY-MM-DDTHH:mm:ss.SSS+02:00', ['2024-12-31T14:30:00.000+02:00'], 'POINT'],
     ['YYYY-MM-DD HH:mm:ss.#', ['2024-12-31 14:30:00', '2024-12-31 14:30:00.25'], 'POINT'],
-  ] as const)('has the form %s', (form, fields, decimal) => {
-    expect(loadColumn({ fields: [...fields] }, decimal)).toMatchObject({ form, printed: fields })
+  ] as const)('has the format %s', (format, fields, decimal) => {
+    expect(loadColumn({ fields: [...fields] }, decimal)).toMatchObject({ format, printed: fields })
   })
 })
 
-/** Fields of one type, each in a form of its own. */
-const mixedColumns: [string, fc.Arbitrary<PrintedColumn>][] = [
+/** Fields of one type, each in a format of its own. */
+const mixedColumns: [string, fc.Arbitrary<FormattedColumn>][] = [
   [
     'decimals',
     fc
@@ -284,14 +284,14 @@ const mixedColumns: [string, fc.Arbitrary<PrintedColumn>][] = [
   ],
 ]
 
-describe('a column whose values have any forms', () => {
-  it.each(mixedColumns)('has a form only if it returns all values as they were: %s', (_, column) => {
+describe('a column whose values have any formats', () => {
+  it.each(mixedColumns)('has a format only if it returns all values as they were: %s', (_, column) => {
     const claims = { some: 0, none: 0 }
     fc.assert(
       fc.property(column, (one) => {
-        const { form, printed } = loadColumn(one, 'POINT')
-        claims[form === undefined ? 'none' : 'some']++
-        if (form !== undefined) expect(printed).toEqual(one.fields)
+        const { format, printed } = loadColumn(one, 'POINT')
+        claims[format === undefined ? 'none' : 'some']++
+        if (format !== undefined) expect(printed).toEqual(one.fields)
       }),
       { numRuns: drawCount({ short: 200, long: 5_000 }) },
     )
@@ -307,13 +307,13 @@ describe('a column whose values have any forms', () => {
     ['2024-12-31 10:00', '2024-12-31 10:00:00'],
     ['2024-12-31 10:00+01', '2024-12-31 10:00+02'],
     ['true', 'TRUE'],
-  ])('has no form: %s and %s', (...fields) => {
-    expect(loadColumn({ fields }, 'POINT').form).toBeUndefined()
+  ])('has no format: %s and %s', (...fields) => {
+    expect(loadColumn({ fields }, 'POINT').format).toBeUndefined()
   })
 
-  it('has no form if it has no value, or only texts', () => {
-    expect(loadColumn({ fields: ['', ''] }, 'POINT').form).toBeUndefined()
-    expect(loadColumn({ fields: ['', ''], given: given('INTEGER') }, 'POINT').form).toBeUndefined()
-    expect(loadColumn({ fields: ['1.234,50', 'x'] }, 'POINT').form).toBeUndefined()
+  it('has no format if it has no value, or only texts', () => {
+    expect(loadColumn({ fields: ['', ''] }, 'POINT').format).toBeUndefined()
+    expect(loadColumn({ fields: ['', ''], given: given('INTEGER') }, 'POINT').format).toBeUndefined()
+    expect(loadColumn({ fields: ['1.234,50', 'x'] }, 'POINT').format).toBeUndefined()
   })
 })

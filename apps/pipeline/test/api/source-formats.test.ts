@@ -44,10 +44,10 @@ async function load(path: string, content: string, { type = 'text/csv', status =
   expect(await run(path)).toMatchObject({ status })
 }
 
-const formsOf = (columns: { name: string; printedForm?: string }[]) =>
-  Object.fromEntries(columns.map(({ name, printedForm }) => [name, printedForm]))
+const formsOf = (columns: { name: string; sourceFormat?: string }[]) =>
+  Object.fromEntries(columns.map(({ name, sourceFormat }) => [name, sourceFormat]))
 const readForms = async (path: string) => formsOf((await owner.get(`${path}/table`).expect(200)).body.columns)
-const exportCsv = async (path: string, query = 'printedForms=true') =>
+const exportCsv = async (path: string, query = 'sourceFormats=true') =>
   (await owner.get(`${path}/data?format=csv&${query}`).expect(200)).text
 
 const austrian = [
@@ -57,7 +57,7 @@ const austrian = [
   '3;;;;;""',
   '',
 ].join('\r\n')
-const forms = { id: '0', day: 'DD.MM.YYYY', moment: 'DD.MM.YYYY HH:mm', price: '0,00', done: 'TRUE|FALSE' }
+const formats = { id: '0', day: 'DD.MM.YYYY', moment: 'DD.MM.YYYY HH:mm', price: '0,00', done: 'TRUE|FALSE' }
 const printed = [
   'id,day,moment,price,done,note',
   '1,31.12.2024,31.12.2024 14:30,"1234,50",TRUE,"a ""quoted"" note, with commas"',
@@ -68,7 +68,7 @@ const printed = [
 
 const pad = (value: number, width = 2) => String(value).padStart(width, '0')
 
-/** Texts of one form, and the value that shows the order of day and month. */
+/** Texts of one format, and the value that shows the order of day and month. */
 interface TextForm {
   first: string
   text: fc.Arbitrary<string>
@@ -121,7 +121,7 @@ const noteForm = fc.constant<TextForm>({
 
 const quote = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** A file as an export writes it, each column in one form, with some empty values. */
+/** A file as an export writes it, each column in one format, with some empty values. */
 const generatedFile = fc.constantFrom('POINT', 'COMMA').chain((decimal) =>
   fc
     .tuple(numberForm, dayForm, momentForm, priceForm(decimal === 'POINT' ? '.' : ','), doneForm, noteForm)
@@ -134,14 +134,14 @@ const generatedFile = fc.constantFrom('POINT', 'COMMA').chain((decimal) =>
     }),
 )
 
-describe('printed forms', () => {
+describe('source formats', () => {
   it('return every generated file byte for byte', async () => {
     await fc.assert(
       fc.asyncProperty(generatedFile, async ({ decimal, text }) => {
         const path = await create({ csvOptions: { delimiter: 'COMMA', headerRow: true, footerLines: 0, decimal } })
         await load(path, text)
         const { note, ...formsOfValues } = await readForms(path)
-        expect([note, Object.values(formsOfValues).filter((form) => form === undefined)]).toEqual([undefined, []])
+        expect([note, Object.values(formsOfValues).filter((format) => format === undefined)]).toEqual([undefined, []])
         expect(await exportCsv(path)).toBe(text)
       }),
       { numRuns: drawCount({ short: 5, long: 100 }) },
@@ -154,15 +154,15 @@ describe('printed forms', () => {
       .type('text/csv')
       .send(austrian)
       .expect(200)
-    expect(formsOf(preview.columns)).toEqual({ ...forms, note: undefined })
+    expect(formsOf(preview.columns)).toEqual({ ...formats, note: undefined })
     expect(preview.rows[0][1]).toBe('2024-12-31')
 
     const path = await create()
     await load(path, austrian)
-    expect(await readForms(path)).toEqual({ ...forms, note: undefined })
+    expect(await readForms(path)).toEqual({ ...formats, note: undefined })
     expect(await exportCsv(path)).toBe(printed)
     expect(await exportCsv(path, '')).toContain('1,2024-12-31,2024-12-31 14:30:00,1234.50,true,')
-    const { body: page } = await owner.get(`${path}/data?printedForms=true`).expect(200)
+    const { body: page } = await owner.get(`${path}/data?sourceFormats=true`).expect(200)
     expect(page.rows).toEqual([
       ['1', '31.12.2024', '31.12.2024 14:30', '1234,50', 'TRUE', 'a "quoted" note, with commas'],
       ['2', '01.02.2024', '01.02.2024 09:05', '-0,25', 'FALSE', null],
@@ -235,6 +235,6 @@ describe('printed forms', () => {
     const path = await create()
     await load(path, 'id,day\n1,31.12.2024\n')
     for (const query of ['format=csv&dialect=excel', 'format=parquet', 'format=ndjson', 'format=xlsx'])
-      await owner.get(`${path}/data?${query}&printedForms=true`).expect(422)
+      await owner.get(`${path}/data?${query}&sourceFormats=true`).expect(422)
   })
 })

@@ -12,15 +12,15 @@ const warehouses: [string, TypeRules][] = [
   ['ClickHouse', clickHouse],
 ]
 
-/** What a load has in the column: values of a type, all in one form, in several forms, or no values. */
+/** What a load has in the column: values of a type, all in one format, in several formats, or no values. */
 const contents = {
-  dayFirst: { dataType: 'DATE', printedForm: 'DD.MM.YYYY' },
-  yearFirst: { dataType: 'DATE', printedForm: 'YYYY-MM-DD' },
-  withTime: { dataType: 'TIMESTAMP', printedForm: 'DD.MM.YYYY HH:mm' },
+  dayFirst: { dataType: 'DATE', sourceFormat: 'DD.MM.YYYY' },
+  yearFirst: { dataType: 'DATE', sourceFormat: 'YYYY-MM-DD' },
+  withTime: { dataType: 'TIMESTAMP', sourceFormat: 'DD.MM.YYYY HH:mm' },
   mixedDates: { dataType: 'TIMESTAMP' },
-  cents: { dataType: 'DECIMAL', precision: 10, scale: 2, printedForm: '0,00' },
+  cents: { dataType: 'DECIMAL', precision: 10, scale: 2, sourceFormat: '0,00' },
   texts: { dataType: 'TEXT' },
-  requested: { dataType: 'DATE', evidence: 'REQUESTED', printedForm: 'DD.MM.YYYY' },
+  requested: { dataType: 'DATE', evidence: 'REQUESTED', sourceFormat: 'DD.MM.YYYY' },
   noValues: { dataType: 'TEXT', evidence: 'NOTHING' },
 } as const satisfies Record<string, Omit<SourceColumn, 'name' | 'label'>>
 type Content = keyof typeof contents
@@ -55,24 +55,24 @@ function loadColumn(rules: TypeRules, last: SourceShape | undefined, { content, 
 
 const textual = (rules: TypeRules) => rules.storedAs({ dataType: 'TEXT' }).dataType
 
-describe.each(warehouses)('the printed form of a column of a table of %s', (_, rules) => {
-  it('is the form of all values of the table, after every random sequence of loads', () => {
+describe.each(warehouses)('the source format of a column of a table of %s', (_, rules) => {
+  it('is the format of all values of the table, after every random sequence of loads', () => {
     const claims = { some: 0, none: 0 }
     fc.assert(
       fc.property(fc.array(load, { minLength: 1, maxLength: 6 }), (loads) => {
         let memory: SourceShape | undefined
-        let forms = new Set<string>()
+        let formats = new Set<string>()
         for (const one of loads) {
           memory = loadColumn(rules, memory, one)
-          if (!one.merging || one.rebuild) forms = new Set()
+          if (!one.merging || one.rebuild) formats = new Set()
           if (one.content && one.content !== 'noValues')
-            forms.add((contents[one.content] as SourceColumn).printedForm ?? 'several')
+            formats.add((contents[one.content] as SourceColumn).sourceFormat ?? 'several')
           const column = memory.columns.find(({ name }) => name === 'value')
-          const [form, ...others] = forms
-          const hasForm = form !== undefined && others.length === 0 && form !== 'several'
+          const [format, ...others] = formats
+          const hasFormat = format !== undefined && others.length === 0 && format !== 'several'
           const keepsTexts = column?.dataType === textual(rules)
-          expect(column?.printedForm).toBe(hasForm && !keepsTexts ? form : undefined)
-          claims[column?.printedForm === undefined ? 'none' : 'some']++
+          expect(column?.sourceFormat).toBe(hasFormat && !keepsTexts ? format : undefined)
+          claims[column?.sourceFormat === undefined ? 'none' : 'some']++
         }
       }),
       { numRuns: drawCount({ short: 1_000, long: 20_000 }) },
@@ -85,11 +85,11 @@ describe.each(warehouses)('the printed form of a column of a table of %s', (_, r
     let memory: SourceShape | undefined
     return loads.map(([content, merging = false]) => {
       memory = loadColumn(rules, memory, { content, merging, rebuild: false })
-      return memory.columns.find(({ name }) => name === 'value')?.printedForm
+      return memory.columns.find(({ name }) => name === 'value')?.sourceFormat
     })
   }
 
-  it('is forgotten by an added load with another form, until a load replaces the table', () => {
+  it('is forgotten by an added load with another format, until a load replaces the table', () => {
     const [one, other] = ['DD.MM.YYYY', 'YYYY-MM-DD']
     expect(
       formsAfter(['dayFirst'], ['dayFirst', true], ['yearFirst', true], ['yearFirst', true], ['yearFirst']),
@@ -114,7 +114,7 @@ describe.each(warehouses)('the printed form of a column of a table of %s', (_, r
     const formAfter = (transformed: boolean) =>
       planLoad(rules, memory, { target, held, sourceRows: 3, transformed, merging: true }).memory.find(
         ({ name }) => name === 'value',
-      )?.printedForm
+      )?.sourceFormat
     expect([false, true].map(formAfter)).toEqual(['0,00', undefined])
   })
 })

@@ -1,19 +1,19 @@
 import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts'
 
-/** Prints a value, given as the text of an export, in a printed form. */
+/** Prints a value, given as the text of an export, in a source format. */
 export type ValuePrinter = (text: string) => string
 
 /**
- * Returns the printer of a form that `findPrintedForms` of ../delimited/printed-forms returns. It never loses a digit:
- * a value that the form cannot hold, such as 1.255 in `0.00`, has more digits, and a value of another kind, such as
+ * Returns the printer of a format that `findSourceFormats` of ../delimited/source-formats returns. It never loses a digit:
+ * a value that the format cannot hold, such as 1.255 in `0.00`, has more digits, and a value of another kind, such as
  * `infinity`, is returned as it is.
  */
-export function createValuePrinter(form: string): ValuePrinter {
-  const number = /^(#|0+)(?:([.,])(0+|#))?$/.exec(form)
+export function createValuePrinter(format: string): ValuePrinter {
+  const number = /^(#|0+)(?:([.,])(0+|#))?$/.exec(format)
   if (number) return numberPrinter({ whole: number[1]!, sign: number[2] ?? '.', fraction: number[3] ?? '' })
-  const [yes, no] = form.split('|')
+  const [yes, no] = format.split('|')
   if (no !== undefined) return (text) => (text === 'true' ? yes! : text === 'false' ? no : text)
-  const time = /^([DMY./-]+)(?:([ T])HH:mm(:ss(?:\.(S+|#))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(form)
+  const time = /^([DMY./-]+)(?:([ T])HH:mm(:ss(?:\.(S+|#))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(format)
   if (!time) return (text) => text
   const [, date, separator, seconds, fraction = '', zone = ''] = time
   return timePrinter({ date: date!, separator, hasSeconds: seconds !== undefined, fraction, zone })
@@ -36,13 +36,13 @@ function numberPrinter({ whole, sign, fraction }: NumberForm): ValuePrinter {
     const [, minus, wholeDigits, fractionDigits = ''] = match
     const printedFraction = trimZeros(fractionDigits).padEnd(minFractionDigits, '0')
     if (printedFraction === '') return `${minus}${wholeDigits!.padStart(minWholeDigits, '0')}`
-    // The form `#` prints no zero before the decimal sign.
+    // The format `#` prints no zero before the decimal sign.
     const printedWhole = wholeDigits === '0' && minWholeDigits === 0 ? '' : wholeDigits!.padStart(minWholeDigits, '0')
     return `${minus}${printedWhole}${sign}${printedFraction}`
   }
 }
 
-interface TimeForm {
+interface TimeFormat {
   date: string
   /** Undefined if only the date is printed. */
   separator: string | undefined
@@ -58,22 +58,22 @@ const timePattern = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d:\d\d)(?::(\d\d)(?:\.(\d+
 /** A year beyond 9999 or before 1 can only be that of a time in another zone. */
 const utcPattern = /^(\d{4,5})-(\d\d)-(\d\d)[ T](\d\d):(\d\d)(:\d\d(?:\.\d+)?)(?:Z|\+00(?::?00)?)( BC)?$/
 
-function timePrinter(form: TimeForm): ValuePrinter {
-  const zoneMinutes = parseZone(form.zone)
+function timePrinter(format: TimeFormat): ValuePrinter {
+  const zoneMinutes = parseZone(format.zone)
   return (text) => {
     const match = timePattern.exec(zoneMinutes === 0 ? text : (shiftTime(text, zoneMinutes) ?? ''))
     if (!match) return text
     const [, year, month, day, minutes = '00:00', seconds = '00', fraction = ''] = match
-    const date = form.date.replace('YYYY', year!).replace('MM', month!).replace('DD', day!)
+    const date = format.date.replace('YYYY', year!).replace('MM', month!).replace('DD', day!)
     const digits = trimZeros(fraction)
-    if (form.separator === undefined) {
+    if (format.separator === undefined) {
       const isMidnight = minutes === '00:00' && seconds === '00' && digits === ''
       return isMidnight ? date : text
     }
-    const printedDigits = digits.padEnd(form.fraction === '#' ? 0 : form.fraction.length, '0')
-    const hasSeconds = form.hasSeconds || seconds !== '00' || digits !== ''
+    const printedDigits = digits.padEnd(format.fraction === '#' ? 0 : format.fraction.length, '0')
+    const hasSeconds = format.hasSeconds || seconds !== '00' || digits !== ''
     const afterMinutes = hasSeconds ? `:${seconds}${printedDigits && `.${printedDigits}`}` : ''
-    return `${date}${form.separator}${minutes}${afterMinutes}${form.zone}`
+    return `${date}${format.separator}${minutes}${afterMinutes}${format.zone}`
   }
 }
 
@@ -94,17 +94,17 @@ function shiftTime(text: string, minutes: number): string | undefined {
   const date = new Date(0)
   date.setUTCFullYear(beforeChrist ? 1 - Number(year) : Number(year), Number(month) - 1, Number(day))
   date.setUTCHours(Number(hour), Number(minute) + minutes)
-  // No form prints a year that is negative or has more than four digits.
+  // No format prints a year that is negative or has more than four digits.
   return `${date.toISOString().replace(/:\d\d\.\d+Z$/, '')}${seconds}`
 }
 
 /**
- * Writes CSV (RFC 4180) with the values in the printed forms of their columns. Values of other columns stay as they
+ * Writes CSV (RFC 4180) with the values in the source formats of their columns. Values of other columns stay as they
  * are.
  */
-export function printedCsvEncoder(columns: readonly ExportedColumn[]): FileEncoder {
-  const printers = columns.map(({ printedForm }) =>
-    printedForm === undefined ? String : createValuePrinter(printedForm),
+export function sourceFormatCsvEncoder(columns: readonly ExportedColumn[]): FileEncoder {
+  const printers = columns.map(({ sourceFormat }) =>
+    sourceFormat === undefined ? String : createValuePrinter(sourceFormat),
   )
   let header = columns.map(({ name }) => quoteField(name)).join(',') + lineEnd
   const takeHeader = () => {

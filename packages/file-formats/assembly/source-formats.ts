@@ -1,12 +1,12 @@
 /*
- * Records how the written values of a column are printed in the text, for src/delimited/printed-forms. State of a column: marks u16 @16,
+ * Records how the written values of a column are printed in the text, for src/delimited/source-formats. State of a column: marks u16 @16,
  * date spellings u8 @18, width of integers with leading zeros u8 @22, 20 minus the digits of the shortest other integer u8 @20, digits
  * after the point + 1 u8 @21, text of the time zone u64 @24. All are 0 before the first value.
  */
 
-/** At least one value was written. Not set for inferred integers, because an integer is printed in only one form. */
+/** At least one value was written. Not set for inferred integers, because an integer is printed in only one format. */
 const VALUE: u32 = 1
-/** A value has a form that no pattern describes: a plus, a zero with a minus, leading zeros of several widths. */
+/** A value has a format that no pattern describes: a plus, a zero with a minus, leading zeros of several widths. */
 const OTHER: u32 = 2
 
 /** Decimals and fractions of seconds: different numbers of digits after the point, and a zero at the end. */
