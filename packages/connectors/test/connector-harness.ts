@@ -204,7 +204,7 @@ export async function openFixture(fixture: ConnectorFixture, warehouse: Warehous
     signal = never,
     changes: Parameters<typeof reading>[0] = {},
   ) {
-    const { rowStream: remembered } = await warehouse.loader.findLastLoad('health', target)
+    const { sourceShape: remembered } = await warehouse.loader.findLastLoad('health', target)
     const request = { ...reading(changes), ...(remembered && { remembered }) }
     return await recorder.load({ sources, warehouse, reading: request, table: target, mode, signal })
   }

@@ -27,7 +27,7 @@ export const featuresOfOtherServices: readonly FeatureOfOtherService[] = [
     'Change instances in the manager application. Sluice uses this role only to compute `hasManagerAccess`.',
   ),
   roleOfOtherService('ROLE_GET_FILE', 'Fetch files of instances.'),
-  roleOfOtherService('ROLE_GET_FILE_INDIVIDUAL', 'Fetch files of the instances in `fileAccessInstances`.'),
+  roleOfOtherService('ROLE_GET_FILE_INDIVIDUAL', 'Fetch files from the service instances in `fileAccessInstances`.'),
   roleOfOtherService('ROLE_MANAGE_HOSTING_PLAN', 'Change hosting plans.'),
   roleOfOtherService(
     'ROLE_SEE_ROUTE',
@@ -85,7 +85,7 @@ export const featuresOfOtherServices: readonly FeatureOfOtherService[] = [
     kind: 'client',
     meaning: 'Contact and billing data. Sluice sends no email to these contacts.',
   },
-  { name: 'fileAccessInstances', kind: 'user', meaning: 'Instances whose files a user may fetch.' },
+  { name: 'fileAccessInstances', kind: 'user', meaning: 'The service instances from which the user may fetch files.' },
   { name: 'analyticsPlatformEnabled', kind: 'user', meaning: 'The user has an account in the analytics platform.' },
   { name: 'THEME', kind: 'setting', meaning: 'The colours of pages of other services.' },
 ]

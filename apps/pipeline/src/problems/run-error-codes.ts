@@ -145,7 +145,7 @@ export const runCodes: readonly { title: string; codes: Readonly<Record<string, 
       PART_COLUMN_MISSING:
         'An object changed, and a transformation removed the column by which its earlier rows are found. Keep it.',
       OBJECT_ROWS_UNKNOWN:
-        'An object changed that was loaded as the only one, so its earlier rows cannot be found. See the message.',
+        'The object changed, and the table does not record which rows came from it. See the message.',
       NO_PRIMARY_KEY:
         'The source has no key by which rows can be merged. Set `mergeKey`, or load with `writeMode` REPLACE.',
       VARIABLE_UNKNOWN: 'The variable does not exist or has no value. Create it, set its value, or correct its name.',

@@ -200,7 +200,8 @@ function workflowMessage(jobs: readonly NamedJob[]): string {
     endedJobs.length > 0 && `${countJobs(endedJobs)} ended${jobsWithWarnings.length > 0 ? '' : ' well'}.`,
     jobsWithWarnings.length > 0 && `With warnings: ${joinNames(jobsWithWarnings)}.`,
     skippedJobs.length > 0 && `Skipped: ${joinNames(skippedJobs)}.`,
-    failedJobs.length + cancelledJobs.length > 0 && 'Correct the errors of their runs, then run the workflow again.',
+    failedJobs.length + cancelledJobs.length > 0 &&
+      'Read the messages of these runs, correct the errors, then run the workflow again.',
   ]
     .filter((sentence) => sentence !== false)
     .join(' ')

@@ -1966,7 +1966,7 @@ export interface CsvOptions {
   footerLines?: number
   /** Number of delimiters at the end of every row after the last column. */
   trailingDelimiters?: number
-  /** Whether spaces around fields and their quotes are removed. */
+  /** Whether spaces at the start and the end of each field are removed, also outside its quotes. */
   trimSpaces?: boolean
   nullValues?: string[]
   decimal?: "POINT" | "COMMA"
@@ -1997,7 +1997,7 @@ export interface CsvOptionsOfConfiguration {
   footerLines?: number
   /** Number of delimiters at the end of every row after the last column. */
   trailingDelimiters?: number
-  /** Whether spaces around fields and their quotes are removed. */
+  /** Whether spaces at the start and the end of each field are removed, also outside its quotes. */
   trimSpaces?: boolean
   nullValues?: string[]
   decimal?: "POINT" | "COMMA"
@@ -2028,7 +2028,7 @@ export interface CsvOptionsOfExport {
   footerLines?: number
   /** Number of delimiters at the end of every row after the last column. */
   trailingDelimiters?: number
-  /** Whether spaces around fields and their quotes are removed. */
+  /** Whether spaces at the start and the end of each field are removed, also outside its quotes. */
   trimSpaces?: boolean
   nullValues?: string[]
   decimal?: "POINT" | "COMMA"
@@ -2491,7 +2491,7 @@ export interface FilePreviewQuery {
   footerLines?: number
   /** Number of delimiters at the end of every row after the last column. */
   trailingDelimiters?: number
-  /** Whether spaces around fields and their quotes are removed. */
+  /** Whether spaces at the start and the end of each field are removed, also outside its quotes. */
   trimSpaces?: boolean
   nullValues?: string[]
   decimal?: "POINT" | "COMMA"
@@ -3378,7 +3378,7 @@ export interface PublishedTable {
   rowsWritten: number
   /** For APPEND and MERGE: rows that were not in the table before. Only PostgreSQL and ClickHouse count them, `rowsChanged` and `rowsRemoved`. */
   rowsAdded?: number
-  /** For APPEND and MERGE: rows in which a value changed. If a run changes no row and no column of any table, a restore undoes the publication before that run. */
+  /** For APPEND and MERGE: rows in which a value changed. A run that changes no row and no column of any table leaves nothing to undo, so a restore undoes the last run before it that changed something. */
   rowsChanged?: number
   /** For APPEND and MERGE: rows that were removed, because the source marks them as deleted, or because they belong to a changed part of the source. */
   rowsRemoved?: number
@@ -3459,7 +3459,7 @@ export interface QueryVariable {
 export interface ReaderConnection {
   host?: string
   port?: number
-  /** In ClickHouse, each schema is a database; this is the first one. */
+  /** The database to connect to. In ClickHouse, where each schema is a database, the first of the schemas that the reader may read. */
   database?: string
   user: string
   /** As in libpq. For verify-full, programs need the certificate of `GET /warehouse-readers/certificate`. */
@@ -4094,7 +4094,7 @@ export interface SourcePreview {
   rejected: RejectedRow[]
   notes: string[]
   csvGuesses?: CsvGuesses
-  /** For a workbook: its sheets with cells, in their order. */
+  /** For a workbook: its sheets that are not empty, in their order. */
   sheets?: PreviewSheet[]
 }
 

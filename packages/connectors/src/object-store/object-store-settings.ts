@@ -11,7 +11,7 @@ export function assertObjectSettings({ key, csvOptions = {} }: Pick<ObjectStoreS
   if (csvOptions.delimiter !== undefined)
     throw new InvalidSetting(
       '/csvOptions/delimiter',
-      'Object stores do not support this field. Use the field delimiter of the source instead.',
+      'Object stores do not support this field. Set `delimiter` in the settings of the source instead.',
     )
   assertCsvOptions(csvOptions)
 }

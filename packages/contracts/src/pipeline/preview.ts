@@ -35,7 +35,7 @@ export const SourcePreview = defineContract(
       sheets: Type.Optional(
         Type.Array(WorkbookSheet, {
           maxItems: 1_000,
-          description: 'For a workbook: its sheets with cells, in their order.',
+          description: 'For a workbook: its sheets that are not empty, in their order.',
         }),
       ),
     },

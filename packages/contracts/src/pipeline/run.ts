@@ -265,7 +265,7 @@ export const TablePublication = defineContract(
             rowsChanged: Type.Optional({
               ...NonNegativeInteger,
               description:
-                'For APPEND and MERGE: rows in which a value changed. If a run changes no row and no column of any table, a restore undoes the publication before that run.',
+                'For APPEND and MERGE: rows in which a value changed. A run that changes no row and no column of any table leaves nothing to undo, so a restore undoes the last run before it that changed something.',
             }),
             rowsRemoved: Type.Optional({
               ...NonNegativeInteger,

@@ -64,7 +64,8 @@ const connection = {
   port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
   database: Type.Optional({
     ...SingleLineText,
-    description: 'In ClickHouse, each schema is a database; this is the first one.',
+    description:
+      'The database to connect to. In ClickHouse, where each schema is a database, the first of the schemas that the reader may read.',
   }),
   user: SingleLineText,
   sslMode: Type.Optional(

@@ -105,7 +105,11 @@ export async function updateUser(
     const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertUnchanged(body.lastUpdated, before.updated_at, listFixedFields(body, before))
     assertClientUnchanged(body, before, 'A user')
-    const columns = { ...toUserColumns(body), ...setCredentials(before, body, hash), ...setEmailSince(before, body) }
+    const columns = {
+      ...toUserColumns(body),
+      ...setCredentials(before, body, hash),
+      ...keepOwnEmailSince(before, body),
+    }
     if (before.uid === caller.uid) assertOwnSignInUnchanged(before, columns)
     // The provider of the single sign-on verifies the second factor from now on.
     if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
@@ -162,8 +166,8 @@ const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) =
   },
 ]
 
-/** Returns the time when users set their e-mail address themselves; null if an administrator set it. */
-const setEmailSince = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
+/** Returns the time since which users have an address that they set themselves: unchanged, or null after a change. */
+const keepOwnEmailSince = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
   own_email_since: body.email === email ? own_email_since : null,
 })
 

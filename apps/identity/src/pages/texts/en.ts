@@ -248,7 +248,7 @@ export const en = {
     federated: {
       'sso-unknown': {
         title: 'This sign-in is no longer valid',
-        text: 'It took longer than ten minutes, has already been completed, or was started in another browser. Start again.',
+        text: 'The sign-in took longer than ten minutes, has already been completed, or was started in another browser. Start again.',
       },
       'sso-denied': {
         title: 'Sign-in failed',

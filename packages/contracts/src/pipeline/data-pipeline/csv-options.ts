@@ -76,7 +76,9 @@ const csvOptionFields = {
     }),
   ),
   trimSpaces: Type.Optional(
-    Type.Boolean({ description: 'Whether spaces around fields and their quotes are removed.' }),
+    Type.Boolean({
+      description: 'Whether spaces at the start and the end of each field are removed, also outside its quotes.',
+    }),
   ),
   nullValues: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { maxItems: 20, uniqueItems: true }),

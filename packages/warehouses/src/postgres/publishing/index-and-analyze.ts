@@ -21,7 +21,7 @@ export async function indexAndAnalyze(
   load: PostgresStagedTable,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!load.written) throw new Error('A load is published after it is written.')
+  if (!load.written) throw new Error('The staged rows must be written completely before they are published.')
   const { staging, currentShape } = load.shapes!
   const table = qualifyName('sluice', load.stagingTable)
   try {
