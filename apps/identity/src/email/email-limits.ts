@@ -30,7 +30,7 @@ export async function assertMailAllowed(
   { email: address, client }: { email: string; client: string },
 ): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(lower(${`mail:${kind}:${address}`}), 0))`.execute(trx)
-  // With a limit of N mails, the next one may be sent an hour after the Nth newest.
+  // The next mail may be sent an hour after the one that fills the limit, counted from the newest.
   const { rows } = await sql<{ seconds: number }>`
     with lately as (
       select created_at, client from mails
