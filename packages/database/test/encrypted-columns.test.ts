@@ -61,7 +61,7 @@ describe('resealing', () => {
       column: 'things.word',
       resealed: 0,
       unreadable: [],
-      left: 0,
+      remaining: 0,
     })
     expect(await words()).toEqual(before)
   })

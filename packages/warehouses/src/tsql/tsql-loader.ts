@@ -37,7 +37,7 @@ export async function bulkLoad(
       for await (const bytes of convertCopyTuples(tuples, writers, {
         qualifiedName: quotedPlace,
         counts,
-        between: rowToken,
+        rowSeparator: rowToken,
       })) {
         yield [bytes]
       }

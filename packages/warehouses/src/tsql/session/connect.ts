@@ -1,6 +1,6 @@
 import { connect as openSocket } from 'node:net'
 import { Connection, ISOLATION_LEVEL } from 'tedious'
-import { encryptedOnly } from '@sluice/database'
+import { refuseUnencryptedLogin } from '@sluice/database'
 import type { DatabaseLogin } from '../tsql-settings.ts'
 
 /** The packet size in bytes: four times the driver's default, and smaller than a TLS record. */
@@ -28,7 +28,7 @@ export async function openConnection(login: DatabaseLogin): Promise<Connection> 
       packetSize,
       appName: 'sluice',
       ...isolation,
-      ...(login.encrypt && { connector: async () => encryptedOnly(await socketTo(connection, login)) }),
+      ...(login.encrypt && { connector: async () => refuseUnencryptedLogin(await socketTo(connection, login)) }),
     },
   })
   connection.on('error', () => {})

@@ -50,5 +50,5 @@ function unquoteIdentifier(text: string): string {
 /** T-SQL's syntax with its keywords that precede table names. */
 export const tsqlLanguage: SqlLanguage = {
   tokensOf: tsqlTokens,
-  opening: new Set(['from', 'join', 'apply', 'into', 'update', 'delete', 'merge', 'using', 'table']),
+  tableKeywords: new Set(['from', 'join', 'apply', 'into', 'update', 'delete', 'merge', 'using', 'table']),
 }
