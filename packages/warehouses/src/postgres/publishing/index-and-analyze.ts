@@ -100,7 +100,7 @@ export async function completeStagingTable(
         staging,
         merging: merging && currentShape !== undefined,
       })
-      if (!merging) fallOfRows(load.target, currentShape?.last?.tableRows, load.written!.rows)
+      if (!merging) fallOfRows(load.target, currentShape?.lastPublication?.tableRows, load.written!.rows)
       load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
       const statements = completeStaging(here, plan)
       if (statements.length === 0) return

@@ -5,7 +5,7 @@ import type { SourceShape } from '../../shape/previous-source-columns.ts'
 import type { ProfileReference, PublicationDetails, PublishedTable } from '../../warehouse.ts'
 
 /** The newest ledger row of the partition that stores the table's rows. The ledger is Sluice's own table of loads. */
-export interface LastEntry {
+export interface LastPublication {
   run: string
   suppliedColumns: string[]
   /** The number of rows in the whole table. */
@@ -33,16 +33,17 @@ export interface LedgerEntry {
  * Returns the query for the newest ledger row of a partition. `partition` is a SQL expression. A new version of the
  * service also reads ledgers that are not upgraded yet, so the query has only columns that they have.
  */
-export const selectLastEntry = (partition: string, moreColumns = ''): string =>
+export const selectLastPublication = (partition: string, moreColumns = ''): string =>
   `select t.run, t.fed_columns as "suppliedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
      t.bytes::float8, t.cursor, t.profile, t.feed as "sourceShape"${moreColumns}
    from sluice.ledger_table t where t.partition_name = ${partition} order by t.entered desc limit 1`
 
-export async function findLastEntry(
+/** Returns the newest ledger row of a partition, with its details. */
+export async function findLastPublication(
   client: ClientBase,
   partition: string,
-): Promise<(LastEntry & { details: PublicationDetails | null }) | undefined> {
-  const { rows } = await client.query(selectLastEntry('$1', ', t.details'), [partition])
+): Promise<(LastPublication & { details: PublicationDetails | null }) | undefined> {
+  const { rows } = await client.query(selectLastPublication('$1', ', t.details'), [partition])
   return rows[0]
 }
 

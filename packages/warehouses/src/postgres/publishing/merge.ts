@@ -145,8 +145,8 @@ async function addKeyToPartition(
 
 async function assertFreeForCopy(pools: PostgresPools, { target }: PostgresStagedTable, signal: AbortSignal) {
   const { schema, table } = target
-  const needed = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
-  await assertFree(pools, signal, { needed })
+  const neededBytes = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
+  await assertFree(pools, signal, { neededBytes })
 }
 
 /**
@@ -264,7 +264,7 @@ async function compareWithTable(
   currentShape: PostgresShape,
   stagingShape: PostgresShape,
 ): Promise<MergedRows> {
-  const { last: lastPublication } = currentShape
+  const { lastPublication } = currentShape
   if (!lastPublication) throw concurrentlyChanged(load)
   const merged = await countMergedRows(client, load, currentShape, stagingShape)
   load.comparison = { merged, run: lastPublication.run }
@@ -362,7 +362,7 @@ async function copyRowsToStaging(
   stagingShape: PostgresShape,
 ) {
   const partition = currentShape.partition!
-  const { last: lastPublication } = currentShape
+  const { lastPublication } = currentShape
   if (!lastPublication) throw concurrentlyChanged(load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
   const [oldTable, newTable] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]

@@ -48,7 +48,7 @@ async function planLoadedTable(
       const [currentShape, stagingShape] = await readShapes(client, [load.target, load.staging])
       if (currentShape && !currentShape.owned) throw tableNotOwned(load.problemContext)
       if (!stagingShape) throw stagingTableMissing(load)
-      const lastPublication = currentShape?.last
+      const lastPublication = currentShape?.lastPublication
       const isMerge = keepsRows(options.mode) && currentShape?.partition !== undefined
       const { table: plan } = planPublication(load, { currentShape, staging: stagingShape, merging: isMerge })
       const { rows } = await client.query<{ count: number }>(

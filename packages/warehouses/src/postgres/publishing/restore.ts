@@ -21,7 +21,7 @@ import {
   placeOf,
   takeKeptTables,
 } from './replaced-tables.ts'
-import { enterLedger, enterRun, type LedgerEntry, findLastEntry, idleTransactionTimeout } from './ledger.ts'
+import { enterLedger, enterRun, type LedgerEntry, findLastPublication, idleTransactionTimeout } from './ledger.ts'
 import { tableNotOwned } from '../problems.ts'
 import { blockAutovacuum, findBlockingViews } from './table-swap.ts'
 import { qualifyName } from '../names.ts'
@@ -134,7 +134,7 @@ async function planRestoredTable(
     await client.query(blockAutovacuum(qualifyName('sluice', currentShape.partition), lockTimeoutMs))
   if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs))
   const partitionWithRows = partition ?? currentShape?.partition
-  const lastEntry = await (partitionWithRows === undefined ? undefined : findLastEntry(client, partitionWithRows))
+  const lastEntry = await (partitionWithRows === undefined ? undefined : findLastPublication(client, partitionWithRows))
   const last = partition === null ? undefined : lastEntry
   const attached =
     partition === null
@@ -149,7 +149,7 @@ async function planRestoredTable(
       : noShapeChange
   const sourceShape = rememberVanished(last?.sourceShape ?? { columns: [] }, change.stay)
   const rows = last?.tableRows ?? 0
-  const rowsBefore = currentShape?.last?.tableRows
+  const rowsBefore = currentShape?.lastPublication?.tableRows
   const listsTables = lastEntry?.details?.listsTables
   const published: PublishedTable = {
     schema,

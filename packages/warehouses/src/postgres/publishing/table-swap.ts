@@ -117,7 +117,7 @@ export async function planSwap(
     return { load, partition, tableRows: rows, views: [], published, statements: [attachSql], sourceShape, profile }
   }
   if (!currentShape.owned) throw tableNotOwned(load.problemContext)
-  const { last: lastPublication } = currentShape
+  const { lastPublication } = currentShape
   if (lastPublication) published.rowsBefore = lastPublication.tableRows
   const isMerge = keepsRows(mode) && currentShape.partition !== undefined
   const { table: plan, sourceShape } = planPublication(load, {
@@ -196,7 +196,7 @@ async function planMergeInPlace(
   tableStatements: string[],
 ): Promise<TableSwap> {
   const { load } = swap
-  const { last: lastPublication } = currentShape
+  const { lastPublication } = currentShape
   // A load that was compared with its table changes no row of it, unless another run has published since.
   const isOvertaken = load.comparison && load.comparison.run !== lastPublication?.run
   if (!lastPublication || isOvertaken) throw concurrentlyChanged(load)
@@ -260,8 +260,8 @@ export async function interruptAutovacuum(
   { statements }: PostgresPools,
   currentShape: PostgresShape | undefined,
 ): Promise<void> {
-  const { partition, last } = currentShape ?? {}
-  if (partition === undefined || (last && last.tableRows < maxQuicklyVacuumedRows)) return
+  const { partition, lastPublication } = currentShape ?? {}
+  if (partition === undefined || (lastPublication && lastPublication.tableRows < maxQuicklyVacuumedRows)) return
   const lock = lockAgainstAutovacuum(qualifyName('sluice', partition))
   await withClient(statements, undefined, (client) =>
     client.query(`begin; set local lock_timeout = '2s'; ${lock}; commit`),

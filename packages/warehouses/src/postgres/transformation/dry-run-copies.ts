@@ -1,7 +1,7 @@
 import { type Connection, type PoolClient, type Submittable, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { copyInto } from '../copy/copy.ts'
-import { type PostgresStagedTable, freeAssertion } from '../staged-table.ts'
+import { createFreeAssertion, type PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { readShape } from '../table-shape.ts'
 import { createStaging, dropDetached, toStagingComment, stagingName } from '../staging-table-ddl.ts'
@@ -30,7 +30,7 @@ export class RowCopies implements AsyncDisposable {
       )
       const names = columns.map(({ name }) => name)
       const rows = () => readTuples(client, qualifyName('sluice', load.stagingTable), names)
-      const assertFree = freeAssertion(this.#pools, load, signal)
+      const assertFree = createFreeAssertion(this.#pools, load, signal)
       const copying = {
         staging,
         columns: names.map((name) => escapeIdentifier(name)).join(', '),

@@ -33,7 +33,7 @@ export async function runTransformation(
   const { transactions, statements: moments } = pools
   const scope = createTransformationSchema(loads)
   await using copies = new RowCopies(pools, loads)
-  const replaced = Math.max(...loads.map((load) => load.replacedBytes))
+  const replacedBytes = Math.max(...loads.map((load) => load.replacedBytes))
   // Never marked as reusable, because users' SQL ran on this connection and may have changed the session.
   using borrowed = await borrowConnection(transactions, signal)
   const { client } = borrowed
@@ -44,7 +44,7 @@ export async function runTransformation(
     for (const [index, statement] of statements.entries()) {
       const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - startedAt) / 1_000))
       await runStatement(client, scope, statement, { number: index + 1, seconds, dry }, (limits, callback) =>
-        runStoppable(moments, client, { ...limits, replaced, signal }, callback),
+        runStoppable(moments, client, { ...limits, replacedBytes, signal }, callback),
       )
     }
     const rowCounts = dry ? await endDryRun(client, moments, scope, copies, signal) : await scope.close(client)
