@@ -40,6 +40,9 @@ function findCommentEnd(sql: string, from: number): number {
   return commentMark.lastIndex
 }
 
+/**
+ * Removes the quotes or brackets of an identifier and resolves doubled closing quotes. The end quote may be missing.
+ */
 function unquoteIdentifier(text: string): string {
   const closingQuote = text.startsWith('[') ? ']' : text[0]!
   const isClosed = text.endsWith(closingQuote) && text.length > 1
