@@ -10,7 +10,7 @@ import {
 } from '../../warehouse.ts'
 import type { SourceShape } from '../../shape/previous-source-columns.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
-import { dependentViews, type DependentView } from '../views/dependent-views.ts'
+import { listDependentViews, type DependentView } from '../views/dependent-views.ts'
 import { commitSwaps } from './commit-swaps.ts'
 import { columnsOf, createTable, planEvolution } from './plan-publishing.ts'
 import {
@@ -211,7 +211,7 @@ async function planShapeChange(
   const names = new Set(before.map(({ name }) => name))
   const stay: typeof now = []
   for (const column of now.filter(({ name }) => !names.has(name)))
-    if ((await dependentViews(client, currentShape.oid, [column.name])).length > 0) stay.push(column)
+    if ((await listDependentViews(client, currentShape.oid, [column.name])).length > 0) stay.push(column)
   const currentColumns = new Map(now.map((column) => [column.name, column]))
   const dropped = now
     .map(({ name }) => name)

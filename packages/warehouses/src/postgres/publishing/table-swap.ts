@@ -2,7 +2,7 @@ import type { WriteMode } from '@sluice/contracts'
 import type { ClientBase } from 'pg'
 import { noMergedRows, type ProfileReference, profileToPublish, type TableChange } from '../../load-target.ts'
 import { keepsRows, type PublishedTable } from '../../warehouse.ts'
-import { type DependentView, dependentViews } from '../views/dependent-views.ts'
+import { type DependentView, listDependentViews } from '../views/dependent-views.ts'
 import { type SourceShape, columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publishing.ts'
@@ -228,7 +228,7 @@ export async function findBlockingViews(
 ): Promise<DependentView[]> {
   const columns = [...retyped.map(({ name }) => name), ...dropped]
   if (columns.length === 0) return []
-  const views = await dependentViews(client, currentShape.oid, isRebuilt ? undefined : columns)
+  const views = await listDependentViews(client, currentShape.oid, isRebuilt ? undefined : columns)
   const foreignViews = views.filter(({ owned }) => !owned).map(({ name }) => name)
   if (foreignViews.length > 0) throw viewsDepend(problemContext, foreignViews.join(', '))
   return views
