@@ -13,7 +13,7 @@ import { findBlockingViews } from './table-swap.ts'
 /** The time limit for counting the rows of a merge, which compares both tables by key. */
 const setStatementTimeout = `set local statement_timeout = '12h'`
 
-/** See `Loader.plan`. Blocks neither readers nor other loads. */
+/** See `Loader.plan`. Describes what the publication would change. Blocks neither readers nor other loads. */
 export async function planTables(
   pools: PostgresPools,
   stagedTables: readonly PostgresStagedTable[],

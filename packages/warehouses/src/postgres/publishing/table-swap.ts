@@ -36,9 +36,9 @@ export interface TableSwap {
 }
 
 /**
- * Locks the tables of all loads in the publishing transaction. The locks exclude other publishers, but not readers.
- * Reads the shapes of the tables under the locks, and locks again if another load has published since the shapes were
- * read.
+ * Begins the publishing transaction with `beginSql` and locks the tables of all loads. The locks exclude other
+ * publishers, but not readers. Reads the shapes of the tables under the locks. If another load has published since the
+ * shapes were read, locks again, because the table then has another partition.
  */
 export async function lockTables(
   client: ClientBase,
@@ -47,11 +47,15 @@ export async function lockTables(
   lockTimeoutMs: number,
 ): Promise<void> {
   if (loads.some(({ shapes }) => !shapes)) await readLoadShapes(client, loads)
-  for (let statements = [beginSql]; ; statements = []) {
+  let hasBegun = false
+  for (;;) {
     const lockedPartitions = loads.map(partitionOf)
-    await client.query([...statements, ...loads.flatMap((load) => lockStatements(load, lockTimeoutMs))].join(';'))
+    const locks = loads.flatMap((load) => lockStatements(load, lockTimeoutMs))
+    await client.query([...(hasBegun ? [] : [beginSql]), ...locks].join(';'))
+    hasBegun = true
     await readLoadShapes(client, loads)
-    if (loads.every((load, index) => partitionOf(load) === lockedPartitions[index])) return
+    const areStillCurrent = loads.every((load, index) => partitionOf(load) === lockedPartitions[index])
+    if (areStillCurrent) return
   }
 }
 
@@ -156,9 +160,10 @@ export async function planSwap(
 const maxNamedViews = 10
 
 /**
- * Reports the plain (not materialised) views that the publication recreates. PostgreSQL adds casts to view definitions,
- * so a view over a column that became text can compile and still fail when it is read. Materialised views need no such
- * report, because creating them runs their query within the publication.
+ * Returns the change that reports the plain (not materialised) views which the publication recreates, or nothing if
+ * there are none. Users should check these views: PostgreSQL adds casts to view definitions, so a view over a column
+ * that became text can compile and still fail when it is read. Materialised views need no check, because creating them
+ * runs their query within the publication.
  */
 function describeRecreated(views: readonly DependentView[]): TableChange[] {
   const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
@@ -216,8 +221,8 @@ async function planMergeInPlace(
 }
 
 /**
- * Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role
- * owns one of them.
+ * Returns the views that read changed or dropped columns, and the views that read those views. If the table is rebuilt,
+ * returns all views that read it. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them.
  */
 export async function findBlockingViews(
   client: ClientBase,
@@ -249,19 +254,20 @@ export function blockAutovacuum(table: string, lockTimeoutMs: number): string {
   return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${lockTimeoutMs}`
 }
 
-/** Autovacuum of a partition with fewer rows ends within the second after which it could be cancelled. */
+/** Autovacuum of a partition with fewer rows ends within the second after which PostgreSQL could cancel it. */
 const maxQuicklyVacuumedRows = 100_000
 
 /**
  * Cancels autovacuum on the partition that will be replaced, so that the swap need not wait for it. After a large load,
- * autovacuum runs there for minutes; it restarts after one minute at the earliest. Never throws.
+ * autovacuum runs on the partition for minutes. It restarts after one minute at the earliest. Never throws.
  */
 export async function interruptAutovacuum(
   { statements }: PostgresPools,
   currentShape: PostgresShape | undefined,
 ): Promise<void> {
   const { partition, lastPublication } = currentShape ?? {}
-  if (partition === undefined || (lastPublication && lastPublication.tableRows < maxQuicklyVacuumedRows)) return
+  const isSmall = lastPublication !== undefined && lastPublication.tableRows < maxQuicklyVacuumedRows
+  if (partition === undefined || isSmall) return
   const lock = lockAgainstAutovacuum(qualifyName('sluice', partition))
   await withClient(statements, undefined, (client) =>
     client.query(`begin; set local lock_timeout = '2s'; ${lock}; commit`),
