@@ -232,39 +232,39 @@ export async function mergeInPlace(
   const columns = mergedColumns(load, stagingShape).map(({ name }) => escapeIdentifier(name))
   const keys = load.keys.map((name) => escapeIdentifier(name))
   const otherColumns = columns.filter((column) => !keys.includes(column))
+  const hasKey = keys.length > 0
   const keysMatchSql = keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
-  const columnsOf = (table: string) => otherColumns.map((column) => `${table}.${column}`).join(', ')
+  const isNotIncomingSql = hasKey
+    ? `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})`
+    : 'true'
+  const isNewSql = hasKey ? `not exists (select from ${targetTable} as live where ${keysMatchSql})` : 'true'
+  const isDeletedSql = deletedCondition(load, stagingShape, 'incoming')
+  const valuesOf = (table: string) => otherColumns.map((column) => `${table}.${column}`).join(', ')
+  const countAffectedRows = async (statement: string) => (await client.query(statement)).rowCount ?? 0
+  let removed = 0
+  let changed = 0
+
   await client.query(setMergeTimeout)
   const records = stagedRecords(load.records, load.target.partOf)
-  const hasRecordsColumn = records && (await readColumnNames(client, partition)).has(records.column)
-  const isAbsentSql =
-    keys.length > 0 ? `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})` : 'true'
-  const removedParts = hasRecordsColumn
-    ? await client.query(`delete from ${targetTable} as live where ${isPartOf(records, 'live')} and ${isAbsentSql}`)
-    : undefined
-  const isDeletedSql = deletedCondition(load, stagingShape, 'incoming')
-  const deletedRows = isDeletedSql
-    ? await client.query(
-        `delete from ${targetTable} as live using ${incomingTable} as incoming where ${keysMatchSql} and ${isDeletedSql}`,
-      )
-    : undefined
+  if (records && (await readColumnNames(client, partition)).has(records.column))
+    removed += await countAffectedRows(
+      `delete from ${targetTable} as live where ${isPartOf(records, 'live')} and ${isNotIncomingSql}`,
+    )
+  if (isDeletedSql)
+    removed += await countAffectedRows(
+      `delete from ${targetTable} as live using ${incomingTable} as incoming where ${keysMatchSql} and ${isDeletedSql}`,
+    )
+  if (hasKey && otherColumns.length > 0)
+    changed = await countAffectedRows(
+      `update ${targetTable} as live set (${otherColumns.join(', ')}) = row(${valuesOf('incoming')}) from ${incomingTable} as incoming
+       where ${keysMatchSql} and row(${valuesOf('live')}) is distinct from row(${valuesOf('incoming')})`,
+    )
   const notDeletedSql = isDeletedSql ? ` and not ${isDeletedSql}` : ''
-  const updatedRows =
-    keys.length > 0 && otherColumns.length > 0
-      ? await client.query(
-          `update ${targetTable} as live set (${otherColumns.join(', ')}) = row(${columnsOf('incoming')}) from ${incomingTable} as incoming
-       where ${keysMatchSql} and row(${columnsOf('live')}) is distinct from row(${columnsOf('incoming')})`,
-        )
-      : undefined
-  const { rowCount } = await client.query(
+  const added = await countAffectedRows(
     `insert into ${targetTable} (${columns.join(', ')}) select ${columns.join(', ')} from ${incomingTable} as incoming
-     where ${keys.length > 0 ? `not exists (select from ${targetTable} as live where ${keysMatchSql})` : 'true'}${notDeletedSql}`,
+     where ${isNewSql}${notDeletedSql}`,
   )
-  return {
-    added: rowCount!,
-    changed: updatedRows?.rowCount ?? 0,
-    removed: (removedParts?.rowCount ?? 0) + (deletedRows?.rowCount ?? 0),
-  }
+  return { added, changed, removed }
 }
 
 /**
@@ -300,21 +300,24 @@ async function countMergedRows(
   ]
   const replacedColumns = mergedColumns(load, stagingShape)
   const currentColumns = new Set(currentShape.columns.map(({ name }) => name))
+  // Columns that the published table does not have yet are NULL in its rows.
   const toLiveValue = ({ name, type }: (typeof replacedColumns)[number]) =>
     currentColumns.has(name) ? `live.${escapeIdentifier(name)}::${type}` : `null::${type}`
   const keyColumns = stagingShape.columns.filter(({ name }) => load.keys.includes(name))
   const otherColumns = replacedColumns.filter(({ name }) => !load.keys.includes(name))
+  const hasKey = keyColumns.length > 0
   const keysMatchSql = keyColumns
     .map((column) => `${toLiveValue(column)} = incoming.${escapeIdentifier(column.name)}`)
     .join(' and ')
   const incomingValues = otherColumns.map(({ name }) => `incoming.${escapeIdentifier(name)}`).join(', ')
   const isDifferentSql =
-    otherColumns.length === 0 || keyColumns.length === 0
-      ? 'false'
-      : `row(${otherColumns.map(toLiveValue).join(', ')}) is distinct from row(${incomingValues})`
+    hasKey && otherColumns.length > 0
+      ? `row(${otherColumns.map(toLiveValue).join(', ')}) is distinct from row(${incomingValues})`
+      : 'false'
   const isDeletedSql = deletedCondition(load, stagingShape, 'incoming') ?? 'false'
-  const isNewSql = keyColumns.length === 0 ? 'true' : `live.${escapeIdentifier(keyColumns[0]!.name)} is null`
-  const joinClause = keyColumns.length === 0 ? '' : ` left join ${table} as live on ${keysMatchSql}`
+  // Without a key, every row is new. With a key, the join finds the published row, if there is one.
+  const joinClause = hasKey ? ` left join ${table} as live on ${keysMatchSql}` : ''
+  const isNewSql = hasKey ? `live.${escapeIdentifier(keyColumns[0]!.name)} is null` : 'true'
   const { rows } = await client.query<MergedRows>(
     `select count(*) filter (where ${isNewSql} and not ${isDeletedSql})::float8 as added,
        count(*) filter (where not (${isNewSql}) and not ${isDeletedSql} and ${isDifferentSql})::float8 as changed,
@@ -324,10 +327,11 @@ async function countMergedRows(
   const mergedRows = rows[0]!
   const records = stagedRecords(load.records, load.target.partOf)
   if (!records || !currentColumns.has(records.column)) return mergedRows
-  const isAbsentSql =
-    keyColumns.length === 0 ? 'true' : `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})`
+  const isNotIncomingSql = hasKey
+    ? `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})`
+    : 'true'
   const { rows: removedParts } = await client.query<{ removed: number }>(
-    `select count(*)::float8 as removed from ${table} as live where ${isPartOf(records, 'live')} and ${isAbsentSql}`,
+    `select count(*)::float8 as removed from ${table} as live where ${isPartOf(records, 'live')} and ${isNotIncomingSql}`,
   )
   return { ...mergedRows, removed: mergedRows.removed + removedParts[0]!.removed }
 }
@@ -391,22 +395,26 @@ async function copyRowsToStaging(
   if (missingKeys.length > 0) throw keyWithoutValues(load, missingKeys)
   const keysMatchSql = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
   const replacedNames = new Set(mergedColumns(load, completedShape).map(({ name }) => name))
-  const keptNames = currentShape.columns.filter(({ name }) => !replacedNames.has(name)).map(({ name }) => name)
-  await client.query(`analyze ${newTable}`)
-  if (load.comparison?.run !== lastPublication.run) await compareWithTable(client, load, currentShape, completedShape)
-  if (load.keys.length > 0 && keptNames.length > 0)
-    await client.query(
-      `update ${newTable} as incoming set ${keptNames.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
-       from ${oldTable} as old where ${keysMatchSql}`,
-    )
   const currentNames = currentShape.columns.map(({ name }) => name)
+  const notReplacedNames = currentNames.filter((name) => !replacedNames.has(name))
+  const hasKey = load.keys.length > 0
+  await client.query(`analyze ${newTable}`)
+  const isComparisonCurrent = load.comparison?.run === lastPublication.run
+  if (!isComparisonCurrent) await compareWithTable(client, load, currentShape, completedShape)
+  if (hasKey && notReplacedNames.length > 0) {
+    const assignments = notReplacedNames.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`)
+    await client.query(
+      `update ${newTable} as incoming set ${assignments.join(', ')} from ${oldTable} as old where ${keysMatchSql}`,
+    )
+  }
+  const isNotIncomingSql = hasKey ? `not exists (select from ${newTable} as incoming where ${keysMatchSql})` : 'true'
   const records = stagedRecords(load.records, load.target.partOf)
   const notReplacedPartsSql =
     records && currentNames.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
   const { rowCount } = await client.query(
     `insert into ${newTable} (${currentNames.map((name) => escapeIdentifier(name)).join(', ')})
      select ${currentNames.map(cast).join(', ')} from ${oldTable} as old
-     where ${load.keys.length > 0 ? `not exists (select from ${newTable} as incoming where ${keysMatchSql})` : 'true'}${notReplacedPartsSql}`,
+     where ${isNotIncomingSql}${notReplacedPartsSql}`,
   )
   const isDeletedSql = deletedCondition(load, completedShape, 'incoming')
   const deletedRows = isDeletedSql
