@@ -32,7 +32,8 @@ const tagBytes = 16
 
 /**
  * Creates a key ring from the text `id:base64,id:base64…`, which lists the newest key first. Each key has 32 bytes.
- * Throws an error whose message is the end of a sentence about the text, such as `has two keys "a"`.
+ * Throws for any other text. The message of the error is the end of a sentence about the text, such as `has two keys
+ * "a"`.
  */
 export function keyRing(text: string): KeyRing {
   const entries = text.split(',').map((entry) => parseKey(entry.trim()))
@@ -68,7 +69,7 @@ export function keyRing(text: string): KeyRing {
       const ciphertext = bytes.subarray(0, -tagBytes)
       const tag = bytes.subarray(-tagBytes)
       try {
-        // Without `authTagLength`, Node accepts tags of four bytes, which can be guessed.
+        // Node would otherwise accept tags of four bytes, which can be guessed.
         const options = { authTagLength: tagBytes }
         const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), options)
         decipher.setAAD(Buffer.from(purpose))

@@ -92,7 +92,7 @@ async function readQuery(client: QueryClient, { text, limits }: ExportedQuery): 
   return { from: `(\n${text}\n) as r (${names})${limit}`, columns }
 }
 
-/** Returns the COPY statement whose output is the text of the rows in this format. */
+/** Returns the COPY statement that prints the rows in this format. */
 function copyStatement(from: string, columns: readonly WarehouseColumn[], format: RowTextFormat): string {
   const list = columns.map((column, index) => columnExpression(column, `c${index + 1}`, format)).join(', ')
   if (format !== 'NDJSON') {

@@ -9,7 +9,7 @@ import { describeType, storedAs } from './types.ts'
 import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { withClient } from './postgres-connections.ts'
 import { dropKeptIn, dropKeptOf } from './publishing/replaced-tables.ts'
-import { sqlStateOf, sqlStates } from './sql-states.ts'
+import { sqlStateOf, sqlStates } from './server/sql-states.ts'
 import { explainDependents, tableNotOwned, warehouseProblem } from './problems.ts'
 import type { PostgresServer } from './postgres-server.ts'
 

@@ -65,7 +65,7 @@ export function postgresServer(
 
 /**
  * Returns a function that runs `task` for one caller after the other, so that all callers together occupy one
- * connection. A call whose argument equals that of a pending call returns the result of the pending call.
+ * connection. A call with the argument of a pending call returns the result of the pending call.
  */
 function serializeCalls(task: (maxBytes: number) => Promise<number>): (maxBytes?: number) => Promise<number> {
   const pendingResults = new Map<number, Promise<number>>()

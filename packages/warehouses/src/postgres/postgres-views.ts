@@ -18,7 +18,7 @@ import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { explainDependents, warehouseProblem } from './problems.ts'
 import { runStoppable } from './queries/statement-watch.ts'
 import { viewProblems } from './views/view-problems.ts'
-import { sqlStateOf } from './sql-states.ts'
+import { sqlStateOf } from './server/sql-states.ts'
 
 export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewStore {
   const limits = { maxBytes: viewBytes }

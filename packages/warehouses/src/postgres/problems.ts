@@ -2,7 +2,7 @@ import { types } from 'node:util'
 import { DatabaseError } from 'pg'
 import { LeaseLost, WarehouseProblem } from '../warehouse.ts'
 import { asSentence } from '@sluice/process'
-import { sqlStates } from './sql-states.ts'
+import { sqlStates } from './server/sql-states.ts'
 
 /** The table and columns that an error message names. */
 export interface ProblemContext {

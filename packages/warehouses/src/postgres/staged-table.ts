@@ -21,7 +21,7 @@ import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
 import { type PostgresShape, readShape, readShapes } from './table-shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging-table-ddl.ts'
-import { sqlStateOf, sqlStates } from './sql-states.ts'
+import { sqlStateOf, sqlStates } from './server/sql-states.ts'
 import { describeType, typeRules } from './types.ts'
 
 export class PostgresStagedTable implements StagedTable {
@@ -254,11 +254,11 @@ export async function assertFree(
  * If a load failed because the disk is full, drops kept tables of earlier publications that no reader uses. Returns a
  * retryable problem if this freed space, otherwise undefined.
  */
-async function makeRoomForRetry(error: unknown, { makeRoom }: PostgresPools): Promise<WarehouseProblem | undefined> {
-  if (!(error instanceof WarehouseProblem) || error.code !== 'DISK_FULL') return undefined
+async function makeRoomForRetry(thrown: unknown, { makeRoom }: PostgresPools): Promise<WarehouseProblem | undefined> {
+  if (!(thrown instanceof WarehouseProblem) || thrown.code !== 'DISK_FULL') return undefined
   const droppedCount = await makeRoom().catch(() => 0)
   if (droppedCount === 0) return undefined
-  return new WarehouseProblem(error.code, error.message, { retryable: true, cause: error })
+  return new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown })
 }
 
 /** The shapes of a staging table and of the table that it will replace, if that exists. */

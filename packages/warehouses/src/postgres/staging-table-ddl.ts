@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
 import { withClient } from './postgres-connections.ts'
 import { qualifyName } from './names.ts'
-import { sqlStateOf, sqlStates } from './sql-states.ts'
+import { sqlStateOf, sqlStates } from './server/sql-states.ts'
 
 /**
  * The JSON in the comment of a staging table. It names the run, so that maintenance and operators know who created the

@@ -59,7 +59,7 @@ export function describeType(type: SqlType): TypeDescription {
   if (type.startsWith('character('))
     return { dataType: length === 11 ? 'CHARACTER_11' : varcharDataType(length), length }
   if (type === 'json') return { dataType: 'JSONB' }
-  // Several data types are stored as text, so `text` does not tell which one it is.
+  // Several data types are stored as text.
   if (type === 'text') return { dataType: 'TEXT' }
   const entry = Object.entries(typesByDataType).find(([, sqlType]) => sqlType === type)
   return { dataType: (entry?.[0] as DataType | undefined) ?? 'TEXT' }
@@ -96,7 +96,10 @@ function formatNumericType(precision: number, scale: number): SqlType {
   return isSupported ? `numeric(${precision},${scale})` : 'numeric'
 }
 
-/** Returns the numbers in the parentheses of a type, such as [10, 2] for `numeric(10,2)`. Empty if there are none. */
+/**
+ * Returns the numbers in the parentheses of a type, such as [10, 2] for `numeric(10,2)`. Empty for a type without
+ * numbers.
+ */
 function parseTypeModifiers(type: SqlType): number[] {
   return (/\(([\d,-]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
 }

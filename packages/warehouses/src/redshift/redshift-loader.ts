@@ -135,7 +135,7 @@ async function findLoadProblem(
   return undefined
 }
 
-/** Deletes all objects whose keys start with `prefix`. */
+/** Deletes all objects with keys that start with `prefix`. */
 async function deleteObjects(bucket: StagingBucket, prefix: string): Promise<void> {
   for (const key of await bucket.list(prefix)) await bucket.remove(key)
 }

@@ -42,7 +42,7 @@ function decimalType(precision: number, scale: number): SqlType {
 
 /**
  * Returns the numbers in the parentheses of a type: the precision and scale of a decimal, or the length of a text.
- * Empty if there are none.
+ * Empty for a type without numbers.
  */
 export function parseTypeModifiers(type: SqlType): number[] {
   return (/\(([\d,]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)

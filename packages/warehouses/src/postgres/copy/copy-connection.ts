@@ -62,7 +62,7 @@ export class CopyConnection implements Disposable {
     }
   }
 
-  /** Settles when the COPY ends for any reason: resolves to its row count, or rejects. */
+  /** Resolves to the row count, or rejects, when the COPY ends for any reason. */
   get ended(): Promise<number> {
     return this.#copy.ended
   }

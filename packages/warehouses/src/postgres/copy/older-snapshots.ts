@@ -4,7 +4,7 @@ import { type WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
 import { copyApplicationName } from './copy-connection.ts'
 
-/** Transactions whose snapshots may be too old to see rows that were committed at a certain time. */
+/** Transactions that may have too old snapshots to see rows that were committed at a certain time. */
 export interface OlderSnapshots {
   /** The virtual transaction ids. */
   transactions: string[]

@@ -3,7 +3,7 @@ import { escapeIdentifier } from 'pg'
 import { qualifyName } from '../names.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
-import { sqlStateOf, sqlStates } from '../sql-states.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { keyIndexPrefix } from '../table-shape.ts'
 
 /**

@@ -3,7 +3,7 @@ import type { ReaderAdvice } from '@sluice/row-stream'
 import { asSentence } from '@sluice/process'
 import type { TableChange } from '../../load-target.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
-import { sqlStateOf, sqlStates } from '../sql-states.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import type { DependentView } from '../views/dependent-views.ts'
 import { type TableSwap, statementsOf } from './table-swap.ts'
 
@@ -103,7 +103,7 @@ const loadAdvice: ReaderAdvice = {
 }
 const restoreAdvice: ReaderAdvice = { pipeline: 'Change or drop the view and restore again.' }
 
-/** Returns a function that tells whether a view is created by this statement. */
+/** Returns a function that checks whether this statement creates a view. */
 const isCreatedBy =
   (statement: string | undefined) =>
   ({ create }: DependentView): boolean =>

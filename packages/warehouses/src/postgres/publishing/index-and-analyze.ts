@@ -4,7 +4,7 @@ import { type PostgresStagedTable, readLoadShapes, stagingTableMissing } from '.
 import { qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { duplicateKeyInTable } from '../../ready-to-publish.ts'
-import { sqlStateOf, sqlStates } from '../sql-states.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
@@ -33,7 +33,7 @@ export async function indexAndAnalyze(
       const missingKeyColumns = listMissingKeyColumns(load, shape)
       if (missingKeyColumns.length > 0)
         await client.query(`alter table ${table} add primary key (${missingKeyColumns.join(', ')})`)
-      await collectStatistics(client, table, { columns: shape.columns, keys: load.keys, rows: countRows(load) })
+      await collectStatistics(client, table, { columns: shape.columns, keys: load.keys, rows: stagedRowCount(load) })
     })
   } catch (error) {
     if (signal.aborted) throw error
@@ -50,7 +50,7 @@ export async function indexAndAnalyze(
 
 /**
  * If published rows were copied to the staging table, returns a key value that several of the published rows share.
- * Returns undefined if there is none. Then the duplicate key is in the loaded rows.
+ * Returns undefined if they share no key. Then the duplicate key is in the loaded rows.
  */
 async function findDuplicateInTable(
   transactions: PostgresPools['transactions'],
@@ -80,7 +80,7 @@ function listMissingKeyColumns({ keys }: PostgresStagedTable, { columns }: Postg
 }
 
 /** Returns the number of rows in the staging table: the loaded rows and, after a merge, the copied ones. */
-function countRows({ written, copiedRows }: PostgresStagedTable): number {
+function stagedRowCount({ written, copiedRows }: PostgresStagedTable): number {
   return written!.rows + (copiedRows?.rows ?? 0)
 }
 

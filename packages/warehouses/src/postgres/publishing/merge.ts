@@ -210,7 +210,7 @@ function hasMergedColumns(
   return haveSameTypes && isStagingComplete
 }
 
-/** Returns the columns of the staging table whose values replace those of the published rows. */
+/** Returns the columns of the staging table that replace values of published rows. */
 function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
   const replaced = replacedColumns(load)
   return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
@@ -315,7 +315,7 @@ async function countMergedRows(
       ? `row(${otherColumns.map(toLiveValue).join(', ')}) is distinct from row(${incomingValues})`
       : 'false'
   const isDeletedSql = deletedCondition(load, stagingShape, 'incoming') ?? 'false'
-  // Without a key, every row is new. With a key, the join finds the published row, if there is one.
+  // The join finds the published row by the key. If the load has no key, every row is new.
   const joinClause = hasKey ? ` left join ${table} as live on ${keysMatchSql}` : ''
   const isNewSql = hasKey ? `live.${escapeIdentifier(keyColumns[0]!.name)} is null` : 'true'
   const { rows } = await client.query<MergedRows>(

@@ -84,8 +84,8 @@ interface TableEvolution {
 }
 
 /**
- * Returns the statements that change the parent table to its planned columns. `labelledColumns` are the columns whose
- * labels come from the source; only their labels are updated.
+ * Returns the statements that change the parent table to its planned columns. `labelledColumns` are the columns with a
+ * label from the source; only their labels are updated.
  */
 export function planEvolution(
   table: string,

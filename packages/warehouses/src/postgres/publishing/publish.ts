@@ -25,7 +25,7 @@ import { interruptAutovacuum, lockTables, planSwap, type TableSwap } from './tab
 import { completeStagingTable, indexAndAnalyze } from './index-and-analyze.ts'
 import { copyStatistics } from './planner-statistics.ts'
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
-import { sqlStateOf, sqlStates } from '../sql-states.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { dropReplaced } from '../staging-table-ddl.ts'
 
 /** Lock time-outs in milliseconds, one per try. New readers queue after a waiting try, so the first tries are short. */

@@ -203,8 +203,8 @@ export async function makeRoom(pool: Pool, retention: RetentionPolicy, maxBytes 
 
 /**
  * Drops the kept tables of those publications that meet the SQL condition, oldest first, until `isEnough` returns true.
- * Each publication is a transaction. Skips a publication whose tables are locked, or read by a user's view. Returns the
- * number of publications that lost their kept tables.
+ * Each publication is a transaction. Skips a publication if its tables are locked, or read by a user's view. Returns
+ * the number of publications that lost their kept tables.
  */
 async function dropEach(
   pool: Pool,

@@ -112,8 +112,8 @@ async function restoreAll(
 }
 
 /**
- * Locks a table and plans the restore of its kept partition. If the table did not exist before its last publication,
- * there is no kept partition, and the table becomes empty.
+ * Locks a table and plans the restore of its kept partition. If the table did not exist before its last publication, no
+ * partition was kept, and the table becomes empty.
  */
 async function planRestoredTable(
   client: ClientBase,

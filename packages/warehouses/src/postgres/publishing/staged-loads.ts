@@ -5,7 +5,7 @@ import { PostgresStagedTable, readLoadShapes } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
-import { sqlStateOf, sqlStates } from '../sql-states.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { commentOnStaging, parseStagingComment } from '../staging-table-ddl.ts'
 
 /** The data, besides the rows, that a later attempt needs to publish a staged load. Stored as JSON. */

@@ -160,10 +160,10 @@ export async function planSwap(
 const maxNamedViews = 10
 
 /**
- * Returns the change that reports the plain (not materialised) views which the publication recreates, or nothing if
- * there are none. Users should check these views: PostgreSQL adds casts to view definitions, so a view over a column
- * that became text can compile and still fail when it is read. Materialised views need no check, because creating them
- * runs their query within the publication.
+ * Returns the change that reports the plain (not materialised) views which the publication recreates. Empty if it
+ * recreates only materialised views. Users should check these views: PostgreSQL adds casts to view definitions, so a
+ * view over a column that became text can compile and still fail when it is read. Materialised views need no check,
+ * because creating them runs their query within the publication.
  */
 function describeRecreated(views: readonly DependentView[]): TableChange[] {
   const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)

@@ -85,7 +85,7 @@ const lockedRelationsQuery = `
   order by n.nspname collate "C", c.relname collate "C"`
 
 /**
- * Selects those tables and views that the last plan has locked and whose name exists in several of the schemas `$1`.
+ * Selects those tables and views that the last plan has locked and that have a namesake in another of the schemas `$1`.
  * `schemas` lists the schemas with that name.
  */
 const ambiguousRelationsQuery = `
@@ -119,7 +119,8 @@ export function findAmbiguousTable(
   const otherSchemas = schemas.slice(preferredCount)
   if (otherSchemas.length < 2) return Promise.resolve(undefined)
   return withQueryPlanner(access, query, { seconds: planningTimeoutSeconds, signal }, async (client, plan) => {
-    // Returns the relations in the plan whose name exists in several schemas; undefined if the query cannot be planned.
+    // Returns the relations in the plan that have a namesake in another schema; undefined if the query cannot be
+    // planned.
     const planWith = async (searchPath: readonly string[]) => {
       try {
         await plan(searchPath)

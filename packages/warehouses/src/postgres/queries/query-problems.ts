@@ -8,7 +8,7 @@ import {
 } from '../../warehouse.ts'
 import { warehouseProblem } from '../problems.ts'
 import { asSentence } from '@sluice/process'
-import { sqlStates } from '../sql-states.ts'
+import { sqlStates } from '../server/sql-states.ts'
 
 /** The statement that failed. */
 export interface QueryContext {

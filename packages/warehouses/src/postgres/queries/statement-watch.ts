@@ -171,7 +171,7 @@ export const terminateQuery =
   'select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user'
 
 /**
- * Ends a session whose connection was closed, through a new connection of role `read`. Waits up to two seconds. The
+ * Ends a session after its connection was closed, through a new connection of role `read`. Waits up to two seconds. The
  * server usually notices the closed connection within a second, but users' SQL can disable that check. Never throws.
  */
 export async function endSession(access: WarehouseAccess, session: number | undefined): Promise<void> {

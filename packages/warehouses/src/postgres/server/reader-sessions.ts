@@ -118,8 +118,8 @@ async function lowerPriority(pool: Pool, host: string, { niceness }: typeof read
  * transaction. When the queue is full, every commit with NOTIFY fails.
  *
  * The queue keeps all notifications since the oldest transaction of a listening session, and the server does not show
- * which sessions listen. So this function first ends sessions whose last statement was LISTEN or NOTIFY, and then those
- * with the oldest transaction.
+ * which sessions listen. So this function first ends sessions with LISTEN or NOTIFY as their last statement, and then
+ * those with the oldest transaction.
  */
 async function freeNotificationQueue(pool: Pool, limits: typeof readerLimits): Promise<number> {
   for (let endedCount = 0; ; endedCount += 1) {

@@ -7,7 +7,7 @@ import { RowCopies } from './dry-run-copies.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { runStoppable, sessionOf } from '../queries/statement-watch.ts'
-import { sqlStateOf, sqlStates } from '../sql-states.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import {
   type TransformationSchema,
   dropRunSchema,

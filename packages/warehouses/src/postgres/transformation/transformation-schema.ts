@@ -223,7 +223,7 @@ export function transformationFailed(sentence: string, cause?: unknown): Warehou
 
 const maxNamed = 5
 
-/** Joins the first five names, and tells how many more there are: `a, b, c, d, e and 2 more`. */
+/** Joins the first five names, and adds the number of the others: `a, b, c, d, e and 2 more`. */
 export function nameFirst(names: readonly string[]): string {
   const moreText = names.length > maxNamed ? ` and ${names.length - maxNamed} more` : ''
   return `${names.slice(0, maxNamed).join(', ')}${moreText}`

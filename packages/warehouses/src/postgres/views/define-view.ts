@@ -20,7 +20,7 @@ import {
 import { checkSchemaName, checkTableName, qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { runStoppable } from '../queries/statement-watch.ts'
-import { sqlStateOf, sqlStates } from '../sql-states.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { queryFailed, viewProblems } from './view-problems.ts'
 
 /**
@@ -258,7 +258,7 @@ const unusableIndexStates: ReadonlySet<string> = new Set([
 
 /**
  * Recreates an index of the old view on the new one. Skips the index if its columns no longer exist or have other
- * types, or if its values are no longer unique.
+ * types, or if its values are not unique any more.
  */
 async function recreateIndex(client: ClientBase, createStatement: string): Promise<void> {
   await client.query('savepoint before_index')

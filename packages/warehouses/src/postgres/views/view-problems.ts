@@ -1,7 +1,7 @@
 import { WarehouseProblem } from '../../warehouse.ts'
 import { warehouseProblem } from '../problems.ts'
 import { asSentence } from '@sluice/process'
-import { sqlStateOf, sqlStates } from '../sql-states.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 
 const viewProblem = (code: string, sentence: string, cause?: unknown) => new WarehouseProblem(code, sentence, { cause })
 
