@@ -25,7 +25,7 @@ export async function recordAudit(db: Kysely<any>, entry: AuditEntry): Promise<v
   `.execute(db)
 }
 
-/** The number of rows per statement, well below the protocol's limit of parameters. */
+/** The number of rows per statement. Its parameters stay well below the protocol's maximum of 65,535. */
 const insertBatchSize = 1_000
 
 /** Appends several audit rows in their order, in batches. */
@@ -52,10 +52,10 @@ export async function recordAudits(db: Kysely<any>, entries: readonly AuditEntry
 export type AuditContext = Pick<AuditEntry, 'operation' | 'requestId' | 'address'>
 
 /**
- * Returns the audit insert as a part of the WITH clause of a statement that writes data and audit rows together.
- * `noted` selects actor, client (organisation), object and details from the written rows.
+ * Returns an INSERT of audit rows, for the WITH clause of a statement that writes the data and its audit rows together.
+ * `auditedRows` is a SELECT with four columns: actor, client (organisation), object and details.
  */
-export const auditInsert = ({ operation, requestId, address }: AuditContext, noted: RawBuilder<unknown>) => sql`
+export const auditInsert = ({ operation, requestId, address }: AuditContext, auditedRows: RawBuilder<unknown>) => sql`
   insert into audit (operation, actor, client, object, request_id, address, details)
   select ${operation}, actor, client, object, ${requestId}, ${address}, details
-  from (${noted}) as noted (actor, client, object, details)`
+  from (${auditedRows}) as audited (actor, client, object, details)`

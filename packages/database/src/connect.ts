@@ -13,13 +13,13 @@ interface ConnectOptions {
   max?: number
   /** The time limit of a statement, in milliseconds. */
   statementTimeout?: number
-  /** Called if an idle connection breaks. Without a handler, this would end the process. */
+  /** Called if an idle connection breaks. By default, the error is ignored; the pool opens a new connection. */
   onError?(error: Error): void
 }
 
 /**
- * Creates a connection pool with time limits. bigint values become JavaScript numbers, because keys and counts stay
- * below 2^53.
+ * Creates a connection pool with time limits. Disposing the result closes the pool. bigint values become JavaScript
+ * numbers, because keys and counts stay below 2^53.
  */
 export function connect<DB>(
   connectionString: string,
@@ -41,9 +41,9 @@ export function connect<DB>(
     options: '-c jit=off',
     types: { getTypeParser },
   })
+  // An error event without a listener would end the process.
   pool.on('error', onError)
-  // A connection can break between two statements of a transaction. The next statement reports it; an unhandled error
-  // event would end the process.
+  // A connection can also break between two statements of a transaction. The next statement reports that error.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
   return { db, pool, [Symbol.asyncDispose]: () => db.destroy() }
@@ -54,14 +54,14 @@ const bigintOid = 20
 const getTypeParser = ((oid: number, format: 'text') =>
   oid === bigintOid ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
 
-/** Runs `callback` in a transaction. If `db` already is a transaction, uses that one. */
+/** Runs `callback` in a transaction. If `db` is a transaction already, runs it in that one. */
 export function transaction<DB, T>(db: Kysely<DB>, callback: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
   return db.isTransaction ? callback(db as Transaction<DB>) : db.transaction().execute(callback)
 }
 
 /**
- * A column of a row that a statement reads or returns. The transaction of the statement then commits without waiting
- * for the disk. A crash of the server can lose it, but not if a later commit has waited for the disk. Only for rows
- * that may be lost in such a crash.
+ * An SQL expression for a SELECT list or a RETURNING clause. If a statement evaluates it, the transaction commits
+ * without waiting for the disk. A crash of the server can then lose the transaction, until a later commit has waited
+ * for the disk. Use it only for rows that may be lost.
  */
 export const commitWithoutFlush = sql<string>`set_config('synchronous_commit', 'off', true)`

@@ -3,12 +3,12 @@ import { type KeyRing, SealProblem } from './key-ring.ts'
 import { isUnavailable } from './problems.ts'
 
 /**
- * A column with sealed (encrypted) texts. Each value was sealed for the purpose `table.column:<key>`; the key is
- * that of its row.
+ * A column with sealed (encrypted) texts. Each value was sealed for the purpose `table.column:<row key>`, where the row
+ * key is the value of the row's key column.
  */
 export interface SealedColumn {
   table: string
-  /** The key column, which is unique and not null. */
+  /** The name of the key column, which is unique and not null. */
   key: string
   column: string
 }
@@ -24,40 +24,46 @@ export interface ResealResult {
    * The number of values that still need an older key: values that cannot be decrypted, and values that other processes
    * wrote with an older key.
    */
-  left: number
+  remaining: number
 }
 
 const batchSize = 500
 
 /**
- * Decrypts and reseals every value of a column that does not use the newest key. Services may run at the same time: a
- * value that they have changed is not overwritten. Can be stopped and run again.
+ * Reseals every value of a column that was not sealed with the newest key. Services may run at the same time: a value
+ * that they change meanwhile is not overwritten. The operation can be stopped and run again.
  */
 export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<ResealResult> {
   const { table, key, column } = sealed
-  const isOlderKey = sql`split_part(${sql.ref(column)}, '.', 1) <> ${ring.newest}`
-  const outcome: ResealResult = { column: `${table}.${column}`, resealed: 0, unreadable: [], left: 0 }
+  const usesOlderKey = sql`${sealingKeyId(column)} <> ${ring.newest}`
+  const result: ResealResult = { column: `${table}.${column}`, resealed: 0, unreadable: [], remaining: 0 }
 
-  let lastKey: string | undefined
+  let lastRowKey: string | undefined
   for (;;) {
-    const afterLastKey = lastKey === undefined ? sql`` : sql`and ${sql.ref(key)} > ${lastKey}`
+    const afterLastRow = lastRowKey === undefined ? sql`` : sql`and ${sql.ref(key)} > ${lastRowKey}`
     const { rows } = await sql<{ key: string; value: string }>`
       select ${sql.ref(key)}::text as key, ${sql.ref(column)} as value from ${sql.table(table)}
-      where ${isOlderKey} ${afterLastKey} order by ${sql.ref(key)} limit ${batchSize}`.execute(db)
+      where ${usesOlderKey} ${afterLastRow} order by ${sql.ref(key)} limit ${batchSize}`.execute(db)
     for (const row of rows) {
       const resealedValue = resealValue(ring, row.value, `${table}.${column}:${row.key}`)
-      if (resealedValue instanceof SealProblem) outcome.unreadable.push(resealedValue.message)
-      else if (await replaceValue(db, sealed, row, resealedValue)) outcome.resealed += 1
+      if (resealedValue instanceof SealProblem) result.unreadable.push(resealedValue.message)
+      else if (await replaceValue(db, sealed, row, resealedValue)) result.resealed += 1
     }
     if (rows.length < batchSize) break
-    lastKey = rows.at(-1)!.key
+    lastRowKey = rows.at(-1)!.key
   }
 
-  const { rows } = await sql<{ left: number }>`
-    select count(*) as left from ${sql.table(table)} where ${isOlderKey}`.execute(db)
-  return { ...outcome, left: rows[0]!.left }
+  const { rows } = await sql<{ remaining: number }>`
+    select count(*) as remaining from ${sql.table(table)} where ${usesOlderKey}`.execute(db)
+  return { ...result, remaining: rows[0]!.remaining }
 }
 
+/** The SQL expression for the id of the key with which a value was sealed: the text before the first dot. */
+const sealingKeyId = (column: string) => sql`split_part(${sql.ref(column)}, '.', 1)`
+
+/**
+ * Decrypts the value and seals it with the newest key. Returns (does not throw) the problem if it cannot be decrypted.
+ */
 function resealValue(ring: KeyRing, value: string, purpose: string): string | SealProblem {
   try {
     return ring.seal(ring.open(value, purpose), purpose)
@@ -80,65 +86,70 @@ async function replaceValue(
   return numAffectedRows === 1n
 }
 
-/** Reseals all columns and reports the results. Returns false if an older key is still needed. */
+/**
+ * Reseals all columns and writes the results with `writeLine`. Returns true if no value needs an older key any more.
+ */
 export async function resealAll(
   db: Kysely<any>,
   ring: KeyRing,
   columns: readonly SealedColumn[],
   writeLine: (line: string) => void,
 ): Promise<boolean> {
-  let remaining = 0
+  let totalRemaining = 0
   for (const sealed of columns) {
-    const { column, resealed, unreadable, left } = await resealColumn(db, ring, sealed)
-    writeLine(`${column}: ${resealed} resealed${left > 0 ? `, ${left} left` : ''}`)
+    const { column, resealed, unreadable, remaining } = await resealColumn(db, ring, sealed)
+    writeLine(`${column}: ${resealed} resealed${remaining > 0 ? `, ${remaining} left` : ''}`)
     for (const sentence of unreadable) writeLine(`  ${sentence}`)
-    remaining += left
+    totalRemaining += remaining
   }
-  writeLine(
-    remaining === 0
-      ? `Everything is sealed with "${ring.newest}": older keys can be taken out of SECRET_KEYS.`
-      : `Keep the older keys: ${remaining} values still need them. Once every process lists "${ring.newest}" first, run this again.`,
-  )
-  return remaining === 0
+  if (totalRemaining > 0) {
+    writeLine(
+      `Keep the older keys: ${totalRemaining} values still need them. Once every process lists "${ring.newest}" first, run this again.`,
+    )
+    return false
+  }
+  writeLine(`Everything is sealed with "${ring.newest}": older keys can be taken out of SECRET_KEYS.`)
+  return true
 }
 
-/** Milliseconds for which a result is cached, because probes run every few seconds. */
+/** Milliseconds for which a result is cached, because health probes run every few seconds. */
 const resultTtlMs = 30_000
 
 /**
- * Returns a health check that throws `SealProblem` if a stored secret needs a key that is not configured. It passes
- * while the database is unavailable.
+ * Returns a health check that throws `SealProblem` if a stored secret was sealed with a key that is not configured. The
+ * check reads the database at most every 30 seconds. It passes while the database is unavailable.
  */
 export function missingKeysCheck(
   db: Kysely<any>,
   ring: KeyRing,
   columns: readonly SealedColumn[],
 ): () => Promise<void> {
-  let last: { at: number; missing: readonly string[] } | undefined
+  let cached: { readAt: number; missingKeyIds: readonly string[] } | undefined
   return async () => {
-    if (!last || performance.now() - last.at > resultTtlMs) {
+    if (!cached || performance.now() - cached.readAt > resultTtlMs) {
       try {
-        last = { at: performance.now(), missing: await missingKeys(db, ring, columns) }
+        cached = { readAt: performance.now(), missingKeyIds: await listMissingKeyIds(db, ring, columns) }
       } catch (error) {
         if (isUnavailable(error)) return
         throw error
       }
     }
-    const { missing } = last
-    if (missing.length > 0)
+    const { missingKeyIds } = cached
+    if (missingKeyIds.length > 0)
       throw new SealProblem(
-        `Stored secrets were sealed with ${missing.map((id) => `"${id}"`).join(', ')}: add these keys to SECRET_KEYS.`,
+        `Stored secrets were sealed with ${missingKeyIds.map((id) => `"${id}"`).join(', ')}: add these keys to SECRET_KEYS.`,
       )
   }
 }
 
-async function missingKeys(db: Kysely<any>, ring: KeyRing, columns: readonly SealedColumn[]): Promise<string[]> {
-  const missing = new Set<string>()
+/** Returns the ids, sorted, of the keys that sealed a stored value and are not in the ring. */
+async function listMissingKeyIds(db: Kysely<any>, ring: KeyRing, columns: readonly SealedColumn[]): Promise<string[]> {
+  const missingKeyIds = new Set<string>()
   for (const { table, column } of columns) {
     const { rows } = await sql<{ id: string }>`
-      select distinct split_part(${sql.ref(column)}, '.', 1) as id from ${sql.table(table)}
-      where split_part(${sql.ref(column)}, '.', 1) <> all(${[...ring.ids]}::text[])`.execute(db)
-    for (const { id } of rows) missing.add(id)
+      select distinct ${sealingKeyId(column)} as id from ${sql.table(table)}
+      where ${sealingKeyId(column)} <> all(${[...ring.ids]}::text[])`.execute(db)
+    for (const { id } of rows) missingKeyIds.add(id)
   }
-  return [...missing].toSorted()
+  return [...missingKeyIds].toSorted()
 }

@@ -14,7 +14,9 @@ export interface KeyRing {
   newest: string
   /** The ids of all keys. */
   ids: readonly string[]
+  /** Encrypts a text with the newest key. */
   seal(plain: string, purpose: string): string
+  /** Decrypts a sealed text with the key that it names. Throws `SealProblem`. */
   open(sealed: string, purpose: string): string
   /**
    * Returns an HMAC-SHA-256 of the text with the newest key, in hexadecimal. It reveals nothing about the text to
@@ -23,12 +25,23 @@ export interface KeyRing {
   mac(text: string, purpose: string): string
 }
 
-/** Parses `id:base64,id:base64…`: the newest key first, 32 bytes each. Throws an error that contains the reason. */
+/** The sizes of the key, the nonce and the authentication tag of AES-256-GCM. */
+const keyBytes = 32
+const nonceBytes = 12
+const tagBytes = 16
+
+/**
+ * Creates a key ring from the text `id:base64,id:base64…`, which lists the newest key first. Each key has 32 bytes.
+ * Throws for any other text. The message of the error is the end of a sentence about the text, such as `has two keys
+ * "a"`.
+ */
 export function keyRing(text: string): KeyRing {
   const entries = text.split(',').map((entry) => parseKey(entry.trim()))
-  const keys = new Map(entries)
-  const duplicate = entries.find(([id], index) => entries.findIndex(([other]) => other === id) < index)
-  if (duplicate) throw new Error(`has two keys "${duplicate[0]}"`)
+  const keys = new Map<string, Buffer>()
+  for (const [id, key] of entries) {
+    if (keys.has(id)) throw new Error(`has two keys "${id}"`)
+    keys.set(id, key)
+  }
   const [newest] = keys.keys()
   if (newest === undefined) throw new Error('holds no key')
 
@@ -36,14 +49,14 @@ export function keyRing(text: string): KeyRing {
     newest,
     ids: [...keys.keys()],
     seal(plain, purpose) {
-      const nonce = randomBytes(12)
+      const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv('aes-256-gcm', keys.get(newest)!, nonce).setAAD(Buffer.from(purpose))
       const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
       return `${newest}.${nonce.toString('base64url')}.${body.toString('base64url')}`
     },
     mac(text, purpose) {
-      const key = createHmac('sha256', keys.get(newest)!).update(`mac:${purpose}`).digest()
-      return createHmac('sha256', key).update(text).digest('hex')
+      const purposeKey = createHmac('sha256', keys.get(newest)!).update(`mac:${purpose}`).digest()
+      return createHmac('sha256', purposeKey).update(text).digest('hex')
     },
     open(sealed, purpose) {
       const [id = '', nonce = '', body = ''] = sealed.split('.')
@@ -53,12 +66,15 @@ export function keyRing(text: string): KeyRing {
           `A stored secret was encrypted with key "${id}", which is missing. Add it to SECRET_KEYS.`,
         )
       const bytes = Buffer.from(body, 'base64url')
+      const ciphertext = bytes.subarray(0, -tagBytes)
+      const tag = bytes.subarray(-tagBytes)
       try {
-        // If no length is given, Node accepts authentication tags of four bytes, which can be guessed.
-        const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), { authTagLength: 16 })
+        // Node would otherwise accept tags of four bytes, which can be guessed.
+        const options = { authTagLength: tagBytes }
+        const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), options)
         decipher.setAAD(Buffer.from(purpose))
-        decipher.setAuthTag(bytes.subarray(-16))
-        return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
+        decipher.setAuthTag(tag)
+        return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8')
       } catch (error) {
         throw new SealProblem(
           `A stored secret for ${purpose} cannot be decrypted with key "${id}". The secret was changed, or SECRET_KEYS has another key under this id.`,
@@ -69,10 +85,11 @@ export function keyRing(text: string): KeyRing {
   }
 }
 
-function parseKey(entry: string): [string, Buffer] {
+/** Parses `id:base64` into the id and the bytes of the key. */
+function parseKey(entry: string): [id: string, key: Buffer] {
   const [, id, encoded] = /^([A-Za-z0-9_-]{1,20}):([A-Za-z0-9+/_=-]+)$/.exec(entry) ?? []
   if (!id || !encoded) throw new Error('must be a list of id:key, each key 32 bytes in base64')
   const key = Buffer.from(encoded, 'base64')
-  if (key.length !== 32) throw new Error(`has a key "${id}" of ${key.length} bytes; 32 are needed`)
+  if (key.length !== keyBytes) throw new Error(`has a key "${id}" of ${key.length} bytes; ${keyBytes} are needed`)
   return [id, key]
 }

@@ -15,16 +15,17 @@ export class MigrationProblem extends StartProblem {
 const migrationLock = 7_314_501
 
 /**
- * The first line of a migration that runs without a transaction. This is needed for `create index concurrently`, which
- * does not block writers. The statements run one after the other; each must end a line with a semicolon. They must be
- * repeatable, because after a kill between two of them, all are run again.
+ * The first line of a migration that runs without a transaction. `create index concurrently`, which does not block
+ * writers, needs this. The statements of the file run one after the other. Each must end with a semicolon at the end of
+ * a line. They must be repeatable: after a kill between two statements, all of them run again.
  */
 const withoutTransaction = '-- without a transaction\n'
 
 /**
- * Applies those `NNNN_name.sql` files of the folder that are not applied yet, in order. Each runs in its own
- * transaction, unless its first line says otherwise. Down migrations do not exist. A second process waits for the
- * first. Returns the names of the applied files.
+ * Applies those `NNNN_name.sql` files of the folder that are not applied yet, in the order of their names. Returns the
+ * names of the files that it applied. Each file runs in a transaction of its own, unless its first line is `-- without
+ * a transaction`. Down migrations do not exist. If two processes migrate at the same time, one of them waits until the
+ * other has finished.
  */
 export async function migrate(connectionString: string, folder: string): Promise<string[]> {
   const client = new pg.Client({ connectionString, application_name: 'migrate', connectionTimeoutMillis: 10_000 })
@@ -60,19 +61,24 @@ async function waitForLock(client: pg.Client): Promise<void> {
 }
 
 /**
- * Throws if the database lacks a migration of the folder. `url` is the name of the setting that contains the database's
- * address, for the message.
+ * Throws if the database lacks a migration of the folder. The message names the setting that contains the database's
+ * address (`settingName`, for example `DATABASE_URL`).
  */
-export async function assertMigrated(db: Kysely<any>, folder: string, url: string): Promise<void> {
-  const table = await sql<{ name: string | null }>`select to_regclass('migrations')::text as name`.execute(db)
-  const applied = table.rows[0]?.name
-    ? (await sql<{ name: string }>`select name from migrations`.execute(db)).rows.map(({ name }) => name)
-    : []
+export async function assertMigrated(db: Kysely<any>, folder: string, settingName: string): Promise<void> {
+  const applied = await listAppliedMigrations(db)
   const missing = filesIn(folder).filter((name) => !applied.includes(name))
-  if (missing.length > 0)
-    throw new MigrationProblem(
-      `The database of ${url} is not migrated (${missing.join(', ')} is missing): run bin/migrate.ts with the same ${url}, then start again.`,
-    )
+  if (missing.length === 0) return
+  throw new MigrationProblem(
+    `The database of ${settingName} is not migrated (${missing.join(', ')} is missing): run bin/migrate.ts with the same ${settingName}, then start again.`,
+  )
+}
+
+async function listAppliedMigrations(db: Kysely<any>): Promise<string[]> {
+  const table = await sql<{ name: string | null }>`select to_regclass('migrations')::text as name`.execute(db)
+  const tableExists = Boolean(table.rows[0]?.name)
+  if (!tableExists) return []
+  const { rows } = await sql<{ name: string }>`select name from migrations`.execute(db)
+  return rows.map(({ name }) => name)
 }
 
 interface MigrationFile {
@@ -94,42 +100,46 @@ function filesIn(folder: string): string[] {
     .toSorted()
 }
 
-function pendingMigrations(present: MigrationFile[], applied: ReadonlyMap<string, string>): MigrationFile[] {
-  const unknown = [...applied.keys()].filter((name) => !present.some((migration) => migration.name === name))
+/**
+ * Returns the files that are not applied yet. `applied` maps the names of applied migrations to their checksums. Throws
+ * if an applied migration has no file or another checksum, or if a new file would come before an applied one.
+ */
+function pendingMigrations(files: MigrationFile[], applied: ReadonlyMap<string, string>): MigrationFile[] {
+  const unknown = [...applied.keys()].filter((name) => !files.some((file) => file.name === name))
   if (unknown.length > 0) {
     throw new MigrationProblem(
       `The database was migrated by a newer version (${unknown.join(', ')} is not known here): run that version or a later one.`,
     )
   }
-  for (const { name, checksum } of present) {
+  for (const { name, checksum } of files) {
     const appliedChecksum = applied.get(name)
     if (appliedChecksum && appliedChecksum !== checksum)
       throw new MigrationProblem(
         `Migration ${name} was changed after it was applied: restore the file, and write a new migration for the change.`,
       )
   }
-  const pending = present.filter(({ name }) => !applied.has(name))
-  const [first] = pending
-  const last = [...applied.keys()].toSorted().at(-1)
-  if (first && last && first.name < last) {
+  const pending = files.filter(({ name }) => !applied.has(name))
+  const [firstPending] = pending
+  const lastApplied = [...applied.keys()].toSorted().at(-1)
+  if (firstPending && lastApplied && firstPending.name < lastApplied) {
     throw new MigrationProblem(
-      `Migration ${first.name} comes before ${last}, which is applied already: give it the next free number.`,
+      `Migration ${firstPending.name} comes before ${lastApplied}, which is applied already: give it the next free number.`,
     )
   }
   return pending
 }
 
 async function applyMigration(client: pg.Client, { name, checksum, text }: MigrationFile): Promise<void> {
-  const isTransaction = !text.startsWith(withoutTransaction)
-  const statements = isTransaction
+  const inTransaction = !text.startsWith(withoutTransaction)
+  const statements = inTransaction
     ? ['begin', text]
     : text.split(/(?<=;)\n/).filter((statement) => statement.trim() !== '')
   try {
     for (const statement of statements) await client.query(statement)
     await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum])
-    if (isTransaction) await client.query('commit')
+    if (inTransaction) await client.query('commit')
   } catch (error) {
-    if (isTransaction) await client.query('rollback')
+    if (inTransaction) await client.query('rollback')
     throw new MigrationProblem(`Migration ${name} failed: ${(error as Error).message}`, { cause: error })
   }
 }

@@ -7,39 +7,50 @@ export interface MonthlyTable {
   column: string
 }
 
+/** The number of months that have partitions in advance, including the current one. */
+const monthsInAdvance = 3
+
 /**
- * Adds the partitions for the current month and the next two (UTC). Returns the number of added partitions. Skips a
- * month with rows in the default partition, because rows are never moved.
+ * Adds the missing partitions for the current month and the next two (UTC). Returns the number of added partitions.
+ * Skips a month that has rows in the default partition, because rows are never moved.
  */
 export async function addMonthPartitions(db: Kysely<any>, table: MonthlyTable, now: Date): Promise<number> {
   let added = 0
-  for (let ahead = 0; ahead < 3; ahead += 1) if (await addMonth(db, table, monthFrom(now, ahead))) added += 1
+  for (let offset = 0; offset < monthsInAdvance; offset += 1) {
+    const month = { start: monthStart(now, offset), end: monthStart(now, offset + 1) }
+    if (await addPartition(db, table, month)) added += 1
+  }
   return added
 }
 
-/** Drops the partitions of months that ended before `before`. Returns the number of dropped partitions. */
+/** Drops the partitions of months that ended at or before `before`. Returns the number of dropped partitions. */
 export async function dropMonthPartitions(db: Kysely<any>, { table }: MonthlyTable, before: Date): Promise<number> {
   const { rows } = await sql<{ name: string }>`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = ${table}::regclass and c.relname ~ ${`^${table}_\\d{4}_\\d{2}$`}
     order by 1`.execute(db)
   const expired = rows.filter(({ name }) => {
-    const [year, month] = name.slice(-7).split('_').map(Number)
-    return Date.UTC(year!, month!, 1) <= before.getTime()
+    const [year, month] = name.slice(-'2026_01'.length).split('_').map(Number)
+    // The month in the name counts from 1, and `Date.UTC` counts from 0. So this is the first day of the next month.
+    const monthEnd = Date.UTC(year!, month!, 1)
+    return monthEnd <= before.getTime()
   })
   for (const { name } of expired) await sql`drop table ${sql.table(name)}`.execute(db)
   return expired.length
 }
 
-function monthFrom(now: Date, ahead: number): [start: Date, end: Date] {
-  const start = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
-  return [start(ahead), start(ahead + 1)]
-}
+/** Returns the first instant of the month that is `offset` months after the month of `now`. */
+const monthStart = (now: Date, offset: number): Date =>
+  new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1))
 
-async function addMonth(
+/**
+ * Adds the partition for one month. Returns false, and adds nothing, if the partition exists or the default partition
+ * has rows of that month.
+ */
+async function addPartition(
   db: Kysely<any>,
   { table, column }: MonthlyTable,
-  [start, end]: [Date, Date],
+  { start, end }: { start: Date; end: Date },
 ): Promise<boolean> {
   const name = `${table}_${start.toISOString().slice(0, 7).replace('-', '_')}`
   const { rows } = await sql<{ needed: boolean }>`

@@ -2,15 +2,16 @@ import { sql, type RawBuilder } from 'kysely'
 import pg from 'pg'
 
 /**
- * Marks a statement as prepared, so that PostgreSQL parses and plans it once per connection. Use it for statements that
- * run with every request. Each name must have exactly one SQL text. The statement must list its columns or return JSON:
- * with `select *` it would fail, until the connection ends, after a migration adds a column.
+ * Returns an SQL comment that marks the statement which begins with it as prepared: PostgreSQL then parses and plans it
+ * once per connection. Use it for statements that run with every request. Each name must have exactly one SQL text. The
+ * statement must list its columns or return JSON: a statement with `select *` fails on every open connection after a
+ * migration adds a column.
  */
 export const prepared = (name: string): RawBuilder<unknown> => sql.raw(`/*prepared ${name}*/`)
 
 /**
- * Converts a row from JSON to the types that `select *` would return: columns named `…_at` or `…_after` become Dates.
- * For statements that return rows of several tables.
+ * Converts a row that a statement returned as JSON to the types of `select *`: texts in columns named `…_at` or
+ * `…_after` become Dates. Changes and returns the same object.
  */
 // The caller knows what the statement selects.
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters

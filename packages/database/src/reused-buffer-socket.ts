@@ -11,19 +11,20 @@ type BytesHandler = (bytes: Buffer) => void
 const bytesHandlers = new WeakMap<Socket, { handle: BytesHandler | undefined }>()
 
 /**
- * Creates an unconnected socket that always reads into the same memory. By default, Node allocates a buffer per 64 KB,
- * which takes 30 MB more memory and more garbage collection. `data` listeners receive a copy of the bytes; the
- * handler of `setBytesHandler` receives the bytes themselves. Do not use it for TLS, which reads from the socket's
- * handle.
+ * Creates an unconnected socket that always reads into the same buffer. By default, Node allocates a buffer per 64 KB,
+ * which takes 30 MB more memory and more garbage collection. `data` listeners receive a copy of the bytes. The
+ * handler of `setBytesHandler` receives the buffer itself, which the next read overwrites. Do not use it for TLS, which
+ * reads from the socket's handle.
  */
 export function createReusedBufferSocket(options: SocketConstructorOpts = {}): Socket {
+  // The handler is set later, so the callback looks it up for each read.
   const receiver: { handle: BytesHandler | undefined } = { handle: undefined }
   const socket = new Socket({
     ...options,
     onread: {
       buffer: Buffer.allocUnsafeSlow(readBytes),
-      callback(length, memory) {
-        const bytes = Buffer.from(memory.buffer, memory.byteOffset, length)
+      callback(length, buffer) {
+        const bytes = Buffer.from(buffer.buffer, buffer.byteOffset, length)
         if (receiver.handle) receiver.handle(bytes)
         else socket.emit('data', Buffer.from(bytes))
         return true

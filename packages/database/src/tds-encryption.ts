@@ -4,23 +4,28 @@ import type { Socket } from 'node:net'
 const loginPacketType = 0x10
 
 /**
- * Closes a connection on which the driver would send the password unencrypted. Whatever its settings are, the driver
- * logs in without TLS if the server does not offer TLS, which allows a downgrade attack. The first packet is the
- * pre-login. The second one is either the login or the start of TLS, after which the socket needs no more checks.
+ * Replaces the socket's `write` method, so that the socket is destroyed instead of sending a password unencrypted.
+ * Returns the same socket. Whatever its settings are, the driver logs in without TLS if the server does not offer TLS.
+ * That allows a downgrade attack.
+ *
+ * The driver's first packet is the pre-login. The second one is either an unencrypted login or the start of TLS. After
+ * the start of TLS, the original `write` method is restored.
  */
-export function encryptedOnly(socket: Socket): Socket {
+export function refuseUnencryptedLogin(socket: Socket): Socket {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean
   let isPreloginSent = false
-  const guardedWrite = (...args: unknown[]): boolean => {
+  socket.write = (...args: unknown[]): boolean => {
     const [bytes] = args
-    if (isPreloginSent && bytes instanceof Uint8Array && bytes[0] === loginPacketType) {
+    if (!isPreloginSent) {
+      isPreloginSent = true
+      return write(...args)
+    }
+    if (bytes instanceof Uint8Array && bytes[0] === loginPacketType) {
       socket.destroy(new Error('no encryption is offered'))
       return false
     }
-    if (isPreloginSent) socket.write = write
-    isPreloginSent = true
+    socket.write = write
     return write(...args)
   }
-  socket.write = guardedWrite
   return socket
 }

@@ -61,7 +61,7 @@ describe('resealing', () => {
       column: 'things.word',
       resealed: 0,
       unreadable: [],
-      left: 0,
+      remaining: 0,
     })
     expect(await words()).toEqual(before)
   })
@@ -92,7 +92,7 @@ describe('resealing', () => {
     }
     const [first] = await Promise.all([resealColumn(db, both, column), ...writes])
     const again = await resealColumn(db, both, column)
-    expect([first.unreadable, again.unreadable, again.left]).toEqual([[], [], 0])
+    expect([first.unreadable, again.unreadable, again.remaining]).toEqual([[], [], 0])
     for (const { id, word } of await words()) expect(fresh.open(word, purpose(id))).toBe(newest.get(id) ?? `word ${id}`)
   })
 })

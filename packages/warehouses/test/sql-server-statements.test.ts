@@ -39,7 +39,7 @@ describe('a SQL Server warehouse, against a stand-in', () => {
       `if db_id(N'c_abc') is null exec(N'create database [c_abc]')`,
       expect.stringMatching(/^create login \[c_abc_load\] with password = N'Aa1-[\w-]{43}'$/),
       expect.stringMatching(/^create login \[c_abc_read\] with password = N'Aa1-[\w-]{43}'$/),
-      `select cast(serverproperty('babelfish') as int) as found`,
+      `select cast(serverproperty('babelfish') as int) as value`,
       'create user [c_abc_load] for login [c_abc_load]',
       'create user [c_abc_read] for login [c_abc_read]',
       `if user_id(N'c_abc_views') is null exec(N'create user [c_abc_views] without login')`,

@@ -28,7 +28,7 @@ import {
 } from './columns.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import { buildWhere, type RowFilter } from '../database-connector/increments/row-filter.ts'
-import { encryptedOnly } from '@sluice/database'
+import { refuseUnencryptedLogin } from '@sluice/database'
 import { classifySqlServerError } from './problems.ts'
 
 export const engine: DatabaseEngine = {
@@ -69,7 +69,7 @@ async function openSqlServerSession(access: SessionParameters): Promise<Database
         const socket = await openSocket(access)
         sockets.push(socket)
         byteLimit.watchSignIn(socket)
-        return ssl ? encryptedOnly(socket) : socket
+        return ssl ? refuseUnencryptedLogin(socket) : socket
       },
     },
   })

@@ -92,7 +92,7 @@ export async function prepareQuery(
   const resolution = {
     schemas,
     relations,
-    whole: qualifiesAllTables,
+    qualifiesAllTables,
     address: ({ schema, name }: TablePlace) => qualifyName(databaseOf({ key: access.key, schema }), name),
     parameter(number: number) {
       const value = values[number - 1]
@@ -292,7 +292,7 @@ async function ambiguousTable(
   userQuery: UserQuery,
   preferredCount: number,
 ): Promise<AmbiguousTable | undefined> {
-  const { bare: unqualifiedNames } = await prepareQuery(access, userQuery)
+  const { unqualifiedNames } = await prepareQuery(access, userQuery)
   const schemas = userQuery.schemas ?? []
   const relations = await listRelations(access, schemas)
   return findAmbiguousTable(unqualifiedNames, relations, schemas, preferredCount)

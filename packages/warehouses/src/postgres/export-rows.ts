@@ -12,7 +12,10 @@ import { executeOne } from './queries/read-transaction.ts'
 import { resultColumns } from './queries/result-columns.ts'
 import { readShapeAsReader } from './table-shape.ts'
 
-/** See `QueryRunner.exportRows`. The server formats the text (`COPY … TO STDOUT`); this process only forwards it. */
+/**
+ * See `QueryRunner.exportRows`. The server formats the rows (`COPY … TO STDOUT`). This process adds the header and
+ * forwards the bytes. The caller must dispose the result to close the connection.
+ */
 export async function exportRows(
   access: WarehouseAccess,
   source: ExportSource,
@@ -20,22 +23,23 @@ export async function exportRows(
   signal: AbortSignal,
 ): Promise<RowExport> {
   await using resources = new AsyncDisposableStack()
+  // The session needs a query for its limits. A table is exported without a user's query.
   const query: ExportedQuery = 'query' in source ? source.query : { text: '', limits: { seconds: source.seconds } }
   const { seconds } = resolveExportLimits(query.limits)
   const session = resources.use(openQuerySession(access, query, { seconds, prefix: cursorPrefix, signal }))
-  const { columns, copy, first } = await session.run(async (client, timeLimit) => {
+  const { columns, copy, firstChunk } = await session.run(async (client, setTimeLimit) => {
     const { from, columns } =
       'table' in source ? await readTableSource(client, source.table) : await readQuery(client, query)
-    await client.query(`${timeLimit}; set local synchronize_seqscans = off`)
+    await client.query(`${setTimeLimit}; set local synchronize_seqscans = off`)
     const copy = new CopyText(copyStatement(from, columns, format), { endsWithCrLf: format !== 'NDJSON' })
     client.query(copy)
     // Errors before the first row are thrown here, so that the API can still respond with an error status.
-    return { columns, copy, first: await copy.next() }
+    return { columns, copy, firstChunk: await copy.next() }
   })
   async function* bytes() {
     const header = rowTextHeader(columns, format)
     if (header !== '') yield Buffer.from(header)
-    for (let chunk = first; chunk; chunk = await session.run(() => copy.next())) yield chunk
+    for (let chunk = firstChunk; chunk; chunk = await session.run(() => copy.next())) yield chunk
   }
   const openResources = resources.move()
   return {
@@ -54,6 +58,7 @@ interface RowSource {
   columns: WarehouseColumn[]
 }
 
+/** Returns a subquery with all columns of the table. Throws TABLE_MISSING. */
 async function readTableSource(
   client: QueryClient,
   { schema, name }: { schema: string; name: string },
@@ -69,8 +74,8 @@ async function readTableSource(
 }
 
 /**
- * Declares a cursor for the user's text and returns the result columns. This proves that the text is a single query;
- * only then may it be embedded in another statement.
+ * Returns the user's query as a subquery, and its result columns. First declares a cursor for the text, which the
+ * server accepts only if the text is a single query. Only then may the text be embedded in another statement.
  */
 async function readQuery(client: QueryClient, { text, limits }: ExportedQuery): Promise<RowSource> {
   await executeOne(client, cursorPrefix + text)
@@ -87,8 +92,9 @@ async function readQuery(client: QueryClient, { text, limits }: ExportedQuery): 
   return { from: `(\n${text}\n) as r (${names})${limit}`, columns }
 }
 
+/** Returns the COPY statement that prints the rows in this format. */
 function copyStatement(from: string, columns: readonly WarehouseColumn[], format: RowTextFormat): string {
-  const list = columns.map((column, index) => expressionOf(column, `c${index + 1}`, format)).join(', ')
+  const list = columns.map((column, index) => columnExpression(column, `c${index + 1}`, format)).join(', ')
   if (format !== 'NDJSON') {
     const delimiter = format === 'EXCEL_CSV' ? ", delimiter ';'" : ''
     return `copy (select ${list} from ${from}) to stdout (format csv${delimiter})`
@@ -102,7 +108,10 @@ function copyStatement(from: string, columns: readonly WarehouseColumn[], format
 
 const datesAndTimes = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
 
-function expressionOf({ name, dataType }: WarehouseColumn, column: string, format: RowTextFormat): string {
+/**
+ * Returns the SQL expression that prints a column in this format. `column` is its name in the subquery, such as `c1`.
+ */
+function columnExpression({ name, dataType }: WarehouseColumn, column: string, format: RowTextFormat): string {
   if (format === 'NDJSON') {
     const value = datesAndTimes.has(dataType) ? `${column}::text` : column
     return `${value} as ${escapeIdentifier(name)}`

@@ -1,22 +1,23 @@
 import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
 import { escapeIdentifier } from 'pg'
 
-const systemSchemas = new Set(['sluice', 'information_schema', 'public'])
+const reservedSchemas = new Set(['sluice', 'information_schema', 'public'])
 const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'])
 
 /**
- * Throws unless users may choose this schema name. Forbidden are PostgreSQL's own schemas, names that start with
- * `sluice`, and `public`, which is locked.
+ * Throws INVALID_NAME unless users may choose this schema name. Reserved are PostgreSQL's own schemas, `sluice` and
+ * names that start with `sluice_`, and `public`, to which the roles have no rights.
  */
 export function checkSchemaName(name: string): void {
   checkIdentifier('schema', name)
-  if (isReserved(name) || name.toLowerCase().startsWith('sluice_') || systemSchemas.has(name.toLowerCase()))
-    throw refusedName('schema', name, 'is reserved')
+  const lowerCaseName = name.toLowerCase()
+  const isReserved = lowerCaseName.startsWith('sluice_') || reservedSchemas.has(lowerCaseName)
+  if (isReserved || hasPostgresPrefix(name)) throw refusedName('schema', name, 'is reserved')
 }
 
 export function checkTableName(name: string): void {
   checkIdentifier('table', name)
-  if (isReserved(name)) throw refusedName('table', name, 'is reserved')
+  if (hasPostgresPrefix(name)) throw refusedName('table', name, 'is reserved')
 }
 
 export function checkColumnName(name: string): void {
@@ -29,6 +30,6 @@ export function qualifyName(schema: string, table: string): string {
   return `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`
 }
 
-function isReserved(name: string): boolean {
+function hasPostgresPrefix(name: string): boolean {
   return name.toLowerCase().startsWith('pg_')
 }

@@ -9,6 +9,7 @@ import { describeType, storedAs } from './types.ts'
 import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { withClient } from './postgres-connections.ts'
 import { dropKeptIn, dropKeptOf } from './publishing/replaced-tables.ts'
+import { sqlStateOf, sqlStates } from './server/sql-states.ts'
 import { explainDependents, tableNotOwned, warehouseProblem } from './problems.ts'
 import type { PostgresServer } from './postgres-server.ts'
 
@@ -60,9 +61,10 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
   }
 }
 
+/** Returns the publication of a run from the ledger, or undefined if the run is not published. */
 export async function findPublication(client: ClientBase, run: string): Promise<Publication | undefined> {
-  const { rows: entries } = await client.query('select attempt, published_at from sluice.ledger where run = $1', [run])
-  if (!entries[0]) return undefined
+  const { rows: runRows } = await client.query('select attempt, published_at from sluice.ledger where run = $1', [run])
+  if (!runRows[0]) return undefined
   const { rows } = await client.query(
     // A ledger that is not upgraded yet has no column `details`.
     `select schema_name as schema, table_name as "table", rows::float8, bytes::float8, changes, to_jsonb(t) -> 'details' as details
@@ -72,8 +74,8 @@ export async function findPublication(client: ClientBase, run: string): Promise<
   const tables = rows.map(({ details, ...table }): PublishedTable => ({ ...table, ...details }))
   return {
     run,
-    attempt: entries[0].attempt,
-    publishedAt: entries[0].published_at,
+    attempt: runRows[0].attempt,
+    publishedAt: runRows[0].published_at,
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
     bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     tables,
@@ -81,8 +83,8 @@ export async function findPublication(client: ClientBase, run: string): Promise<
 }
 
 /**
- * Describes a table. The row count comes from the loads, or from the planner's estimate for a table that no load
- * created.
+ * Describes a table or view. Returns undefined if it does not exist. The row count is that of the last load, or the
+ * planner's estimate for a relation that no load created.
  */
 export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
   const shape = await readShape(client, schema, name)
@@ -94,34 +96,35 @@ async function toWarehouseTable(
   { schema, name }: TablePlace,
   shape: PostgresShape,
 ): Promise<WarehouseTable> {
-  const { last } = shape
-  const history = historyOf(last?.sourceShape)
+  const { lastPublication } = shape
+  const history = historyOf(lastPublication?.sourceShape)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
   }))
-  const foreignKeys = shape.hasTriggers ? await foreignKeysOf(client, shape.oid) : []
-  const rowCount = last?.tableRows ?? shape.estimatedRows
-  const profile = parseProfileReference(last?.profile)
+  // PostgreSQL implements foreign keys by triggers, so a table without triggers has none.
+  const foreignKeys = shape.hasTriggers ? await listForeignKeys(client, shape.oid) : []
+  const rowCount = lastPublication?.tableRows ?? shape.estimatedRows
+  const profile = parseProfileReference(lastPublication?.profile)
   return { schema, name, columns, rowCount, size: shape.size, foreignKeys, ...(profile && { profile }) }
 }
 
-/** Returns the memory of the last load; for a table of an older version, derives it from the table's columns. */
+/**
+ * Returns the source columns of the table's last load. Derives them from the table's columns if no load has recorded
+ * them: in older versions, loads did not. Returns undefined without a table.
+ */
 export function previousSourceShape(shape: PostgresShape | undefined): SourceShape | undefined {
   if (!shape) return undefined
-  const { last } = shape
-  return (
-    last?.sourceShape ??
-    memoryOfTable(
-      shape.columns.map((column) => ({ ...column, ...storedAs(column.type) })),
-      last?.suppliedColumns ?? [],
-    )
-  )
+  const { lastPublication } = shape
+  if (lastPublication?.sourceShape) return lastPublication.sourceShape
+  const columns = shape.columns.map((column) => ({ ...column, ...storedAs(column.type) }))
+  return memoryOfTable(columns, lastPublication?.suppliedColumns ?? [])
 }
 
+/** Returns the cursor and the source columns of a table's last load. Both are undefined without a table. */
 export async function findLastLoad(client: ClientBase, schema: string, name: string): Promise<LastLoad> {
   const shape = await readShape(client, schema, name)
-  return { cursor: shape?.last?.cursor ?? undefined, sourceShape: previousSourceShape(shape) }
+  return { cursor: shape?.lastPublication?.cursor ?? undefined, sourceShape: previousSourceShape(shape) }
 }
 
 export function describeColumn({
@@ -134,10 +137,10 @@ export function describeColumn({
 }
 
 /**
- * Returns the foreign keys of a table, or of the partition with its rows. Loads create no foreign keys, but
- * transformations may.
+ * Returns the foreign keys of a table and of its default partition, which contains the rows. Loads create no foreign
+ * keys, but transformations may.
  */
-async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKey[]> {
+async function listForeignKeys(client: ClientBase, oid: number): Promise<ForeignKey[]> {
   const { rows } = await client.query<ForeignKey>(
     `select a.attname as column, fn.nspname as "referencedSchema", f.relname as "referencedTable",
        fa.attname as "referencedColumn"
@@ -168,21 +171,27 @@ async function listRelations(client: ClientBase, schemas: readonly string[]): Pr
   return rows
 }
 
-/** Reads the tables in one statement; callers pass at most one page of places. */
+/**
+ * Describes those of the tables that exist, in the order of `places`. Reads them in one statement, so callers pass at
+ * most one page of places.
+ */
 async function findTables(client: ClientBase, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
   const shapes = await readShapes(
     client,
     places.map(({ schema, name }) => ({ schema, table: name })),
   )
-  const foundTables: WarehouseTable[] = []
+  const tables: WarehouseTable[] = []
   for (const [index, place] of places.entries()) {
     const shape = shapes[index]
-    if (shape) foundTables.push(await toWarehouseTable(client, place, shape))
+    if (shape) tables.push(await toWarehouseTable(client, place, shape))
   }
-  return foundTables
+  return tables
 }
 
-/** Finds columns by the start of their name, ignoring the case of ASCII letters only. */
+/**
+ * Finds the column names of these tables that start with `prefix`, ignoring the case of ASCII letters only. Each match
+ * has the number of tables with that column and one of the tables as an example.
+ */
 async function findColumnNames(
   client: ClientBase,
   places: readonly TablePlace[],
@@ -210,7 +219,10 @@ async function findColumnNames(
   return rows.map(({ type, ...match }) => ({ ...match, dataType: describeType(type).dataType }))
 }
 
-/** Finds a staging table by its comment, which names the target table and the run that created the staging table. */
+/**
+ * Finds the newest staging table of a target table. The comment of a staging table names its target and its run. With
+ * `counted`, counts the rows; otherwise returns the server's estimate.
+ */
 async function findStagingTable(
   client: ClientBase,
   schema: string,
@@ -232,7 +244,7 @@ async function findStagingTable(
   const shape = stagingTable && (await readShape(client, 'sluice', stagingTable.name))
   if (!stagingTable || !shape) return undefined
   const columns = shape.columns.map(describeColumn)
-  // The server has no row estimate for a table that it has never analysed.
+  // The estimate is 0 for a table that the server has never analysed.
   const rowCount = counted ? await countRows(client, stagingTable.name) : shape.estimatedRows
   const { size } = shape
   return { schema: 'sluice', name: stagingTable.name, run: stagingTable.run, columns, rowCount, size, foreignKeys: [] }
@@ -244,26 +256,20 @@ async function countRows(client: ClientBase, stagingTable: string): Promise<numb
 }
 
 /** SQLSTATEs that occur when two callers create the same schema, or change the same catalogue row, at the same time. */
-const collisionCodes = new Set(['23505', '42P06', 'XX000'])
+const collisionStates: ReadonlySet<string> = new Set([
+  sqlStates.uniqueViolation,
+  sqlStates.duplicateSchema,
+  sqlStates.internalError,
+])
+const maxEnsureTries = 5
 
-/** Creates the schema and grants role `read` access to everything that `load` creates in it. Idempotent. */
+/**
+ * Creates the schema, unless it exists, and grants role `read` access to everything that `load` creates in it.
+ * Idempotent, also for concurrent callers.
+ */
 async function ensureSchema(pool: Pool, schema: string, read: string): Promise<void> {
-  const isReady = await withClient(pool, undefined, async (client) => {
-    const { rowCount } = await client.query(
-      `select from pg_namespace n
-       join pg_default_acl d on d.defaclnamespace = n.oid and d.defaclrole = current_user::regrole and d.defaclobjtype = 'r'
-       where n.nspname = $1 and has_schema_privilege($2, n.oid, 'usage')
-         and exists (select from aclexplode(d.defaclacl) a where a.grantee = $2::regrole and a.privilege_type = 'SELECT')
-         and exists (
-           select from pg_default_acl f
-           where f.defaclnamespace = 0 and f.defaclrole = current_user::regrole and f.defaclobjtype = 'f'
-             and not exists (select from aclexplode(f.defaclacl) a where a.grantee = 0))`,
-      [schema, read],
-    )
-    return rowCount === 1
-  })
   // The statements below write to the catalogue even if they change nothing, and would then wait for the disk.
-  if (isReady) return
+  if (await withClient(pool, undefined, (client) => isSchemaReady(client, schema, read))) return
   const name = escapeIdentifier(schema)
   const reader = escapeIdentifier(read)
   const statements = [
@@ -280,9 +286,25 @@ async function ensureSchema(pool: Pool, schema: string, read: string): Promise<v
       await withClient(pool, undefined, (client) => client.query(statements.join(';')))
       return
     } catch (error) {
-      if (tries === 5 || !collisionCodes.has((error as { code?: string }).code ?? '')) throw error
+      if (tries === maxEnsureTries || !collisionStates.has(sqlStateOf(error))) throw error
     }
   }
+}
+
+/** True if the schema exists with all rights that `ensureSchema` sets. */
+async function isSchemaReady(client: ClientBase, schema: string, read: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from pg_namespace n
+     join pg_default_acl d on d.defaclnamespace = n.oid and d.defaclrole = current_user::regrole and d.defaclobjtype = 'r'
+     where n.nspname = $1 and has_schema_privilege($2, n.oid, 'usage')
+       and exists (select from aclexplode(d.defaclacl) a where a.grantee = $2::regrole and a.privilege_type = 'SELECT')
+       and exists (
+         select from pg_default_acl f
+         where f.defaclnamespace = 0 and f.defaclrole = current_user::regrole and f.defaclobjtype = 'f'
+           and not exists (select from aclexplode(f.defaclacl) a where a.grantee = 0))`,
+    [schema, read],
+  )
+  return rowCount === 1
 }
 
 /** Lists the schemas that `load` created, except Sluice's hidden ones. */

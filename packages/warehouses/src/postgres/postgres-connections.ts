@@ -16,8 +16,8 @@ export interface WarehouseAccess {
   port: number
   database: string
   /**
-   * `true` verifies the server's certificate against the system's certificate authorities. An object is passed to
-   * `tls.connect`.
+   * Absent for a connection without TLS. `true` verifies the server's certificate against the certificate
+   * authorities of this machine. An object is passed to `tls.connect`.
    */
   ssl?: boolean | { ca?: string; rejectUnauthorized?: boolean }
   load: DatabaseLogin
@@ -42,13 +42,13 @@ export interface PostgresPools {
   /** The maximum size of the organisation's database, in bytes. */
   databaseBytes?: number | undefined
   /**
-   * Drops kept tables of earlier publications until the database has at most `maxBytes` bytes. Returns the number of
-   * publications that lost their kept tables.
+   * Drops kept tables of earlier publications until the database has at most `maxBytes` bytes. Without `maxBytes`,
+   * drops all of them. Returns the number of publications that lost their kept tables.
    */
   makeRoom(maxBytes?: number): Promise<number>
 }
 
-const connectTimeout = 5_000
+const connectTimeoutMs = 5_000
 
 function clientConfig(access: WarehouseAccess, login: DatabaseLogin): ClientConfig {
   const { host, port, database, ssl } = access
@@ -61,7 +61,7 @@ function clientConfig(access: WarehouseAccess, login: DatabaseLogin): ClientConf
     ...login,
     application_name,
     keepAlive: true,
-    connectionTimeoutMillis: connectTimeout,
+    connectionTimeoutMillis: connectTimeoutMs,
   }
 }
 
@@ -87,7 +87,10 @@ export function loadPool(access: WarehouseAccess, max: number): Pool {
   return pool
 }
 
-/** Lowers the CPU priority of the session's server process if that process runs on this machine. */
+/**
+ * Lowers the CPU priority of the server process that serves this connection. Does nothing without a niceness, or if the
+ * process does not run on this machine.
+ */
 export function applyNiceness(
   { host, niceness = 0 }: Pick<WarehouseAccess, 'host' | 'niceness'>,
   client: object,
@@ -97,8 +100,9 @@ export function applyNiceness(
 }
 
 /**
- * True if the pid belongs to a PostgreSQL process. Behind a connection pooler, tunnel or container port, the server
- * reports a pid that belongs to another process on this machine. Always true on systems without `/proc`.
+ * True if the pid belongs to a PostgreSQL process on this machine. A server behind a connection pooler, a tunnel or a
+ * container port reports the pid of another machine, which any other process may have here. Always true on systems
+ * without `/proc`.
  */
 function isServerProcess(pid: number): boolean {
   try {
@@ -133,8 +137,8 @@ export function destroySocket(client: Client | PoolClient): void {
 }
 
 /**
- * A pool connection, exclusively held by one caller. Disposing it closes the connection, unless it was marked as
- * reusable.
+ * A pool connection that one caller uses exclusively. Disposing it returns the connection to the pool if it was marked
+ * as reusable, and closes it otherwise.
  */
 export interface BorrowedConnection extends Disposable {
   client: PoolClient
@@ -142,8 +146,8 @@ export interface BorrowedConnection extends Disposable {
   markReusable(): void
   /** After this call, an abort of the signal no longer closes the connection. */
   ignoreAbort(): void
-  /** False after `ignoreAbort`: an abort no longer closes the connection. */
-  readonly cuttable: boolean
+  /** True if an abort closes the connection. False after `ignoreAbort`. */
+  readonly closesOnAbort: boolean
 }
 
 /**
@@ -154,34 +158,42 @@ export async function borrowConnection(pool: Pool, signal?: AbortSignal): Promis
   signal?.throwIfAborted()
   const client = await pool.connect()
   const abort = () => destroySocket(client)
-  let [failed, back, cuttable] = [true, false, true]
-  const spare = () => {
-    signal?.removeEventListener('abort', abort)
-    cuttable = false
-  }
+  let isReusable = false
+  let isReleased = false
+  let closesOnAbort = true
   const borrowed: BorrowedConnection = {
     client,
-    markReusable: () => (failed = false),
-    ignoreAbort: spare,
-    get cuttable() {
-      return cuttable
+    markReusable() {
+      isReusable = true
+    },
+    ignoreAbort() {
+      signal?.removeEventListener('abort', abort)
+      closesOnAbort = false
+    },
+    get closesOnAbort() {
+      return closesOnAbort
     },
     [Symbol.dispose]() {
       signal?.removeEventListener('abort', abort)
-      if (!back) client.release(failed)
-      back = true
+      if (isReleased) return
+      isReleased = true
+      const mustClose = !isReusable
+      client.release(mustClose)
     },
   }
-  if (signal?.aborted) borrowed[Symbol.dispose]()
-  signal?.throwIfAborted()
+  // The signal may have aborted while the pool was connecting.
+  if (signal?.aborted) {
+    borrowed[Symbol.dispose]()
+    signal.throwIfAborted()
+  }
   signal?.addEventListener('abort', abort)
   return borrowed
 }
 
 /**
- * Runs `work` on an exclusive connection. If `signal` aborts, closes the connection and throws the signal's reason,
- * unless `ignoreAbort` was called. After any error, the connection is closed, so that the next caller never receives a
- * connection with a failed transaction.
+ * Runs `work` on an exclusive connection of the pool and returns its result. If `signal` aborts, closes the connection
+ * and throws the signal's reason, unless `work` called `ignoreAbort`. After any error, the connection is closed, so
+ * that the next caller never receives a connection with a failed transaction.
  */
 export async function withClient<T>(
   pool: Pool,
@@ -194,7 +206,7 @@ export async function withClient<T>(
     borrowed.markReusable()
     return result
   } catch (error) {
-    if (borrowed.cuttable) signal?.throwIfAborted()
+    if (borrowed.closesOnAbort) signal?.throwIfAborted()
     throw error
   }
 }

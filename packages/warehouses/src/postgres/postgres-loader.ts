@@ -63,6 +63,9 @@ async function findDurablePublication(client: ClientBase, run: string): Promise<
   return publication
 }
 
+/**
+ * Returns the tables with their PostgreSQL type. Throws if one of them was staged in a warehouse of another provider.
+ */
 function postgresTables(tables: readonly StagedTable[]): PostgresStagedTable[] {
   const stagedTables = tables.filter((table) => table instanceof PostgresStagedTable)
   if (stagedTables.length < tables.length)

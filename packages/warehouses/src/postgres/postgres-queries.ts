@@ -13,8 +13,15 @@ import {
 import { escapeIdentifier } from 'pg'
 import { type ReadLimits, type QueryRows, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { type WarehouseAccess, destroySocket, readClient } from './postgres-connections.ts'
-import { ambiguousTable, readQueryPlan } from './queries/query-planning.ts'
-import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './queries/read-transaction.ts'
+import { findAmbiguousTable, readQueryPlan } from './queries/query-planning.ts'
+import {
+  beginReading,
+  endReadSession,
+  executeOne,
+  fetchRows,
+  takeSnapshot,
+  toCells,
+} from './queries/read-transaction.ts'
 import { endSession, readWatch, sessionOf } from './queries/statement-watch.ts'
 import { describeColumn } from './postgres-catalog.ts'
 import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
@@ -35,7 +42,7 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   },
   exportRows: (source, format, signal) => exportRows(access, source, format, signal),
   readTable: (schema, table, page, limits) => readTable(access, schema, table, page, limits),
-  findAmbiguousTable: (request, preferredCount, signal) => ambiguousTable(access, request, preferredCount, signal),
+  findAmbiguousTable: (request, preferredCount, signal) => findAmbiguousTable(access, request, preferredCount, signal),
   async explain(request, signal) {
     using _slot = await acquireQuery('queries', access.database, signal)
     return await readQueryPlan(access, request, signal)
@@ -48,18 +55,21 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
  */
 const pushIdleSeconds = 14_400
 
-/** WITH HOLD stores the result on the server, so the transaction can end before the first page is read. */
+/**
+ * The SQL before a user's query. WITH HOLD stores the result on the server, so the transaction can end before a read.
+ */
 const holdPrefix = 'declare page no scroll cursor with hold for '
 
 async function runUserQuery(access: WarehouseAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { rows, offset, bytes, seconds } = resolveQueryLimits(userQuery.limits)
   await using session = openQuerySession(access, userQuery, { seconds, prefix: cursorPrefix, signal })
-  return await session.run(async (client, allowed) => {
-    await client.query('select')
+  return await session.run(async (client, setTimeLimit) => {
+    await client.query(takeSnapshot)
     await executeOne(client, cursorPrefix + userQuery.text, userQuery.values, userQuery.texts)
     // Sets the time limit again before each fetch, because functions in the query may have changed it with set_config.
-    if (offset > 0) await client.query(`${allowed}; move forward ${offset} from page`)
-    const fetched = await fetchRows(client, rows + 1, bytes, allowed)
+    if (offset > 0) await client.query(`${setTimeLimit}; move forward ${offset} from page`)
+    // One more row shows whether there are more than the caller wants.
+    const fetched = await fetchRows(client, rows + 1, bytes, setTimeLimit)
     if (fetched.truncated && fetched.rows.length === 0) throw rowTooLarge(bytes)
     if (!fetched.truncated && client.getTransactionStatus() !== 'T') throw lostTransaction()
     const columns = resultColumns(fetched.fields)
@@ -81,11 +91,11 @@ async function* queryPages(
   const { pageRows: size, rows, offset, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
   let rowsLeft = rows
   await using session = openQuerySession(access, userQuery, { seconds, prefix: holdPrefix, signal })
-  await session.run(async (client, allowed) => {
-    await client.query('select')
+  await session.run(async (client, setTimeLimit) => {
+    await client.query(takeSnapshot)
     await executeOne(client, holdPrefix + userQuery.text, userQuery.values, userQuery.texts)
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
-    await client.query(`${allowed}; commit`)
+    await client.query(`${setTimeLimit}; commit`)
     // The output formats were set for the transaction, which has ended, so they are set again for the session.
     const settings = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
     await client.query(`set idle_session_timeout = '${pushIdleSeconds}s'; set statement_timeout = '60s'; ${settings}`)
@@ -118,8 +128,9 @@ function lostTransaction(): WarehouseProblem {
 }
 
 /**
- * Reads a page of a table as role `read`, on a separate connection that is closed afterwards. Rows come in load order,
- * the same for every page, because parallel and synchronized scans are disabled.
+ * Reads a page of a table as role `read`, on a separate connection that is closed afterwards. The rows have the order
+ * in which they were loaded. This order is the same for every page, because parallel and synchronized scans are
+ * disabled. Throws TABLE_MISSING and QUERY_TIMEOUT, and the signal's reason on abort.
  */
 async function readTable(
   access: WarehouseAccess,
@@ -133,9 +144,10 @@ async function readTable(
   checkTableName(table)
   const qualifiedName = qualifyName(schema, table)
   const client = readClient(access)
-  let stopped: unknown
+  /** The reason why this process closed the connection. The server may still be running the query. */
+  let stopReason: unknown
   const stop = (reason: unknown) => {
-    stopped ??= reason
+    stopReason ??= reason
     destroySocket(client)
   }
   const abort = () => stop(signal!.reason)
@@ -160,12 +172,12 @@ async function readTable(
     if (truncated && rows.length === 0) throw rowTooLarge(defaultQueryBytes)
     return { columns, rows: toCells(rows, columns), truncated }
   } catch (error) {
-    throw stopped ?? warehouseProblem(error, { qualifiedName })
+    throw stopReason ?? warehouseProblem(error, { qualifiedName })
   } finally {
     watch?.[Symbol.dispose]()
     clearTimeout(deadline)
     signal?.removeEventListener('abort', abort)
-    if (stopped === undefined) await endReadSession(client)
+    if (stopReason === undefined) await endReadSession(client)
     else await endSession(access, sessionOf(client))
   }
 }

@@ -5,12 +5,11 @@ import { warehouseProblem } from './problems.ts'
 import { limitStatements } from './queries/statement-watch.ts'
 
 export interface PostgresLimits {
+  /** The number of concurrent loads for which the pools have connections. */
   loads?: number
-  /**
-   * The maximum size in bytes of one materialised view (`viewBytes`) and of the organisation's database
-   * (`databaseBytes`).
-   */
+  /** The maximum size in bytes of one materialised view. */
   viewBytes?: number
+  /** The maximum size in bytes of the organisation's database. Default: no limit. */
   databaseBytes?: number | undefined
   /** The maximum time, in milliseconds, that a publication waits for readers of its table. */
   waitMs?: number
@@ -48,7 +47,7 @@ export function postgresServer(
     transactions: loadPool(access, loads + 2),
     statements: loadPool(access, 5),
     databaseBytes,
-    makeRoom: oneAtATime((limit) => makeRoom(pools.statements, retention, limit)),
+    makeRoom: serializeCalls((maxBytes) => makeRoom(pools.statements, retention, maxBytes)),
   }
   limitStatements(pools.statements, { databaseBytes, makeRoom: pools.makeRoom })
   return {
@@ -65,18 +64,19 @@ export function postgresServer(
 }
 
 /**
- * Runs one call at a time, so that all callers together occupy one connection. Pending calls with the same argument
- * share their result.
+ * Returns a function that runs `task` for one caller after the other, so that all callers together occupy one
+ * connection. A call with the argument of a pending call returns the result of the pending call.
  */
-function oneAtATime(task: (limit: number) => Promise<number>): (limit?: number) => Promise<number> {
-  const pending = new Map<number, Promise<number>>()
-  let last: Promise<unknown> = Promise.resolve()
-  return (limit = 0) => {
-    const shared = pending.get(limit)
-    if (shared) return shared
-    const result = last.then(() => task(limit)).finally(() => pending.delete(limit))
-    pending.set(limit, result)
-    last = result.catch(() => {})
+function serializeCalls(task: (maxBytes: number) => Promise<number>): (maxBytes?: number) => Promise<number> {
+  const pendingResults = new Map<number, Promise<number>>()
+  let previousCall: Promise<unknown> = Promise.resolve()
+  return (maxBytes = 0) => {
+    const pendingResult = pendingResults.get(maxBytes)
+    if (pendingResult) return pendingResult
+    const result = previousCall.then(() => task(maxBytes)).finally(() => pendingResults.delete(maxBytes))
+    pendingResults.set(maxBytes, result)
+    // A failed call does not prevent the next one.
+    previousCall = result.catch(() => {})
     return result
   }
 }

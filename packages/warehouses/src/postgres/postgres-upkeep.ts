@@ -46,17 +46,17 @@ const leftoverObjectsQuery = `
   order by kind`
 
 /**
- * Drops the staging objects of dead runs. Lists the objects first and the live runs second: a run is registered before
- * its staging table exists, so nothing of a live run is dropped.
+ * Drops the staging objects of runs that no longer run. Returns the number of dropped objects. Lists the objects first
+ * and the live runs second: a run is registered before its staging table exists, so nothing of a live run is dropped.
  */
-async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
+async function sweepStaging(pool: Pool, listLiveRuns: () => Promise<ReadonlySet<string>>): Promise<number> {
   const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftoverObjectsQuery))
   if (rows.length === 0) return 0
-  const runs = await alive()
+  const liveRuns = await listLiveRuns()
   let dropped = 0
   for (const { name, kind, comment } of rows) {
     const { run } = parseStagingComment(comment) ?? {}
-    if (typeof run !== 'string' || runs.has(run)) continue
+    if (typeof run !== 'string' || liveRuns.has(run)) continue
     // An object that is in use, or that a user's view depends on, stays until the next sweep.
     const drop = kind === 'table' ? dropDetached(pool, name) : dropRunSchema(pool, name)
     if (await drop.catch(() => false)) dropped += 1

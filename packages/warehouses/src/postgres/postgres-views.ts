@@ -18,6 +18,7 @@ import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { explainDependents, warehouseProblem } from './problems.ts'
 import { runStoppable } from './queries/statement-watch.ts'
 import { viewProblems } from './views/view-problems.ts'
+import { sqlStateOf } from './server/sql-states.ts'
 
 export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewStore {
   const limits = { maxBytes: viewBytes }
@@ -41,13 +42,14 @@ export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewSt
 /** The time limit for filling a view, in seconds. */
 const refreshTimeoutSeconds = 7_200
 
-/** Finds a unique index on plain columns that covers all rows. PostgreSQL requires one for REFRESH … CONCURRENTLY. */
-const canConcurrently = `select from pg_index where indrelid = $1::oid and indisunique and indisvalid and indimmediate
-  and indpred is null and indexprs is null`
+/** Selects the unique indexes on plain columns for all rows. PostgreSQL requires one for REFRESH … CONCURRENTLY. */
+const usableUniqueIndexesQuery = `select from pg_index
+  where indrelid = $1::oid and indisunique and indisvalid and indimmediate and indpred is null and indexprs is null`
 
 /**
- * Refreshes a materialised view. The view's query can run user-defined functions, so the connection is closed
- * afterwards and never reused.
+ * Refreshes a materialised view and returns its row count and size. Does not block readers if the view has rows and a
+ * unique index. The view's query can run user-defined functions, so the connection is closed afterwards and never
+ * reused.
  */
 async function refreshView(
   pools: PostgresPools,
@@ -66,8 +68,8 @@ async function refreshView(
     )
     const view = await findRelation(client, { schema, name })
     if (view?.kind !== 'm' || !view.owned) throw viewProblems.missing(qualifiedName)
-    const { rowCount } = await client.query(canConcurrently, [view.oid])
-    const concurrently = rowCount && view.populated ? 'concurrently ' : ''
+    const { rowCount: uniqueIndexCount } = await client.query(usableUniqueIndexesQuery, [view.oid])
+    const concurrently = uniqueIndexCount && view.populated ? 'concurrently ' : ''
     await runStoppable(
       pools.statements,
       client,
@@ -86,17 +88,19 @@ async function refreshView(
   }
 }
 
+/** SQLSTATEs and SQLSTATE classes of errors that the view's query causes. */
+const queryErrorStates = /^(21|22|23|38|39|42|55000|P0)/
+
 /**
  * Returns the problem for a failed refresh. If the user's query caused the error, the problem contains the server's
  * message.
  */
 function refreshProblem(error: unknown, qualifiedName: string): unknown {
-  const { code = '', message } = error as { code?: string; message: string }
-  if (!/^(21|22|23|38|39|42|55000|P0)/.test(code)) return warehouseProblem(error, { qualifiedName })
-  return viewProblems.refreshFailed(qualifiedName, message, error)
+  if (!queryErrorStates.test(sqlStateOf(error))) return warehouseProblem(error, { qualifiedName })
+  return viewProblems.refreshFailed(qualifiedName, (error as Error).message, error)
 }
 
-/** Drops a view in a separate transaction. */
+/** Drops a view in a separate transaction. Does nothing if it does not exist or role `load` does not own it. */
 async function dropView(client: ClientBase, schema: string, name: string): Promise<void> {
   await client.query(`begin; set local lock_timeout = '5s'; set local statement_timeout = '10s'`)
   const view = await findRelation(client, { schema, name })
@@ -107,8 +111,9 @@ async function dropView(client: ClientBase, schema: string, name: string): Promi
 
 async function findView(client: ClientBase, schema: string, name: string): Promise<WarehouseView | undefined> {
   const relation = await findRelation(client, { schema, name })
-  const table = relation && isView(relation) ? await findTable(client, schema, name) : undefined
-  if (!relation || !table) return undefined
+  if (!relation || !isView(relation)) return undefined
+  const table = await findTable(client, schema, name)
+  if (!table) return undefined
   const { kind, populated, managed } = relation
   return { ...table, materialized: kind === 'm', populated, ...(managed && { managed }) }
 }

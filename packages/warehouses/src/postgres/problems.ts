@@ -2,6 +2,7 @@ import { types } from 'node:util'
 import { DatabaseError } from 'pg'
 import { LeaseLost, WarehouseProblem } from '../warehouse.ts'
 import { asSentence } from '@sluice/process'
+import { sqlStates } from './server/sql-states.ts'
 
 /** The table and columns that an error message names. */
 export interface ProblemContext {
@@ -11,6 +12,7 @@ export interface ProblemContext {
   labels?: ReadonlyMap<string, string>
 }
 
+/** The code, the message and the retryability of the problem for a server error. */
 type ProblemTemplate = [
   code: string,
   sentence: (problemContext: ProblemContext, error: DatabaseError) => string,
@@ -102,7 +104,7 @@ const problemTemplates: Record<string, ProblemTemplate> = {
   '54': ['BAD_VALUE', formatBadValue],
 }
 
-const networkErrors = new Set([
+const networkErrorCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -113,41 +115,41 @@ const networkErrors = new Set([
   'EAI_AGAIN',
 ])
 
-/** Converts an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
+/** Messages of node-postgres for connections that failed or were lost. These errors have no code. */
+const lostConnectionMessage =
+  /^timeout exceeded when trying to connect|^timeout expired$|^Query read timeout$|^Connection terminated|^Client has encountered a connection error|server does not support SSL/
+
+const otherServerError: ProblemTemplate = [
+  'WAREHOUSE_REFUSED',
+  (_, error) => `The warehouse rejected the operation: ${asSentence(error.message)}`,
+]
+
+/**
+ * Converts an error of the server, or of the connection to it, to a `WarehouseProblem`. Returns every other error
+ * unchanged.
+ */
 export function warehouseProblem(error: unknown, problemContext: ProblemContext): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
-  const verdict = findTemplate(error)
-  if (!verdict) return error
-  const [code, sentence, retryable] = verdict
-  const problem = { cause: error, retryable: retryable === 'retryable' }
-  return new WarehouseProblem(code, sentence(problemContext, error as DatabaseError), problem)
+  const template = findTemplate(error)
+  if (!template) return error
+  const [code, sentence, retryable] = template
+  const options = { cause: error, retryable: retryable === 'retryable' }
+  return new WarehouseProblem(code, sentence(problemContext, error as DatabaseError), options)
 }
 
 function findTemplate(error: Error): ProblemTemplate | undefined {
   const code = (error as NodeJS.ErrnoException).code ?? ''
   if (error instanceof DatabaseError) {
-    return (
-      problemTemplates[code] ??
-      problemTemplates[code.slice(0, 2)] ?? [
-        'WAREHOUSE_REFUSED',
-        (_, refusal) => `The warehouse rejected the operation: ${asSentence(refusal.message)}`,
-      ]
-    )
+    const sqlStateClass = code.slice(0, 2)
+    return problemTemplates[code] ?? problemTemplates[sqlStateClass] ?? otherServerError
   }
-  if (networkErrors.has(code)) return serverUnavailable
-  if (
-    /^timeout exceeded when trying to connect|^timeout expired$|^Query read timeout$|^Connection terminated|^Client has encountered a connection error|server does not support SSL/.test(
-      error.message,
-    )
-  ) {
-    return serverUnavailable
-  }
-  return undefined
+  const isConnectionError = networkErrorCodes.has(code) || lostConnectionMessage.test(error.message)
+  return isConnectionError ? serverUnavailable : undefined
 }
 
 /**
- * Returns a sentence about a value that does not fit its column. The error's CONTEXT, such as `COPY table, line 3,
- * column age`, names the column. Its line number is left out, because it counts only the lines of one of several
+ * Returns a sentence about a value that does not fit its column. Finds the column in the error's CONTEXT, such as `COPY
+ * table, line 3, column age`. Leaves out the line number, because it counts only the lines of one of several
  * connections.
  */
 function formatBadValue({ qualifiedName, labels }: ProblemContext, error: DatabaseError): string {
@@ -157,8 +159,8 @@ function formatBadValue({ qualifiedName, labels }: ProblemContext, error: Databa
 }
 
 /**
- * Returns the problem for a column change that is blocked by views of another role, which a publication cannot
- * recreate.
+ * Returns the problem for a column change that views of another role block, because a publication cannot recreate them.
+ * `views` lists their names.
  */
 export function viewsDepend({ qualifiedName }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
   const sentence = `A column of ${qualifiedName} needs a wider type, but views that Sluice does not manage read it (${views}); the old data stays. Drop those views, run again, and recreate them.`
@@ -173,13 +175,13 @@ export function tableNotOwned({ qualifiedName }: ProblemContext): WarehouseProbl
 }
 
 /**
- * Returns an error handler for a drop. If other objects depend on the dropped object, it throws a problem that names
- * them. It rethrows other errors.
+ * Returns a handler for the `WarehouseProblem` of a failed drop. If other objects depend on the dropped object, the
+ * handler throws a problem with this code that names them. It rethrows other problems.
  */
 export function explainDependents(qualifiedName: string, code: 'SCHEMA_NOT_EMPTY' | 'VIEWS_DEPEND') {
-  return (error: unknown): never => {
-    const cause = (error as Error).cause as { code?: string; detail?: string } | undefined
-    if (cause?.code !== '2BP01') throw error
+  return (problem: unknown): never => {
+    const cause = (problem as Error).cause as { code?: string; detail?: string } | undefined
+    if (cause?.code !== sqlStates.dependentObjectsStillExist) throw problem
     throw new WarehouseProblem(
       code,
       `${qualifiedName} is still in use: ${asSentence(cause.detail ?? '')} Drop these objects first.`,

@@ -21,6 +21,7 @@ import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
 import { type PostgresShape, readShape, readShapes } from './table-shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging-table-ddl.ts'
+import { sqlStateOf, sqlStates } from './server/sql-states.ts'
 import { describeType, typeRules } from './types.ts'
 
 export class PostgresStagedTable implements StagedTable {
@@ -33,25 +34,27 @@ export class PostgresStagedTable implements StagedTable {
   written: (CopyResult & { sourceRows?: number }) | undefined
   /**
    * The transactions that must end before the rows may be published, because they cannot see the rows. Empty if every
-   * row is frozen.
+   * row is frozen, or if the rows are merged into the published partition.
    */
   older: OlderSnapshots[] = []
   /** True once a transformation has changed the staged rows. */
   transformed = false
   profile: string | undefined
-  /** The columns of the source at the last load, according to the latest read of the table. */
+  /** The source columns of earlier loads that a merge replaces, according to the latest read of the table. */
   previouslySupplied: readonly string[] = []
   /** The staging table of the records that these rows belong to, if the run has one. */
   records: PostgresStagedTable | undefined
   /**
    * The published rows that were copied to the staging table for a merge: their number, and the run that published
-   * them.
+   * them. Undefined if no rows were copied.
    */
   copiedRows: { rows: number; from: string } | undefined
   /**
-   * The rows that the merge changes in the table as the run `run` left it. Set if the load was compared with its table.
+   * The numbers of rows that the merge changes, if the load was compared with its table. `run` is the run that had
+   * published the table at the time of the comparison.
    */
   comparison: { merged: MergedRows; run: string } | undefined
+  /** True once the staging table is the published partition. */
   published = false
   /** The shapes of this table and of the table that it will replace, when they were last read. */
   shapes: LoadShapes | undefined
@@ -59,12 +62,13 @@ export class PostgresStagedTable implements StagedTable {
   readonly planned: readonly PlannedColumn[]
   /** Statistics of each column's values. Set after all rows are written. */
   held: ColumnFacts[] | undefined
-  /** JSON state that the source receives at the next load. */
+  /** The JSON state of the source. The source receives it at the next load. */
   reading: unknown
   /** The columns that the source or a transformation filled. Set once no later step changes them. */
   brought: string[] | undefined
   /**
-   * The size in bytes of this table and of the tables that the same run has staged before, if the run replaces them.
+   * The size in bytes of the published tables that the run replaces: this one and those that the run has staged before.
+   * 0 if the run does not replace tables, or if the database has no size limit.
    */
   readonly replacedBytes: number
   readonly #pools: PostgresPools
@@ -84,10 +88,12 @@ export class PostgresStagedTable implements StagedTable {
     return { schema: 'sluice', table: this.stagingTable }
   }
 
+  /** The names of the key columns. */
   get keys(): string[] {
     return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   }
 
+  /** See `StagedTable.write`. Frees disk space and throws a retryable problem if the disk is full. */
   async write(content: RowContent, signal: AbortSignal): Promise<WrittenRows> {
     if (this.#written) throw new Error('A load is written once.')
     this.#written = true
@@ -96,27 +102,30 @@ export class PostgresStagedTable implements StagedTable {
     // publication need not wait for readers.
     const frozen = this.target.attempt > 1
     const types = this.planned.map(({ type }) => describeType(type))
-    const assertFree = freeAssertion(this.#pools, this, signal)
+    const assertFree = createFreeAssertion(this.#pools, this, signal)
     const copying = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
     const written = await copyInto(this.#pools.copies, copying, this.problemContext, signal).catch(
       async (error: unknown) => {
-        throw (await retryAfterMakingRoom(error, this.#pools)) ?? error
+        throw (await makeRoomForRetry(error, this.#pools)) ?? error
       },
     )
     // COPY may have written more since the last check of the disk limit.
     await assertFree?.()
     const superseded = await this.#deleteSuperseded(signal)
-    if (!written.frozen || superseded > 0)
-      this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
-    await this.#dropIgnored(signal)
+    const isVisibleToAll = written.frozen && superseded === 0
+    if (!isVisibleToAll) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
+    await this.#dropIgnoredColumns(signal)
     this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
     const rows = written.rows - superseded
-    this.written = { ...written, rows, frozen: written.frozen && superseded === 0, sourceRows: written.rows }
+    this.written = { ...written, rows, frozen: isVisibleToAll, sourceRows: written.rows }
     return { rows, bytes: written.bytes, superseded }
   }
 
-  /** Deletes rows with the same key as a row that takes precedence. Returns their number. */
+  /**
+   * If several rows have the same key, deletes all but those with the highest values in the columns
+   * `target.precedence`. Returns the number of deleted rows.
+   */
   async #deleteSuperseded(signal: AbortSignal): Promise<number> {
     const { precedence = [] } = this.target
     if (precedence.length === 0 || this.keys.length === 0) return 0
@@ -146,28 +155,33 @@ export class PostgresStagedTable implements StagedTable {
     }
   }
 
-  /** The source columns that the table includes. */
+  /** The names of the source columns that the table includes. */
   get suppliedColumns(): string[] {
     return this.planned.filter(({ ignored }) => !ignored).map(({ name }) => name)
   }
 
-  async #dropIgnored(signal: AbortSignal): Promise<void> {
-    const drops = this.planned
-      .filter(({ ignored }) => ignored)
-      .map(
-        ({ name }) => `alter table ${qualifyName('sluice', this.stagingTable)} drop column ${escapeIdentifier(name)}`,
-      )
-    if (drops.length === 0) return
+  /** Drops the source columns that the table must not include. COPY needed them, because each row has their values. */
+  async #dropIgnoredColumns(signal: AbortSignal): Promise<void> {
+    const table = qualifyName('sluice', this.stagingTable)
+    const ignoredColumns = this.planned.filter(({ ignored }) => ignored)
+    if (ignoredColumns.length === 0) return
+    const drops = ignoredColumns.map(({ name }) => `alter table ${table} drop column ${escapeIdentifier(name)}`)
     await withClient(this.#pools.statements, signal, (client) => client.query(drops.join(';')))
   }
 
-  /** Drops the staging table. Never throws: maintenance drops what remains, for example if the warehouse is down. */
+  /**
+   * Drops the staging table, unless it is published. Never throws. If the warehouse is down, maintenance drops the
+   * table later.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.published) await dropDetached(this.#pools.statements, this.stagingTable).catch(() => {})
   }
 }
 
-/** Creates the staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
+/**
+ * Creates the staging table of a load. Throws `LeaseLost` if another process has created it for the same attempt,
+ * WAREHOUSE_FULL if the database exceeds its size limit, and the errors of `planLoad` and of the name checks.
+ */
 export async function stageTable(
   pools: PostgresPools,
   target: LoadTarget,
@@ -180,20 +194,22 @@ export async function stageTable(
   const problemContext = problemContextOf(target)
   try {
     return await withClient(pools.transactions, signal, async (client) => {
-      const replaces = pools.databaseBytes !== undefined && !target.shape?.merging
-      const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
-      await assertFree(pools, signal, { replaced: othersBytes })
+      // The replaced tables do not count against the size limit. Without a limit, their sizes are not needed.
+      const countsReplacedBytes = pools.databaseBytes !== undefined && !target.shape?.merging
+      const otherTables = target.otherReplacedTables ?? []
+      const otherTablesBytes = countsReplacedBytes ? await tableBytes(client, schema, otherTables) : 0
+      await assertFree(pools, signal, { replacedBytes: otherTablesBytes })
       const existing = await readShape(client, schema, table)
       if (existing && !existing.owned) throw tableNotOwned(problemContext)
       if (!existing && !target.dry) await assertSchemaExists(client, schema)
       const { columns } = planLoad(typeRules, previousSourceShape(existing), { target })
-      const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
-      const load = new PostgresStagedTable(pools, target, columns, replaced)
+      const ownBytes = countsReplacedBytes ? await tableBytes(client, schema, [table]) : 0
+      const load = new PostgresStagedTable(pools, target, columns, otherTablesBytes + ownBytes)
       await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
       return load
     })
   } catch (error) {
-    if ((error as { code?: string }).code === '42P07')
+    if (sqlStateOf(error) === sqlStates.duplicateTable)
       throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
     if (signal.aborted) throw error
     throw warehouseProblem(error, problemContext)
@@ -206,43 +222,43 @@ async function assertSchemaExists(client: ClientBase, schema: string): Promise<v
 }
 
 /**
- * Returns a function that throws if the load may not write more. Returns undefined if the database has no size limit.
+ * Returns a function that returns the number of bytes which the load may still write, and throws WAREHOUSE_FULL if it
+ * may write none. Returns undefined if the database has no size limit.
  */
-export function freeAssertion(
+export function createFreeAssertion(
   pools: PostgresPools,
-  { replacedBytes: replaced, problemContext }: PostgresStagedTable,
+  { replacedBytes, problemContext }: PostgresStagedTable,
   signal: AbortSignal,
 ): (() => Promise<number>) | undefined {
   if (pools.databaseBytes === undefined) return undefined
   return () =>
-    assertFree(pools, signal, { replaced }).catch((error: unknown) => {
+    assertFree(pools, signal, { replacedBytes }).catch((error: unknown) => {
       throw warehouseProblem(error, problemContext)
     })
 }
 
 /**
- * Returns the number of bytes that may still be written in addition to `needed`. The database may exceed its limit by
- * `replaced` bytes. Throws WAREHOUSE_FULL.
+ * Returns the number of bytes that may still be written in addition to `neededBytes`. Returns Infinity if the database
+ * has no size limit. The database may exceed its limit by `replacedBytes`. Throws WAREHOUSE_FULL.
  */
 export async function assertFree(
-  { databaseBytes: bytes, makeRoom, statements }: PostgresPools,
+  { databaseBytes, makeRoom, statements }: PostgresPools,
   signal: AbortSignal,
-  { replaced = 0, needed = 0 }: { replaced?: number; needed?: number },
+  { replacedBytes = 0, neededBytes = 0 }: { replacedBytes?: number; neededBytes?: number },
 ): Promise<number> {
-  return bytes === undefined ? Infinity : assertRoom(statements, { bytes, replaced, needed, makeRoom }, signal)
+  if (databaseBytes === undefined) return Infinity
+  return assertRoom(statements, { databaseBytes, replacedBytes, neededBytes, makeRoom }, signal)
 }
 
 /**
- * If a load failed because the disk is full, drops kept tables that no reader uses. Returns a retryable problem if this
- * freed space, otherwise undefined.
+ * If a load failed because the disk is full, drops kept tables of earlier publications that no reader uses. Returns a
+ * retryable problem if this freed space, otherwise undefined.
  */
-async function retryAfterMakingRoom(
-  thrown: unknown,
-  { makeRoom }: PostgresPools,
-): Promise<WarehouseProblem | undefined> {
+async function makeRoomForRetry(thrown: unknown, { makeRoom }: PostgresPools): Promise<WarehouseProblem | undefined> {
   if (!(thrown instanceof WarehouseProblem) || thrown.code !== 'DISK_FULL') return undefined
-  const dropped = await makeRoom().catch(() => 0)
-  return dropped > 0 ? new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown }) : undefined
+  const droppedCount = await makeRoom().catch(() => 0)
+  if (droppedCount === 0) return undefined
+  return new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown })
 }
 
 /** The shapes of a staging table and of the table that it will replace, if that exists. */
@@ -251,14 +267,18 @@ export interface LoadShapes {
   currentShape: PostgresShape | undefined
 }
 
-/** Reads the shapes of all loads in one statement. Throws `LeaseLost` if a staging table does not exist. */
+/**
+ * Reads the shapes of all loads in one statement and stores them in `load.shapes`. Throws `LeaseLost` if a staging
+ * table does not exist.
+ */
 export async function readLoadShapes(client: ClientBase, loads: readonly PostgresStagedTable[]): Promise<void> {
   const shapes = await readShapes(
     client,
     loads.flatMap(({ target, staging }) => [target, staging]),
   )
   for (const [index, load] of loads.entries()) {
-    const [currentShape, staging] = shapes.slice(2 * index)
+    const currentShape = shapes[2 * index]
+    const staging = shapes[2 * index + 1]
     if (!staging) throw stagingTableMissing(load)
     load.shapes = { staging, currentShape }
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
 import { withClient } from './postgres-connections.ts'
 import { qualifyName } from './names.ts'
+import { sqlStateOf, sqlStates } from './server/sql-states.ts'
 
 /**
  * The JSON in the comment of a staging table. It names the run, so that maintenance and operators know who created the
@@ -16,12 +17,15 @@ export interface StagingComment {
   merged?: true
 }
 
-/** Copies only the fields that belong in the comment. The argument may have further fields. */
+/** Returns the fields of the argument that belong in the comment. The argument may have further fields. */
 export function toStagingComment({ run, attempt, schema, table, merged }: StagingComment): StagingComment {
   return { run, attempt, schema, table, ...(merged && { merged }) }
 }
 
-/** Parses the comment of a staging table. Returns undefined for other comments, which users can write. */
+/**
+ * Parses the comment of a staging table. Returns undefined for a comment that is not a JSON object. Users can write
+ * comments too, so any field may be missing.
+ */
 export function parseStagingComment(comment: string | null | undefined): Partial<StagingComment> | undefined {
   try {
     const parsed: unknown = JSON.parse(comment ?? 'null')
@@ -42,8 +46,9 @@ export interface StagingColumn {
 }
 
 /**
- * Returns the name of a staging table. It has at most 63 bytes and is always the same for one load. It starts with the
- * run and the attempt, for operators to read.
+ * Returns the name of a staging table, such as `run_<run>_1_0123456789ab`. It has at most 63 bytes and is always the
+ * same for one load. It starts with the run and the attempt, for operators to read. `staging` numbers the staging
+ * tables of one load.
  */
 export function stagingName({
   run,
@@ -60,8 +65,8 @@ export function stagingName({
 }
 
 /**
- * Creates the staging table. The statements are one message, so they are one transaction. It does not wait for the
- * disk, because a crash of the server ends the attempt.
+ * Creates a staging table with comments. The statements are one message, so they are one transaction. Its commit does
+ * not wait for the disk, because a crash of the server ends the attempt.
  */
 export async function createStaging(
   client: ClientBase,
@@ -81,10 +86,12 @@ export async function createStaging(
   )
 }
 
+/** Returns the column definitions of a CREATE TABLE or ADD COLUMN, such as `"id" bigint, "name" text`. */
 export function columnList(columns: readonly { name: string; type: string }[]): string {
   return columns.map(({ name, type }) => `${escapeIdentifier(name)} ${type}`).join(', ')
 }
 
+/** Returns the statements that store the labels which differ from the column names. `relation` is quoted. */
 export function columnComments(relation: string, columns: readonly { name: string; label: string }[]): string[] {
   return columns
     .filter(({ name, label }) => label !== name)
@@ -94,7 +101,10 @@ export function columnComments(relation: string, columns: readonly { name: strin
     )
 }
 
-/** Drops a partition that a committed publication has detached and does not keep. Waits at most 2 s for locks. */
+/**
+ * Drops a partition that a committed publication has detached and does not keep. Throws if a lock takes longer than 2
+ * s.
+ */
 export async function dropReplaced(pool: Pool, name: string): Promise<void> {
   const settings = `set local synchronous_commit = off; set local lock_timeout = '2s'; set local statement_timeout = '1min'`
   await withClient(pool, undefined, (client) =>
@@ -103,9 +113,9 @@ export async function dropReplaced(pool: Pool, name: string): Promise<void> {
 }
 
 /**
- * Drops a table of the hidden schema, unless it is a partition or a kept table. If the response to a commit was lost, a
- * seemingly unused table may contain the published rows or the rows that they replaced. Waits at most 2 s for locks.
- * Returns true if this call dropped the table.
+ * Drops a table of the hidden schema, unless it is a partition or a kept table. Returns true if this call dropped the
+ * table, and false if it does not exist. If the response to a commit was lost, a seemingly unused table may contain the
+ * published rows or the rows that they replaced. Throws if a lock takes longer than 2 s.
  */
 export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {
@@ -117,10 +127,11 @@ export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
          and relname not in (select partition_name from sluice.kept_table where partition_name is not null)`,
       [table],
     )
-    await client.query(rowCount === 1 ? `drop table ${table}; commit` : 'rollback')
-    return rowCount === 1
+    const isUnused = rowCount === 1
+    await client.query(isUnused ? `drop table ${table}; commit` : 'rollback')
+    return isUnused
   }).catch((error: unknown) => {
-    if ((error as { code?: string }).code === '42P01') return false
+    if (sqlStateOf(error) === sqlStates.undefinedTable) return false
     throw error
   })
 }

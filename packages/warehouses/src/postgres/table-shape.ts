@@ -1,12 +1,12 @@
 import type { ClientBase } from 'pg'
-import { type LastEntry, selectLastEntry } from './publishing/ledger.ts'
+import { type LastPublication, selectLastPublication } from './publishing/ledger.ts'
 import type { SqlType } from './types.ts'
 
 export interface ShapeColumn {
   name: string
   label: string
   type: SqlType
-  /** Part of the partition key, so PostgreSQL refuses to change its type. */
+  /** True if the column belongs to the partition key. PostgreSQL refuses to change the type of such a column. */
   partitionKey: boolean
   primaryKey: boolean
 }
@@ -16,16 +16,19 @@ export interface PostgresShape {
   oid: number
   /** The file node of the rows; 0 for a relation without rows of its own. A rewrite of the rows changes it. */
   file: number
-  /** True if the service partitioned it: a list with at most a default partition, and that in the hidden schema. */
+  /**
+   * True if a load created the table: role `load` owns it, it is partitioned by a list, and it has no partition except
+   * a default partition in the hidden schema.
+   */
   owned: boolean
   /** The partition in the hidden schema that stores the rows, if it exists. */
   partition?: string
   /** The newest ledger row of the partition. */
-  last?: LastEntry
+  lastPublication?: LastPublication
   /** The planner's estimate of the row count, for relations without a ledger row. */
   estimatedRows: number
   size: number
-  /** Whether the table or its partition may have triggers. PostgreSQL checks foreign keys by triggers. */
+  /** True if the table or its partition may have triggers. PostgreSQL checks foreign keys by triggers. */
   hasTriggers: boolean
   columns: ShapeColumn[]
 }
@@ -36,6 +39,7 @@ export interface PostgresShape {
  */
 export const keyIndexPrefix = 'sluice_key_'
 
+/** Reads the structure of one table or view. Returns undefined if it does not exist. See `readShapes`. */
 export async function readShape(
   client: ClientBase,
   schema: string,
@@ -45,7 +49,7 @@ export async function readShape(
   return (await readShapes(client, [{ schema, table }], options))[0]
 }
 
-/** Reads the structure of a table without its ledger row, which role `read` must not read. */
+/** Reads the structure of a table as role `read`, that is, without the ledger row, which that role may not read. */
 export async function readShapeAsReader(
   client: ClientBase,
   schema: string,
@@ -55,11 +59,13 @@ export async function readShapeAsReader(
 }
 
 /**
- * Reads the structures of several tables in one statement, because a load reads them several times, even while readers
- * wait for its locks. Returns them in the order of the names.
+ * Reads the structures of several tables or views. Returns them in the order of `tables`, with undefined for each that
+ * does not exist. Uses one statement, because a load reads the structures several times, even while readers wait for
+ * its locks.
  *
- * Uses a prepared statement, because planning takes longer than reading. Pass `isPrepared` false on a connection on
- * which users' SQL ran, because that SQL can replace or remove prepared statements.
+ * The statement is prepared, because planning takes longer than reading. Pass `isPrepared` false on a connection on
+ * which users' SQL ran, because that SQL can replace or remove prepared statements. Pass `hasLedger` false for a role
+ * that may not read the ledger.
  */
 export async function readShapes(
   client: ClientBase,
@@ -90,7 +96,7 @@ export async function readShapes(
          select a.attname::text from pg_attribute a where a.attrelid = c.oid and a.attnum = any(k.partattrs)
        ) as partition_key,
        key.names as primary_key,
-       ${hasLedger ? `(select to_json(entry) from (${selectLastEntry('part.relname')}) entry)` : 'null'} as last
+       ${hasLedger ? `(select to_json(entry) from (${selectLastPublication('part.relname')}) entry)` : 'null'} as last_publication
      from unnest($1::text[], $2::text[]) with ordinality as place (schema, name, position)
      join pg_namespace n on n.nspname = place.schema
      join pg_class c on c.relnamespace = n.oid and c.relname = place.name
@@ -118,7 +124,7 @@ function toShape(relation: Record<string, any>): PostgresShape {
     file: Number(relation['file']),
     owned: relation['owned'] === true,
     ...(relation['partition'] !== null && { partition: relation['partition'] }),
-    ...(relation['last'] !== null && { last: relation['last'] }),
+    ...(relation['last_publication'] !== null && { lastPublication: relation['last_publication'] }),
     estimatedRows: Math.round(relation['estimated_rows']),
     size: relation['size'],
     hasTriggers: relation['has_triggers'],

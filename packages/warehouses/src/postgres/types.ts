@@ -36,25 +36,32 @@ const typesByDataType: Record<DataType, SqlType> = {
   JSONB: 'jsonb',
 }
 
+/** Returns the PostgreSQL type for a column. A DECIMAL without precision is stored as `numeric`, which is unlimited. */
 export function sqlType(column: { dataType: DataType; precision?: number; scale?: number }): SqlType {
   if (column.dataType !== 'DECIMAL' || column.precision === undefined) return typesByDataType[column.dataType]
   return formatNumericType(column.precision, column.scale ?? 0)
 }
 
 /**
- * Returns Sluice's name of a PostgreSQL type. Types that loads never create (arrays, uuid, …) become TEXT, because
- * their values are read as text.
+ * Returns Sluice's data type for a PostgreSQL type, with its length, or its precision and scale. Types that loads never
+ * create (arrays, uuid, …) become TEXT, because their values are read as text.
  */
 export function describeType(type: SqlType): TypeDescription {
-  const [length, scale] = parseTypeModifiers(type)
-  if (type.startsWith('numeric'))
-    return { dataType: 'DECIMAL', ...(length !== undefined && { precision: length, scale }) }
-  if (type.startsWith('character varying')) {
-    return { dataType: varcharName(length), ...(length !== undefined && { length }) }
+  const modifiers = parseTypeModifiers(type)
+  if (type.startsWith('numeric')) {
+    const [precision, scale] = modifiers
+    return { dataType: 'DECIMAL', ...(precision !== undefined && { precision, scale }) }
   }
-  if (type.startsWith('character(')) return { dataType: length === 11 ? 'CHARACTER_11' : varcharName(length), length }
+  const [length] = modifiers
+  if (type.startsWith('character varying')) {
+    return { dataType: varcharDataType(length), ...(length !== undefined && { length }) }
+  }
+  if (type.startsWith('character('))
+    return { dataType: length === 11 ? 'CHARACTER_11' : varcharDataType(length), length }
   if (type === 'json') return { dataType: 'JSONB' }
-  const entry = Object.entries(typesByDataType).find(([, sql]) => sql === type && sql !== 'text')
+  // Several data types are stored as text.
+  if (type === 'text') return { dataType: 'TEXT' }
+  const entry = Object.entries(typesByDataType).find(([, sqlType]) => sqlType === type)
   return { dataType: (entry?.[0] as DataType | undefined) ?? 'TEXT' }
 }
 
@@ -83,16 +90,22 @@ const postgresTypeFamilies: WarehouseTypes = {
 /** Returns the narrowest type that stores every value of both types without loss. */
 export const widenTypes = (one: SqlType, other: SqlType): SqlType => widen(postgresTypeFamilies, one, other)
 
+/** Returns `numeric(precision,scale)`, or the unlimited `numeric` if PostgreSQL does not support these values. */
 function formatNumericType(precision: number, scale: number): SqlType {
-  const declared = precision >= 1 && precision <= 1000 && scale >= 0 && scale <= precision
-  return declared ? `numeric(${precision},${scale})` : 'numeric'
+  const isSupported = precision >= 1 && precision <= 1000 && scale >= 0 && scale <= precision
+  return isSupported ? `numeric(${precision},${scale})` : 'numeric'
 }
 
+/**
+ * Returns the numbers in the parentheses of a type, such as [10, 2] for `numeric(10,2)`. Empty for a type without
+ * numbers.
+ */
 function parseTypeModifiers(type: SqlType): number[] {
   return (/\(([\d,-]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
 }
 
-function varcharName(length: number | undefined): DataType {
+/** Returns the narrowest data type for texts of this maximum length. */
+function varcharDataType(length: number | undefined): DataType {
   if (length === undefined || length > 255) return 'TEXT'
   return length > 50 ? 'VARCHAR_255' : 'VARCHAR_50'
 }

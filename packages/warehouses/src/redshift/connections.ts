@@ -2,13 +2,15 @@ import { Client, type ClientConfig, Pool, type PoolClient } from 'pg'
 import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 
-/** A connection and the function that releases it. Releasing it with `broken` prevents reuse. */
+/** A connection and the function that releases it. */
 export interface BorrowedClient {
   client: Client | PoolClient
-  release(broken: boolean): void
+  /** Returns the connection to its pool, or closes it if it is broken or does not belong to the pool. */
+  release(isBroken: boolean): void
 }
 
 export interface ConnectionPool {
+  /** Returns an open connection for this role. */
   open(role: SessionRole): Promise<BorrowedClient>
 }
 
@@ -19,6 +21,7 @@ export interface ConnectionPool {
 const idleTimeoutMs = 20_000
 const maxConnections = 20
 
+/** Returns the configuration of a connection. Default: to the organisation's database. */
 export const clientConfig = (access: ClientAccess, role: SessionRole, database = access.database): ClientConfig => ({
   host: access.host,
   port: access.port,
@@ -30,8 +33,11 @@ export const clientConfig = (access: ClientAccess, role: SessionRole, database =
   application_name: 'sluice',
 })
 
-/** Creates a connection pool. It reuses only connections of Sluice's own user, and none on which users' SQL ran. */
-export function connectionsOf(access: ClientAccess): ConnectionPool {
+/**
+ * Creates a connection pool for an organisation's database. It reuses only connections of Sluice's own user. Users' SQL
+ * runs as the other users, so their connections are closed when they are released.
+ */
+export function createConnectionPool(access: ClientAccess): ConnectionPool {
   const pool = new Pool({
     ...clientConfig(access, 'service'),
     max: maxConnections,
@@ -46,7 +52,7 @@ export function connectionsOf(access: ClientAccess): ConnectionPool {
     async open(role) {
       if (role === 'service') {
         const client = await pool.connect()
-        return { client, release: (broken) => client.release(broken) }
+        return { client, release: (isBroken) => client.release(isBroken) }
       }
       const client = new Client(clientConfig(access, role))
       client.on('error', () => {})

@@ -6,6 +6,8 @@ import { longestText, parseTypeModifiers } from './types.ts'
 import { type StreamCounts, convertCopyTuples } from '../rows/convert-copy-tuples.ts'
 import type { RowContent } from '../warehouse.ts'
 
+const malformedValue = () => new MisfitCell('incorrect binary data format')
+
 const microsecondsOfDay = 86_400_000_000n
 const millisecondsOfDay = 86_400_000
 /** 2000-01-01 as Unix milliseconds: day 0 of PostgreSQL's binary dates. */
@@ -30,16 +32,16 @@ export function csvCell(dataType: DataType, type: SqlType): CellWriter {
     case 'DATE':
       return fixedWriter(4, (from, position) => formatDay(from.getInt32(position)))
     case 'TIMESTAMP':
-      return fixedWriter(8, (from, position) => formatMoment(from.getBigInt64(position)))
+      return fixedWriter(8, (from, position) => formatTimestamp(from.getBigInt64(position)))
     case 'TIMESTAMPTZ':
-      return fixedWriter(8, (from, position) => `${formatMoment(from.getBigInt64(position))}+00`)
+      return fixedWriter(8, (from, position) => `${formatTimestamp(from.getBigInt64(position))}+00`)
     case 'DECIMAL':
       return decimalWriter(type)
     case 'JSONB': {
       // Binary jsonb: one byte with the version 1, then the JSON text.
       const write = textWriter(type)
       return (from, position, length, out) => {
-        if (length < 1 || from.getUint8(position) !== 1) throw new MisfitCell('incorrect binary data format')
+        if (length < 1 || from.getUint8(position) !== 1) throw malformedValue()
         write(from, position + 1, length - 1, out)
       }
     }
@@ -48,17 +50,20 @@ export function csvCell(dataType: DataType, type: SqlType): CellWriter {
   }
 }
 
-function writeLatin1(out: GrowingBuffer, text: string): void {
+/** Appends a text that contains only ASCII characters. */
+function writeAscii(out: GrowingBuffer, text: string): void {
   out.position += out.bytes.write(text, out.position, 'latin1')
 }
 
+/** Returns a writer for values of fixed size in bytes. `format` reads the value and returns its text. */
 function fixedWriter(width: number, format: (from: DataView, position: number) => string): CellWriter {
   return (from, position, length, out) => {
-    if (length !== width) throw new MisfitCell('incorrect binary data format')
-    writeLatin1(out, format(from, position))
+    if (length !== width) throw malformedValue()
+    writeAscii(out, format(from, position))
   }
 }
 
+/** Formats days since 2000-01-01 as a date, such as `2026-01-31`. */
 function formatDay(days: number): string {
   const date = new Date(postgresEpoch + days * millisecondsOfDay)
   const year = date.getUTCFullYear()
@@ -69,8 +74,9 @@ function formatDay(days: number): string {
   return date.toISOString().slice(0, 10)
 }
 
-/** Formats microseconds since 2000-01-01. Earlier times are negative. */
-function formatMoment(microseconds: bigint): string {
+/** Formats microseconds since 2000-01-01, such as `2026-01-31 10:00:00.000000`. Earlier times are negative. */
+function formatTimestamp(microseconds: bigint): string {
+  // The remainder of a negative number is negative, so a day is added first.
   const sinceMidnight = ((microseconds % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
   const day = formatDay(Number((microseconds - sinceMidnight) / microsecondsOfDay))
   const seconds = Number(sinceMidnight / 1_000_000n)
@@ -79,13 +85,16 @@ function formatMoment(microseconds: bigint): string {
   return `${day} ${time}.${String(sinceMidnight % 1_000_000n).padStart(6, '0')}`
 }
 
+/** Returns a writer for decimals. It writes all decimals that the column has. */
 function decimalWriter(type: SqlType): CellWriter {
   const [precision = 38, scale = 0] = parseTypeModifiers(type)
   const shape = { precision, scale, server: 'Redshift' }
   return (from, position, length, out) => {
     const { negative, magnitude } = wholeNumber(from, position, length, shape)
-    const unscaled = typeof magnitude === 'bigint' || Number.isSafeInteger(magnitude) ? magnitude : BigInt(magnitude)
-    writeLatin1(out, (negative ? '-' : '') + decimalText(unscaled, scale))
+    // A number above 2^53 would be printed with an exponent or rounded digits.
+    const isPrintedExactly = typeof magnitude === 'bigint' || Number.isSafeInteger(magnitude)
+    const digits = decimalText(isPrintedExactly ? magnitude : BigInt(magnitude), scale)
+    writeAscii(out, negative ? `-${digits}` : digits)
   }
 }
 
@@ -117,8 +126,8 @@ const comma = 0x2c
 const newline = 0x0a
 
 /**
- * Yields rows as CSV in chunks of about one megabyte of whole lines. `nullWord` stands for NULL; it is random, so that
- * no value can equal it.
+ * Yields rows as CSV in chunks of about one megabyte of whole lines, and adds them to `counts`. `nullWord` stands for
+ * NULL. It is random, so that no value equals it.
  */
 export function csvRows(
   { columns, quotedPlace }: TableFill,
@@ -127,21 +136,18 @@ export function csvRows(
   counts: StreamCounts,
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, type, nullable, stored }, index) => {
-    const writeValue = csvCell(stored.dataType, type)
-    const delimiter = index === columns.length - 1 ? newline : comma
-    return {
-      label,
-      writeNull: nullable
-        ? (out: GrowingBuffer) => {
-            out.position += out.bytes.write(nullWord, out.position, 'latin1')
-            out.bytes[out.position++] = delimiter
-          }
-        : undefined,
-      value: (from: DataView, position: number, length: number, out: GrowingBuffer) => {
-        writeValue(from, position, length, out)
-        out.bytes[out.position++] = delimiter
-      },
+    const writeCell = csvCell(stored.dataType, type)
+    const isLastColumn = index === columns.length - 1
+    const delimiter = isLastColumn ? newline : comma
+    const value: CellWriter = (from, position, length, out) => {
+      writeCell(from, position, length, out)
+      out.bytes[out.position++] = delimiter
     }
+    const writeNull = (out: GrowingBuffer) => {
+      writeAscii(out, nullWord)
+      out.bytes[out.position++] = delimiter
+    }
+    return { label, value, writeNull: nullable ? writeNull : undefined }
   })
   const tuples = content.rows(columns.map(({ stored }) => stored))
   return convertCopyTuples(tuples, writers, { qualifiedName: quotedPlace, counts })

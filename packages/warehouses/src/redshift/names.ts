@@ -16,10 +16,12 @@ export function formatLiteral(value: string | null): string {
   return stringLiteral(value)
 }
 
-/** Returns a SQL string expression in which backslashes are written as chr(92). */
+/**
+ * Returns a SQL string expression in which backslashes are written as chr(92). `a\b` becomes `('a' || chr(92) || 'b')`.
+ */
 export function stringLiteral(value: string): string {
-  const pieces = value.split('\\').map((piece) => `'${piece.replaceAll("'", "''")}'`)
-  return pieces.length === 1 ? pieces[0]! : `(${pieces.join(' || chr(92) || ')})`
+  const literals = value.split('\\').map((text) => `'${text.replaceAll("'", "''")}'`)
+  return literals.length === 1 ? literals[0]! : `(${literals.join(' || chr(92) || ')})`
 }
 
 /** Each organisation has its own database, so schemas keep the names that users chose. */

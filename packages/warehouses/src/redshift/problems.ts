@@ -4,6 +4,7 @@ import { isUnavailable } from '@sluice/database'
 import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.ts'
 import { asSentence } from '@sluice/process'
 
+/** The code, the message and the retryability of the problem for a server error. */
 type ServerReply = [code: string, sentence: (qualifiedName: string, message: string) => string, retryable?: 'retryable']
 
 const serverUnavailable: ServerReply = [
@@ -82,21 +83,30 @@ const repliesByMessage: readonly (readonly [RegExp, ServerReply])[] = [
   ],
 ]
 
-const lostConnection =
+/** Messages of node-postgres for connections that failed or were lost. These errors have no code. */
+const lostConnectionMessage =
   /^timeout exceeded when trying to connect|^timeout expired$|^Connection terminated|^Client has encountered a connection error|is not queryable$/
 
+const networkErrorCodes = /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/
+
+/** Returns the problem for an error of the server or of the connection, or undefined for any other error. */
 function findReply(error: Error): ServerReply | undefined {
   const code = (error as { code?: string }).code ?? ''
   if (error instanceof DatabaseError) {
-    const replyByMessage = repliesByMessage.find(([pattern]) => pattern.test(error.message))?.[1]
-    const replyByCode =
-      repliesBySqlstate[code] ?? repliesBySqlstate[code.slice(0, 3)] ?? repliesBySqlstate[code.slice(0, 2)]
-    return replyByMessage ?? replyByCode ?? refused
+    const messageEntry = repliesByMessage.find(([pattern]) => pattern.test(error.message))
+    if (messageEntry) return messageEntry[1]
+    for (const prefix of [code, code.slice(0, 3), code.slice(0, 2)]) {
+      const reply = repliesBySqlstate[prefix]
+      if (reply) return reply
+    }
+    return refused
   }
-  if (isUnavailable(error) || lostConnection.test(error.message)) return serverUnavailable
-  return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(code) ? serverUnavailable : undefined
+  const isConnectionError =
+    isUnavailable(error) || lostConnectionMessage.test(error.message) || networkErrorCodes.test(code)
+  return isConnectionError ? serverUnavailable : undefined
 }
 
+/** See `SqlDialect.explain`. */
 export function explainRedshiftError(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const reply = findReply(error)
@@ -109,16 +119,20 @@ export function explainRedshiftError(error: unknown): ServerProblem | undefined 
   }
 }
 
-/** The error's position in the user's text. The SQL that opens the cursor precedes the text and is not counted. */
-export interface PlacedError {
+/** The error's position in the user's text, counted from 1. The SQL before the user's text is not counted. */
+export interface ErrorPosition {
   line?: number
   column?: number
 }
 
 /** SQLSTATEs of errors that reject what the query does, not its syntax. */
 const forbiddenStates = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01'])
+/** SQLSTATE classes of errors in the query itself, for which the server's message helps the user. */
 const queryFaultStates = /^(22|42|54|0A|21|23|25|26|34|3F|2B|38|39|P0|XX)/
+/** SQLSTATE protocol_violation: the query has a parameter without a value. */
+const protocolViolation = '08P01'
 
+/** See `SqlDialect.explainQuery`. Returns undefined for an error that the query did not cause. */
 export function explainQuery(error: unknown): QueryProblem | undefined {
   if (!(error instanceof DatabaseError)) return undefined
   const { code = '', message, hint } = error
@@ -128,13 +142,13 @@ export function explainQuery(error: unknown): QueryProblem | undefined {
   if (problemCode === 'WAREHOUSE_BUSY')
     return { code: 'TABLE_BUSY', message: 'A load is changing a table of this query. Try again in a moment.' }
   if (forbiddenStates.has(code)) return { code: 'SQL_NOT_ALLOWED', message: sentence }
-  if (code === '08P01')
+  if (code === protocolViolation)
     return {
       code: 'QUERY_FAILED',
       message: 'The query uses a parameter such as $1. Write ${name} for a variable instead.',
     }
   if (!queryFaultStates.test(code)) return undefined
-  const { line, column } = error as PlacedError
+  const { line, column } = error as ErrorPosition
   return {
     code: 'QUERY_FAILED',
     message: sentence,

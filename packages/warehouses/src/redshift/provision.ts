@@ -38,6 +38,7 @@ export async function provisionRedshift(access: ClientAccess): Promise<void> {
  */
 type RunStatement = (statement: string) => Promise<void>
 
+/** Runs `callback` with a function that runs statements in this database, on a connection that is closed afterwards. */
 async function withConnection(access: ClientAccess, database: string, callback: (run: RunStatement) => Promise<void>) {
   const client = new Client(clientConfig(access, 'service', database))
   client.on('error', () => {})

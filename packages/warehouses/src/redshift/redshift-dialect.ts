@@ -1,7 +1,7 @@
 import type { DialectCatalog, SqlDialect, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { changesOf } from './redshift-statements.ts'
-import { connectionsOf } from './connections.ts'
+import { createConnectionPool } from './connections.ts'
 import { ledgerSchema, redshiftNames, stringLiteral } from './names.ts'
 import { copyRows, sweepStagingBucket } from './redshift-loader.ts'
 import { explainRedshiftError, explainQuery } from './problems.ts'
@@ -12,7 +12,7 @@ import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
 
 /** Returns the SQL dialect for one organisation's database on a Redshift cluster. */
 export function redshiftDialect(access: ClientAccess): SqlDialect {
-  const connections = connectionsOf(access)
+  const connections = createConnectionPool(access)
   return {
     names: redshiftNames,
     types: redshiftTypes,
@@ -20,7 +20,7 @@ export function redshiftDialect(access: ClientAccess): SqlDialect {
     changes: changesOf(access),
     publication: 'TRANSACTION',
     bareNames: 'PATH',
-    open: (opening) => openSession(connections, opening),
+    open: (options) => openSession(connections, options),
     provision: () => provisionRedshift(access),
     copyRows: (filling, content, signal) => copyRows(access, connections, filling, content, signal),
     sweep: (alive) => sweepStagingBucket(access, alive),
@@ -40,7 +40,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
     `n.nspname not like 'pg!_%' escape '!' and n.nspname not in ('information_schema', ${stringLiteral(ledgerSchema)})
        and has_schema_privilege(${stringLiteral(logins.load.user)}, n.nspname, 'usage')`,
   )
-  const isAmong = (schemas: readonly string[]) =>
+  const andInSchemas = (schemas: readonly string[]) =>
     sqlFragment(` and n.nspname in (${sqlList(schemas.map(stringLiteral)).text})`)
   return {
     async schemas(session) {
@@ -51,7 +51,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
     },
     async relations(session, schemas) {
       if (schemas?.length === 0) return []
-      const schemaCondition = schemas ? isAmong(schemas) : sqlFragment('')
+      const schemaCondition = schemas ? andInSchemas(schemas) : sqlFragment('')
       const rows = await session.rows<{ schema: string; name: string; id: string; kind: string }>(
         sql`select n.nspname::varchar as schema, c.relname::varchar as name, c.oid::bigint as id, c.relkind as kind
           from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -75,7 +75,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
             format_type(a.atttypid, a.atttypmod)::varchar as type
           from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
           join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-          where c.relkind in ('r', 'v') and a.attnum > 0 and not a.attisdropped and ${ownSchemas}${isAmong(schemas)} and ${hasPrefix}`,
+          where c.relkind in ('r', 'v') and a.attnum > 0 and not a.attisdropped and ${ownSchemas}${andInSchemas(schemas)} and ${hasPrefix}`,
       )
     },
     async readers(session, { id }) {

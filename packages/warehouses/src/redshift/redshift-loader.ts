@@ -21,9 +21,9 @@ export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string
 export const runPart = (run: string): string => run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 64)
 
 /**
- * See `Dialect.copyRows`. Uploads the rows as objects to the staging bucket; the cluster then loads them with one
- * atomic COPY. Object keys are random, so they do not reveal the keys of other loads. A maintenance sweep removes
- * objects of dead workers.
+ * See `SqlDialect.copyRows`. Uploads the rows as objects to the staging bucket. The cluster then loads them with one
+ * atomic COPY. Afterwards removes the objects; a maintenance sweep removes those of dead workers. Object keys are
+ * random, so a key does not reveal the keys of other loads.
  */
 export async function copyRows(
   access: ClientAccess,
@@ -61,8 +61,8 @@ export async function copyRows(
 }
 
 /**
- * Loads the objects that a manifest lists. If COPY fails, the thrown error names the bad value, read from the server's
- * table of load errors.
+ * Loads the objects that a manifest lists. If COPY fails because of a value, throws a problem that names its column.
+ * The server's table of load errors contains the column.
  */
 async function loadFromManifest(
   session: SqlSession,
@@ -103,7 +103,10 @@ interface LoadError {
   reason: string
 }
 
-/** Returns queries for load errors: one for newer clusters and serverless workgroups, and one for older clusters. */
+/**
+ * Returns the queries for the newest error of a load: one for newer clusters and serverless workgroups, and one for
+ * older clusters.
+ */
 const buildLoadErrorQueries = (prefix: string) => [
   sql`select column_name::varchar as "column", error_message::varchar as reason from sys_load_error_detail
     where strpos(file_name, ${prefix}) > 0 order by start_time desc limit 1`,
@@ -119,32 +122,34 @@ async function findLoadProblem(
   columns: TableFill['columns'],
 ): Promise<WarehouseProblem | undefined> {
   for (const statement of buildLoadErrorQueries(prefix)) {
-    const [loadErrorRow] = await session.rows<LoadError>(statement).catch(() => [])
-    if (!loadErrorRow) continue
-    const name = loadErrorRow.column.trim()
+    const [loadError] = await session.rows<LoadError>(statement).catch(() => [])
+    if (!loadError) continue
+    const name = loadError.column.trim()
     const label = columns.find((column) => column.name === name)?.label ?? name
+    const columnText = name === '' ? '' : `, column "${label}"`
     return new WarehouseProblem(
       'BAD_VALUE',
-      `The warehouse cannot store a value of ${quotedPlace}${name && `, column "${label}"`}: ${asSentence(loadErrorRow.reason.trim())}`,
+      `The warehouse cannot store a value of ${quotedPlace}${columnText}: ${asSentence(loadError.reason.trim())}`,
     )
   }
   return undefined
 }
 
+/** Deletes all objects with keys that start with `prefix`. */
 async function deleteObjects(bucket: StagingBucket, prefix: string): Promise<void> {
   for (const key of await bucket.list(prefix)) await bucket.remove(key)
 }
 
-/** Removes objects of dead workers from the staging bucket, see `Dialect.sweep`. */
+/** See `SqlDialect.sweep`. Removes the objects of runs that no longer run from the staging bucket. */
 export async function sweepStagingBucket(
   access: ClientAccess,
-  alive: () => Promise<ReadonlySet<string>>,
+  listLiveRuns: () => Promise<ReadonlySet<string>>,
 ): Promise<void> {
   const bucket = bucketOf(access.staging)
   const prefix = clientPrefix(access)
   const keys = await bucket.list(prefix)
   if (keys.length === 0) return
-  const liveRuns = new Set([...(await alive())].map(runPart))
+  const liveRuns = new Set([...(await listLiveRuns())].map(runPart))
   for (const key of keys) {
     const [run = ''] = key.slice(prefix.length).split('/')
     if (!liveRuns.has(run)) await bucket.remove(key)
@@ -157,7 +162,10 @@ export async function sweepStagingBucket(
  */
 const objectBytes = 32 * 1024 * 1024
 
-/** Writes rows sequentially to compressed objects with keys that start with `prefix`. Returns the keys. */
+/**
+ * Writes rows to one compressed object after the other, with keys that start with `prefix`. Returns the keys. Each
+ * object is kept in memory until it is complete.
+ */
 async function uploadRows(
   bucket: StagingBucket,
   prefix: string,
@@ -165,43 +173,39 @@ async function uploadRows(
   signal: AbortSignal,
 ): Promise<string[]> {
   const keys: string[] = []
-  const iterator = rows[Symbol.asyncIterator]()
-  try {
-    let isUploaded = false
-    while (!isUploaded) {
-      const part = createGzipPart()
-      let bytes = 0
-      while (bytes < objectBytes) {
-        const next = await iterator.next()
-        signal.throwIfAborted()
-        if (next.done) {
-          isUploaded = true
-          break
-        }
-        bytes += next.value.length
-        await part.write(next.value)
-      }
-      const body = await part.end()
-      if (bytes === 0) break
-      const key = `${prefix}part-${String(keys.length + 1).padStart(6, '0')}.csv.gz`
-      await bucket.put(key, body, signal)
-      keys.push(key)
-    }
-    return keys
-  } finally {
-    await iterator.return?.()
+  const uploadObject = async (body: Buffer<ArrayBuffer>) => {
+    const key = `${prefix}part-${String(keys.length + 1).padStart(6, '0')}.csv.gz`
+    await bucket.put(key, body, signal)
+    keys.push(key)
   }
+  let object = createGzipObject()
+  let bytes = 0
+  for await (const chunk of rows) {
+    signal.throwIfAborted()
+    bytes += chunk.length
+    await object.write(chunk)
+    if (bytes < objectBytes) continue
+    await uploadObject(await object.end())
+    object = createGzipObject()
+    bytes = 0
+  }
+  signal.throwIfAborted()
+  const lastBody = await object.end()
+  if (bytes > 0) await uploadObject(lastBody)
+  return keys
 }
 
 /** Creates a gzip stream that compresses the rows of one object in memory. */
-function createGzipPart() {
+function createGzipObject() {
   const gzip = createGzip({ level: 1 })
   const chunks: Buffer[] = []
   gzip.on('data', (chunk: Buffer) => chunks.push(chunk))
   return {
     async write(bytes: Buffer): Promise<void> {
-      if (!gzip.write(bytes)) await once(gzip, 'drain')
+      const isWritable = gzip.write(bytes)
+      if (!isWritable) await once(gzip, 'drain')
     },
+    /** Returns the compressed bytes. */
     async end(): Promise<Buffer<ArrayBuffer>> {
       gzip.end()
       await once(gzip, 'end')

@@ -35,6 +35,7 @@ export interface ClientAccess {
   staging: StagingLocation
 }
 
+/** The operator's settings of the cluster. See `ClientAccess` and `StagingLocation` for fields without a comment. */
 export interface RedshiftSettings {
   /** `postgres://superuser:password@host:5439/dev?sslmode=verify-full` */
   url: string
@@ -91,12 +92,16 @@ function bucketSettings({ region, accessKey, secretKey, endpoint }: RedshiftSett
   return { region, accessKey, secretKey, ...(endpoint !== undefined && { endpoint }) }
 }
 
-/** Parses `sslmode`. By default, TLS is used and the certificate is verified. */
+/**
+ * Parses `sslmode`: no TLS with `disable`, TLS without a check of the certificate with `require`. Otherwise the
+ * certificate is verified.
+ */
 function parseSslMode(mode: string | null): ClientAccess['ssl'] {
   if (mode === 'disable') return false
   return { rejectUnauthorized: mode !== 'require' }
 }
 
+/** Parses `s3://bucket/prefix`. Throws WAREHOUSE_NOT_SET_UP for any other text. */
 function parseBucketUrl(url: string): Pick<StagingLocation, 'bucket' | 'prefix'> {
   const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9_./-]*))?$/.exec(url) ?? []
   if (bucket === undefined)

@@ -5,7 +5,7 @@ import type { BorrowedClient, ConnectionPool } from './connections.ts'
 import { redshiftNames } from './names.ts'
 import { parseJsonCell } from '../rows/row-text.ts'
 import type { RowCell } from '../warehouse.ts'
-import type { PlacedError } from './problems.ts'
+import type { ErrorPosition } from './problems.ts'
 import { anyDecimal, redshiftTypes } from './types.ts'
 
 /** The time limit of a statement in seconds, if the caller sets no shorter one. */
@@ -27,13 +27,13 @@ function buildSessionSetup({ schemas = [], seconds = maxStatementSeconds }: Sess
   ].join('; ')
 }
 
-/** Opens a connection and runs the session setup. */
-export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<SqlSession> {
-  opening.signal?.throwIfAborted()
-  const borrowed = await connections.open(opening.role)
+/** Opens a session on a connection for the role in `options`. Dispose the session to release the connection. */
+export async function openSession(connections: ConnectionPool, options: SessionOptions): Promise<SqlSession> {
+  options.signal?.throwIfAborted()
+  const borrowed = await connections.open(options.role)
   try {
-    await borrowed.client.query(buildSessionSetup(opening))
-    return new RedshiftSession(connections, borrowed, opening)
+    await borrowed.client.query(buildSessionSetup(options))
+    return new RedshiftSession(connections, borrowed, options)
   } catch (error) {
     borrowed.release(true)
     throw error
@@ -53,7 +53,7 @@ export class RedshiftSession implements SqlSession {
     this.#opening = opening
     this.#stop = () => {
       this.#isReusable = false
-      void stopAtServer(connections, borrowed.client)
+      void terminateSession(connections, borrowed.client)
     }
     opening.signal?.addEventListener('abort', this.#stop, { once: true })
   }
@@ -130,8 +130,11 @@ export class RedshiftSession implements SqlSession {
 /** True if the server sent the error. The connection then remains usable. */
 const isServerError = (error: unknown): boolean => typeof (error as { severity?: unknown }).severity === 'string'
 
-/** Cancels the statement from another connection, because the connection that runs it accepts no other command. */
-async function stopAtServer(connections: ConnectionPool, client: Client | PoolClient): Promise<void> {
+/**
+ * Ends a session from another connection, because the connection that runs a statement accepts no other command. Never
+ * throws.
+ */
+async function terminateSession(connections: ConnectionPool, client: Client | PoolClient): Promise<void> {
   const { processID } = client as unknown as { processID: number | null }
   if (!processID) return
   const otherConnection = await connections.open('service').catch(() => undefined)
@@ -160,12 +163,14 @@ const typesByOid: Readonly<Record<number, string>> = {
 }
 const numericOid = 1700
 const varcharOid = 1043
+/** The modifier of `numeric` contains the precision in its upper 16 bits and the scale in its lowest 11 bits. */
+const scaleMask = 0x7ff
 
 const asText = { getTypeParser: () => (text: string) => text }
 
 /**
- * See `Session.read`. Reads through a cursor in a read-only transaction. The user's text is everything after DECLARE,
- * so the server accepts only a single query.
+ * See `SqlSession.read`. Reads through a cursor in a read-only transaction. The user's text is everything after
+ * DECLARE, so the server accepts only a single query. Always yields at least once, so that the caller gets the columns.
  */
 async function* readCursorRows(
   client: Client | PoolClient,
@@ -175,20 +180,22 @@ async function* readCursorRows(
   await client.query('begin read only')
   const declare = { text: `${cursorDeclaration}${text}`, values: [...values], queryMode: 'extended' }
   await client.query(declare).catch((error: unknown) => {
-    throw addErrorPosition(error, text)
+    throw addErrorPosition(error, text, cursorDeclaration)
   })
   let rowsToFetch = Math.min(firstFetchRows, batch.rows)
   for (;;) {
     const query = { text: `fetch forward ${rowsToFetch} from sluice_rows`, rowMode: 'array' as const, types: asText }
     const { rows, fields } = await client.query<(string | null)[]>(query).catch((error: unknown) => {
-      throw addErrorPosition(error, text)
+      throw addErrorPosition(error, text, cursorDeclaration)
     })
     const columns = fields.map(toReadColumn)
     const bytes = rows.reduce((sum, row) => sum + rowBytes(row), 0)
     yield { columns, rows: rows.map((row) => row.map((cell, index) => toCell(cell, columns[index]!))), bytes }
-    if (rows.length < rowsToFetch) break
+    const isCursorAtEnd = rows.length < rowsToFetch
+    if (isCursorAtEnd) break
     const bytesPerRow = Math.max(1, bytes / rows.length)
-    rowsToFetch = Math.max(1, Math.min(batch.rows, rowsToFetch * 4, Math.ceil(batch.bytes() / bytesPerRow)))
+    const rowsThatFit = Math.ceil(batch.bytes() / bytesPerRow)
+    rowsToFetch = Math.max(1, Math.min(batch.rows, rowsToFetch * 4, rowsThatFit))
   }
   await client.query('rollback')
 }
@@ -217,23 +224,31 @@ async function planOf(client: Client | PoolClient, text: string): Promise<string
   return rows.map(([line]) => line).join('\n')
 }
 
-const rowBytes = (row: readonly (string | null)[]): number =>
-  row.reduce((sum, cell) => sum + (cell?.length ?? 0) + 4, 0)
+/** Returns the approximate size of a row in bytes: each cell has a length of four bytes. */
+function rowBytes(row: readonly (string | null)[]): number {
+  let bytes = 0
+  for (const cell of row) bytes += 4 + (cell?.length ?? 0)
+  return bytes
+}
 
 function toReadColumn({ name, dataTypeID, dataTypeModifier }: FieldDef): ReadColumn {
   const type = formatSqlType(dataTypeID, dataTypeModifier - 4)
   return { name, type, ...redshiftTypes.describe(type) }
 }
 
-/** Returns a result column's type as a type for a table column: text of unspecified length gets the maximum length. */
-function formatSqlType(number: number, modifier: number): string {
-  if (number === numericOid) return modifier >= 0 ? `numeric(${modifier >> 16},${modifier & 0x7ff})` : anyDecimal
-  if (number === varcharOid && modifier > 0) return `character varying(${modifier})`
-  return typesByOid[number] ?? redshiftTypes.longText
+/**
+ * Returns a result column's type as a type for a table column. Text of unspecified length gets the maximum length.
+ * `modifier` is negative for a type without one.
+ */
+function formatSqlType(oid: number, modifier: number): string {
+  if (oid === numericOid) return modifier >= 0 ? `numeric(${modifier >> 16},${modifier & scaleMask})` : anyDecimal
+  if (oid === varcharOid && modifier > 0) return `character varying(${modifier})`
+  return typesByOid[oid] ?? redshiftTypes.longText
 }
 
 const numericDataTypes = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
 
+/** Converts the server's text of a value to the value that the API returns. */
 function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
   if (text === null) return null
   if (dataType === 'BOOLEAN') return text === 't'
@@ -247,11 +262,13 @@ function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
 }
 
 /**
- * Adds the line and column in the user's text to an error. The server counts characters, JavaScript UTF-16 code units.
+ * Adds the line and column in the user's text to an error of the server and returns the error. `prefix` is the SQL
+ * before the user's text. The server counts characters, and JavaScript counts UTF-16 code units.
  */
-function addErrorPosition(error: unknown, text: string, prefix = cursorDeclaration): unknown {
+function addErrorPosition(error: unknown, text: string, prefix: string): unknown {
   if (!(error instanceof DatabaseError) || error.position === undefined) return error
-  const before = [...text].slice(0, Math.max(0, Number(error.position) - 1 - prefix.length)).join('')
-  const lines = before.split('\n')
-  return Object.assign(error, { line: lines.length, column: [...lines.at(-1)!].length + 1 } satisfies PlacedError)
+  const charactersBefore = Math.max(0, Number(error.position) - 1 - prefix.length)
+  const lines = [...text].slice(0, charactersBefore).join('').split('\n')
+  const position: ErrorPosition = { line: lines.length, column: [...lines.at(-1)!].length + 1 }
+  return Object.assign(error, position)
 }

@@ -7,8 +7,9 @@ import type { StagingLocation } from './redshift-settings.ts'
 /** Milliseconds before each retry, if the object store did not respond or reported a temporary failure. */
 const retryDelaysMs = [200, 1_000, 4_000]
 /** The time limit of one request, in milliseconds. */
-const uploadTimeoutMs = 300_000
+const requestTimeoutMs = 300_000
 
+/** A request to the S3 API. Without a key, it concerns the bucket. */
 interface BucketRequest {
   method: 'GET' | 'PUT' | 'DELETE'
   key?: string
@@ -21,9 +22,11 @@ export interface StagingBucket {
   put(key: string, body: Buffer<ArrayBuffer>, signal: AbortSignal): Promise<void>
   /** Removes an object. Succeeds if the object does not exist. */
   remove(key: string): Promise<void>
+  /** Returns the keys of all objects that start with `prefix`. */
   list(prefix: string): Promise<string[]>
 }
 
+/** Returns the operations on the staging bucket. */
 export function bucketOf(location: StagingLocation): StagingBucket {
   const request = (operation: BucketRequest, signal?: AbortSignal) => requestWithRetry(location, operation, signal)
   return {
@@ -44,32 +47,40 @@ export function bucketOf(location: StagingLocation): StagingBucket {
   }
 }
 
-function addressOf({ bucket, region, endpoint }: StagingLocation, { key = '', query = {} }: BucketRequest): URL {
-  const country = region.startsWith('cn-') ? '.cn' : ''
-  const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com${country}`)
+/** Returns the URL of an object or of the bucket, in the form with the bucket's name in the path. */
+function buildUrl({ bucket, region, endpoint }: StagingLocation, { key = '', query = {} }: BucketRequest): URL {
+  const topLevelDomain = region.startsWith('cn-') ? 'com.cn' : 'com'
+  const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.${topLevelDomain}`)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/${bucket}/${key}`
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+  // S3's signature requires %20 for a blank.
   url.search = url.search.replaceAll('+', '%20')
   return url
 }
 
+/**
+ * Returns the response body. Repeats the request after temporary failures. Throws `WarehouseProblem`, and the signal's
+ * reason on abort.
+ */
 async function requestWithRetry(
   location: StagingLocation,
   operation: BucketRequest,
   signal?: AbortSignal,
 ): Promise<string> {
-  for (let tries = 0; ; tries += 1) {
+  for (let failedTries = 0; ; failedTries += 1) {
     signal?.throwIfAborted()
     const response = await requestOnce(location, operation, signal).catch((error: unknown) => {
       signal?.throwIfAborted()
       return error instanceof Error ? error : new Error(String(error))
     })
     if (typeof response === 'string') return response
-    if (!isTemporary(response) || tries >= retryDelaysMs.length) throw bucketProblem(location, response)
-    await sleep(retryDelaysMs[tries], undefined, { ...(signal && { signal }) }).catch(() => {})
+    const retryDelayMs = retryDelaysMs[failedTries]
+    if (!isTemporary(response) || retryDelayMs === undefined) throw bucketProblem(location, response)
+    await sleep(retryDelayMs, undefined, { ...(signal && { signal }) }).catch(() => {})
   }
 }
 
+/** An error response of the store, with S3's error code, such as `AccessDenied`. */
 interface BucketRefusal {
   status: number
   code: string
@@ -86,7 +97,7 @@ async function requestOnce(
   signal?: AbortSignal,
 ): Promise<string | BucketRefusal> {
   const { method, body } = operation
-  const url = addressOf(location, operation)
+  const url = buildUrl(location, operation)
   const digest = createHash('sha256')
     .update(body ?? '')
     .digest('hex')
@@ -99,7 +110,7 @@ async function requestOnce(
     service: 's3',
     region: location.region,
   })
-  const timeoutSignal = AbortSignal.timeout(uploadTimeoutMs)
+  const timeoutSignal = AbortSignal.timeout(requestTimeoutMs)
   const response = await fetch(url, {
     method,
     headers: (await signer.sign()).headers,
@@ -107,7 +118,8 @@ async function requestOnce(
     ...(body && { body }),
   })
   const text = await response.text()
-  if (response.ok || (method === 'DELETE' && response.status === 404)) return text
+  const isAlreadyDeleted = method === 'DELETE' && response.status === 404
+  if (response.ok || isAlreadyDeleted) return text
   return { status: response.status, code: /<Code>([A-Za-z]{1,60})<\/Code>/.exec(text)?.[1] ?? '' }
 }
 

@@ -35,11 +35,15 @@ const typesByDataType: Record<DataType, SqlType> = {
   JSONB: longText,
 }
 
+/** Returns the type of a decimal. A decimal with more digits than the server supports is stored as text. */
 function decimalType(precision: number, scale: number): SqlType {
   return precision > maxPrecision ? longText : `numeric(${precision},${scale})`
 }
 
-/** Parses the precision and scale of a decimal type, or the length of a text type. */
+/**
+ * Returns the numbers in the parentheses of a type: the precision and scale of a decimal, or the length of a text.
+ * Empty for a type without numbers.
+ */
 export function parseTypeModifiers(type: SqlType): number[] {
   return (/\(([\d,]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
 }

@@ -1,4 +1,4 @@
-/** A buffer that cell writers fill. The caller ensures its capacity. */
+/** A buffer that cell writers fill from `position` on. The caller ensures its capacity. */
 export interface GrowingBuffer {
   bytes: Buffer
   position: number
@@ -9,9 +9,19 @@ export class MisfitCell extends Error {
   override readonly name = 'MisfitCell'
 }
 
-/** Converts one value from PostgreSQL's big-endian format to another server's little-endian format. */
+/**
+ * Reads one value in PostgreSQL's binary format and appends it to `out` in another server's format. The value has
+ * `length` bytes from `position` on.
+ */
 export type CellWriter = (from: DataView, position: number, length: number, out: GrowingBuffer) => void
 
+/**
+ * PostgreSQL's binary numeric has a header of four 16-bit numbers: digit count, weight, sign and display scale. The
+ * digits follow, 16 bits each, in base 10,000. The weight is the exponent of the first digit.
+ */
+const numericHeaderBytes = 8
+const numericDigitBytes = 2
+const decimalDigitsPerNumericDigit = 4
 const negativeSign = 0x4000
 const positiveSign = 0
 /** A double represents all integers of up to this many decimal digits exactly. */
@@ -25,9 +35,9 @@ interface WholeNumber {
 }
 
 /**
- * Converts PostgreSQL's binary numeric (digit count, weight, sign, scale, digits in base 10,000) to the integer value ×
- * 10^`scale`. Rounds excess digits, halves away from zero. Throws if the result has more than `precision` digits; the
- * message names `server`.
+ * Reads PostgreSQL's binary numeric and returns the integer value × 10^`scale`. Rounds excess digits, halves away from
+ * zero. Throws `MisfitCell` if the result has more than `precision` digits, or if the value is NaN or infinite.
+ * `server` is the name of the target server, for the message.
  */
 export function wholeNumber(
   from: DataView,
@@ -35,42 +45,48 @@ export function wholeNumber(
   length: number,
   { precision, scale, server }: { precision: number; scale: number; server: string },
 ): WholeNumber {
-  const count = length >= 8 ? from.getInt16(position) : -1
-  if (count < 0 || length !== 8 + 2 * count) throw new MisfitCell('incorrect binary data format')
+  const digitCount = length >= numericHeaderBytes ? from.getInt16(position) : -1
+  const isWellFormed = digitCount >= 0 && length === numericHeaderBytes + numericDigitBytes * digitCount
+  if (!isWellFormed) throw new MisfitCell('incorrect binary data format')
   const weight = from.getInt16(position + 2)
   const sign = from.getUint16(position + 4)
   if (sign !== positiveSign && sign !== negativeSign)
     throw new MisfitCell(
       `${server} cannot store NaN or infinity in a decimal column. Load the column as text, or correct the value at the source`,
     )
-  // The exponent of the last digit once the decimal point is removed.
-  const power = (weight - count + 1) * 4 + scale
-  const exact = Math.max(0, power) + 4 * count <= exactDigits && power >= 0
-  const magnitude = exact
-    ? readNumberMagnitude(from, position + 8, count, power)
-    : readBigintMagnitude(from, position + 8, count, power)
-  if (BigInt(magnitude) >= limitOf(precision)) throw tooLarge(precision, scale)
+  // The power of ten by which the number made of all digits must be multiplied.
+  const power = (weight - digitCount + 1) * decimalDigitsPerNumericDigit + scale
+  const isExactAsDouble = power >= 0 && power + decimalDigitsPerNumericDigit * digitCount <= exactDigits
+  const digitsPosition = position + numericHeaderBytes
+  const magnitude = isExactAsDouble
+    ? readNumberMagnitude(from, digitsPosition, digitCount, power)
+    : readBigintMagnitude(from, digitsPosition, digitCount, power)
+  if (BigInt(magnitude) >= powerOfTen(precision)) throw tooLarge(precision, scale)
   return { negative: sign === negativeSign, magnitude }
 }
 
-const digitLimits = new Map<number, bigint>()
+const powersOfTen = new Map<number, bigint>()
 
-function limitOf(precision: number): bigint {
-  const limit = digitLimits.get(precision) ?? 10n ** BigInt(precision)
-  digitLimits.set(precision, limit)
-  return limit
+/** Returns 10^`exponent`. Caches it, because the power is needed for each value of a column. */
+function powerOfTen(exponent: number): bigint {
+  const power = powersOfTen.get(exponent) ?? 10n ** BigInt(exponent)
+  powersOfTen.set(exponent, power)
+  return power
 }
 
-function readNumberMagnitude(from: DataView, position: number, count: number, power: number): number {
+/** Returns the digits as one number × 10^`power`, for a result that a double represents exactly. */
+function readNumberMagnitude(from: DataView, position: number, digitCount: number, power: number): number {
   let magnitude = 0
-  for (let index = 0; index < count; index++) magnitude = magnitude * 10_000 + from.getUint16(position + 2 * index)
+  for (let index = 0; index < digitCount; index++)
+    magnitude = magnitude * 10_000 + from.getUint16(position + numericDigitBytes * index)
   return magnitude * 10 ** power
 }
 
-function readBigintMagnitude(from: DataView, position: number, count: number, power: number): bigint {
+/** Returns the digits as one number × 10^`power`, rounded to an integer, halves upwards. */
+function readBigintMagnitude(from: DataView, position: number, digitCount: number, power: number): bigint {
   let magnitude = 0n
-  for (let index = 0; index < count; index++)
-    magnitude = magnitude * 10_000n + BigInt(from.getUint16(position + 2 * index))
+  for (let index = 0; index < digitCount; index++)
+    magnitude = magnitude * 10_000n + BigInt(from.getUint16(position + numericDigitBytes * index))
   if (power >= 0) return magnitude * 10n ** BigInt(power)
   const divisor = 10n ** BigInt(-power)
   return (magnitude + divisor / 2n) / divisor

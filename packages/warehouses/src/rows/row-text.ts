@@ -31,12 +31,12 @@ export const hasDecimalPoint = (dataType: DataType): boolean => decimalTypes.has
 /** The properties of a column that affect its text. */
 type RowTextColumn = Pick<WarehouseColumn, 'name' | 'dataType'>
 
-/** Returns the text before the first row. */
+/** Returns the text before the first row: the line of column names, or nothing for NDJSON. */
 export function rowTextHeader(columns: readonly RowTextColumn[], format: RowTextFormat): string {
   if (format === 'NDJSON') return ''
-  const excel = format === 'EXCEL_CSV'
-  const names = columns.map(({ name }) => quoteField(excel ? neutraliseFormula(name) : name, excel))
-  return `${excel ? '\uFEFF' : ''}${names.join(excel ? ';' : ',')}\r\n`
+  if (format === 'CSV') return `${columns.map(({ name }) => quoteField(name, false)).join(',')}\r\n`
+  const byteOrderMark = '\uFEFF'
+  return `${byteOrderMark}${columns.map(({ name }) => quoteField(neutraliseFormula(name), true)).join(';')}\r\n`
 }
 
 /** Returns a function that formats a row with its line end. Used for warehouses that return values instead of text. */
@@ -49,33 +49,47 @@ export function rowTextWriter(
     return (row) =>
       `{${row.map((cell, index) => keys[index]! + jsonValue(cell, columns[index]!.dataType)).join(',')}}\n`
   }
-  const excel = format === 'EXCEL_CSV'
-  const separator = excel ? ';' : ','
-  return (row) => `${row.map((cell, index) => csvField(cell, columns[index]!.dataType, excel)).join(separator)}\r\n`
+  const isExcel = format === 'EXCEL_CSV'
+  const separator = isExcel ? ';' : ','
+  return (row) => `${row.map((cell, index) => csvField(cell, columns[index]!.dataType, isExcel)).join(separator)}\r\n`
 }
 
+const jsonNumber = /^-?(0|[1-9]\d*)(\.\d+)?$/
+
 /**
- * Formats a value as JSON. Large and decimal numbers, which arrive as text, become JSON numbers. Other text in numeric
- * columns, such as NaN, stays a string.
+ * Formats a value as JSON. A BIGINT or DECIMAL, which arrives as text, becomes a JSON number with all its digits. Other
+ * text in such a column, for example NaN, stays a string.
  */
 function jsonValue(cell: RowCell, dataType: DataType): string {
-  if (typeof cell === 'string' && exactNumbers.has(dataType) && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(cell)) return cell
+  if (typeof cell === 'string' && exactNumbers.has(dataType) && jsonNumber.test(cell)) return cell
   return JSON.stringify(cell)
 }
 
-function csvField(cell: RowCell, dataType: DataType, excel: boolean): string {
+/**
+ * Formats a value as a CSV field. NULL becomes an empty field. For Excel, decimal numbers get a decimal comma, and text
+ * that Excel could run as a formula is neutralised.
+ */
+function csvField(cell: RowCell, dataType: DataType, isExcel: boolean): string {
   if (cell === null) return ''
   const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
-  if (!excel) return quoteField(text, false)
+  if (!isExcel) return quoteField(text, false)
   if (hasDecimalPoint(dataType)) return quoteField(text.replace('.', ','), true)
   return quoteField(canBeFormula(dataType) ? neutraliseFormula(text) : text, true)
 }
 
+/** Prefixes the text with an apostrophe, which Excel does not run, if it could be a formula. */
 const neutraliseFormula = (text: string): string => (formulaStart.test(text) ? `'${text}` : text)
 
-/** Quotes a field if its content requires it. An empty text is quoted too, because an empty field means NULL. */
-function quoteField(text: string, excel: boolean): string {
-  const needsQuotes = text === '' || text === '\\.' || (excel ? /[;"\r\n]|^\s|\s$/ : /[,"\r\n]|^\s|\s$/).test(text)
+const needsCsvQuotes = /[,"\r\n]|^\s|\s$/
+const needsExcelQuotes = /[;"\r\n]|^\s|\s$/
+
+/**
+ * Quotes a field if its content requires it. Also quotes an empty text, because an empty field means NULL, and `\.`,
+ * which PostgreSQL reads as the end of the data.
+ */
+function quoteField(text: string, isExcel: boolean): string {
+  const isSpecial = text === '' || text === '\\.'
+  const needsQuotes = isSpecial || (isExcel ? needsExcelQuotes : needsCsvQuotes).test(text)
   return needsQuotes ? `"${text.replaceAll('"', '""')}"` : text
 }
 
@@ -108,7 +122,8 @@ export const exactNumberOf = (value: object): string | undefined =>
 const chunkLength = 64 * 1024
 
 /**
- * Writes rows as UTF-8 chunks. Used for warehouses that return values instead of text. The header is a separate chunk.
+ * Formats rows as UTF-8 text, for warehouses that return values instead of text. `bytes` yields the header as a
+ * chunk of its own, and then the rows. `rowCount` returns the number of rows that have been formatted so far.
  */
 export function writeRowText(
   batches: AsyncIterable<readonly (readonly RowCell[])[]>,

@@ -18,14 +18,15 @@ export function checkIdentifier(kind: string, name: string): void {
   if (/\p{Cc}/u.test(name)) throw refusedName(kind, name, 'has control characters')
 }
 
+/** Creates the INVALID_NAME problem. `reason` is the end of the sentence about the name, such as `is empty`. */
 export function refusedName(kind: string, name: string, reason: string): WarehouseProblem {
   const quotedName = JSON.stringify(name.toWellFormed().slice(0, 80))
   return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${quotedName} ${reason}. Choose another name.`)
 }
 
 /**
- * Throws `WarehouseProblem` unless the load has at least one column and each column has a unique name that passes
- * `check`.
+ * Throws `WarehouseProblem` if the load has no columns, if `check` throws for a column name, or if two columns have the
+ * same name.
  */
 export function checkColumns(
   { columns }: Pick<LoadTarget, 'columns'>,
@@ -49,14 +50,21 @@ export function checkColumns(
   }
 }
 
-/** Makes the column names of a result unique by adding a numeric suffix to repeated names. */
+/**
+ * Makes the column names of a result unique: the second `id` becomes `id_2`, or `id_3` if another column has the name
+ * `id_2`.
+ */
 export function uniqueNames(names: readonly string[]): string[] {
-  const usedNames = new Set(names)
-  const seen = new Set<string>()
-  return names.map((label) => {
-    let name = label
-    for (let number = 2; seen.has(name) || (number > 2 && usedNames.has(name)); number += 1) name = `${label}_${number}`
-    seen.add(name)
-    return name
-  })
+  const originalNames = new Set(names)
+  const result = new Set<string>()
+  for (const original of names) {
+    let name = original
+    if (result.has(original)) {
+      let suffix = 2
+      while (result.has(`${original}_${suffix}`) || originalNames.has(`${original}_${suffix}`)) suffix += 1
+      name = `${original}_${suffix}`
+    }
+    result.add(name)
+  }
+  return [...result]
 }

@@ -7,14 +7,14 @@ export interface QueryScope {
   /** The search path for unqualified names, in order. The statement will run in the first schema. */
   schemas: readonly string[]
   /** True if every table name must be qualified, because the query is stored and runs in another context later. */
-  whole?: boolean
+  qualifiesAllTables?: boolean
   /** The tables and views in the organisation's schemas. */
   relations: readonly TablePlace[]
   /** The server's SQL syntax. Default: that of ClickHouse and PostgreSQL. */
   language?: SqlLanguage
   /** Returns the server's full name of a table. */
   address(place: TablePlace): string
-  /** Returns the text that replaces `$number`, counted from 1. undefined keeps the placeholder. */
+  /** Returns the text that replaces `$number`, counted from 1. undefined leaves the placeholder as it is. */
   parameter?(number: number): string | undefined
 }
 
@@ -22,18 +22,21 @@ export interface ResolvedQuery {
   text: string
   /** The tables and views that the query names after FROM and JOIN. */
   reads: TablePlace[]
-  bare: string[]
+  /** The names after FROM and JOIN that have no schema, including those that no schema of the search path contains. */
+  unqualifiedNames: string[]
 }
 
 /** The properties of a server's SQL syntax that are needed to find table names. */
 export interface SqlLanguage {
   tokensOf(sql: string): SqlToken[]
-  /** Keywords that precede a table name. */
-  opening: ReadonlySet<string>
+  /** Lower-case keywords that precede a table name. */
+  tableKeywords: ReadonlySet<string>
 }
 
 /** The syntax of ClickHouse and PostgreSQL. */
-export const defaultLanguage: SqlLanguage = { tokensOf, opening: new Set(['from', 'join']) }
+export const defaultLanguage: SqlLanguage = { tokensOf, tableKeywords: new Set(['from', 'join']) }
+
+/** Keywords that end a list of tables. After them, a comma does not precede a table name. */
 const tableListTerminators = new Set(
   'where prewhere group order limit offset having union except intersect select settings window qualify fetch'.split(
     ' ',
@@ -46,75 +49,115 @@ const tableListTerminators = new Set(
  * becomes a parameter of the server. Everything else stays unchanged. Throws `WarehouseProblem` if servers might parse
  * the query differently.
  */
-export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
+export function resolveNames(sql: string, scope: QueryScope): ResolvedQuery {
   assertPlainComments(sql)
-  const language = around.language ?? defaultLanguage
-  const tokens = language.tokensOf(sql)
-  const defined = commonTables(tokens)
-  const resolved: ResolvedQuery = { text: '', reads: [], bare: [] }
-  let copied = 0
-  const replace = ({ start }: SqlToken, { end }: SqlToken, replacement: string) => {
-    resolved.text += sql.slice(copied, start) + replacement
-    copied = end
+  const resolved: ResolvedQuery = { text: '', reads: [], unqualifiedNames: [] }
+  let copiedEnd = 0
+  for (const reference of findReferences(sql, scope)) {
+    const replacement = 'replacement' in reference ? reference.replacement : resolveTable(reference, scope, resolved)
+    if (replacement === undefined) continue
+    resolved.text += sql.slice(copiedEnd, reference.first.start) + replacement
+    copiedEnd = reference.last.end
   }
-  const lists = [false]
-  let expecting = false
-  let opened = ''
-  for (let index = 0; index < tokens.length; index++) {
-    const token = tokens[index]!
-    if (token.kind === 'parameter') {
-      const parameterText = around.parameter?.(Number(token.text.slice(1)))
-      if (parameterText === undefined) continue
-      replace(token, token, parameterText)
-      expecting = false
-      continue
-    }
-    if (token.kind === 'sign') {
-      if (token.text === '(') lists.push(false)
-      if (token.text === ')' && lists.length > 1) lists.pop()
-      expecting = token.text === ',' && lists.at(-1)!
-      continue
-    }
-    const word = token.kind === 'word' ? token.text.toLowerCase() : ''
-    if (language.opening.has(word)) {
-      lists[lists.length - 1] = true
-      expecting = true
-      opened = word
-      continue
-    }
-    if (tableListTerminators.has(word)) lists[lists.length - 1] = false
-    if (!expecting) continue
-    expecting = false
-    const nameToken = tokens[index + 1]?.text === '.' ? tokens[index + 2] : undefined
-    if (nameToken) {
-      index += 2
-      const [schema, name] = [token.text, nameToken.text]
-      if (!around.relations.some((one) => one.schema === schema) && !around.schemas.includes(schema)) continue
-      resolved.reads.push({ schema, name })
-      replace(token, nameToken, around.address({ schema, name }))
-    } else if ((tokens[index + 1]?.text !== '(' || opened === 'into') && !defined.has(token.text)) {
-      resolved.bare.push(token.text)
-      const schema = around.schemas.find((one) =>
-        around.relations.some((place) => place.schema === one && place.name === token.text),
-      )
-      if (schema === undefined) continue
-      resolved.reads.push({ schema, name: token.text })
-      if (around.whole || schema !== around.schemas[0])
-        replace(token, token, around.address({ schema, name: token.text }))
-    }
-  }
-  resolved.text += sql.slice(copied)
+  resolved.text += sql.slice(copiedEnd)
   return resolved
 }
 
-/** Removes duplicates and sorts by schema and name. */
+/** A table name in a query: `schema.name`, or `name` alone. `first` and `last` are its tokens. */
+interface TableReference {
+  first: SqlToken
+  last: SqlToken
+  schema?: string
+  name: string
+}
+
+interface ReplacedParameter {
+  first: SqlToken
+  last: SqlToken
+  replacement: string
+}
+
+/** Yields, in their order, the table names of a query and the parameters that have a replacement. */
+function* findReferences(sql: string, scope: QueryScope): Generator<TableReference | ReplacedParameter> {
+  const language = scope.language ?? defaultLanguage
+  const tokens = language.tokensOf(sql)
+  const withNames = namesInWithClauses(tokens)
+  // Per open parenthesis: true within a list of tables, where a comma precedes another table name.
+  const isTableList = [false]
+  let expectsTable = false
+  let lastTableKeyword = ''
+  for (let index = 0; index < tokens.length; index++) {
+    const token = tokens[index]!
+    if (token.kind === 'parameter') {
+      const replacement = scope.parameter?.(Number(token.text.slice(1)))
+      if (replacement === undefined) continue
+      yield { first: token, last: token, replacement }
+      expectsTable = false
+      continue
+    }
+    if (token.kind === 'sign') {
+      if (token.text === '(') isTableList.push(false)
+      if (token.text === ')' && isTableList.length > 1) isTableList.pop()
+      expectsTable = token.text === ',' && isTableList.at(-1)!
+      continue
+    }
+    const word = token.kind === 'word' ? token.text.toLowerCase() : ''
+    if (language.tableKeywords.has(word)) {
+      isTableList[isTableList.length - 1] = true
+      expectsTable = true
+      lastTableKeyword = word
+      continue
+    }
+    if (tableListTerminators.has(word)) isTableList[isTableList.length - 1] = false
+    if (!expectsTable) continue
+    expectsTable = false
+    const nameAfterSchema = tokens[index + 1]?.text === '.' ? tokens[index + 2] : undefined
+    if (nameAfterSchema) {
+      index += 2
+      yield { first: token, last: nameAfterSchema, schema: token.text, name: nameAfterSchema.text }
+      continue
+    }
+    // A name before a parenthesis is a function, except after INTO: there a list of columns follows the table.
+    const isFunction = tokens[index + 1]?.text === '(' && lastTableKeyword !== 'into'
+    if (!isFunction && !withNames.has(token.text)) yield { first: token, last: token, name: token.text }
+  }
+}
+
+/**
+ * Returns the server's name of a table, or undefined if the name in the query stays unchanged. Adds the table to
+ * `resolved`.
+ */
+function resolveTable(
+  { schema, name }: TableReference,
+  scope: QueryScope,
+  resolved: ResolvedQuery,
+): string | undefined {
+  if (schema !== undefined) {
+    const isKnown = scope.relations.some((relation) => relation.schema === schema) || scope.schemas.includes(schema)
+    if (!isKnown) return undefined
+    resolved.reads.push({ schema, name })
+    return scope.address({ schema, name })
+  }
+  resolved.unqualifiedNames.push(name)
+  const schemaOfTable = scope.schemas.find((one) =>
+    scope.relations.some((relation) => relation.schema === one && relation.name === name),
+  )
+  if (schemaOfTable === undefined) return undefined
+  const place = { schema: schemaOfTable, name }
+  resolved.reads.push(place)
+  // The statement runs in the first schema, so the server finds the tables of that schema itself.
+  const isInFirstSchema = schemaOfTable === scope.schemas[0]
+  return isInFirstSchema && !scope.qualifiesAllTables ? undefined : scope.address(place)
+}
+
+/** Returns the places without duplicates, sorted by schema and name. */
 export function uniquePlaces(places: readonly TablePlace[]): TablePlace[] {
   const byKey = new Map(places.map((place) => [`${place.schema}\0${place.name}`, place]))
   return [...byKey].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, place]) => place)
 }
 
-/** Returns the names that WITH clauses define: `name AS (`. */
-function commonTables(tokens: readonly SqlToken[]): Set<string> {
+/** Returns the names that WITH clauses define: `name AS (` or `name AS MATERIALIZED (`. */
+function namesInWithClauses(tokens: readonly SqlToken[]): Set<string> {
   const names = new Set<string>()
   for (let index = 0; index + 2 < tokens.length; index++) {
     const [name, as, next] = [tokens[index]!, tokens[index + 1]!, tokens[index + 2]!]
@@ -125,8 +168,8 @@ function commonTables(tokens: readonly SqlToken[]): Set<string> {
 }
 
 /**
- * Returns the first unqualified name that exists in several of the `schemas` after the first `preferredCount`, and in
- * none of those first ones. See `QueryRunner.findAmbiguousTable`.
+ * Returns the first name that is ambiguous: none of the first `preferredCount` schemas contains it, and several of the
+ * other schemas do. Returns the name with those schemas. See `QueryRunner.findAmbiguousTable`.
  */
 export function findAmbiguousTable(
   names: Iterable<string>,
@@ -134,12 +177,14 @@ export function findAmbiguousTable(
   schemas: readonly string[],
   preferredCount: number,
 ): AmbiguousTable | undefined {
-  const hasOf = (name: string, among: readonly string[]) =>
-    relations.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
+  const schemasWith = (name: string, candidates: readonly string[]) =>
+    relations.filter((place) => place.name === name && candidates.includes(place.schema)).map(({ schema }) => schema)
+  const preferredSchemas = schemas.slice(0, preferredCount)
+  const otherSchemas = schemas.slice(preferredCount)
   for (const name of new Set(names)) {
-    const otherSchemas = hasOf(name, schemas.slice(preferredCount))
-    if (hasOf(name, schemas.slice(0, preferredCount)).length === 0 && otherSchemas.length > 1)
-      return { name, schemas: otherSchemas.toSorted() }
+    if (schemasWith(name, preferredSchemas).length > 0) continue
+    const schemasWithName = schemasWith(name, otherSchemas)
+    if (schemasWithName.length > 1) return { name, schemas: schemasWithName.toSorted() }
   }
   return undefined
 }

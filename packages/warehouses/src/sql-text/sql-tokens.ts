@@ -31,6 +31,9 @@ export function tokensOf(sql: string): SqlToken[] {
   return tokens
 }
 
+/**
+ * Removes the quotes of an identifier and resolves doubled quotes and backslash escapes. The end quote may be missing.
+ */
 const unquoteIdentifier = (text: string): string => {
   const quote = text[0]!
   const inner = text.slice(1, text.endsWith(quote) && text.length > 1 ? -1 : undefined)
@@ -38,18 +41,17 @@ const unquoteIdentifier = (text: string): string => {
 }
 
 /**
- * Throws SQL_NOT_ALLOWED for a comment with a carriage return without a line feed. Some servers end the comment there
- * and others do not. So this tokenizer and the server could disagree about which of the following text is SQL.
+ * Throws SQL_NOT_ALLOWED if a line comment contains a carriage return without a line feed. Some servers end the comment
+ * there and others do not. So this tokenizer and the server could disagree about which of the following text is SQL.
  */
 export function assertPlainComments(sql: string): void {
-  // The line is first split at carriage returns. A regular expression such as /--.*\r/ would scan from each dash to the
-  // end of the line, which takes quadratic time for many dashes.
-  const endsOddly = (line: string) =>
-    line
-      .split('\r')
-      .slice(0, -1)
-      .some((before) => /--|#/.test(before))
-  if (!sql.split(/\r?\n/).some(endsOddly)) return
+  // A regular expression such as /--.*\r/ would scan from each dash to the end of the line, which takes quadratic time
+  // for many dashes.
+  const hasReturnAfterCommentStart = (line: string) => {
+    const textsBeforeReturns = line.split('\r').slice(0, -1)
+    return textsBeforeReturns.some((text) => /--|#/.test(text))
+  }
+  if (!sql.split(/\r?\n/).some(hasReturnAfterCommentStart)) return
   throw new WarehouseProblem(
     'SQL_NOT_ALLOWED',
     'A comment contains a carriage return without a line feed, which servers interpret differently. End the line of the comment with a line feed.',

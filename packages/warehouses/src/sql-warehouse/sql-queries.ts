@@ -95,7 +95,7 @@ export async function prepareQuery(
   const resolved = resolveNames(trimStatementEnd(text), {
     schemas,
     relations,
-    whole: dialect.bareNames === 'REWRITTEN' || substitutes !== undefined,
+    qualifiesAllTables: dialect.bareNames === 'REWRITTEN' || substitutes !== undefined,
     ...(language && { language }),
     address: (place: TablePlace) => names.place(substitutes?.get(placeKey(place)) ?? place),
     ...(literals && {
@@ -308,7 +308,7 @@ async function ambiguousTable(
   preferredCount: number,
 ): Promise<AmbiguousTable | undefined> {
   const schemas = userQuery.schemas ?? []
-  const { bare: unqualifiedNames } = await prepareQuery(dialect, userQuery)
+  const { unqualifiedNames } = await prepareQuery(dialect, userQuery)
   const relations = await withSession(dialect, { role: 'service' }, (session) =>
     listRelations(dialect, session, schemas),
   )

@@ -18,6 +18,9 @@ const tableListTerminators = new Set([
   'values',
 ])
 
+/** The number of tokens of a name with a schema: the schema, a dot and the name. */
+const schemaNameTokens = 3
+
 /** The parser's state for one level of parentheses. */
 interface QueryLevel {
   /** False for an expression. In TRIM(x FROM y), for example, no table follows FROM. */
@@ -63,17 +66,18 @@ export function assertOwnNames(query: string, prefix: string): void {
       level.expectsTable = true
       continue
     }
-    const parts = chainAt(tokens, index)
-    index += parts - 1
-    if (parts === 1) continue
-    const isOwn = parts === 3 && token.text.startsWith(prefix)
-    const isCalled = tokens[index + 1]?.kind === 'sign' && tokens[index + 1]!.text === '('
-    if ((expectsTable || isCalled) && !isOwn) throw otherDatabase(token)
+    const tokenCount = countNameTokens(tokens, index)
+    index += tokenCount - 1
+    const isUnqualified = tokenCount === 1
+    if (isUnqualified) continue
+    const isOwn = tokenCount === schemaNameTokens && token.text.startsWith(prefix)
+    const isFunction = tokens[index + 1]?.kind === 'sign' && tokens[index + 1]!.text === '('
+    if ((expectsTable || isFunction) && !isOwn) throw otherDatabase(token)
   }
 }
 
-/** Returns the number of tokens of a dotted name. Repeated dots, as in `a..b`, belong to the name. */
-function chainAt(tokens: readonly SqlToken[], from: number): number {
+/** Returns the number of tokens of the dotted name at `from`. Repeated dots, as in `a..b`, belong to the name. */
+function countNameTokens(tokens: readonly SqlToken[], from: number): number {
   let end = from + 1
   while (tokens[end]?.kind === 'sign' && tokens[end]!.text === '.') {
     while (tokens[end]?.kind === 'sign' && tokens[end]!.text === '.') end += 1

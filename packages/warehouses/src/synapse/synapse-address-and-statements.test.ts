@@ -39,9 +39,9 @@ describe('statements for a Synapse pool', () => {
   })
 
   it('page with row_number instead of OFFSET, and number the rows of a query only if it has an order', () => {
-    const place = `[place${'~'.repeat(59)}]`
+    const rowNumber = `[row_number${'~'.repeat(54)}]`
     expect(dialect.page(at, ['id', 'n'], { limit: 10, offset: 20, order: ['id'] })).toBe(
-      `select [id], [n] from (select [id], [n], row_number() over (order by [id]) as ${place} from [c_abc_health].[cases]) as numbered where ${place} between 21 and 30 order by ${place}`,
+      `select [id], [n] from (select [id], [n], row_number() over (order by [id]) as ${rowNumber} from [c_abc_health].[cases]) as numbered where ${rowNumber} between 21 and 30 order by ${rowNumber}`,
     )
     expect(dialect.page(at, ['n'], { limit: 1, offset: 0, order: [] })).toContain('over (order by (select null))')
     const columns = [{ name: 'id', type: 'int', dataType: 'INTEGER' as const }]

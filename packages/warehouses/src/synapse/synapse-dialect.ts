@@ -4,14 +4,14 @@ import { type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { orderText, tsqlDialect } from '../tsql/tsql-dialect.ts'
 import { type DatabaseHome, quoteIdentifier } from '../tsql/names.ts'
-import { splitOrderedQuery, columnName } from '../tsql/statements/split-ordered-query.ts'
+import { embeddedColumnName, splitOrderedQuery } from '../tsql/statements/split-ordered-query.ts'
 import { synapseChangesOf } from './synapse-statements.ts'
 import { sql } from '../sql-warehouse/sql-statement.ts'
 import { catalogueOf } from '../tsql/tsql-catalog.ts'
 import { withConnection } from '../tsql/provision.ts'
 
-/** The name of the column with row positions. It is longer than any name that users can choose. */
-const rowPlace = quoteIdentifier('place'.padEnd(64, '~'))
+/** The name of the column with row numbers. It is longer than any name that users can choose. */
+const rowNumberColumn = quoteIdentifier('row_number'.padEnd(64, '~'))
 
 /** Returns the SQL dialect for one organisation's schemas in a dedicated SQL pool of Azure Synapse. */
 export function synapseDialect(access: ClientAccess): SqlDialect {
@@ -27,14 +27,15 @@ export function synapseDialect(access: ClientAccess): SqlDialect {
     // Synapse has no OFFSET, so rows are numbered.
     page(place, columns, { limit, offset, order }) {
       const list = columns.map(quoteIdentifier).join(', ')
-      const numberedRows = `select ${list}, row_number() over (order by ${orderText(order)}) as ${rowPlace} from ${shared.names.place(place)}`
-      return `select ${list} from (${numberedRows}) as numbered where ${rowPlace} between ${offset + 1} and ${offset + Math.max(1, limit)} order by ${rowPlace}`
+      const numberedRows = `select ${list}, row_number() over (order by ${orderText(order)}) as ${rowNumberColumn} from ${shared.names.place(place)}`
+      const lastRow = offset + Math.max(1, limit)
+      return `select ${list} from (${numberedRows}) as numbered where ${rowNumberColumn} between ${offset + 1} and ${lastRow} order by ${rowNumberColumn}`
     },
     numberRows(query, columns) {
-      const { before, from, by, rest } = splitOrderedQuery(query, columns)
-      if (by === '') return undefined
-      const list = columns.map((_column, index) => columnName(index)).join(', ')
-      return `${before}select ${list}, row_number() over (order by ${by}) as n from ${from} ${rest}`
+      const { withClause, tableExpression, orderBy, optionClause } = splitOrderedQuery(query, columns)
+      if (orderBy === '') return undefined
+      const list = columns.map((_column, index) => embeddedColumnName(index)).join(', ')
+      return `${withClause}select ${list}, row_number() over (order by ${orderBy}) as n from ${tableExpression} ${optionClause}`
     },
   }
 }
@@ -42,7 +43,8 @@ export function synapseDialect(access: ClientAccess): SqlDialect {
 export const openSynapseWarehouse = (access: ClientAccess): Warehouse => openSqlWarehouse(synapseDialect(access))
 
 /**
- * Returns the catalogue queries. They equal those of SQL Server, except for queries of the 60 distribution databases.
+ * Returns the catalogue queries. They equal those of SQL Server, except that the size of a table is the sum of its
+ * sizes in the 60 distribution databases of the pool.
  */
 function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
   return {
@@ -66,10 +68,10 @@ function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
  * uncommitted rows: partial ledger entries and partial transformations.
  */
 async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
-  const isolated = await withConnection(logins.service, (_run, queryScalar) =>
-    queryScalar(`select cast(is_read_committed_snapshot_on as int) as found from sys.databases where name = db_name()`),
+  const isSnapshotOn = await withConnection(logins.service, (_run, queryScalar) =>
+    queryScalar(`select cast(is_read_committed_snapshot_on as int) as value from sys.databases where name = db_name()`),
   )
-  if (Number(isolated) === 1) return
+  if (Number(isSnapshotOn) === 1) return
   throw new WarehouseProblem(
     'WAREHOUSE_NOT_SET_UP',
     `The Synapse pool “${database}” lets queries read uncommitted rows. An operator has to run ALTER DATABASE [${database}] SET READ_COMMITTED_SNAPSHOT ON in its master database, while there are no other connections.`,

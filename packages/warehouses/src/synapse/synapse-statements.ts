@@ -18,60 +18,66 @@ const temporaryTable = '[#sluice]'
 /** Returns the statements of a dedicated SQL pool: those of SQL Server, except where the pool differs. */
 export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
-  const dropped = (kind: 'U' | 'V', place: TablePlace) =>
-    plainSql(
-      `if object_id(${formatLiteral(names.place(place))}, N'${kind}') is not null drop ${kind === 'U' ? 'table' : 'view'} ${names.place(place)}`,
-    )
+  const dropIfExists = (kind: 'table' | 'view', place: TablePlace) => {
+    const objectType = kind === 'table' ? 'U' : 'V'
+    const name = names.place(place)
+    return plainSql(`if object_id(${formatLiteral(name)}, N'${objectType}') is not null drop ${kind} ${name}`)
+  }
   const shared = changesOf(access, ownedViews)
   /**
-   * Changes the owner of a schema to the user without rights. The schema's owner owns each object from its creation.
-   * Synapse has no transaction to hide a view between its creation by Sluice's user and a change of its owner. In
-   * between, the view would show everything that Sluice's user may read: the data of all organisations.
+   * Returns the statement that changes the owner of a schema to the user without rights, unless that user owns it
+   * already. The schema's owner owns each object from its creation. Synapse has no transaction to hide a view between
+   * its creation by Sluice's user and a change of its owner. In between, the view would show everything that Sluice's
+   * user may read: the data of all organisations.
    */
-  const givenAway = (schema: string) => {
-    const [name, owner] = [`${access.prefix}${schema}`, viewOwner(access.key)]
+  const transferSchema = (schema: string) => {
+    if (!ownedViews()) return []
+    const name = `${access.prefix}${schema}`
+    const owner = viewOwner(access.key)
     const transfer = plainSql(`alter authorization on schema::${quoteIdentifier(name)} to ${quoteIdentifier(owner)}`)
     // Grants the rights again, because changing a schema's owner may revoke them.
-    const [, ...granted] = shared.createSchema(schema)
-    const give = formatLiteral([transfer, ...granted].map(({ texts }) => texts.join('')).join('; '))
+    const [, ...grants] = shared.createSchema(schema)
+    const transferAndGrants = [transfer, ...grants].map(({ texts }) => texts.join('')).join('; ')
     // If the owner does not exist, this condition is true, so the statement fails instead of doing nothing.
-    const isOthers = `select 1 from sys.schemas where name = ${formatLiteral(name)} and principal_id <> isnull(user_id(${formatLiteral(owner)}), 0)`
-    return ownedViews() ? [plainSql(`if exists (${isOthers}) exec(${give})`)] : []
+    const otherOwner = `select 1 from sys.schemas where name = ${formatLiteral(name)} and principal_id <> isnull(user_id(${formatLiteral(owner)}), 0)`
+    return [plainSql(`if exists (${otherOwner}) exec(${formatLiteral(transferAndGrants)})`)]
   }
-  const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
+  const buildViewStatements = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     assertOwnNames(text, access.prefix)
     // Changes the schema's owner first, for schemas that an earlier version created.
-    return [...givenAway(place.schema), viewText(verb, names.place(place), text)]
+    return [...transferSchema(place.schema), viewText(verb, names.place(place), text)]
   }
   return {
     ...shared,
     createSchema(schema) {
-      const [sharedStatement, ...granted] = shared.createSchema(schema)
-      return [sharedStatement!, ...givenAway(schema), ...granted]
+      const [create, ...grants] = shared.createSchema(schema)
+      return [create!, ...transferSchema(schema), ...grants]
     },
-    createView: (place, text) => viewOf('create', place, text),
-    changeView: (place, text) => viewOf('alter', place, text),
+    createView: (place, text) => buildViewStatements('create', place, text),
+    changeView: (place, text) => buildViewStatements('alter', place, text),
     dropSchema(schema) {
       const name = `${access.prefix}${schema}`
       const drop = formatLiteral(`drop schema ${quoteIdentifier(name)}`)
       return [plainSql(`if schema_id(${formatLiteral(name)}) is not null exec(${drop})`)]
     },
     createTable: (place, columns) =>
-      plainSql(`create table ${names.place(place)} (${columns.map(columnText).join(', ')})${keptAs(columns)}`),
-    dropTable: (place) => dropped('U', place),
-    dropView: (place) => dropped('V', place),
+      plainSql(`create table ${names.place(place)} (${columns.map(columnText).join(', ')})${storageOptions(columns)}`),
+    dropTable: (place) => dropIfExists('table', place),
+    dropView: (place) => dropIfExists('view', place),
     rename: (from, to) => plainSql(`rename object ${names.place(from)} to ${quoteIdentifier(to)}`),
     insert(place, columns, query) {
-      const [list, whole] = [columns.map(quoteIdentifier).join(', '), withoutOrder(trimStatementEnd(query))]
-      const into = `insert into ${names.place(place)} (${list})`
-      const { before, body, rest } = splitQuery(whole)
-      if (before === '') return [plainSql(`${into}\n${whole}`)]
-      // Only a SELECT may follow WITH, and a table created from a query needs column names.
+      const list = columns.map(quoteIdentifier).join(', ')
+      const insertInto = `insert into ${names.place(place)} (${list})`
+      const unorderedQuery = withoutOrder(trimStatementEnd(query))
+      const { withClause, body, optionClause } = splitQuery(unorderedQuery)
+      if (withClause === '') return [plainSql(`${insertInto}\n${unorderedQuery}`)]
+      // Synapse accepts only a SELECT after WITH, so the query first creates a temporary table. A table created from a
+      // query needs column names.
       return [
         plainSql(
-          `create table ${temporaryTable}${heapStorage} as\n${before}select ${list} from (\n${body}\n) as user_query(${list}) ${rest}`,
+          `create table ${temporaryTable}${heapStorage} as\n${withClause}select ${list} from (\n${body}\n) as user_query(${list}) ${optionClause}`,
         ),
-        plainSql(`${into} select ${list} from ${temporaryTable}`),
+        plainSql(`${insertInto} select ${list} from ${temporaryTable}`),
         plainSql(`drop table ${temporaryTable}`),
       ]
     },
@@ -82,5 +88,6 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
   }
 }
 
-const keptAs = (columns: readonly NewColumn[]): string =>
+/** Returns the storage options for a table with these columns. */
+const storageOptions = (columns: readonly NewColumn[]): string =>
   columns.some(({ type }) => type.endsWith('(max)')) ? heapStorage : columnStore

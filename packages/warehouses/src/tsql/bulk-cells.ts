@@ -3,8 +3,12 @@ import type { SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
 import { digitsOf } from './types.ts'
 
-/** Days from 0001-01-01, SQL Server's epoch, to 2000-01-01, PostgreSQL's epoch. */
-const epochDays = 730_119
+/** Days from 0001-01-01, which is day 0 in SQL Server, to 2000-01-01, which is day 0 in PostgreSQL. */
+const postgresEpochDay = 730_119
+/** The bytes of a date, of a time with six decimals, and of a UTC offset in SQL Server's format. */
+const dateBytes = 3
+const timeBytes = 5
+const offsetBytes = 2
 /** 9999-12-31, in days since 0001-01-01. */
 const lastDay = 3_652_058
 const microsecondsOfDay = 86_400_000_000n
@@ -35,29 +39,31 @@ export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
       return fixedWidthWriter(1, (from, position, out) => out.bytes.writeUInt8(from.getUint8(position), out.position))
     case 'DATE':
       return (from, position, length, out) => {
-        assertFits(length, 4)
-        out.bytes[out.position++] = 3
-        writeDay(from.getInt32(position) + epochDays, out)
+        assertLength(length, 4)
+        out.bytes[out.position++] = dateBytes
+        writeDay(from.getInt32(position) + postgresEpochDay, out)
       }
     case 'TIMESTAMP':
-      return timestampWriter(8)
+      return timestampWriter({ hasOffset: false })
     case 'TIMESTAMPTZ':
-      return timestampWriter(10)
+      return timestampWriter({ hasOffset: true })
     case 'DECIMAL':
       return decimalWriter(type)
-    case 'JSONB':
+    case 'JSONB': {
       // Binary jsonb: one byte with the version 1, then the JSON text.
+      const writeText = textWriter(type)
       return (from, position, length, out) => {
         if (length < 1 || from.getUint8(position) !== 1) throw new MisfitCell('incorrect binary data format')
-        textWriter(type)(from, position + 1, length - 1, out)
+        writeText(from, position + 1, length - 1, out)
       }
+    }
     default:
       return textWriter(type)
   }
 }
 
-function assertFits(length: number, width: number): void {
-  if (length !== width) throw new MisfitCell('incorrect binary data format')
+function assertLength(length: number, expected: number): void {
+  if (length !== expected) throw new MisfitCell('incorrect binary data format')
 }
 
 /** Returns a writer for values of fixed size: one byte with the length, then that many bytes. */
@@ -66,7 +72,7 @@ function fixedWidthWriter(
   write: (from: DataView, position: number, out: GrowingBuffer) => unknown,
 ): CellWriter {
   return (from, position, length, out) => {
-    assertFits(length, width)
+    assertLength(length, width)
     out.bytes[out.position++] = width
     write(from, position, out)
     out.position += width
@@ -86,27 +92,29 @@ function writeDay(day: number, out: GrowingBuffer): void {
     throw new MisfitCell(
       'the date is not between 0001-01-01 and 9999-12-31, the range of dates in SQL Server. Load the column as text, or correct the value at the source',
     )
-  out.bytes.writeUIntLE(day, out.position, 3)
-  out.position += 3
+  out.bytes.writeUIntLE(day, out.position, dateBytes)
+  out.position += dateBytes
 }
 
 /**
- * Returns a writer for timestamps: microseconds of the day in 5 bytes, the date in 3 and, for a timestamp with time
- * zone, the UTC offset in 2.
+ * Returns a writer for timestamps. It writes the length, the microseconds since midnight, the date and, with
+ * `hasOffset`, the UTC offset 0. The value to convert is in microseconds since 2000-01-01; earlier times are negative.
  */
-function timestampWriter(width: 8 | 10): CellWriter {
+function timestampWriter({ hasOffset }: { hasOffset: boolean }): CellWriter {
+  const width = timeBytes + dateBytes + (hasOffset ? offsetBytes : 0)
   return (from, position, length, out) => {
-    assertFits(length, 8)
+    assertLength(length, 8)
     const microseconds = from.getBigInt64(position)
+    // The remainder of a negative number is negative, so a day is added first.
     const sinceMidnight = ((microseconds % microsecondsOfDay) + microsecondsOfDay) % microsecondsOfDay
-    const day = Number((microseconds - sinceMidnight) / microsecondsOfDay) + epochDays
+    const day = Number((microseconds - sinceMidnight) / microsecondsOfDay) + postgresEpochDay
     out.bytes[out.position++] = width
-    out.bytes.writeUIntLE(Number(sinceMidnight), out.position, 5)
-    out.position += 5
+    out.bytes.writeUIntLE(Number(sinceMidnight), out.position, timeBytes)
+    out.position += timeBytes
     writeDay(day, out)
-    if (width === 10) {
+    if (hasOffset) {
       out.bytes.writeInt16LE(0, out.position)
-      out.position += 2
+      out.position += offsetBytes
     }
   }
 }
@@ -118,7 +126,10 @@ export function decimalBytes(precision: number): number {
   return precision <= 28 ? 13 : 17
 }
 
-/** Returns a writer for decimals: the length, the sign, then the digits as an integer. */
+/**
+ * Returns a writer for decimals. It writes the length, the sign (0 for negative numbers), and the digits as an integer
+ * in groups of four bytes, the lowest group first.
+ */
 function decimalWriter(type: SqlType): CellWriter {
   const [precision = 38, scale = 0] = digitsOf(type)
   const shape = { precision, scale, server: 'SQL Server' }
@@ -136,39 +147,51 @@ function decimalWriter(type: SqlType): CellWriter {
   }
 }
 
-/** The prefix of a value of unknown length. Parts follow, each after its length; a length of zero ends the value. */
+/** The prefix of a value of unknown length. Chunks follow, each after its length. A length of zero ends the value. */
 const unknownLength = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])
+/** The bytes of the length before a text of limited length, and before a chunk of a text of unlimited length. */
+const textLengthBytes = 2
+const chunkLengthBytes = 4
 
-/** Returns a writer for texts. It throws MisfitCell if the text is longer than the column. */
+/**
+ * Returns a writer for texts. It writes the length in bytes and the text in UTF-16. It throws MisfitCell if the text is
+ * longer than the column.
+ */
 function textWriter(type: SqlType): CellWriter {
-  const [, maxLength] = /\((\d+)\)$/.exec(type) ?? []
-  if (maxLength === undefined) return writeLongText
+  const [, lengthInType] = /\((\d+)\)$/.exec(type) ?? []
+  if (lengthInType === undefined) return writeLongText
+  const maxCodeUnits = Number(lengthInType)
   return (from, position, length, out) => {
-    const begin = out.position
-    out.position += 2
+    const lengthPosition = out.position
+    out.position += textLengthBytes
     writeUtf16(from, position, length, out)
-    const bytes = out.position - begin - 2
-    if (bytes > 2 * Number(maxLength))
-      throw new MisfitCell(`the text is longer than the ${Number(maxLength) / 2} characters of the column`)
-    out.bytes.writeUInt16LE(bytes, begin)
+    const bytes = out.position - lengthPosition - textLengthBytes
+    // Sluice's column types have two UTF-16 code units, that is four bytes, per character.
+    if (bytes > 2 * maxCodeUnits)
+      throw new MisfitCell(`the text is longer than the ${maxCodeUnits / 2} characters of the column`)
+    out.bytes.writeUInt16LE(bytes, lengthPosition)
   }
 }
 
+/** Writes a text for a column of unlimited length, as one chunk. An empty text has no chunk. */
 function writeLongText(from: DataView, position: number, length: number, out: GrowingBuffer): void {
   unknownLength.copy(out.bytes, out.position)
   out.position += unknownLength.length
   if (length > 0) {
-    const begin = out.position
-    out.position += 4
+    const lengthPosition = out.position
+    out.position += chunkLengthBytes
     writeUtf16(from, position, length, out)
-    out.bytes.writeUInt32LE(out.position - begin - 4, begin)
+    out.bytes.writeUInt32LE(out.position - lengthPosition - chunkLengthBytes, lengthPosition)
   }
   out.position = out.bytes.writeUInt32LE(0, out.position)
 }
 
+/** For shorter texts, copying bytes is faster than decoding and encoding. */
+const minDecodedBytes = 32
+
 /** Converts UTF-8 to SQL Server's UTF-16, which takes at most twice as many bytes. */
 function writeUtf16(from: DataView, position: number, length: number, out: GrowingBuffer): void {
-  if (length < 32 && isAscii(from, position, length)) {
+  if (length < minDecodedBytes && isAscii(from, position, length)) {
     for (let index = 0; index < length; index++) {
       out.bytes[out.position++] = from.getUint8(position + index)
       out.bytes[out.position++] = 0

@@ -10,13 +10,16 @@ export interface DatabaseHome {
   ledger: string
 }
 
+/** Returns the name in brackets, which makes any text a valid identifier. */
 export const quoteIdentifier = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
+/** Returns a Unicode string literal. */
 export const formatLiteral = (text: string): string => `N'${text.replaceAll("'", "''")}'`
 
 /** Schema names that the server resolves first and with another meaning. */
 const reservedSchemas = /^(sys|dbo|guest|information_schema|db_\w+|sluice)$/i
 
+/** Returns the functions that quote, map and check names for one organisation. */
 export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
   const schemaOf = (schema: string) => `${prefix}${schema}`
   return {

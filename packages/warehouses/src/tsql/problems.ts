@@ -2,7 +2,7 @@ import { types } from 'node:util'
 import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.ts'
 import { ledgerBusy } from './statements/tsql-statements.ts'
 
-/** The used fields of the driver's errors. `number` and `lineNumber` come from the server. */
+/** The fields of the driver's errors that are used here. `number` and `lineNumber` come from the server. */
 interface DriverError extends Error {
   code?: string
   number?: number
@@ -49,8 +49,18 @@ const timeoutReply: ServerReply = {
     `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 }
 
-export const errorNumbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_025, userExists: 15_023 } as const
+/** Numbers of the server's errors. */
+export const errorNumbers = {
+  invalidObjectName: 208,
+  deadlock: 1205,
+  lockTimeout: 1222,
+  objectExists: 2714,
+  nameTaken: 15_335,
+  loginExists: 15_025,
+  userExists: 15_023,
+} as const
 
+/** Problems by the number of the server's error. */
 const repliesByNumber: Record<number, ServerReply> = {
   208: { code: 'TABLE_MISSING', sentence: (qualifiedName) => `${qualifiedName} does not exist. Load it first.` },
   2760: {
@@ -105,45 +115,49 @@ const repliesByNumber: Record<number, ServerReply> = {
 }
 
 /** True if the server sent this error with one of these error numbers. */
-export const isNumber = (error: unknown, ...numbers: readonly number[]): boolean =>
+export const hasErrorNumber = (error: unknown, ...numbers: readonly number[]): boolean =>
   numbers.includes((error as DriverError | undefined)?.number ?? 0)
 
+/** See `SqlDialect.explain`. */
 export function explainSqlServerError(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const reply = findReply(error)
   return reply && { ...reply, sentence: (qualifiedName) => reply.sentence(qualifiedName, error.message) }
 }
 
+/** Codes of the driver and of Node for connections that failed or were lost. */
+const connectionErrorCodes =
+  /^(ESOCKET|ECLOSE|ECONNCLOSED|EINVALIDSTATE|ENOTOPEN|ECONN\w+|EPIPE|ETIMEDOUT|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN)$/
+const noEncryptionReply: ServerReply = {
+  code: 'WAREHOUSE_UNAVAILABLE',
+  sentence: () =>
+    'The warehouse server does not support encryption. Enable it there; set encrypt=false in the server’s URL only if the network is private.',
+}
+const otherServerReply: ServerReply = {
+  code: 'WAREHOUSE_REFUSED',
+  sentence: (_, serverText) => `The warehouse rejected the operation: ${serverText}`,
+}
+
 /** Returns the problem for an error of the driver or server, or undefined for any other error. */
 function findReply(error: DriverError): ServerReply | undefined {
   const { code = '', number = 0, message } = error
   // Babelfish (PostgreSQL with T-SQL, used in tests) keeps some PostgreSQL messages and has its own error numbers.
-  const reply = repliesByNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
+  const isMissingRelation = /^relation .* does not exist$/.test(message)
+  const reply = repliesByNumber[isMissingRelation ? errorNumbers.invalidObjectName : number]
   if (reply) return reply
-  if (code === 'ETIMEOUT') return /connect/i.test(message) ? unavailableReply : timeoutReply
-  if (code === 'ELOGIN') return explainRejectedSignIn(message)
-  if (
-    /^(ESOCKET|ECLOSE|ECONNCLOSED|EINVALIDSTATE|ENOTOPEN|ECONN\w+|EPIPE|ETIMEDOUT|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN)$/.test(
-      code,
-    )
-  )
-    return unavailableReply
-  if (code === 'EENCRYPT')
-    return {
-      code: 'WAREHOUSE_UNAVAILABLE',
-      sentence: () =>
-        'The warehouse server does not support encryption. Enable it there; set encrypt=false in the server’s URL only if the network is private.',
-    }
-  if (number > 0)
-    return {
-      code: 'WAREHOUSE_REFUSED',
-      sentence: (_, serverText) => `The warehouse rejected the operation: ${serverText}`,
-    }
-  return undefined
+  if (code === 'ETIMEOUT') return isConnectTimeout(error) ? unavailableReply : timeoutReply
+  if (code === 'ELOGIN') return explainRejectedLogin(message)
+  if (connectionErrorCodes.test(code)) return unavailableReply
+  if (code === 'EENCRYPT') return noEncryptionReply
+  const isServerError = number > 0
+  return isServerError ? otherServerReply : undefined
 }
 
+/** True if a time-out of the driver concerns the connection, and not a statement. */
+const isConnectTimeout = ({ message }: DriverError): boolean => /connect/i.test(message)
+
 /** Returns the problem for a rejected login. The driver keeps the server's message, but not its number. */
-function explainRejectedSignIn(message: string): ServerReply {
+function explainRejectedLogin(message: string): ServerReply {
   if (/\bpaused\b/i.test(message)) return pausedReply
   return /cannot open database/i.test(message) ? missingDatabaseReply : accessDeniedReply
 }
@@ -159,17 +173,19 @@ const serverFaultCodes = new Set([
   'DISK_FULL',
 ])
 
+/** See `SqlDialect.explainQuery`. Returns undefined for an error that the query did not cause. */
 export function explainQuery(error: unknown, seconds: number): QueryProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const { code, number = 0, message, lineNumber } = error as DriverError
-  if (number === 1222 || number === 1205)
+  if (number === errorNumbers.lockTimeout || number === errorNumbers.deadlock)
     return { code: 'TABLE_BUSY', message: 'A load is replacing a table of this query. Try again in a moment.' }
-  if (code === 'ETIMEOUT' && !/connect/i.test(message))
+  if (code === 'ETIMEOUT' && !isConnectTimeout(error))
     return {
       code: 'QUERY_TIMEOUT',
       message: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
     }
-  if (number <= 0 || serverFaultCodes.has(findReply(error)?.code ?? '')) return undefined
+  const isServerError = number > 0
+  if (!isServerError || serverFaultCodes.has(findReply(error)?.code ?? '')) return undefined
   if (forbiddenNumbers.has(number)) return { code: 'SQL_NOT_ALLOWED', message }
   const position = lineNumber !== undefined && lineNumber > 0 ? { line: lineNumber } : {}
   const { column } = error as { column?: number }

@@ -4,7 +4,7 @@ import type { ClientAccess, DatabaseLogin } from './tsql-settings.ts'
 import { viewOwner } from './statements/tsql-statements.ts'
 import { openConnection } from './session/connect.ts'
 import { quoteIdentifier, formatLiteral } from './names.ts'
-import { isNumber, errorNumbers } from './problems.ts'
+import { errorNumbers, hasErrorNumber } from './problems.ts'
 import { sendRequest } from './session/send-request.ts'
 
 /**
@@ -18,6 +18,10 @@ type RunStatement = (text: string) => Promise<void>
 /** Runs a query that returns one row with one column, and returns this value. */
 type QueryScalar = (text: string) => Promise<unknown>
 
+/**
+ * Runs `callback` with a connection for this login, which is closed afterwards. `callback` receives two functions that
+ * run statements on the connection.
+ */
 export async function withConnection<Result>(
   login: DatabaseLogin,
   callback: (run: RunStatement, queryScalar: QueryScalar) => Promise<Result>,
@@ -36,9 +40,10 @@ export async function withConnection<Result>(
 }
 
 /**
- * Creates or repairs the organisation's database (or its schemas in one), its logins and the hidden schema. Idempotent.
- * A login gets rights only on the organisation's schemas, as each schema is created. The result says whether views can
- * belong to a user without rights; Babelfish, used in tests, does not support such users.
+ * Creates or repairs the organisation's database, its logins and the hidden schema. Creates no database if the
+ * organisation has only schemas in an existing one. Idempotent. A login gets rights only on the organisation's schemas,
+ * when each schema is created. Returns `ownedViews`: true if views can belong to a user without rights. Babelfish,
+ * which tests use, does not support such users.
  */
 export async function provisionSqlServer(access: ClientAccess): Promise<{ ownedViews: boolean }> {
   const { database, ledger, key } = access
@@ -55,16 +60,17 @@ export async function provisionSqlServer(access: ClientAccess): Promise<{ ownedV
     for (const { user, password } of users) {
       const userWithPassword = `${quoteIdentifier(user)} with password = ${formatLiteral(password)}`
       await run(`create login ${userWithPassword}`).catch((error: unknown) => {
-        if (!isNumber(error, errorNumbers.loginExists)) throw error
+        if (!hasErrorNumber(error, errorNumbers.loginExists)) throw error
         return run(`alter login ${userWithPassword}`)
       })
     }
   })
   return withConnection(access.logins.service, async (run, queryScalar) => {
-    const ownedViews = !(await queryScalar(`select cast(serverproperty('babelfish') as int) as found`))
+    const isBabelfish = Boolean(await queryScalar(`select cast(serverproperty('babelfish') as int) as value`))
+    const ownedViews = !isBabelfish
     for (const { user } of users)
       await run(`create user ${quoteIdentifier(user)} for login ${quoteIdentifier(user)}`).catch((error: unknown) => {
-        if (!isNumber(error, errorNumbers.userExists)) throw error
+        if (!hasErrorNumber(error, errorNumbers.userExists)) throw error
         return run(`alter user ${quoteIdentifier(user)} with login = ${quoteIdentifier(user)}`)
       })
     if (ownedViews)

@@ -91,7 +91,7 @@ describe('names in T-SQL', () => {
         { schema: 'health', name: 'cases' },
         { schema: 'other', name: 'cases' },
       ],
-      whole: true,
+      qualifiesAllTables: true,
       language: tsqlLanguage,
       address: ({ schema, name }: { schema: string; name: string }) => `[db].[${schema}].[${name}]`,
     }
@@ -159,16 +159,20 @@ describe('a query in T-SQL', () => {
 
   it('is split into WITH, body, order and OPTION', () => {
     expect(splitQuery('with a as (select 1 as n) select n from a order by n option (recompile)')).toEqual({
-      before: 'with a as (select 1 as n) ',
+      withClause: 'with a as (select 1 as n) ',
       body: 'select n from a order by n ',
-      ordered: true,
-      orderedFrom: 42,
-      bounded: false,
-      rest: 'option (recompile)',
+      orderByStart: 42,
+      isOrderEmbeddable: false,
+      optionClause: 'option (recompile)',
     })
-    expect(splitQuery('select top (5) * from t order by n')).toMatchObject({ before: '', bounded: true })
-    expect(splitQuery('select * from t order by n offset 5 rows')).toMatchObject({ bounded: true })
-    expect(splitQuery('select row_number() over (order by n) as n from t')).toMatchObject({ ordered: false })
+    expect(splitQuery('select top (5) * from t order by n')).toMatchObject({
+      withClause: '',
+      isOrderEmbeddable: true,
+    })
+    expect(splitQuery('select * from t order by n offset 5 rows')).toMatchObject({ isOrderEmbeddable: true })
+    expect(splitQuery('select row_number() over (order by n) as n from t')).toMatchObject({
+      orderByStart: undefined,
+    })
   })
 })
 

@@ -15,7 +15,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
       : `left(s.name, ${prefix.length}) = ${formatLiteral(prefix)}`,
   )
   const removePrefix = (schema: string) => schema.slice(prefix.length)
-  const isAmong = (schemas: readonly string[]) =>
+  const andInSchemas = (schemas: readonly string[]) =>
     sqlFragment(` and s.name in (${schemas.map((schema) => formatLiteral(prefix + schema)).join(', ')})`)
   return {
     async schemas(session) {
@@ -26,7 +26,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
     },
     async relations(session, schemas) {
       if (schemas?.length === 0) return []
-      const schemaCondition = schemas ? isAmong(schemas) : sqlFragment('')
+      const schemaCondition = schemas ? andInSchemas(schemas) : sqlFragment('')
       const rows = await session.rows<{ schema: string; name: string; id: number; type: string }>(
         sql`select s.name as [schema], o.name as name, o.object_id as id, o.type as type
           from sys.objects o join sys.schemas s on s.schema_id = o.schema_id
@@ -63,7 +63,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
             c.precision as precision, c.scale as scale
           from sys.columns c join sys.types t on t.user_type_id = c.user_type_id
           join sys.objects o on o.object_id = c.object_id join sys.schemas s on s.schema_id = o.schema_id
-          where o.type in ('U', 'V') and ${ownSchemas}${isAmong(schemas)}
+          where o.type in ('U', 'V') and ${ownSchemas}${andInSchemas(schemas)}
             and left(lower(c.name), ${namePrefix.length}) = ${namePrefix.toLowerCase()}`,
       )
       return rows.map(({ schema, relation, column, ...type }) => ({

@@ -15,21 +15,22 @@ import { tsqlTypes } from './types.ts'
 export const sqlServerDialect = (access: ClientAccess): SqlDialect => tsqlDialect(access, changesOf)
 
 /**
- * Returns the SQL dialect of SQL Server. `statements` supplies the statements, because Synapse needs some in another
- * form.
+ * Returns the SQL dialect of SQL Server for one organisation. `createStatements` returns the statements that change
+ * tables and views. Synapse passes a function of its own, because it needs some statements in another form.
  */
-export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): SqlDialect {
+export function tsqlDialect(access: ClientAccess, createStatements: typeof changesOf): SqlDialect {
   const names = namesOf(access)
+  // `provision` sets it to false for a server on which views cannot belong to a user without rights.
   let ownedViews = true
   return {
     names,
     types: tsqlTypes,
     catalogue: catalogueOf(access),
-    changes: statements(access, () => ownedViews),
+    changes: createStatements(access, () => ownedViews),
     publication: 'TRANSACTION',
     bareNames: 'REWRITTEN',
     language: tsqlLanguage,
-    open: (opening) => openSession(access, opening),
+    open: (options) => openSession(access, options),
     async provision() {
       const provisioned = await provisionSqlServer(access)
       ownedViews = provisioned.ownedViews

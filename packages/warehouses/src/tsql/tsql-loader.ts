@@ -13,7 +13,7 @@ import { digitsOf, isText } from './types.ts'
 /** The byte before each row. The driver writes it before the first row of a chunk. */
 const rowToken = 0xd1
 
-/** See `Dialect.copyRows`. Uses one atomic bulk load. */
+/** See `SqlDialect.copyRows`. Uses one atomic bulk load. */
 export async function bulkLoad(
   access: ClientAccess,
   { place, columns, quotedPlace }: TableFill,
@@ -28,7 +28,8 @@ export async function bulkLoad(
     value: bulkCell(stored.dataType, type),
     writeNull: nullable ? createNullWriter(type) : undefined,
   }))
-  let failure: unknown
+  // The driver replaces an error of the rows by its own, so the original error is stored here.
+  let rowsError: unknown
   const ended = new AbortController()
   const stopSignal = AbortSignal.any([signal, ended.signal])
   async function* rows() {
@@ -37,12 +38,12 @@ export async function bulkLoad(
       for await (const bytes of convertCopyTuples(tuples, writers, {
         qualifiedName: quotedPlace,
         counts,
-        between: rowToken,
+        rowSeparator: rowToken,
       })) {
         yield [bytes]
       }
     } catch (error) {
-      failure = error
+      rowsError = error
       throw error
     }
   }
@@ -50,7 +51,7 @@ export async function bulkLoad(
   try {
     const table = namesOf(access).place(place)
     const rowsWritten = await runBulkLoad(connection, table, columns, rowBatches, signal)
-    if (failure !== undefined) throw failure
+    if (rowsError !== undefined) throw rowsError
     if (rowsWritten !== counts.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
@@ -60,7 +61,7 @@ export async function bulkLoad(
     return counts
   } catch (error) {
     signal.throwIfAborted()
-    throw failure ?? error
+    throw rowsError ?? error
   } finally {
     ended.abort()
     connection.close()
@@ -70,8 +71,8 @@ export async function bulkLoad(
 }
 
 /**
- * Yields the chunks of a source. After an abort, throws the signal's reason instead of the next chunk. So cancelling a
- * slow load does not wait for a full batch.
+ * Yields the chunks of a source. After an abort, throws the signal's reason instead of yielding the next chunk. So the
+ * cancellation of a slow load does not wait for a full batch.
  */
 async function* stopOnAbort<Chunk>(signal: AbortSignal, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
   for await (const chunk of chunks) {
@@ -80,7 +81,9 @@ async function* stopOnAbort<Chunk>(signal: AbortSignal, chunks: AsyncIterable<Ch
   }
 }
 
-/** Runs the bulk load and returns the number of rows that the server accepted. */
+/**
+ * Runs the bulk load and returns the number of rows that the server accepted. Closes the connection if `signal` aborts.
+ */
 async function runBulkLoad(
   connection: Connection,
   table: string,
@@ -106,52 +109,77 @@ async function runBulkLoad(
   }
 }
 
-/** The type declarations that precede the rows of a bulk load: a byte for the type, then its parameters. */
-const typeDeclarations: Record<SqlType, number[]> = {
-  smallint: [0x26, 2],
-  int: [0x26, 4],
-  bigint: [0x26, 8],
-  bit: [0x68, 1],
-  real: [0x6d, 4],
-  float: [0x6d, 8],
-  date: [0x28],
-  'datetime2(6)': [0x2a, 6],
-  'datetimeoffset(6)': [0x2b, 6],
+/** The first byte of a type declaration in the TDS protocol. */
+const typeTokens = {
+  integer: 0x26,
+  date: 0x28,
+  datetime2: 0x2a,
+  datetimeoffset: 0x2b,
+  bit: 0x68,
+  decimal: 0x6a,
+  float: 0x6d,
+  nvarchar: 0xe7,
 }
 
+/** The declarations of types without a variable size: the token, then the length in bytes or the number of decimals. */
+const typeDeclarations: Record<SqlType, number[]> = {
+  smallint: [typeTokens.integer, 2],
+  int: [typeTokens.integer, 4],
+  bigint: [typeTokens.integer, 8],
+  bit: [typeTokens.bit, 1],
+  real: [typeTokens.float, 4],
+  float: [typeTokens.float, 8],
+  date: [typeTokens.date],
+  'datetime2(6)': [typeTokens.datetime2, 6],
+  'datetimeoffset(6)': [typeTokens.datetimeoffset, 6],
+}
+
+/** The declared length of a text of unlimited length. */
+const unlimitedLength = 0xffff
+const collationBytes = 5
+
 /** Returns the bytes that declare a column's type before the rows of a bulk load. */
-function typeInfo({ name, type }: NewColumn, collation: ParameterData['collation']): Buffer {
+function declareType({ name, type }: NewColumn, collation: ParameterData['collation']): Buffer {
   const [precision, scale] = digitsOf(type)
-  if (precision !== undefined) return Buffer.from([0x6a, decimalBytes(precision), precision, scale!])
-  const fixed = typeDeclarations[type]
-  if (fixed) return Buffer.from(fixed)
+  if (precision !== undefined) return Buffer.from([typeTokens.decimal, decimalBytes(precision), precision, scale!])
+  const declaration = typeDeclarations[type]
+  if (declaration) return Buffer.from(declaration)
   if (!isText(type))
     throw new Error(
       `Column "${name}" has type ${type}, which a bulk load cannot write. Report this as a bug of Sluice.`,
     )
-  const [, length] = /\((\d+)\)$/.exec(type) ?? []
-  const text = Buffer.from([0xe7, 0, 0, 0, 0, 0, 0, 0])
-  text.writeUInt16LE(length === undefined ? 0xffff : 2 * Number(length), 1)
-  collation?.toBuffer().copy(text, 3, 0, 5)
-  return text
+  // A text is declared by its token, its length in bytes (two per UTF-16 code unit) and its collation.
+  const [, codeUnits] = /\((\d+)\)$/.exec(type) ?? []
+  const bytes = Buffer.alloc(1 + 2 + collationBytes)
+  bytes.writeUInt8(typeTokens.nvarchar, 0)
+  bytes.writeUInt16LE(codeUnits === undefined ? unlimitedLength : 2 * Number(codeUnits), 1)
+  collation?.toBuffer().copy(bytes, 3, 0, collationBytes)
+  return bytes
 }
 
-/** Returns the writer of NULL: a length of zero or, for texts, a length with all bits set. */
+/**
+ * Returns the writer of NULL. For a text, NULL is a length with all bits set, which has 2 bytes, or 8 bytes if the
+ * column's length is unlimited. For other types, NULL is a length of zero, which has one byte.
+ */
 function createNullWriter(type: SqlType): (out: GrowingBuffer) => void {
-  const hasLimit = /\(\d+\)$/.test(type)
-  const textBytes = hasLimit ? 2 : 8
-  const bytes = isText(type) ? textBytes : 1
+  if (!isText(type))
+    return (out) => {
+      out.bytes[out.position++] = 0
+    }
+  const isLimited = /\(\d+\)$/.test(type)
+  const lengthBytes = isLimited ? 2 : 8
   return (out) => {
-    out.bytes.fill(isText(type) ? 0xff : 0, out.position, out.position + bytes)
-    out.position += bytes
+    out.bytes.fill(0xff, out.position, out.position + lengthBytes)
+    out.position += lengthBytes
   }
 }
 
 const noBytes = Buffer.alloc(0)
 
 /**
- * Returns a column in the driver's form for a bulk load. The driver would encode values one by one and lose digits. So
- * the first column's value contains the bytes of many encoded rows, and the other columns have no values.
+ * Returns a column in the driver's form for a bulk load. If the driver encoded the values, it would encode them one by
+ * one and lose digits. So each row that the driver receives is a chunk of many encoded rows. It is the value of the
+ * first column, and the other columns write nothing.
  */
 function bulkColumn(column: NewColumn, index: number): DataType {
   return {
@@ -159,7 +187,7 @@ function bulkColumn(column: NewColumn, index: number): DataType {
     type: 'BYTES',
     name: 'Bytes',
     declaration: () => column.type,
-    generateTypeInfo: ({ collation }) => typeInfo(column, collation),
+    generateTypeInfo: ({ collation }) => declareType(column, collation),
     generateParameterLength: () => noBytes,
     *generateParameterData({ value }) {
       if (index === 0) yield value as Buffer

@@ -43,8 +43,9 @@ export interface RoleCredentials {
  */
 export function tsqlAccess(url: string, { key, loadPassword, readPassword }: RoleCredentials): ClientAccess {
   const parsedUrl = new URL(url)
-  const databaseName = decodeURIComponent(parsedUrl.pathname.slice(1))
-  const database = databaseName || `c_${key}`
+  const sharedDatabase = decodeURIComponent(parsedUrl.pathname.slice(1))
+  const ownDatabase = sharedDatabase === ''
+  const database = ownDatabase ? `c_${key}` : sharedDatabase
   const readFlag = (name: string, fallback: boolean) => {
     const value = parsedUrl.searchParams.get(name)
     return value === null ? fallback : value === 'true'
@@ -59,9 +60,9 @@ export function tsqlAccess(url: string, { key, loadPassword, readPassword }: Rol
   return {
     key,
     database,
-    ownDatabase: databaseName === '',
-    prefix: databaseName === '' ? '' : `c_${key}_`,
-    ledger: databaseName === '' ? 'sluice' : `c_${key}`,
+    ownDatabase,
+    prefix: ownDatabase ? '' : `c_${key}_`,
+    ledger: ownDatabase ? 'sluice' : `c_${key}`,
     master: { ...server, ...service, database: 'master' },
     logins: {
       service: { ...server, ...service, database },

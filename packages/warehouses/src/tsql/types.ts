@@ -31,11 +31,9 @@ const sqlTypesByDataType: Partial<Record<DataType, SqlType>> = {
   ...textTypes,
 }
 
-/** Types that loads never create, but that queries can return. */
+/** Data types of types that loads never create, but that queries can return. */
 const queryOnlyTypes: Record<SqlType, DataType> = {
   tinyint: 'SMALLINT',
-  money: 'DECIMAL',
-  smallmoney: 'DECIMAL',
   datetime: 'TIMESTAMP',
   smalldatetime: 'TIMESTAMP',
   json: 'JSONB',
@@ -49,23 +47,32 @@ export const tsqlTypes: DialectTypes = {
   longText,
 }
 
+/** Returns the SQL Server type for a column. Types that SQL Server lacks, such as JSON, are stored as text. */
 export function sqlType({ dataType, precision, scale = 0 }: StoredType): SqlType {
   if (dataType !== 'DECIMAL') return sqlTypesByDataType[dataType] ?? longText
   return precision === undefined ? anyDecimal : decimalType(precision, scale)
 }
 
+/** Returns Sluice's data type for a SQL Server type. A decimal of unknown size has no precision and scale. */
 export function describeType(type: SqlType): StoredType {
   if (type === anyDecimal) return { dataType: 'DECIMAL' }
   const [precision, scale] = digitsOf(type)
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale: scale! }
-  const entry = (Object.entries(sqlTypesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === type)
-  const typeName = type.replace(/\(.*/, '')
-  if (typeName === 'money') return { dataType: 'DECIMAL', precision: 19, scale: 4 }
-  if (typeName === 'smallmoney') return { dataType: 'DECIMAL', precision: 10, scale: 4 }
+  const entry = (Object.entries(sqlTypesByDataType) as [DataType, SqlType][]).find(([, sqlType]) => sqlType === type)
   if (entry) return { dataType: entry[0] }
-  if (typeName === 'datetime2') return { dataType: 'TIMESTAMP' }
-  if (typeName === 'datetimeoffset') return { dataType: 'TIMESTAMPTZ' }
-  return { dataType: queryOnlyTypes[typeName] ?? 'TEXT' }
+  const nameWithoutModifiers = type.replace(/\(.*/, '')
+  switch (nameWithoutModifiers) {
+    case 'money':
+      return { dataType: 'DECIMAL', precision: 19, scale: 4 }
+    case 'smallmoney':
+      return { dataType: 'DECIMAL', precision: 10, scale: 4 }
+    case 'datetime2':
+      return { dataType: 'TIMESTAMP' }
+    case 'datetimeoffset':
+      return { dataType: 'TIMESTAMPTZ' }
+    default:
+      return { dataType: queryOnlyTypes[nameWithoutModifiers] ?? 'TEXT' }
+  }
 }
 
 export function isText(type: SqlType): boolean {
@@ -87,19 +94,22 @@ const tsqlTypeFamilies: WarehouseTypes = {
   text: longText,
 }
 
-/** Parses the length of a text type, in the server's units. */
+/** Returns the length in a text type, in the server's units. Infinite for `max` and for a type without a length. */
 function lengthOf(type: SqlType): number {
   const [, length] = /\((\d+|max)\)$/.exec(type) ?? []
   return length === undefined || length === 'max' ? Number.POSITIVE_INFINITY : Number(length)
 }
 
-/** Returns the type of a decimal. A decimal with more digits than the server supports is stored as text. */
+/**
+ * Returns the type for a decimal of this size. A decimal with more digits than the server supports, or with more
+ * decimals than digits, is stored as text.
+ */
 function decimalType(precision: number, scale: number): SqlType {
   if (precision > maxPrecision || scale > precision) return longText
   return precision >= 1 && scale >= 0 ? `decimal(${precision},${scale})` : anyDecimal
 }
 
-/** Parses the precision and scale of a decimal type. */
+/** Returns the precision and scale of a decimal type, such as [10, 2] for `decimal(10,2)`. Empty for any other type. */
 export function digitsOf(type: SqlType): [precision?: number, scale?: number] {
   const [, precision, scale = '0'] = /^(?:decimal|numeric)\((\d+)(?:,\s*(\d+))?\)$/.exec(type) ?? []
   return precision === undefined ? [] : [Number(precision), Number(scale)]

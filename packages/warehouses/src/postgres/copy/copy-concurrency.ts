@@ -35,10 +35,13 @@ const slowChunkMs = 100
 export class CopySlot implements Disposable {
   readonly #client: string
   readonly #signal: AbortSignal
+  /** The acquired slot; undefined while the load has none. */
   #slot: Disposable | undefined
+  /** The bytes copied, and the time, since the slot was acquired. */
   #bytes = 0
-  #began = 0
+  #acquiredAt = 0
 
+  /** `client` identifies the organisation. */
   constructor(client: string, signal: AbortSignal) {
     this.#client = client
     this.#signal = signal
@@ -49,7 +52,9 @@ export class CopySlot implements Disposable {
     return copySemaphore.isShared(this.#client)
   }
 
-  /** Waits for the next chunk of the source. Releases the slot after `slowChunkMs`. */
+  /**
+   * Returns the result of `chunk`, the source's next chunk. Releases the slot if that takes longer than `slowChunkMs`.
+   */
   async waitFor<T>(chunk: Promise<T>): Promise<T> {
     const timer = setTimeout(() => this[Symbol.dispose](), slowChunkMs)
     try {
@@ -59,16 +64,21 @@ export class CopySlot implements Disposable {
     }
   }
 
-  /** Waits until the load may copy a chunk of this many bytes. Throws the signal's reason on abort. */
+  /**
+   * Waits until the load may copy a chunk of this many bytes. A slot that the load has used long enough is released
+   * first, and acquired again when it is the load's turn. Throws the signal's reason on abort.
+   */
   async acquire(bytes: number): Promise<void> {
-    if (this.#bytes >= maxSlotBytes || performance.now() - this.#began > maxSlotMs) this[Symbol.dispose]()
+    const isUsedUp = this.#bytes >= maxSlotBytes || performance.now() - this.#acquiredAt > maxSlotMs
+    if (isUsedUp) this[Symbol.dispose]()
     if (!this.#slot) {
       this.#slot = await copySemaphore.acquire(this.#client, { signal: this.#signal })
-      this.#began = performance.now()
+      this.#acquiredAt = performance.now()
     }
     this.#bytes += bytes
   }
 
+  /** Releases the slot, if the load has one. `acquire` may be called again afterwards. */
   [Symbol.dispose](): void {
     this.#slot?.[Symbol.dispose]()
     this.#slot = undefined

@@ -24,26 +24,26 @@ const copyTrailer = Buffer.from([0xff, 0xff])
  * which rolls back.
  */
 export class CopyConnection implements Disposable {
-  /** The number of chunks that the socket has not accepted yet. */
-  pending = 0
+  /** The number of chunks that are queued: the operating system has not accepted them yet. */
+  pendingChunks = 0
   /** Total bytes written to this connection. */
   bytes = 0
   readonly #borrowed: BorrowedConnection
   readonly #copy: CopyInRequest
 
-  /** Whether the COPY is committed when it ends. */
-  readonly #commits: boolean
+  /** True if the message with the COPY also contains its COMMIT. */
+  readonly #includesCommit: boolean
 
-  private constructor(borrowed: BorrowedConnection, copy: CopyInRequest, commits: boolean) {
+  private constructor(borrowed: BorrowedConnection, copy: CopyInRequest, includesCommit: boolean) {
     this.#borrowed = borrowed
     this.#copy = copy
-    this.#commits = commits
+    this.#includesCommit = includesCommit
   }
 
   /**
-   * Starts COPY. FREEZE requires a TRUNCATE in the same transaction, and its lock excludes other connections, so the
-   * transaction is committed in the same message. COMMIT does not wait for the disk, because a publication does, and a
-   * crash before it ends the attempt.
+   * Borrows a connection and starts the COPY. FREEZE requires a TRUNCATE in the same transaction. The lock of TRUNCATE
+   * excludes other connections, so a COPY with FREEZE is committed as soon as it ends, in the same message. COMMIT does
+   * not wait for the disk, because the publication does. A crash of the server before the publication ends the attempt.
    */
   static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<CopyConnection> {
     const { table, columns, freeze } = statement
@@ -62,29 +62,30 @@ export class CopyConnection implements Disposable {
     }
   }
 
-  /** Resolves to the row count or rejects when the COPY ends for any reason. */
+  /** Resolves to the row count, or rejects, when the COPY ends for any reason. */
   get ended(): Promise<number> {
     return this.#copy.ended
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    this.pending += 1
+    this.pendingChunks += 1
     this.bytes += bytes.byteLength
     try {
       await this.#copy.write(bytes)
     } finally {
-      this.pending -= 1
+      this.pendingChunks -= 1
     }
   }
 
-  /** Resolves to the rows that the server counted. Several connections are committed afterwards. */
+  /** Ends the COPY and returns the server's row count. Without FREEZE, the transaction stays open until `commit`. */
   async end(): Promise<number> {
     await this.#copy.write(copyTrailer)
     return this.#copy.end()
   }
 
+  /** Commits, unless the server has already done so, and returns the connection to the pool. */
   async commit(): Promise<void> {
-    if (!this.#commits) await this.#borrowed.client.query('commit')
+    if (!this.#includesCommit) await this.#borrowed.client.query('commit')
     this.#borrowed.markReusable()
     this.#borrowed[Symbol.dispose]()
   }
@@ -105,7 +106,7 @@ export async function openCopyConnections(
 ): Promise<CopyConnection[]> {
   const open = () => CopyConnection.open(pool, statement, signal)
   const results = await Promise.allSettled(Array.from({ length: count }, open))
-  const connections = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const connections = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   // Tries once more with a single connection. The server counts pending connections before it checks the limit, so two
   // attempts at once can block each other from the last free connection.
   if (connections.length === 0) return [await open()]
@@ -116,16 +117,19 @@ export async function openCopyConnections(
   return connections
 }
 
-const copyData = 0x64
-const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
+/** The type of a protocol message with copied data (`d`). */
+const copyDataType = 0x64
+/** The protocol message that ends a COPY: the type `c` and the length. */
+const copyDoneMessage = Buffer.from([0x63, 0, 0, 0, 4])
 
 /**
  * Runs a message with one COPY … FROM STDIN as a query of node-postgres. Chunks reuse their memory, so `write` resolves
- * when the socket has handed the bytes to the operating system; `pg-copy-streams` calls back as soon as they are
- * queued.
+ * only when the socket has handed the bytes to the operating system. The package `pg-copy-streams` does not suffice,
+ * because it calls back as soon as the bytes are queued.
  */
 class CopyInRequest implements Submittable {
   readonly #text: string
+  /** Resolved when the server is ready to receive rows. */
   readonly #opened = Promise.withResolvers<void>()
   readonly #ended = Promise.withResolvers<number>()
   #connection: Connection | undefined
@@ -150,33 +154,35 @@ class CopyInRequest implements Submittable {
   async write(bytes: Uint8Array): Promise<void> {
     await this.#opened.promise
     const { stream } = this.#connection!
-    const head = Buffer.allocUnsafe(5)
-    head[0] = copyData
-    head.writeUInt32BE(bytes.byteLength + 4, 1)
+    // A message is its type, its length without the type, and its content.
+    const header = Buffer.allocUnsafe(5)
+    header[0] = copyDataType
+    header.writeUInt32BE(bytes.byteLength + 4, 1)
     stream.cork()
-    stream.write(head)
+    stream.write(header)
     const written = new Promise<Error | null | undefined>((resolve) => {
       stream.write(bytes, resolve)
     })
     stream.uncork()
-    const failure = await written
-    if (!failure) return
+    const socketError = await written
+    if (!socketError) return
+    // Throws the server's error, if it sent one, because that explains why the socket failed.
     await this.ended
-    throw failure
+    throw socketError
   }
 
   async end(): Promise<number> {
     await this.#opened.promise
-    this.#connection!.stream.write(copyDone)
+    this.#connection!.stream.write(copyDoneMessage)
     return this.ended
   }
 
+  /** Called by node-postgres, like the `handle…` methods below, which receive the server's messages. */
   submit(connection: Connection): void {
     this.#connection = connection
     connection.query(this.#text)
   }
 
-  /** node-postgres requires these method names. */
   handleCopyInResponse(): void {
     this.#opened.resolve()
   }

@@ -4,13 +4,15 @@ import { checkWhileWriting } from '../server/database-size-limit.ts'
 import { type CopyConnection, openCopyConnections } from './copy-connection.ts'
 import { qualifyName } from '../names.ts'
 import { type ProblemContext, warehouseProblem } from '../problems.ts'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
 import { CopySlot } from './copy-concurrency.ts'
 
-/** The source rows and the target of a copy into a staging table. Column names are quoted. */
+/** The source rows and the target of a copy into a staging table. */
 export interface CopyRequest {
+  /** The name of the staging table, without quotes. */
   staging: string
+  /** The quoted column names, separated by commas. */
   columns: string
   types: readonly StoredType[]
   content: RowContent
@@ -20,8 +22,8 @@ export interface CopyRequest {
    */
   frozen: boolean
   /**
-   * Returns the number of bytes that the database may still grow. Throws WAREHOUSE_FULL. Absent if the database has no
-   * size limit.
+   * Returns the number of bytes that the database may still grow. Throws WAREHOUSE_FULL if the database exceeds its
+   * size limit. Absent if the database has no limit.
    */
   assertFree?: (() => Promise<number>) | undefined
 }
@@ -37,14 +39,15 @@ export interface CopyResult {
 }
 
 /**
- * The load size in bytes from which a second connection is worth its costs: waiting for older readers, and writing hint
- * bits later.
+ * The load size in bytes from which a second connection is worth its costs. Rows of two connections cannot be frozen,
+ * so the publication waits for older readers, and PostgreSQL writes hint bits later.
  */
 const twoConnectionsFromBytes = 64 * 1024 * 1024
 
 /**
- * Fills an empty staging table. One connection can freeze its rows, but is limited by one server process. So a large
- * load uses two connections, and a load that turns out to be large continues on two.
+ * Fills an empty staging table and returns the row and byte counts. A small load uses one connection, which freezes its
+ * rows. A large load uses two connections, because one server process would limit its speed. If the size is unknown,
+ * the first 64 MB use one connection, and the rest uses two.
  */
 export async function copyInto(
   pool: Pool,
@@ -57,28 +60,34 @@ export async function copyInto(
   const rows = content.rows(types)
   const chunks = assertFree ? checkWhileWriting(rows, assertFree) : rows
   using distributor = new ChunkDistributor(chunks, signal, pool.options.database ?? '')
-  const through = async (freeze: boolean, maxBytes?: number) => {
+  const copyChunks = async (options: { freeze: boolean; connectionCount: number; maxBytes: number }) => {
     using stack = new DisposableStack()
-    const connections = await openCopyConnections(pool, { ...statement, freeze }, freeze ? 1 : 2, signal)
+    const { freeze, connectionCount, maxBytes } = options
+    const connections = await openCopyConnections(pool, { ...statement, freeze }, connectionCount, signal)
     for (const connection of connections) stack.use(connection)
     const isComplete = await distributor.distribute(connections, maxBytes)
-    return { whole: isComplete, rows: await distributor.finish(connections) }
+    return { isComplete, rows: await distributor.finish(connections) }
   }
   try {
-    const maxBytes = copying.frozen ? Infinity : twoConnectionsFromBytes
-    const large = (content.size ?? 0) >= maxBytes
-    const first = large ? { whole: false, rows: 0 } : await through(true, maxBytes)
-    const rest = first.whole ? 0 : (await through(false)).rows
-    return { rows: first.rows + rest, bytes: distributor.bytes, frozen: first.whole }
+    const maxFrozenBytes = copying.frozen ? Infinity : twoConnectionsFromBytes
+    const isKnownToBeLarge = (content.size ?? 0) >= maxFrozenBytes
+    let frozenRows = 0
+    if (!isKnownToBeLarge) {
+      const { isComplete, rows } = await copyChunks({ freeze: true, connectionCount: 1, maxBytes: maxFrozenBytes })
+      if (isComplete) return { rows, bytes: distributor.bytes, frozen: true }
+      frozenRows = rows
+    }
+    const { rows: otherRows } = await copyChunks({ freeze: false, connectionCount: 2, maxBytes: Infinity })
+    return { rows: frozenRows + otherRows, bytes: distributor.bytes, frozen: false }
   } catch (error) {
-    if (error instanceof SourceFailed) throw error.cause
+    if (error instanceof SourceError) throw error.cause
     signal.throwIfAborted()
     throw warehouseProblem(error, problemContext)
   }
 }
 
-/** Marks an error of the source, so that `copyInto` rethrows it unchanged. */
-class SourceFailed extends Error {}
+/** Wraps an error of the source, so that `copyInto` can rethrow it unchanged. */
+class SourceError extends Error {}
 
 /**
  * The maximum number of queued chunks per connection. Two keep the connection busy while the source produces the next
@@ -88,22 +97,27 @@ const maxPendingChunks = 2
 
 /**
  * Distributes chunks to COPY connections. If a connection fails or the signal aborts, it stops at once, even if the
- * source hangs. Every wait uses its own promise, so that a long load does not accumulate listeners.
+ * source hangs: each wait ends with the first failure. Every wait uses its own promise, so that a long load does not
+ * accumulate listeners.
  */
 class ChunkDistributor implements Disposable {
+  /** The bytes of all chunks until now. */
   bytes = 0
-  readonly #giver: AsyncIterator<TupleChunk>
+  readonly #source: AsyncIterator<TupleChunk>
   readonly #signal: AbortSignal
   readonly #slot: CopySlot
-  readonly #abort = () => this.#break(this.#signal.reason)
-  #exhausted = false
-  #broken: Error | undefined
-  #fail: ((error: Error) => void) | undefined
-  #wake: (() => void) | undefined
+  readonly #abort = () => this.#failWith(this.#signal.reason)
+  #hasSourceEnded = false
+  /** The first error of a connection, or the reason of the abort. */
+  #failure: Error | undefined
+  /** Rejects the current wait. */
+  #rejectWait: ((error: Error) => void) | undefined
+  /** Ends the current wait for a connection that can accept a chunk. */
+  #onChunkWritten: (() => void) | undefined
 
   /** `client` is the organisation; its share of the copy slots limits this copy. */
   constructor(chunks: AsyncIterable<TupleChunk>, signal: AbortSignal, client: string) {
-    this.#giver = chunks[Symbol.asyncIterator]()
+    this.#source = chunks[Symbol.asyncIterator]()
     this.#signal = signal
     this.#slot = new CopySlot(client, signal)
     if (signal.aborted) this.#abort()
@@ -114,88 +128,110 @@ class ChunkDistributor implements Disposable {
    * Distributes chunks until the source ends or `maxBytes` bytes have been sent in total. Returns true if the source
    * has ended.
    */
-  async distribute(connections: readonly CopyConnection[], maxBytes = Infinity): Promise<boolean> {
-    for (const connection of connections) connection.ended.catch((error: Error) => this.#break(error))
+  async distribute(connections: readonly CopyConnection[], maxBytes: number): Promise<boolean> {
+    for (const connection of connections) connection.ended.catch((error: Error) => this.#failWith(error))
     while (this.bytes < maxBytes) {
-      const next = await this.#unlessBroken<IteratorResult<TupleChunk>>((resolve, reject) => {
-        this.#slot
-          .waitFor(this.#next())
-          .then(resolve, (cause: unknown) => reject(new SourceFailed('the source failed', { cause })))
-      })
-      if (next.done) return (this.#exhausted = true)
-      this.bytes += next.value.bytes.byteLength
-      await this.#slot.acquire(next.value.bytes.byteLength)
-      this.#send(await this.#leastLoaded(connections), next.value)
+      const next = await this.#nextChunk()
+      if (next.done) {
+        this.#hasSourceEnded = true
+        return true
+      }
+      const chunk = next.value
+      this.bytes += chunk.bytes.byteLength
+      await this.#slot.acquire(chunk.bytes.byteLength)
+      this.#send(await this.#waitForConnection(connections), chunk)
     }
     return false
   }
 
   /** Ends the COPY on all connections, and only then commits them. Returns the row count. */
   async finish(connections: readonly CopyConnection[]): Promise<number> {
-    const rows = await this.#orBroken(Promise.all(connections.map((connection) => connection.end())))
-    await this.#orBroken(Promise.all(connections.map((connection) => connection.commit())))
-    return rows.reduce((sum, each) => sum + each, 0)
+    const rowCounts = await this.#failFast(Promise.all(connections.map((connection) => connection.end())))
+    await this.#failFast(Promise.all(connections.map((connection) => connection.commit())))
+    return rowCounts.reduce((sum, rows) => sum + rows, 0)
   }
 
   [Symbol.dispose](): void {
     this.#slot[Symbol.dispose]()
     this.#signal.removeEventListener('abort', this.#abort)
     // Does not wait until the source is closed, because the source may hang.
-    if (!this.#exhausted) void Promise.resolve(this.#giver.return?.()).catch(() => {})
+    if (!this.#hasSourceEnded) void Promise.resolve(this.#source.return?.()).catch(() => {})
   }
 
-  async #next(): Promise<IteratorResult<TupleChunk>> {
+  /** Reads the next chunk of the source. Rejects with `SourceError` if the source fails. */
+  #nextChunk(): Promise<IteratorResult<TupleChunk>> {
+    return this.#waitUnlessFailed((resolve, reject) => {
+      this.#slot
+        .waitFor(this.#readSource())
+        .then(resolve, (cause: unknown) => reject(new SourceError('the source failed', { cause })))
+    })
+  }
+
+  async #readSource(): Promise<IteratorResult<TupleChunk>> {
     await failpoint('in-copy')
-    // Yields to the event loop. If neither socket nor source ever blocks, timers and cancellation would otherwise not
-    // run.
-    await turn()
-    return this.#giver.next()
+    // If neither socket nor source ever blocks, timers and cancellation would otherwise not run.
+    await yieldToEventLoop()
+    return this.#source.next()
   }
 
+  /** Queues the chunk on the connection. Releases the chunk's memory when it is written. */
   #send(connection: CopyConnection, chunk: TupleChunk): void {
-    const taken = () => {
+    const onWritten = () => {
       chunk.release?.()
-      this.#wake?.()
+      this.#onChunkWritten?.()
     }
-    connection.write(chunk.bytes).then(taken, (error: Error) => {
-      this.#break(error)
-      taken()
+    connection.write(chunk.bytes).then(onWritten, (error: Error) => {
+      this.#failWith(error)
+      onWritten()
     })
   }
 
   /** Returns the connection with the fewest queued chunks, once it can accept another one. */
-  async #leastLoaded(all: readonly CopyConnection[]): Promise<CopyConnection> {
+  async #waitForConnection(all: readonly CopyConnection[]): Promise<CopyConnection> {
     for (;;) {
       // Uses only one connection while another organisation copies, because each connection occupies a server process.
       const connections = this.#slot.isShared ? all.slice(0, 1) : all
-      // If several connections have equally few queued chunks, the one with the fewest bytes is used. Otherwise the
-      // first connection would get all chunks of a slow source.
-      const connection = connections.reduce((least, other) =>
-        (other.pending - least.pending || other.bytes - least.bytes) < 0 ? other : least,
-      )
-      if (connection.pending < maxPendingChunks) return connection
-      await this.#unlessBroken<void>((resolve) => {
-        this.#wake = resolve
+      const connection = findLeastLoaded(connections)
+      if (connection.pendingChunks < maxPendingChunks) return connection
+      await this.#waitUnlessFailed<void>((resolve) => {
+        this.#onChunkWritten = resolve
       })
     }
   }
 
-  #orBroken<T>(promise: Promise<T>): Promise<T> {
+  /** Returns the result of the promise, or rejects as soon as a connection fails or the signal aborts. */
+  #failFast<T>(promise: Promise<T>): Promise<T> {
     // Prevents an unhandled rejection: after a failure, this promise has no other listener.
     promise.catch(() => {})
-    return this.#unlessBroken<T>((resolve, reject) => void promise.then(resolve, reject))
+    return this.#waitUnlessFailed<T>((resolve, reject) => void promise.then(resolve, reject))
   }
 
-  #break(error: Error): void {
-    this.#broken ??= error
-    this.#fail?.(this.#broken)
+  /** Records the first failure and ends the current wait with it. */
+  #failWith(error: Error): void {
+    this.#failure ??= error
+    this.#rejectWait?.(this.#failure)
   }
 
-  #unlessBroken<T>(wait: (resolve: (value: T) => void, reject: (error: Error) => void) => void): Promise<T> {
+  /** Starts a wait that `#failWith` can end. Rejects without starting it if there is a failure already. */
+  #waitUnlessFailed<T>(start: (resolve: (value: T) => void, reject: (error: Error) => void) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#fail = reject
-      if (this.#broken) reject(this.#broken)
-      else wait(resolve, reject)
+      this.#rejectWait = reject
+      if (this.#failure) reject(this.#failure)
+      else start(resolve, reject)
     })
   }
+}
+
+/**
+ * Returns the connection with the fewest queued chunks. If several have equally few, returns the one that has written
+ * the fewest bytes. Otherwise the first connection would get all chunks of a slow source.
+ */
+function findLeastLoaded(connections: readonly CopyConnection[]): CopyConnection {
+  let leastLoaded = connections[0]!
+  for (const connection of connections) {
+    const hasFewerChunks = connection.pendingChunks < leastLoaded.pendingChunks
+    const hasFewerBytes = connection.pendingChunks === leastLoaded.pendingChunks && connection.bytes < leastLoaded.bytes
+    if (hasFewerChunks || hasFewerBytes) leastLoaded = connection
+  }
+  return leastLoaded
 }

@@ -4,22 +4,23 @@ import { type WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
 import { copyApplicationName } from './copy-connection.ts'
 
-/**
- * Transactions with snapshots that may be too old to see some rows, and the first transaction id for which snapshots
- * are new enough.
- */
+/** Transactions that may have too old snapshots to see rows that were committed at a certain time. */
 export interface OlderSnapshots {
+  /** The virtual transaction ids. */
   transactions: string[]
+  /** A transaction id. Snapshots that have no older transaction in progress see the rows. */
   horizon: string
 }
 
-/** Milliseconds between two polls, and milliseconds after which the caller is notified that the load waits. */
+/** Milliseconds between the first two polls. Later intervals are longer, up to `maxPollIntervalMs`. */
 const pollIntervalMs = 50
+const maxPollIntervalMs = 2_000
+/** Milliseconds after which the caller is notified that the load waits. */
 const notifyAfterMs = 6_000
 
 /**
- * Selects sessions with a user. Sessions without one are server processes such as autovacuum, which never read with an
- * old snapshot.
+ * The FROM clause for the transactions of other sessions that have a snapshot. Excludes connections that copy, and
+ * sessions without a user: these are server processes such as autovacuum, which never read with an old snapshot.
  */
 const fromReaderSessions = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
   where l.locktype = 'virtualxid' and a.datid = (select oid from pg_database where datname = current_database())
@@ -27,8 +28,8 @@ const fromReaderSessions = `from pg_locks l join pg_stat_activity a on a.pid = l
     and not (a.usename = current_user and a.application_name = '${copyApplicationName}')`
 
 /**
- * Lists the transactions that may not see the rows which this connection has just committed. Rows that are not frozen
- * are invisible to older snapshots, so readers with such a snapshot would find an empty table after the swap. Call it
+ * Lists the transactions that may not see the rows which have just been committed. Rows that are not frozen are
+ * invisible to older snapshots, so readers with such a snapshot would find an empty table after the swap. Call it
  * directly after the commit, so that later transactions are not listed. Role `load` may read these columns of all
  * sessions.
  */
@@ -41,9 +42,9 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
 }
 
 /**
- * Waits until all of these transactions have ended or use a newer snapshot. Readers have time limits, and the
- * previously published rows stay visible until then. Throws a retryable problem after `waitMs`. A retry reads the
- * source again and freezes its rows, so it only waits if a transformation changes them.
+ * Waits until all of these transactions have ended or use a newer snapshot. The previously published rows stay visible
+ * until then. Calls `onWait` once if the wait is long. Throws a retryable problem after `waitMs`. The retry reads the
+ * source again and freezes its rows, so it waits only if a transformation changes them.
  */
 export async function waitForOlderSnapshots(
   pool: Pool,
@@ -51,28 +52,31 @@ export async function waitForOlderSnapshots(
   { waitMs, onWait }: { waitMs: number; onWait?: ((reason: string) => void) | undefined },
   signal: AbortSignal,
 ): Promise<void> {
-  const horizon = olderSnapshots.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]
-  const transactions = olderSnapshots.flatMap((one) => one.transactions)
+  const transactions = olderSnapshots.flatMap((snapshots) => snapshots.transactions)
+  // Snapshots from the highest horizon on see the rows of all loads.
+  const [highestHorizon] = olderSnapshots
+    .map(({ horizon }) => horizon)
+    .toSorted((one, other) => Number(BigInt(other) - BigInt(one)))
   const startedAt = performance.now()
   let isNotified = false
   while (transactions.length > 0) {
     const waitingReaders = await withClient(pool, signal, async (client) => {
       const { rows } = await client.query<{ waitingReaders: number }>(
         `select count(*)::int as "waitingReaders" ${fromReaderSessions} and l.virtualtransaction = any($1) and age(a.backend_xmin) > age($2::xid8::xid)`,
-        [transactions, horizon],
+        [transactions, highestHorizon],
       )
       return rows[0]!.waitingReaders
     })
     if (waitingReaders === 0) return
-    const waited = performance.now() - startedAt
-    if (waited > waitMs) throw readersNeverEnd(waitingReaders)
-    if (!isNotified && waited > notifyAfterMs) {
+    const waitedMs = performance.now() - startedAt
+    if (waitedMs > waitMs) throw readersNeverEnd(waitingReaders)
+    if (!isNotified && waitedMs > notifyAfterMs) {
       isNotified = true
       onWait?.(
         `${describeReaders(waitingReaders)} in a transaction that began before the rows were written. The rows are published when it has ended.`,
       )
     }
-    await sleep(Math.min(2_000, pollIntervalMs + waited / 10), undefined, { signal }).catch(() => {})
+    await sleep(Math.min(maxPollIntervalMs, pollIntervalMs + waitedMs / 10), undefined, { signal }).catch(() => {})
     signal.throwIfAborted()
   }
 }

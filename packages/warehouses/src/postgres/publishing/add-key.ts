@@ -3,17 +3,24 @@ import { escapeIdentifier } from 'pg'
 import { qualifyName } from '../names.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { keyIndexPrefix } from '../table-shape.ts'
 
 /**
  * SQLSTATEs after which the partition stays without a unique index: two rows have the same key, another session uses
  * the table for too long, or another run changes it.
  */
-const noKeyCodes = new Set(['23505', '55P03', '40P01', '42P07', '42P01'])
+const noKeyStates: ReadonlySet<string> = new Set([
+  sqlStates.uniqueViolation,
+  sqlStates.lockNotAvailable,
+  sqlStates.deadlockDetected,
+  sqlStates.duplicateTable,
+  sqlStates.undefinedTable,
+])
 
 /**
- * Five million keys are sorted on disk with 64 MB. A second process takes more processor time and the core of another
- * organisation.
+ * Settings for building the index. With less memory (64 MB), five million keys are sorted on disk. A second process
+ * takes more processor time and the core of another organisation.
  */
 const buildSettings = [
   `set local maintenance_work_mem = '128MB'`,
@@ -22,10 +29,12 @@ const buildSettings = [
 ]
 
 /**
- * Gives the published partition the key of an increment, if no row lacks a key and no two rows have the same one.
- * Builds a unique index in a transaction, so nothing remains of a build that is killed. That blocks writers, which are
- * runs of the same table, and no readers. Building it concurrently would read the table twice and wait for the
- * queries of all readers. Returns whether the partition has the key now.
+ * Builds a unique index on the key columns of the published partition. Returns true if the partition has the index
+ * afterwards. Returns false, with nothing changed, if a row has no value in a key column, if two rows have the same
+ * key, or if another session prevents it.
+ *
+ * The build is a transaction, so nothing remains if it is killed. It blocks no readers, and only those writers that are
+ * runs of the same table. CREATE INDEX CONCURRENTLY would read the table twice and wait for the queries of all readers.
  */
 export async function addKey(
   { transactions }: PostgresPools,
@@ -40,15 +49,17 @@ export async function addKey(
     return await withClient(transactions, signal, async (client) => {
       const createIndex = `create unique index ${index} on ${table} (${columns.join(', ')})`
       await client.query(['begin', ...buildSettings, createIndex].join(';'))
-      // The new index answers this for its first column.
+      // A unique index accepts NULL, so this query finds rows without a key. For the first column it uses the new
+      // index.
       const isNull = columns.map((column) => `${column} is null`).join(' or ')
-      const { rowCount } = await client.query(`select from ${table} where ${isNull} limit 1`)
-      await client.query(rowCount ? 'rollback' : 'commit')
-      return !rowCount
+      const { rowCount: rowsWithoutKey } = await client.query(`select from ${table} where ${isNull} limit 1`)
+      const isUsable = rowsWithoutKey === 0
+      await client.query(isUsable ? 'commit' : 'rollback')
+      return isUsable
     })
   } catch (error) {
     signal.throwIfAborted()
-    if (noKeyCodes.has((error as { code?: string }).code ?? '')) return false
+    if (noKeyStates.has(sqlStateOf(error))) return false
     throw error
   }
 }

@@ -3,6 +3,7 @@ import type { ReaderAdvice } from '@sluice/row-stream'
 import { asSentence } from '@sluice/process'
 import type { TableChange } from '../../load-target.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import type { DependentView } from '../views/dependent-views.ts'
 import { type TableSwap, statementsOf } from './table-swap.ts'
 
@@ -10,7 +11,15 @@ import { type TableSwap, statementsOf } from './table-swap.ts'
  * SQLSTATEs that a retry can resolve: another transaction holds a lock, or another load has just created or dropped the
  * table.
  */
-export const retryableCodes = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])
+export const retryableStates: ReadonlySet<string> = new Set([
+  sqlStates.lockNotAvailable,
+  sqlStates.deadlockDetected,
+  sqlStates.serializationFailure,
+  sqlStates.duplicateTable,
+  sqlStates.uniqueViolation,
+  sqlStates.duplicateObject,
+  sqlStates.undefinedTable,
+])
 
 /** A table that the transaction publishes, and the views that read its changed columns. */
 interface ChangedTable {
@@ -25,16 +34,18 @@ interface ChangedTable {
 }
 
 /**
- * Swaps all tables and commits. It sends all statements as one message, so no network round trip occurs while exclusive
- * locks are held, from the first DETACH to COMMIT. COMMIT releases them before the disk write, which may take a second;
- * the last statement waits for it. If that fails, the next attempt finds the run in the ledger. Throws VIEWS_DEPEND if
- * a view cannot be recreated.
+ * Swaps all tables and commits. Sends all statements as one message, so that no network round trip occurs while
+ * exclusive locks are held, from the first DETACH to COMMIT. COMMIT releases the locks without waiting for the disk,
+ * which may take a second. The last statement waits for the disk. If it fails, the publication is committed, and the
+ * next attempt finds the run in the ledger. Throws VIEWS_DEPEND if a view cannot be recreated.
  */
 export async function commitSwaps(
   client: ClientBase,
   swaps: readonly (ChangedTable & Pick<TableSwap, 'statements'>)[],
 ): Promise<void> {
-  const settings = `set local statement_timeout = '${swaps.some(hasMaterializedView) ? '5min' : '30s'}'; ${asyncCommit}`
+  // Recreating a materialised view runs its query.
+  const timeout = swaps.some(hasMaterializedView) ? '5min' : '30s'
+  const settings = `set local statement_timeout = '${timeout}'; ${asyncCommit}`
   const statements = [settings, ...statementsOf(swaps), 'commit', waitForDisk]
   await client.query(statements.join(';')).catch((error: unknown) => {
     throw viewNotRecreated(error, swaps, statements) ?? error
@@ -43,41 +54,46 @@ export async function commitSwaps(
 
 const hasMaterializedView = ({ views }: ChangedTable): boolean => views.some(({ materialised }) => materialised)
 
-/** Returns the problem for a view that compiled with a column's old type and does not compile with its new type. */
+/**
+ * Returns the problem if a view that worked with the old columns of a table cannot be recreated with the new ones.
+ * Returns undefined for any other error. `statements` are the statements of the message that failed.
+ */
 function viewNotRecreated(
   error: unknown,
   swaps: readonly ChangedTable[],
   statements: readonly string[],
 ): WarehouseProblem | undefined {
-  const { code = '', message } = error as { code?: string; message: string }
-  const changed = swaps.find(({ views }) => views.length > 0)
-  if (!changed || retryableCodes.has(code) || !/^(42|22)/.test(code)) return undefined
-  const failed = statementAt(statements, Number((error as { position?: string }).position))
-  const {
-    qualifiedName,
-    views,
-    published,
-    restores = false,
-  } = swaps.find((swap) => swap.views.some(isCreatedBy(failed))) ?? changed
-  // A value that cannot be converted (SQLSTATE class 22) comes from a materialised view: only materialised views read
-  // rows when they are created.
-  const candidates = code.startsWith('22') ? views.filter(({ materialised }) => materialised) : views
-  const view = views.find(isCreatedBy(failed))
-  const names = (view ? [view] : candidates).map(({ name }) => name).join(', ')
-  const noun = view || candidates.length === 1 ? 'the view over it' : 'one of the views over it'
+  const { message, position } = error as Error & { position?: string }
+  const code = sqlStateOf(error)
+  const isDataError = code.startsWith('22')
+  const isSyntaxOrNameError = code.startsWith('42')
+  const tableWithViews = swaps.find(({ views }) => views.length > 0)
+  if (!tableWithViews || retryableStates.has(code) || !(isDataError || isSyntaxOrNameError)) return undefined
+  const failedStatement = statementAt(statements, Number(position))
+  const tableOfFailedView = swaps.find(({ views }) => views.some(isCreatedBy(failedStatement)))
+  const { qualifiedName, views, published, restores = false } = tableOfFailedView ?? tableWithViews
+  const failedView = views.find(isCreatedBy(failedStatement))
+  // If the failed view is unknown, the message names all candidates. Only materialised views read rows when they are
+  // created, so a value that cannot be converted comes from one of them.
+  const candidates = isDataError ? views.filter(({ materialised }) => materialised) : views
+  const namedViews = failedView ? [failedView] : candidates
+  const names = namedViews.map(({ name }) => name).join(', ')
+  const noun = namedViews.length === 1 ? 'the view over it' : 'one of the views over it'
   const sentence = `The columns of ${qualifiedName} change (${describeChanges(published.changes)}), and ${noun} (${names}) cannot be recreated with them: ${asSentence(message)} The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error, advice: restores ? restoreAdvice : loadAdvice })
 }
 
 const maxNamedChanges = 10
 
-function describeChanges(all: readonly TableChange[]): string {
-  const changes = all.flatMap(({ kind, column, from, to }) => {
-    if (kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED') return [`"${column}" from ${from} to ${to}`]
-    return kind === 'COLUMN_DROPPED' ? [`"${column}" is dropped`] : []
-  })
-  const moreText = changes.length > maxNamedChanges ? ` and ${changes.length - maxNamedChanges} more` : ''
-  return `${changes.slice(0, maxNamedChanges).join(', ')}${moreText}`
+/** Describes the changes that can break a view: changed types and dropped columns. */
+function describeChanges(changes: readonly TableChange[]): string {
+  const texts: string[] = []
+  for (const { kind, column, from, to } of changes) {
+    if (kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED') texts.push(`"${column}" from ${from} to ${to}`)
+    if (kind === 'COLUMN_DROPPED') texts.push(`"${column}" is dropped`)
+  }
+  const moreText = texts.length > maxNamedChanges ? ` and ${texts.length - maxNamedChanges} more` : ''
+  return `${texts.slice(0, maxNamedChanges).join(', ')}${moreText}`
 }
 
 const loadAdvice: ReaderAdvice = {
@@ -87,12 +103,16 @@ const loadAdvice: ReaderAdvice = {
 }
 const restoreAdvice: ReaderAdvice = { pipeline: 'Change or drop the view and restore again.' }
 
+/** Returns a function that checks whether this statement creates a view. */
 const isCreatedBy =
   (statement: string | undefined) =>
   ({ create }: DependentView): boolean =>
     statement !== undefined && create.includes(statement)
 
-/** Returns the statement at this position of the combined message. PostgreSQL counts characters from 1. */
+/**
+ * Returns the statement at this position of the message, in which a semicolon separates the statements. PostgreSQL
+ * counts characters from 1. Returns undefined for NaN.
+ */
 function statementAt(statements: readonly string[], position: number): string | undefined {
   let end = 0
   return statements.find((statement) => {

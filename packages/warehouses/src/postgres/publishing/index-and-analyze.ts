@@ -4,6 +4,7 @@ import { type PostgresStagedTable, readLoadShapes, stagingTableMissing } from '.
 import { qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { duplicateKeyInTable } from '../../ready-to-publish.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
@@ -13,8 +14,8 @@ import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { collectStatistics } from './planner-statistics.ts'
 
 /**
- * Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner
- * statistics.
+ * Builds the index of the staging table's primary key, if it is missing, and collects planner statistics. These steps
+ * are slow, so they run before the publication blocks readers. Throws DUPLICATE_KEY if two rows have the same key.
  */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
@@ -29,33 +30,36 @@ export async function indexAndAnalyze(
       // A merge may have added columns and rows, so the structure is read again.
       const shape = load.copiedRows ? await readShape(client, 'sluice', load.stagingTable) : staging
       if (!shape) throw stagingTableMissing(load)
-      const keys = missingKey(load, shape)
-      if (keys.length > 0) await client.query(`alter table ${table} add primary key (${keys.join(', ')})`)
-      await collectStatistics(client, table, { columns: shape.columns, keys: load.keys, rows: rowsOf(load) })
+      const missingKeyColumns = listMissingKeyColumns(load, shape)
+      if (missingKeyColumns.length > 0)
+        await client.query(`alter table ${table} add primary key (${missingKeyColumns.join(', ')})`)
+      await collectStatistics(client, table, { columns: shape.columns, keys: load.keys, rows: stagedRowCount(load) })
     })
   } catch (error) {
     if (signal.aborted) throw error
-    if ((error as { code?: string }).code === '42P01') throw stagingTableMissing(load)
-    const repeatedKey = await findDuplicateInTable(transactions, load, currentShape, error, signal)
-    const { qualifiedName } = load.problemContext
-    if (repeatedKey !== undefined) throw duplicateKeyInTable({ qualifiedName, keys: load.keys }, repeatedKey)
+    const code = sqlStateOf(error)
+    if (code === sqlStates.undefinedTable) throw stagingTableMissing(load)
+    if (code === sqlStates.uniqueViolation) {
+      const duplicateKey = await findDuplicateInTable(transactions, load, currentShape, signal)
+      const { qualifiedName } = load.problemContext
+      if (duplicateKey !== undefined) throw duplicateKeyInTable({ qualifiedName, keys: load.keys }, duplicateKey)
+    }
     throw warehouseProblem(error, load.problemContext)
   }
 }
 
 /**
- * Returns a key value that several rows of earlier loads share, if this can be why the merged table cannot have the
- * key. Otherwise returns undefined.
+ * If published rows were copied to the staging table, returns a key value that several of the published rows share.
+ * Returns undefined if they share no key. Then the duplicate key is in the loaded rows.
  */
 async function findDuplicateInTable(
   transactions: PostgresPools['transactions'],
   { keys, copiedRows }: PostgresStagedTable,
   currentShape: PostgresShape | undefined,
-  error: unknown,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const partition = currentShape?.partition
-  if ((error as { code?: string }).code !== '23505' || !copiedRows || partition === undefined) return undefined
+  if (!copiedRows || partition === undefined) return undefined
   const names = keys.map((name) => escapeIdentifier(name)).join(', ')
   const text = `select concat_ws(', ', ${names}) as key from ${qualifyName('sluice', partition)} group by ${names} having count(*) > 1 limit 1`
   return withClient(transactions, signal, async (client: ClientBase) => {
@@ -65,23 +69,25 @@ async function findDuplicateInTable(
 }
 
 /**
- * Returns the key columns for which an index must be built. Empty if a transformation already created a key or dropped
- * one of the columns.
+ * Returns the quoted key columns for which an index must be built. Empty if the table has a primary key already, or if
+ * a transformation dropped one of the key columns.
  */
-function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): string[] {
-  const keyColumns = columns.filter(({ name }) => keys.includes(name))
-  if (keyColumns.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
+function listMissingKeyColumns({ keys }: PostgresStagedTable, { columns }: PostgresShape): string[] {
+  const hasPrimaryKey = columns.some(({ primaryKey }) => primaryKey)
+  const hasAllKeyColumns = keys.every((key) => columns.some(({ name }) => name === key))
+  if (hasPrimaryKey || !hasAllKeyColumns) return []
   return keys.map((name) => escapeIdentifier(name))
 }
 
-function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
+/** Returns the number of rows in the staging table: the loaded rows and, after a merge, the copied ones. */
+function stagedRowCount({ written, copiedRows }: PostgresStagedTable): number {
   return written!.rows + (copiedRows?.rows ?? 0)
 }
 
 /**
- * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them.
- * Uses the shapes of the load, if they were read. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the
- * plan refuses the rows.
+ * Gives the staging table the columns that only the published table has, so that checks on staged rows can use them.
+ * Widens its columns to the types of the published table. Reads the shapes of the load, unless they were read before.
+ * Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan rejects the rows.
  */
 export async function completeStagingTable(
   pools: PostgresPools,
@@ -89,7 +95,7 @@ export async function completeStagingTable(
   merging: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const here = qualifyName('sluice', load.stagingTable)
+  const stagingTable = qualifyName('sluice', load.stagingTable)
   try {
     await withClient(pools.transactions, signal, async (client) => {
       if (!load.shapes) await readLoadShapes(client, [load])
@@ -100,9 +106,9 @@ export async function completeStagingTable(
         staging,
         merging: merging && currentShape !== undefined,
       })
-      if (!merging) fallOfRows(load.target, currentShape?.last?.tableRows, load.written!.rows)
+      if (!merging) fallOfRows(load.target, currentShape?.lastPublication?.tableRows, load.written!.rows)
       load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
-      const statements = completeStaging(here, plan)
+      const statements = completeStaging(stagingTable, plan)
       if (statements.length === 0) return
       await client.query(statements.join(';'))
       // Rewritten rows are invisible to older snapshots, so the publication must wait for readers with such snapshots.

@@ -5,7 +5,7 @@ import type { SourceShape } from '../../shape/previous-source-columns.ts'
 import type { ProfileReference, PublicationDetails, PublishedTable } from '../../warehouse.ts'
 
 /** The newest ledger row of the partition that stores the table's rows. The ledger is Sluice's own table of loads. */
-export interface LastEntry {
+export interface LastPublication {
   run: string
   suppliedColumns: string[]
   /** The number of rows in the whole table. */
@@ -30,19 +30,21 @@ export interface LedgerEntry {
 }
 
 /**
- * Returns the query for the newest ledger row of a partition. `partition` is a SQL expression. A new version of the
- * service also reads ledgers that are not upgraded yet, so the query has only columns that they have.
+ * Returns the query for the newest ledger row of a partition. `partition` is a SQL expression. The query selects only
+ * columns of every ledger version, because a new version of the service also reads ledgers that are not upgraded yet.
+ * `moreColumns` is SQL for further columns.
  */
-export const selectLastEntry = (partition: string, moreColumns = ''): string =>
+export const selectLastPublication = (partition: string, moreColumns = ''): string =>
   `select t.run, t.fed_columns as "suppliedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
      t.bytes::float8, t.cursor, t.profile, t.feed as "sourceShape"${moreColumns}
    from sluice.ledger_table t where t.partition_name = ${partition} order by t.entered desc limit 1`
 
-export async function findLastEntry(
+/** Returns the newest ledger row of a partition, with its details. */
+export async function findLastPublication(
   client: ClientBase,
   partition: string,
-): Promise<(LastEntry & { details: PublicationDetails | null }) | undefined> {
-  const { rows } = await client.query(selectLastEntry('$1', ', t.details'), [partition])
+): Promise<(LastPublication & { details: PublicationDetails | null }) | undefined> {
+  const { rows } = await client.query(selectLastPublication('$1', ', t.details'), [partition])
   return rows[0]
 }
 
@@ -53,9 +55,9 @@ export async function findLastEntry(
 export const idleTransactionTimeout = `set local idle_in_transaction_session_timeout = '10s'`
 
 /**
- * Inserts the run into the ledger within the publishing transaction. The run is the primary key, so a concurrent
- * publisher of the same run waits here until the first transaction ends. Returns undefined if the run has already been
- * published.
+ * Inserts the run into the ledger within the publishing transaction. Returns the time of the publication, or undefined
+ * if the run has already been published. `key` authorises the write, see `ledgerKey`. The run is the primary key, so a
+ * concurrent publisher of the same run waits here until the first transaction ends.
  */
 export async function enterRun(
   client: ClientBase,
@@ -70,21 +72,21 @@ export async function enterRun(
 }
 
 /**
- * Waits until no other attempt is between `enterRun` and the end of its transaction: inserts the run and rolls back. A
- * later attempt then fails at `isCurrentAttempt`. Throws SQLSTATE 55P03 if the other transaction takes longer than a
- * swap plus the idle time-out.
+ * Waits until no other attempt of the run is between `enterRun` and the end of its transaction. For this, inserts the
+ * run and rolls back. An attempt that begins to publish later fails at `isCurrentAttempt`. Throws SQLSTATE 55P03
+ * (lock_not_available) after 30 seconds, which is longer than a swap plus the idle time-out.
  */
 export async function waitForPublisher(
   client: ClientBase,
   key: string,
-  entering: { run: string; attempt: number },
+  run: { run: string; attempt: number },
 ): Promise<void> {
   await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
-  await enterRun(client, key, entering)
+  await enterRun(client, key, run)
   await client.query('rollback')
 }
 
-const enterTables = `select sluice.enter_table($1::text, $2::text, ${tableColumns.map(({ name }) => `t.${name}`).join(', ')})
+const enterTablesQuery = `select sluice.enter_table($1::text, $2::text, ${tableColumns.map(({ name }) => `t.${name}`).join(', ')})
   from jsonb_to_recordset($3::jsonb) as t (${tableColumns.map(({ name, type }) => `${name} ${type}`).join(', ')})`
 
 /** Stores the entries of the tables of a run, in the publishing transaction after `enterRun`. */
@@ -111,5 +113,5 @@ export async function enterLedger(
       details: { rowsBefore: published.rowsBefore, merged: published.merged, listsTables: published.listsTables },
     }),
   )
-  await client.query(enterTables, [key, run, JSON.stringify(rows)])
+  await client.query(enterTablesQuery, [key, run, JSON.stringify(rows)])
 }

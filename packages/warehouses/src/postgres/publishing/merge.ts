@@ -28,13 +28,17 @@ import { describeType } from '../types.ts'
 const setMergeTimeout = `set local statement_timeout = '12h'`
 
 /**
- * Runs the slow part of a merge before the publishing transaction. If neither columns nor key change, that transaction
- * merges the increment into the published partition in place. Otherwise this function copies the table's other rows to
- * the staging table, which then replaces the table like a full load, so readers never wait for a rewrite. Parts of
- * records are copied if their records are, and before them: the staging table of the records must contain only the
- * increment when it determines which parts are replaced. If `keepsPrevious` is set, all rows are copied, because a
- * restore needs the replaced partition. But if the run changes no row of any table, it is merged in place, so that a
- * restore still undoes the run before it.
+ * Decides for each table how it is merged, and runs the slow steps before the publishing transaction.
+ *
+ * If neither columns nor key change, the publishing transaction merges the increment into the published partition in
+ * place. Otherwise this function copies the table's other rows to the staging table. The staging table then replaces
+ * the table like a full load, so readers never wait for a rewrite.
+ *
+ * If the rows of a parent table are copied, so are those of its child tables. The child tables come first, because the
+ * staging table of the parents must contain only the increment while it determines which child rows are replaced.
+ *
+ * If `keepsPrevious` is set, the rows of all tables are copied, because a restore needs the replaced partitions. But if
+ * the run changes no row of any table, it is merged in place, so that a restore still undoes the run before it.
  */
 export async function prepareMerges(
   pools: PostgresPools,
@@ -49,29 +53,32 @@ export async function prepareMerges(
     assertReplacedPartsKnown({ qualifiedName, target, brought }, mode)
     load.records = recordsOf(loads, load.target)
   }
-  if (keepsPrevious && (await isEachUnchanged(pools, loads, signal))) return
-  const copiedRows = new Set<PostgresStagedTable>()
-  for (const load of loads) if (keepsPrevious || !(await canMergeInPlace(pools, load, signal))) copiedRows.add(load)
-  for (const load of loads) if (load.records && copiedRows.has(load.records)) copiedRows.add(load)
-  for (const load of loads) if (load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
-  for (const load of loads) if (!load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
+  if (keepsPrevious && (await areAllUnchanged(pools, loads, signal))) return
+  const loadsToCopy = new Set<PostgresStagedTable>()
+  for (const load of loads) if (keepsPrevious || !(await canMergeInPlace(pools, load, signal))) loadsToCopy.add(load)
+  for (const load of loads) if (load.records && loadsToCopy.has(load.records)) loadsToCopy.add(load)
+  for (const load of loads) if (load.records && loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
+  for (const load of loads) if (!load.records && loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
-/** Returns whether the merges leave the rows and columns of all tables as they are. */
-async function isEachUnchanged(
+/**
+ * Returns true if the merges leave the rows and columns of all tables as they are. Then clears `load.older` of all
+ * loads.
+ */
+async function areAllUnchanged(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<boolean> {
   for (const load of loads) if (!(await isUnchangedByMerge(pools, load, signal))) return false
-  // The published partitions stay, so no transaction can miss staged rows.
+  // The published partitions stay, so the publication need not wait for readers with older snapshots.
   for (const load of loads) load.older = []
   return true
 }
 
 /**
- * Returns whether the merge leaves the rows and columns of a table as they are. Stores the numbers of rows that it
- * would change in `load.comparison`. The transaction is rolled back.
+ * Returns true if the merge leaves the rows and columns of a table as they are. Stores the numbers of rows that it
+ * would change in `load.comparison`, unless the columns or the key differ. Rolls back its transaction.
  */
 async function isUnchangedByMerge(
   pools: PostgresPools,
@@ -99,8 +106,8 @@ async function isUnchangedByMerge(
 }
 
 /**
- * Returns whether the merge only changes rows. True if the table does not exist yet. Gives the table a key if only that
- * is missing, except in a dry run. If the table exists and the result is true, clears `load.older`.
+ * Returns true if the merge only changes rows, or if the table is not published yet. If the table only lacks the key,
+ * builds the key's index, except in a dry run. If the table will be merged in place, clears `load.older`.
  */
 async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
   try {
@@ -109,14 +116,16 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
       load.previouslySupplied = columnsToReplace(previousSourceShape(shapes[0]), load.target.shape)
       return shapes
     })
-    const currentPartition = currentShape?.partition
-    if (!currentShape?.owned || currentPartition === undefined || !stagingShape) return true
+    const isPublished = currentShape?.owned === true && currentShape.partition !== undefined
+    if (!isPublished || !stagingShape) return true
     if (!hasMergedColumns(load, currentShape, stagingShape)) return false
     if (!hasKey(load, currentShape)) {
-      const mayAddKey = keyOf(currentShape).length === 0 && !load.target.dry
-      if (!mayAddKey || !(await addKeyToPartition(pools, load, currentShape, signal))) return false
+      const hasOtherKey = keyOf(currentShape).length > 0
+      if (hasOtherKey || load.target.dry) return false
+      const hasKeyNow = await addKeyToPartition(pools, load, currentShape, signal)
+      if (!hasKeyNow) return false
     }
-    // The rewritten table stays the same relation, so transactions with older snapshots still see their rows.
+    // The published partition stays, so transactions with older snapshots still see their rows.
     load.older = []
     return true
   } catch (error) {
@@ -126,8 +135,8 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
 }
 
 /**
- * Adds the key's index, which needs at most as many bytes as the table. Returns true if the partition has the key
- * afterwards.
+ * Builds the key's index on the published partition. Returns true if the partition has the index afterwards. The index
+ * needs at most as many bytes as the table. Throws WAREHOUSE_FULL if these are not free.
  */
 async function addKeyToPartition(
   pools: PostgresPools,
@@ -143,15 +152,16 @@ async function addKeyToPartition(
   return addKey(pools, { keys }, partition!, signal)
 }
 
+/** Throws WAREHOUSE_FULL unless as many bytes are free as the published table has. */
 async function assertFreeForCopy(pools: PostgresPools, { target }: PostgresStagedTable, signal: AbortSignal) {
   const { schema, table } = target
-  const needed = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
-  await assertFree(pools, signal, { needed })
+  const neededBytes = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
+  await assertFree(pools, signal, { neededBytes })
 }
 
 /**
- * Copies the rows that the increment does not replace into the staging table, in one transaction. Does nothing if the
- * table has no published rows or the staging table is missing.
+ * Copies the published rows that the increment does not replace into the staging table, in one transaction. Stores
+ * their number in `load.copiedRows`. Does nothing if the table has no published rows or the staging table is missing.
  */
 async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<void> {
   try {
@@ -173,20 +183,21 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
   }
 }
 
-/**
- * True if the merge only changes rows: the key is the same, and every replaced column exists in both tables with the
- * same type.
- */
+/** True if the merge only changes rows: the published table has the same key and columns. See `hasMergedColumns`. */
 export const fitsInPlace = (load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean =>
   hasKey(load, currentShape) && hasMergedColumns(load, currentShape, staging)
 
+/** Returns the names of the key columns of a published table. */
 const keyOf = ({ columns }: PostgresShape): string[] =>
   columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
 
 const hasKey = ({ keys }: PostgresStagedTable, currentShape: PostgresShape): boolean =>
   wasKeyedBy(currentShape.columns, keys)
 
-/** True if every replaced column exists in both tables with the same type. */
+/**
+ * True if every replaced column exists in the published table with the type of the staging table, and if the staging
+ * table has the source columns of earlier loads that the published table has.
+ */
 function hasMergedColumns(
   load: PostgresStagedTable,
   currentShape: PostgresShape,
@@ -194,13 +205,12 @@ function hasMergedColumns(
 ): boolean {
   const currentTypes = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
   const stagedNames = new Set(stagingShape.columns.map(({ name }) => name))
-  return (
-    mergedColumns(load, stagingShape).every(({ name, type }) => currentTypes.get(name) === type) &&
-    load.previouslySupplied.every((name) => stagedNames.has(name) || !currentTypes.has(name))
-  )
+  const haveSameTypes = mergedColumns(load, stagingShape).every(({ name, type }) => currentTypes.get(name) === type)
+  const isStagingComplete = load.previouslySupplied.every((name) => stagedNames.has(name) || !currentTypes.has(name))
+  return haveSameTypes && isStagingComplete
 }
 
-/** Returns the columns that take the increment's values. The staging table has all of them once it is completed. */
+/** Returns the columns of the staging table that replace values of published rows. */
 function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
   const replaced = replacedColumns(load)
   return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
@@ -222,49 +232,52 @@ export async function mergeInPlace(
   const columns = mergedColumns(load, stagingShape).map(({ name }) => escapeIdentifier(name))
   const keys = load.keys.map((name) => escapeIdentifier(name))
   const otherColumns = columns.filter((column) => !keys.includes(column))
+  const hasKey = keys.length > 0
   const keysMatchSql = keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
-  const columnsOf = (table: string) => otherColumns.map((column) => `${table}.${column}`).join(', ')
+  const isNotIncomingSql = hasKey
+    ? `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})`
+    : 'true'
+  const isNewSql = hasKey ? `not exists (select from ${targetTable} as live where ${keysMatchSql})` : 'true'
+  const isDeletedSql = deletedCondition(load, stagingShape, 'incoming')
+  const valuesOf = (table: string) => otherColumns.map((column) => `${table}.${column}`).join(', ')
+  const countAffectedRows = async (statement: string) => (await client.query(statement)).rowCount ?? 0
+  let removed = 0
+  let changed = 0
+
   await client.query(setMergeTimeout)
   const records = stagedRecords(load.records, load.target.partOf)
-  const hasRecordsColumn = records && (await readColumnNames(client, partition)).has(records.column)
-  const isAbsentSql =
-    keys.length > 0 ? `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})` : 'true'
-  const removedParts = hasRecordsColumn
-    ? await client.query(`delete from ${targetTable} as live where ${isPartOf(records, 'live')} and ${isAbsentSql}`)
-    : undefined
-  const isDeletedSql = deletedCondition(load, stagingShape, 'incoming')
-  const deletedRows = isDeletedSql
-    ? await client.query(
-        `delete from ${targetTable} as live using ${incomingTable} as incoming where ${keysMatchSql} and ${isDeletedSql}`,
-      )
-    : undefined
+  if (records && (await readColumnNames(client, partition)).has(records.column))
+    removed += await countAffectedRows(
+      `delete from ${targetTable} as live where ${isPartOf(records, 'live')} and ${isNotIncomingSql}`,
+    )
+  if (isDeletedSql)
+    removed += await countAffectedRows(
+      `delete from ${targetTable} as live using ${incomingTable} as incoming where ${keysMatchSql} and ${isDeletedSql}`,
+    )
+  if (hasKey && otherColumns.length > 0)
+    changed = await countAffectedRows(
+      `update ${targetTable} as live set (${otherColumns.join(', ')}) = row(${valuesOf('incoming')}) from ${incomingTable} as incoming
+       where ${keysMatchSql} and row(${valuesOf('live')}) is distinct from row(${valuesOf('incoming')})`,
+    )
   const notDeletedSql = isDeletedSql ? ` and not ${isDeletedSql}` : ''
-  const updatedRows =
-    keys.length > 0 && otherColumns.length > 0
-      ? await client.query(
-          `update ${targetTable} as live set (${otherColumns.join(', ')}) = row(${columnsOf('incoming')}) from ${incomingTable} as incoming
-       where ${keysMatchSql} and row(${columnsOf('live')}) is distinct from row(${columnsOf('incoming')})`,
-        )
-      : undefined
-  const { rowCount } = await client.query(
+  const added = await countAffectedRows(
     `insert into ${targetTable} (${columns.join(', ')}) select ${columns.join(', ')} from ${incomingTable} as incoming
-     where ${keys.length > 0 ? `not exists (select from ${targetTable} as live where ${keysMatchSql})` : 'true'}${notDeletedSql}`,
+     where ${isNewSql}${notDeletedSql}`,
   )
-  return {
-    added: rowCount!,
-    changed: updatedRows?.rowCount ?? 0,
-    removed: (removedParts?.rowCount ?? 0) + (deletedRows?.rowCount ?? 0),
-  }
+  return { added, changed, removed }
 }
 
-/** Counts the rows that a merge will change, and stores the numbers in `load.comparison`. */
+/**
+ * Counts the rows that a merge will change. Returns the numbers and stores them in `load.comparison`. Throws a
+ * retryable problem if the published table has no ledger row, because another run is changing it.
+ */
 async function compareWithTable(
   client: ClientBase,
   load: PostgresStagedTable,
   currentShape: PostgresShape,
   stagingShape: PostgresShape,
 ): Promise<MergedRows> {
-  const { last: lastPublication } = currentShape
+  const { lastPublication } = currentShape
   if (!lastPublication) throw concurrentlyChanged(load)
   const merged = await countMergedRows(client, load, currentShape, stagingShape)
   load.comparison = { merged, run: lastPublication.run }
@@ -287,21 +300,24 @@ async function countMergedRows(
   ]
   const replacedColumns = mergedColumns(load, stagingShape)
   const currentColumns = new Set(currentShape.columns.map(({ name }) => name))
+  // Columns that the published table does not have yet are NULL in its rows.
   const toLiveValue = ({ name, type }: (typeof replacedColumns)[number]) =>
     currentColumns.has(name) ? `live.${escapeIdentifier(name)}::${type}` : `null::${type}`
   const keyColumns = stagingShape.columns.filter(({ name }) => load.keys.includes(name))
   const otherColumns = replacedColumns.filter(({ name }) => !load.keys.includes(name))
+  const hasKey = keyColumns.length > 0
   const keysMatchSql = keyColumns
     .map((column) => `${toLiveValue(column)} = incoming.${escapeIdentifier(column.name)}`)
     .join(' and ')
   const incomingValues = otherColumns.map(({ name }) => `incoming.${escapeIdentifier(name)}`).join(', ')
   const isDifferentSql =
-    otherColumns.length === 0 || keyColumns.length === 0
-      ? 'false'
-      : `row(${otherColumns.map(toLiveValue).join(', ')}) is distinct from row(${incomingValues})`
+    hasKey && otherColumns.length > 0
+      ? `row(${otherColumns.map(toLiveValue).join(', ')}) is distinct from row(${incomingValues})`
+      : 'false'
   const isDeletedSql = deletedCondition(load, stagingShape, 'incoming') ?? 'false'
-  const isNewSql = keyColumns.length === 0 ? 'true' : `live.${escapeIdentifier(keyColumns[0]!.name)} is null`
-  const joinClause = keyColumns.length === 0 ? '' : ` left join ${table} as live on ${keysMatchSql}`
+  // The join finds the published row by the key. If the load has no key, every row is new.
+  const joinClause = hasKey ? ` left join ${table} as live on ${keysMatchSql}` : ''
+  const isNewSql = hasKey ? `live.${escapeIdentifier(keyColumns[0]!.name)} is null` : 'true'
   const { rows } = await client.query<MergedRows>(
     `select count(*) filter (where ${isNewSql} and not ${isDeletedSql})::float8 as added,
        count(*) filter (where not (${isNewSql}) and not ${isDeletedSql} and ${isDifferentSql})::float8 as changed,
@@ -311,10 +327,11 @@ async function countMergedRows(
   const mergedRows = rows[0]!
   const records = stagedRecords(load.records, load.target.partOf)
   if (!records || !currentColumns.has(records.column)) return mergedRows
-  const isAbsentSql =
-    keyColumns.length === 0 ? 'true' : `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})`
+  const isNotIncomingSql = hasKey
+    ? `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})`
+    : 'true'
   const { rows: removedParts } = await client.query<{ removed: number }>(
-    `select count(*)::float8 as removed from ${table} as live where ${isPartOf(records, 'live')} and ${isAbsentSql}`,
+    `select count(*)::float8 as removed from ${table} as live where ${isPartOf(records, 'live')} and ${isNotIncomingSql}`,
   )
   return { ...mergedRows, removed: mergedRows.removed + removedParts[0]!.removed }
 }
@@ -350,10 +367,13 @@ async function readColumnNames(client: ClientBase, partition: string): Promise<R
 }
 
 /**
- * Copies the rows and columns that the increment does not replace into the staging table, deletes the rows that are
- * marked as deleted, and marks the staging table as merged. Returns the number of copied rows, less the deleted ones,
- * and the run that published them. Throws if another load has changed the table, or if the table lacks a column of the
- * key.
+ * Completes the staging table, so that it can replace the published table:
+ * 1. adds the columns that only the published table has, with the published values in rows with the same key,
+ * 2. copies the published rows that the increment does not replace,
+ * 3. deletes the rows that are marked as deleted, and marks the staging table as merged.
+ *
+ * Returns the number of copied rows, less the deleted ones, and the run that published them. Throws a retryable problem
+ * if another load has changed the table, and NO_PRIMARY_KEY if the table lacks a column of the key.
  */
 async function copyRowsToStaging(
   client: ClientBase,
@@ -362,7 +382,7 @@ async function copyRowsToStaging(
   stagingShape: PostgresShape,
 ) {
   const partition = currentShape.partition!
-  const { last: lastPublication } = currentShape
+  const { lastPublication } = currentShape
   if (!lastPublication) throw concurrentlyChanged(load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
   const [oldTable, newTable] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
@@ -375,22 +395,26 @@ async function copyRowsToStaging(
   if (missingKeys.length > 0) throw keyWithoutValues(load, missingKeys)
   const keysMatchSql = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
   const replacedNames = new Set(mergedColumns(load, completedShape).map(({ name }) => name))
-  const keptNames = currentShape.columns.filter(({ name }) => !replacedNames.has(name)).map(({ name }) => name)
-  await client.query(`analyze ${newTable}`)
-  if (load.comparison?.run !== lastPublication.run) await compareWithTable(client, load, currentShape, completedShape)
-  if (load.keys.length > 0 && keptNames.length > 0)
-    await client.query(
-      `update ${newTable} as incoming set ${keptNames.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
-       from ${oldTable} as old where ${keysMatchSql}`,
-    )
   const currentNames = currentShape.columns.map(({ name }) => name)
+  const notReplacedNames = currentNames.filter((name) => !replacedNames.has(name))
+  const hasKey = load.keys.length > 0
+  await client.query(`analyze ${newTable}`)
+  const isComparisonCurrent = load.comparison?.run === lastPublication.run
+  if (!isComparisonCurrent) await compareWithTable(client, load, currentShape, completedShape)
+  if (hasKey && notReplacedNames.length > 0) {
+    const assignments = notReplacedNames.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`)
+    await client.query(
+      `update ${newTable} as incoming set ${assignments.join(', ')} from ${oldTable} as old where ${keysMatchSql}`,
+    )
+  }
+  const isNotIncomingSql = hasKey ? `not exists (select from ${newTable} as incoming where ${keysMatchSql})` : 'true'
   const records = stagedRecords(load.records, load.target.partOf)
   const notReplacedPartsSql =
     records && currentNames.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
   const { rowCount } = await client.query(
     `insert into ${newTable} (${currentNames.map((name) => escapeIdentifier(name)).join(', ')})
      select ${currentNames.map(cast).join(', ')} from ${oldTable} as old
-     where ${load.keys.length > 0 ? `not exists (select from ${newTable} as incoming where ${keysMatchSql})` : 'true'}${notReplacedPartsSql}`,
+     where ${isNotIncomingSql}${notReplacedPartsSql}`,
   )
   const isDeletedSql = deletedCondition(load, completedShape, 'incoming')
   const deletedRows = isDeletedSql
@@ -401,6 +425,7 @@ async function copyRowsToStaging(
   return { rows: rowCount! - (deletedRows?.rowCount ?? 0), from: lastPublication.run }
 }
 
+/** Returns the retryable problem for a table that another run has published during the merge. */
 export function concurrentlyChanged({ problemContext }: PostgresStagedTable): WarehouseProblem {
   const sentence = `Another run changed ${problemContext.qualifiedName} during the merge of this run. The run is retried automatically.`
   return busyProblem(sentence)

@@ -15,7 +15,8 @@ interface PublicationInputs {
 }
 
 /**
- * Plans the columns of the published table and the column record for the next load. Throws the errors of `planLoad`.
+ * Plans the columns of the published table after the publication, and the record of the source's columns for the next
+ * load. Throws the errors of `planLoad`.
  */
 export function planPublication(
   load: PostgresStagedTable,
@@ -76,15 +77,15 @@ interface TableEvolution {
    */
   tableStatements: string[]
   /**
-   * True if the type of the partition key changes. PostgreSQL rejects such a change, so the empty parent table is
-   * recreated.
+   * True if the partition key is dropped or gets another type. PostgreSQL rejects such a change, so the empty parent
+   * table must be recreated instead of running `tableStatements`.
    */
   rebuild: boolean
 }
 
 /**
- * Returns the statements that change the parent table to its planned columns. `labelledColumns` are the columns that
- * got a label from the source.
+ * Returns the statements that change the parent table to its planned columns. `labelledColumns` are the columns with a
+ * label from the source; only their labels are updated.
  */
 export function planEvolution(
   table: string,
@@ -93,8 +94,8 @@ export function planEvolution(
   labelledColumns: readonly string[],
 ): TableEvolution {
   const liveColumns = new Map(currentShape.columns.map((column) => [column.name, column]))
-  const isKey = (name: string) => liveColumns.get(name)?.partitionKey === true
-  const needsRebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))
+  const isPartitionKey = (name: string) => liveColumns.get(name)?.partitionKey === true
+  const needsRebuild = plan.dropped.some(isPartitionKey) || plan.retyped.some(({ name }) => isPartitionKey(name))
   const addedColumns = plan.columns.filter(({ name }) => !liveColumns.has(name))
   const relabelledColumns = plan.columns.filter(
     ({ name, label }) => isRelabelled(liveColumns.get(name), label) && labelledColumns.includes(name),
@@ -125,9 +126,9 @@ const isRelabelled = (before: ShapeColumn | undefined, label: string): boolean =
 export function createTable(table: string, columns: readonly StagingColumn[], read: string): string[] {
   // Prefers a text column as the partition key: the type text is never widened, and changing the key's type requires a
   // new parent table.
-  const key = columns.find(({ type }) => type === 'text') ?? columns[0]!
+  const partitionKey = columns.find(({ type }) => type === 'text') ?? columns[0]!
   return [
-    `create table ${table} (${columnList(columns)}) partition by list (${escapeIdentifier(key.name)})`,
+    `create table ${table} (${columnList(columns)}) partition by list (${escapeIdentifier(partitionKey.name)})`,
     ...columnComments(table, columns),
     `grant select on ${table} to ${escapeIdentifier(read)}`,
   ]

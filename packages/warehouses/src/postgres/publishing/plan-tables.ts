@@ -13,7 +13,7 @@ import { findBlockingViews } from './table-swap.ts'
 /** The time limit for counting the rows of a merge, which compares both tables by key. */
 const setStatementTimeout = `set local statement_timeout = '12h'`
 
-/** See `Loader.plan`. Blocks neither readers nor other loads. */
+/** See `Loader.plan`. Describes what the publication would change. Blocks neither readers nor other loads. */
 export async function planTables(
   pools: PostgresPools,
   stagedTables: readonly PostgresStagedTable[],
@@ -48,7 +48,7 @@ async function planLoadedTable(
       const [currentShape, stagingShape] = await readShapes(client, [load.target, load.staging])
       if (currentShape && !currentShape.owned) throw tableNotOwned(load.problemContext)
       if (!stagingShape) throw stagingTableMissing(load)
-      const lastPublication = currentShape?.last
+      const lastPublication = currentShape?.lastPublication
       const isMerge = keepsRows(options.mode) && currentShape?.partition !== undefined
       const { table: plan } = planPublication(load, { currentShape, staging: stagingShape, merging: isMerge })
       const { rows } = await client.query<{ count: number }>(

@@ -8,7 +8,7 @@ interface TableToAnalyze {
   rows: number
 }
 
-/** ANALYZE samples 300 rows per unit of the statistics target. */
+/** ANALYZE samples 300 rows for each unit of the statistics target. */
 const rowsPerTarget = 300
 /** The sample size, in cells (rows × columns), that takes about 30 ms. A small load can afford that. */
 const smallSampleCells = 30_000
@@ -20,38 +20,40 @@ const maxSampledColumns = smallSampleCells / rowsPerTarget
 
 /**
  * Collects planner statistics of a table that is not published yet, in a time that does not grow with its number of
- * columns. Unless all cells fit into the sample, the statement lists its columns. PostgreSQL then does not count the
- * table as analysed, and autovacuum soon collects full statistics.
+ * columns. Analyses a small table completely. For a larger one, samples the key columns and the first 100 columns: the
+ * statement lists these columns, so PostgreSQL does not count the table as analysed, and autovacuum soon collects full
+ * statistics.
  */
 export async function collectStatistics(client: ClientBase, table: string, content: TableToAnalyze): Promise<void> {
   const { columns, keys, rows } = content
-  if (columns.length * rows <= smallSampleCells)
+  const isSmall = columns.length * rows <= smallSampleCells
+  if (isSmall) {
     await client.query(`set local synchronous_commit = off; analyze ${table}`)
-  else {
-    const names = columns.map(({ name }) => name)
-    const sampledNames = [
-      ...new Set([...keys.filter((key) => names.includes(key)), ...names.slice(0, maxSampledColumns)]),
-    ]
-    const sampleTarget = statisticsTarget(sampledNames.length, rows)
-    const sampledList = sampledNames.map((name) => escapeIdentifier(name)).join(', ')
-    await client.query(
-      `begin; set local default_statistics_target = ${sampleTarget}; analyze ${table} (${sampledList}); commit`,
-    )
+    return
   }
+  const names = columns.map(({ name }) => name)
+  const existingKeys = keys.filter((key) => names.includes(key))
+  const sampledNames = [...new Set([...existingKeys, ...names.slice(0, maxSampledColumns)])]
+  const sampledList = sampledNames.map((name) => escapeIdentifier(name)).join(', ')
+  const target = statisticsTarget(sampledNames.length, rows)
+  await client.query(
+    `begin; set local default_statistics_target = ${target}; analyze ${table} (${sampledList}); commit`,
+  )
 }
 
 /**
- * Returns the statistics target. The default of 100 would take longer than copying 10 MB, and would dirty 30,000
- * pages of a large table.
+ * Returns the statistics target for a sample of this many columns. PostgreSQL's default of 100 would take longer than
+ * copying 10 MB, and would dirty 30,000 pages of a large table.
  */
-function statisticsTarget(columns: number, rows: number): number {
-  const sampledRows = Math.max(smallSampleCells / columns, rows * sampledShare)
-  return Math.max(1, Math.min(maxTarget, Math.floor(sampledRows / rowsPerTarget)))
+function statisticsTarget(columnCount: number, rows: number): number {
+  const sampledRows = Math.max(smallSampleCells / columnCount, rows * sampledShare)
+  const target = Math.floor(sampledRows / rowsPerTarget)
+  return Math.max(1, Math.min(maxTarget, target))
 }
 
 /**
- * Statistics in `pg_stats` and arguments of `pg_restore_attribute_stats` have these names. The values are the types
- * that the function expects.
+ * The columns of `pg_stats` that are copied, with the types that `pg_restore_attribute_stats` expects for its
+ * arguments of the same names.
  */
 const statisticsTypes = {
   null_frac: 'real',
@@ -67,9 +69,9 @@ const statisticsTypes = {
 }
 
 /**
- * Copies the statistics of the single partition to its parent table. Joins use the parent's statistics, autovacuum
- * never collects them, and sampling the parent would read the same rows again. Never throws, because the next load
- * copies them anyway.
+ * Copies the planner statistics of the single partition to its parent table. Joins use the statistics of the parent,
+ * which autovacuum never collects, and sampling the parent would read the same rows again. Never throws, because the
+ * next load copies the statistics anyway.
  */
 export async function copyStatistics(
   { statements }: PostgresPools,

@@ -20,27 +20,25 @@ import { enterLedger, enterRun, type LedgerEntry, idleTransactionTimeout } from 
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
-import { commitSwaps, retryableCodes } from './commit-swaps.ts'
+import { commitSwaps, retryableStates } from './commit-swaps.ts'
 import { interruptAutovacuum, lockTables, planSwap, type TableSwap } from './table-swap.ts'
 import { completeStagingTable, indexAndAnalyze } from './index-and-analyze.ts'
 import { copyStatistics } from './planner-statistics.ts'
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { dropReplaced } from '../staging-table-ddl.ts'
 
 /** Lock time-outs in milliseconds, one per try. New readers queue after a waiting try, so the first tries are short. */
 const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]
 
-/** After these tries: the lock time-out of each further try, and the pause between tries, both in milliseconds. */
+/** The lock time-out of each later try, and the pause between later tries, both in milliseconds. */
 const shortLockTimeoutMs = 100
 const retryPauseMs = 2_000
 
-/** SQLSTATE lock_not_available: the lock time-out has passed. */
-const lockNotAvailable = '55P03'
-
-/** The loads to publish, and the role `read` that gets access to their tables. */
 interface PublishRequest {
   pools: PostgresPools
   loads: readonly PostgresStagedTable[]
+  /** The role that gets access to the tables. */
   read: string
   retention: RetentionPolicy
   isCurrentAttempt: () => Promise<boolean>
@@ -50,10 +48,10 @@ interface PublishRequest {
 }
 
 /**
- * Publishes a run, that is, swaps its loaded tables in; see `Loader.publish`. PostgreSQL has transactional DDL, so one
- * transaction contains the ledger row, the check that this attempt still owns the run, and the swap of all tables. An
- * abort rolls back any step, including a long merge. An abort during the swap takes effect after it, which is a few
- * milliseconds or one lock time-out later.
+ * See `Loader.publish`. Publishes a run: replaces the published rows of its tables by the staged ones. PostgreSQL has
+ * transactional DDL, so one transaction contains the ledger row, the check that this attempt still owns the run, and
+ * the swap of all tables. An abort rolls back any step, including a long merge. An abort during the swap takes effect
+ * after the swap, which is a few milliseconds or one lock time-out later.
  */
 export async function publishRun(request: PublishRequest, signal: AbortSignal): Promise<Publication> {
   const { options } = request
@@ -88,9 +86,9 @@ export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | '
 }
 
 /**
- * Retries `swap` while readers hold the table, for at least the number of tries in `lockTimeoutsMs` and then until
- * `waitMs` have passed. `swap` receives the lock time-out of each try, in milliseconds. Calls `onWait` once after the
- * first tries. The first tries also repeat other retryable errors.
+ * Runs `swap` and returns its result. While readers hold a lock on the table, repeats it until `waitMs` have passed,
+ * but at least as often as `lockTimeoutsMs` has entries. `swap` receives the lock time-out of each try, in
+ * milliseconds. The first tries also repeat other retryable errors. Calls `onWait` once, after the first tries.
  */
 export async function retryWhileTableIsRead<T>(
   problemContext: ProblemContext,
@@ -105,24 +103,26 @@ export async function retryWhileTableIsRead<T>(
     try {
       return await swap(lockTimeoutsMs[failedTries] ?? shortLockTimeoutMs)
     } catch (error) {
-      const { code = '' } = error as { code?: string }
-      const isEarlyTry = failedTries + 1 < lockTimeoutsMs.length && retryableCodes.has(code)
-      const shouldRetry = isEarlyTry || (code === lockNotAvailable && performance.now() < deadlineMs)
-      if (!shouldRetry) throw wideningProblem(error, problemContext) ?? warehouseProblem(error, problemContext)
+      const code = sqlStateOf(error)
+      const mayRetryEarly = failedTries + 1 < lockTimeoutsMs.length && retryableStates.has(code)
+      const mayWaitLonger = code === sqlStates.lockNotAvailable && performance.now() < deadlineMs
+      if (!mayRetryEarly && !mayWaitLonger)
+        throw wideningProblem(error, problemContext) ?? warehouseProblem(error, problemContext)
     }
-    if (failedTries + 1 === lockTimeoutsMs.length)
+    const wasLastEarlyTry = failedTries + 1 === lockTimeoutsMs.length
+    if (wasLastEarlyTry)
       onWait?.(
         `The publication of ${problemContext.qualifiedName} waits for queries that read it. It continues when they have ended.`,
       )
-    await sleep((lockTimeoutsMs[failedTries] ?? retryPauseMs) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
-      () => {},
-    )
+    // The random factor prevents that several publishers try at the same time again and again.
+    const pauseMs = (lockTimeoutsMs[failedTries] ?? retryPauseMs) * (0.5 + Math.random() / 2)
+    await sleep(pauseMs, undefined, { signal }).catch(() => {})
   }
 }
 
 /**
- * Runs the slow steps that block no reader. Returns the loads in the order in which their tables must be locked, which
- * prevents deadlocks.
+ * Runs the slow steps that block no reader: completes the staging tables, prepares merges, builds indexes and collects
+ * statistics. Returns the loads in the order in which their tables must be locked, which prevents deadlocks.
  */
 export async function prepareLoads(
   {
@@ -146,6 +146,7 @@ export async function prepareLoads(
 export const readyTableOf = (load: PostgresStagedTable, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
   describeReadyTable(load, keepsRows(options.mode) && !load.copiedRows, load.records)
 
+/** Waits until every reader's transaction can see the staged rows. */
 async function waitUntilVisible(
   { pools, options, waitMs }: PublishRequest,
   loads: readonly PostgresStagedTable[],
@@ -161,8 +162,8 @@ async function waitUntilVisible(
 }
 
 /**
- * Publishes all loads in one transaction, then drops what they replaced, in the background if possible. Returns the
- * earlier publication if another attempt has already published the run.
+ * Publishes all loads in one transaction. If another attempt has already published the run, changes nothing and returns
+ * that publication. Then drops replaced partitions, in the background if the caller passes `onBackgroundWork`.
  */
 async function swapAll(
   { pools, loads, read, retention, isCurrentAttempt, options }: PublishRequest,
@@ -171,24 +172,20 @@ async function swapAll(
 ): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
   const { ledgerKey } = retention
-  const {
-    publication,
-    swaps,
-    freed: freedTables,
-  } = await withClient(pools.transactions, signal, async (client, borrowedClient) => {
+  const result = await withClient(pools.transactions, signal, async (client, borrowedClient) => {
     const beginSql = `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`
     await lockTables(client, loads, beginSql, lockTimeoutMs)
     const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
-    if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], freed: [] }
+    if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], partitionsToDrop: [] }
     const swaps: TableSwap[] = []
     for (const load of loads) swaps.push(await planSwap(client, load, options.mode, read))
     await enterLedger(
       client,
       ledgerKey,
       run,
-      swaps.map((swap) => entryOf(swap, options)),
+      swaps.map((swap) => toLedgerEntry(swap, options)),
     )
-    const freedTables = await keepReplaced(client, retention, run, swaps.map(replacedTable))
+    const partitionsToDrop = await keepReplaced(client, retention, run, swaps.map(replacedTable))
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     borrowedClient.ignoreAbort()
     await commitSwaps(
@@ -200,17 +197,17 @@ async function swapAll(
     return {
       publication: { run, attempt, publishedAt, ...sumTables(swaps.map(({ published }) => published)) },
       swaps,
-      freed: freedTables,
+      partitionsToDrop,
     }
   })
   await failpoint('published')
-  const cleanup = cleanUp(pools, swaps, freedTables)
+  const cleanup = cleanUp(pools, result.swaps, result.partitionsToDrop)
   if (options.onBackgroundWork) options.onBackgroundWork(cleanup)
   else await cleanup
-  return publication
+  return result.publication
 }
 
-/** Returns the table version that a swap replaces, for the list of kept tables. */
+/** Returns the table version that a swap replaces, for `keepReplaced`. */
 const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
   schema: load.target.schema,
   table: load.target.table,
@@ -219,18 +216,25 @@ const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
 })
 
 /**
- * Drops replaced partitions and copies statistics. Never throws, because the publication is already committed. A
- * maintenance sweep drops partitions that remain, and the next load copies missing statistics.
+ * Drops replaced partitions, copies statistics to the parent tables, and frees space if the database exceeds its size
+ * limit. Never throws, because the publication is already committed. A maintenance sweep drops partitions that remain,
+ * and the next load copies missing statistics.
  */
-async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed: readonly string[]): Promise<void> {
+async function cleanUp(
+  pools: PostgresPools,
+  swaps: readonly TableSwap[],
+  partitionsToDrop: readonly string[],
+): Promise<void> {
+  // A partition that was merged in place still has its statistics.
+  const newPartitions = swaps.filter(({ load }) => load.published)
   await Promise.allSettled([
-    ...freed.map((partition) => dropReplaced(pools.statements, partition)),
-    ...swaps.map(({ load, partition }) => load.published && copyStatistics(pools, { ...load.target, partition })),
+    ...partitionsToDrop.map((partition) => dropReplaced(pools.statements, partition)),
+    ...newPartitions.map(({ load, partition }) => copyStatistics(pools, { ...load.target, partition })),
   ])
   if (pools.databaseBytes) await pools.makeRoom(pools.databaseBytes).catch(() => {})
 }
 
-function entryOf(
+function toLedgerEntry(
   { load, partition, tableRows, published, sourceShape, profile }: TableSwap,
   options: PublishOptions,
 ): LedgerEntry {
@@ -246,6 +250,10 @@ function entryOf(
   }
 }
 
+/**
+ * Rolls back the transaction and returns the publication of the run by another attempt. Throws a retryable problem if
+ * the other attempt has not committed.
+ */
 export async function readEarlierPublication(client: PoolClient, run: string): Promise<Publication> {
   await client.query('rollback')
   const publication = await findPublication(client, run)
@@ -253,6 +261,7 @@ export async function readEarlierPublication(client: PoolClient, run: string): P
   return publication
 }
 
+/** Returns the tables of a publication with the sums of their rows and bytes. */
 export function sumTables(tables: PublishedTable[]) {
   return {
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
@@ -262,10 +271,13 @@ export function sumTables(tables: PublishedTable[]) {
 }
 
 /**
- * Returns the problem if an object that `planSwap` did not handle, such as an unknown view, prevents widening a column.
+ * Returns the problem if an object that `planSwap` did not handle, such as a rule, prevents the change of a column's
+ * type. Returns undefined for any other error.
  */
 function wideningProblem(error: unknown, problemContext: ProblemContext): WarehouseProblem | undefined {
-  const { code, detail } = error as { code?: string; detail?: string }
-  if (code !== '0A000' && code !== '2BP01') return undefined
-  return viewsDepend(problemContext, detail ?? 'unnamed', error)
+  const code = sqlStateOf(error)
+  const isBlockedByObject = code === sqlStates.featureNotSupported || code === sqlStates.dependentObjectsStillExist
+  if (!isBlockedByObject) return undefined
+  const { detail = 'unnamed' } = error as { detail?: string }
+  return viewsDepend(problemContext, detail, error)
 }

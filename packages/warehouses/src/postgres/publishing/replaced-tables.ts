@@ -4,33 +4,29 @@ import { withClient } from '../postgres-connections.ts'
 import { qualifyName } from '../names.ts'
 import { freeBytes } from '../server/database-size-limit.ts'
 
-/**
- * A version of a table that a publication replaced, kept for undo. Its rows are in a detached partition. null means
- * that the table did not exist before.
- */
+/** A version of a table that a publication replaced. It can be kept for a restore. */
 export interface ReplacedTable {
   schema: string
   table: string
+  /** The detached partition with its rows. null if the table did not exist before the publication. */
   partition: string | null
 }
 
-/**
- * The number of days for which replaced tables are kept, and the key for writing to the ledger (Sluice's table of
- * loads).
- */
 export interface RetentionPolicy {
+  /** The number of days for which replaced tables are kept. 0 if they are not kept. */
   days: number
+  /** The key that authorises writes to the ledger (Sluice's table of loads). */
   ledgerKey: string
 }
 
 const keptColumns = `schema_name as schema, table_name as "table", partition_name as partition`
 
-/** Selects the runs that replaced the kept versions of the given tables. */
+/** Selects the runs that replaced the kept versions of the tables with the schemas `$1` and the names `$2`. */
 const selectKeptRuns = `select distinct k.run from sluice.kept_table k
-  join unnest($1::text[], $2::text[]) as given (schema_name, table_name) using (schema_name, table_name) order by 1`
+  join unnest($1::text[], $2::text[]) as wanted (schema_name, table_name) using (schema_name, table_name) order by 1`
 
 /** Returns the runs that replaced the kept versions of these tables. */
-async function findKeptRuns(
+async function listKeptRuns(
   client: ClientBase,
   tables: readonly { schema: string; table: string }[],
 ): Promise<string[]> {
@@ -42,10 +38,10 @@ async function findKeptRuns(
 }
 
 /**
- * Removes the kept versions of these tables from the list of kept tables, together with all other tables of the same
- * publications. Returns them.
+ * Removes the kept versions of these tables, and all other tables of the same publications, from the list of kept
+ * tables. Returns the removed entries. Does not drop the partitions.
  */
-async function takeKeptRunsOf(
+async function removeKeptVersions(
   client: ClientBase,
   { ledgerKey }: RetentionPolicy,
   tables: readonly { schema: string; table: string }[],
@@ -57,7 +53,11 @@ async function takeKeptRunsOf(
   return rows
 }
 
-async function takeKeptRun(client: ClientBase, { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>, run: string) {
+/**
+ * Removes the tables that a run replaced from the list of kept tables. Returns the removed entries. Does not drop the
+ * partitions.
+ */
+async function removeKeptRun(client: ClientBase, { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>, run: string) {
   const { rows } = await client.query<ReplacedTable>(
     `select ${keptColumns} from sluice.forget_kept($1::text, $2::text)`,
     [ledgerKey, run],
@@ -66,25 +66,32 @@ async function takeKeptRun(client: ClientBase, { ledgerKey }: Pick<RetentionPoli
 }
 
 /**
- * Records, in the publishing transaction, that the replaced tables are kept for undo. They take the place of earlier
- * kept versions. Returns the partitions to drop after the commit. A publication is kept completely or not at all: if it
- * changed one table in place, the earlier kept versions stay.
+ * Records, in the publishing transaction, that the replaced tables are kept for a restore. They take the place of
+ * earlier kept versions of the same tables. Returns the partitions to drop after the commit.
+ *
+ * A publication is kept completely or not at all. If it changed one table in place, none of its replaced tables is
+ * kept, and the earlier kept versions stay. If all its tables are new, there is nothing to keep.
  */
 export async function keepReplaced(
   client: ClientBase,
   retention: RetentionPolicy,
   run: string,
-  replaced: readonly (ReplacedTable & { inPlace: boolean })[],
+  replacedTables: readonly (ReplacedTable & { inPlace: boolean })[],
 ): Promise<string[]> {
-  if (replaced.some(({ inPlace }) => inPlace)) return replaced.flatMap(({ partition }) => partition ?? [])
-  const forgotten = await takeKeptRunsOf(client, retention, replaced)
-  const isFirst = replaced.every(({ partition }) => partition === null)
-  const keeps = retention.days > 0 && !isFirst
-  if (keeps) await keepTables(client, retention, run, replaced)
-  return [...forgotten, ...(keeps ? [] : replaced)].flatMap(({ partition }) => partition ?? [])
+  const hasMergeInPlace = replacedTables.some(({ inPlace }) => inPlace)
+  if (hasMergeInPlace) return listPartitions(replacedTables)
+  const earlierVersions = await removeKeptVersions(client, retention, replacedTables)
+  const areAllTablesNew = replacedTables.every(({ partition }) => partition === null)
+  if (retention.days <= 0 || areAllTablesNew) return listPartitions([...earlierVersions, ...replacedTables])
+  await keepTables(client, retention, run, replacedTables)
+  return listPartitions(earlierVersions)
 }
 
-async function keepTables(
+const listPartitions = (tables: readonly ReplacedTable[]): string[] =>
+  tables.map(({ partition }) => partition).filter((partition) => partition !== null)
+
+/** Adds the tables that a run replaced to the list of kept tables. */
+export async function keepTables(
   client: ClientBase,
   { ledgerKey }: RetentionPolicy,
   run: string,
@@ -104,8 +111,8 @@ async function keepTables(
 }
 
 /**
- * Removes the kept tables of the publication that last replaced this table from the list of kept tables, and returns
- * them. Otherwise returns undefined.
+ * Removes the kept tables of the publication that last replaced this table from the list of kept tables. Returns the
+ * removed entries, sorted by name, or undefined if nothing is kept.
  */
 export async function takeKeptTables(
   client: ClientBase,
@@ -113,18 +120,19 @@ export async function takeKeptTables(
   place: { schema: string; table: string },
 ): Promise<ReplacedTable[] | undefined> {
   const keptPublication = await findKeptPublication(client, place)
-  const tables = keptPublication && (await takeKeptRun(client, retention, keptPublication.run))
-  return tables?.length ? tables.toSorted((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1)) : undefined
+  if (!keptPublication) return undefined
+  const tables = await removeKeptRun(client, retention, keptPublication.run)
+  if (tables.length === 0) return undefined
+  return tables.toSorted((one, other) => (qualifiedNameOf(one) < qualifiedNameOf(other) ? -1 : 1))
 }
 
-export const placeOf = ({ schema, table }: { schema: string; table: string }): string => qualifyName(schema, table)
-
-/** Keeps the tables that a restore replaced, so that the restore can be undone. */
-export const keepRestored = keepTables
+export const qualifiedNameOf = ({ schema, table }: { schema: string; table: string }): string =>
+  qualifyName(schema, table)
 
 /**
- * Finds the rows of this table that its last publication replaced and kept. Returns the run that published them, the
- * time of that publication, and the run that replaced them.
+ * Finds the kept version of this table. Returns the run that replaced it (`run`), the run that had published it
+ * (`publishedBy`) and the time at which that run had published it. Returns undefined if no version is kept, or if
+ * one of the partitions of the same publication no longer exists.
  */
 export async function findKeptPublication(
   client: ClientBase,
@@ -145,7 +153,7 @@ export async function findKeptPublication(
   return rows[0]
 }
 
-export function nothingKept(qualifiedName: string): WarehouseProblem {
+export function nothingToRestore(qualifiedName: string): WarehouseProblem {
   return new WarehouseProblem(
     'NOTHING_TO_RESTORE',
     `No earlier version of ${qualifiedName} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS, or less if the disk is full; incremental loads (MERGE) keep none.`,
@@ -158,10 +166,10 @@ export async function dropKeptOf(
   retention: Pick<RetentionPolicy, 'ledgerKey'>,
   tables: readonly { schema: string; table: string }[],
 ): Promise<void> {
-  for (const run of await findKeptRuns(client, tables)) await dropKept(client, retention, run)
+  for (const run of await listKeptRuns(client, tables)) await dropKept(client, retention, run)
 }
 
-/** Drops the kept versions of all tables of a schema. */
+/** Drops the kept versions of all tables of a schema within the caller's transaction. */
 export async function dropKeptIn(client: ClientBase, retention: Pick<RetentionPolicy, 'ledgerKey'>, schema: string) {
   const { rows } = await client.query<{ run: string }>(
     'select distinct run from sluice.kept_table where schema_name = $1',
@@ -170,12 +178,16 @@ export async function dropKeptIn(client: ClientBase, retention: Pick<RetentionPo
   for (const { run } of rows) await dropKept(client, retention, run)
 }
 
+/** Drops the kept tables that a run replaced. */
 async function dropKept(client: ClientBase, retention: Pick<RetentionPolicy, 'ledgerKey'>, run: string): Promise<void> {
-  for (const { partition } of await takeKeptRun(client, retention, run))
+  for (const { partition } of await removeKeptRun(client, retention, run))
     if (partition !== null) await client.query(`drop table if exists ${qualifyName('sluice', partition)}`)
 }
 
-/** Drops kept tables after `retention.days` days. Returns the number of publications that lost their kept tables. */
+/**
+ * Drops the tables that were kept longer than `retention.days` days. Returns the number of publications that lost their
+ * kept tables.
+ */
 export async function dropExpired(pool: Pool, retention: RetentionPolicy): Promise<number> {
   return dropEach(pool, retention, 'kept_at <= now() - make_interval(days => $1)', [retention.days])
 }
@@ -185,18 +197,21 @@ export async function dropExpired(pool: Pool, retention: RetentionPolicy): Promi
  * that lost their kept tables.
  */
 export async function makeRoom(pool: Pool, retention: RetentionPolicy, maxBytes = 0): Promise<number> {
-  return dropEach(pool, retention, 'true', [], async (client) => (await freeBytes(client, maxBytes)) >= 0)
+  const hasEnoughSpace = async (client: ClientBase) => (await freeBytes(client, maxBytes)) >= 0
+  return dropEach(pool, retention, 'true', [], hasEnoughSpace)
 }
 
 /**
- * Drops the kept tables of each publication in its own transaction. Tables that a user's view reads are not dropped.
+ * Drops the kept tables of those publications that meet the SQL condition, oldest first, until `isEnough` returns true.
+ * Each publication is a transaction. Skips a publication if its tables are locked, or read by a user's view. Returns
+ * the number of publications that lost their kept tables.
  */
 async function dropEach(
   pool: Pool,
   retention: RetentionPolicy,
   condition: string,
   values: unknown[],
-  until?: (client: ClientBase) => Promise<boolean>,
+  isEnough?: (client: ClientBase) => Promise<boolean>,
 ): Promise<number> {
   const runs = await withClient(pool, undefined, async (client) => {
     const { rows } = await client.query<{ run: string }>(
@@ -205,17 +220,17 @@ async function dropEach(
     )
     return rows.map(({ run }) => run)
   })
-  let dropped = 0
+  let droppedCount = 0
   for (const run of runs) {
     const outcome = await withClient(pool, undefined, async (client) => {
-      if (await until?.(client)) return 'ENOUGH'
+      if (await isEnough?.(client)) return 'ENOUGH'
       await client.query(`begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'`)
       await dropKept(client, retention, run)
       await client.query('commit')
       return 'DROPPED'
-    }).catch(() => 'STAYS')
+    }).catch(() => 'SKIPPED')
     if (outcome === 'ENOUGH') break
-    if (outcome === 'DROPPED') dropped += 1
+    if (outcome === 'DROPPED') droppedCount += 1
   }
-  return dropped
+  return droppedCount
 }

@@ -10,18 +10,18 @@ import {
 } from '../../warehouse.ts'
 import type { SourceShape } from '../../shape/previous-source-columns.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
-import { dependentViews, type DependentView } from '../views/dependent-views.ts'
+import { listDependentViews, type DependentView } from '../views/dependent-views.ts'
 import { commitSwaps } from './commit-swaps.ts'
 import { columnsOf, createTable, planEvolution } from './plan-publishing.ts'
 import {
   type ReplacedTable,
   type RetentionPolicy,
-  keepRestored,
-  nothingKept,
-  placeOf,
+  keepTables,
+  nothingToRestore,
+  qualifiedNameOf,
   takeKeptTables,
 } from './replaced-tables.ts'
-import { enterLedger, enterRun, type LedgerEntry, findLastEntry, idleTransactionTimeout } from './ledger.ts'
+import { enterLedger, enterRun, type LedgerEntry, findLastPublication, idleTransactionTimeout } from './ledger.ts'
 import { tableNotOwned } from '../problems.ts'
 import { blockAutovacuum, findBlockingViews } from './table-swap.ts'
 import { qualifyName } from '../names.ts'
@@ -40,81 +40,80 @@ interface RestoreRequest {
   options: SwapOptions
 }
 
+/** The plan for restoring one table. */
 interface RestoredTable {
   qualifiedName: string
+  /** The DDL statements that exchange the partitions. */
   statements: string[]
+  /** The views that must be dropped and recreated, because their columns change. */
   views: DependentView[]
-  /** The replaced partition. It is kept, so that the restore can be undone. */
+  /** The table version that the restore replaces. It is kept, so that the restore can be undone. */
   replaced: ReplacedTable
   published: PublishedTable
-  entry: LedgerEntry
+  ledgerEntry: LedgerEntry
 }
 
 /**
  * See `Loader.restore`. Exchanges kept and published partitions with the same DDL statements as a load, so no row is
- * copied. The ledger's data about a partition (cursor, column record, profile) becomes current again with the
+ * copied. The ledger's data about a partition (cursor, source columns, profile) becomes current again with the
  * partition.
  */
-export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
-  const { pools, target, options } = restoring
+export function restoreKeptTables(request: RestoreRequest, signal: AbortSignal): Promise<Publication> {
+  const { pools, target, options } = request
   const problemContext = { qualifiedName: qualifyName(target.schema, target.table) }
   return retryWhileTableIsRead(problemContext, options, signal, async (lockTimeoutMs) => {
-    const { publication, returned } = await restoreAll(restoring, lockTimeoutMs, signal)
+    const { publication, tables } = await restoreAll(request, lockTimeoutMs, signal)
     await failpoint('published')
-    const tidied = Promise.all(
-      returned.map(({ published, entry }) => copyStatistics(pools, { ...published, partition: entry.partition })),
+    const statisticsCopied = Promise.all(
+      tables.map(({ published, ledgerEntry }) =>
+        copyStatistics(pools, { ...published, partition: ledgerEntry.partition }),
+      ),
     ).then(() => {})
-    if (options.onBackgroundWork) options.onBackgroundWork(tidied)
-    else await tidied
+    if (options.onBackgroundWork) options.onBackgroundWork(statisticsCopied)
+    else await statisticsCopied
     return publication
   })
 }
 
 /**
- * Restores the kept tables in one transaction. Returns no tables if an earlier attempt has already published the run.
+ * Restores the kept tables in one transaction. Returns the publication and the restored tables. If an earlier attempt
+ * has already published the run, changes nothing and returns that publication without tables. Throws
+ * NOTHING_TO_RESTORE.
  */
 async function restoreAll(
   { pools, target, read, retention, isCurrentAttempt }: RestoreRequest,
   lockTimeoutMs: number,
   signal: AbortSignal,
-): Promise<{ publication: Publication; returned: RestoredTable[] }> {
+): Promise<{ publication: Publication; tables: RestoredTable[] }> {
   const { run, attempt } = target
   return withClient(pools.transactions, signal, async (client, borrowed) => {
     await client.query(
       `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
     )
     const publishedAt = await enterRun(client, retention.ledgerKey, { run, attempt })
-    if (!publishedAt) return { publication: await readEarlierPublication(client, run), returned: [] }
-    const replacedTables = await takeKeptTables(client, retention, target)
-    if (!replacedTables) throw nothingKept(placeOf(target))
-    const returned: RestoredTable[] = []
-    for (const one of replacedTables) returned.push(await planRestoredTable(client, one, read, lockTimeoutMs))
-    await enterLedger(
-      client,
-      retention.ledgerKey,
-      run,
-      returned.map(({ entry }) => entry),
-    )
-    await keepRestored(
-      client,
-      retention,
-      run,
-      returned.map(({ replaced }) => replaced),
-    )
+    if (!publishedAt) return { publication: await readEarlierPublication(client, run), tables: [] }
+    const keptTables = await takeKeptTables(client, retention, target)
+    if (!keptTables) throw nothingToRestore(qualifiedNameOf(target))
+    const tables: RestoredTable[] = []
+    for (const keptTable of keptTables) tables.push(await planRestoredTable(client, keptTable, read, lockTimeoutMs))
+    const ledgerEntries = tables.map(({ ledgerEntry }) => ledgerEntry)
+    await enterLedger(client, retention.ledgerKey, run, ledgerEntries)
+    const replacedTables = tables.map(({ replaced }) => replaced)
+    await keepTables(client, retention, run, replacedTables)
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     borrowed.ignoreAbort()
     await commitSwaps(
       client,
-      returned.map((one) => ({ ...one, restores: true })),
+      tables.map((table) => ({ ...table, restores: true })),
     )
-    const tables = returned.map(({ published }) => published)
-    return { publication: { run, attempt, publishedAt, ...sumTables(tables) }, returned }
+    const publishedTables = tables.map(({ published }) => published)
+    return { publication: { run, attempt, publishedAt, ...sumTables(publishedTables) }, tables }
   })
 }
 
 /**
- * Locks a table and returns the statements that restore its kept partition. If the table did not exist before the last
- * publication, it becomes empty.
+ * Locks a table and plans the restore of its kept partition. If the table did not exist before its last publication, no
+ * partition was kept, and the table becomes empty.
  */
 async function planRestoredTable(
   client: ClientBase,
@@ -125,55 +124,58 @@ async function planRestoredTable(
   const qualifiedName = qualifyName(schema, table)
   const problemContext = { qualifiedName }
   const keptShape = partition === null ? undefined : await readShape(client, 'sluice', partition)
-  if (partition !== null && !keptShape) throw nothingKept(qualifiedName)
+  if (partition !== null && !keptShape) throw nothingToRestore(qualifiedName)
   if (await readShape(client, schema, table))
     await client.query(`lock table only ${qualifiedName} in share update exclusive mode`)
+  // Another run may have published before this transaction had the lock.
   const currentShape = await readShape(client, schema, table)
   if (currentShape && !currentShape.owned) throw tableNotOwned(problemContext)
-  if (currentShape?.partition)
-    await client.query(blockAutovacuum(qualifyName('sluice', currentShape.partition), lockTimeoutMs))
-  if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs))
-  const partitionWithRows = partition ?? currentShape?.partition
-  const lastEntry = await (partitionWithRows === undefined ? undefined : findLastEntry(client, partitionWithRows))
-  const last = partition === null ? undefined : lastEntry
-  const attached =
-    partition === null
-      ? []
-      : [`alter table ${qualifiedName} attach partition ${qualifyName('sluice', partition)} default`]
-  const detached = currentShape?.partition
-    ? [`alter table ${qualifiedName} detach partition ${qualifyName('sluice', currentShape.partition)}`]
+  const currentPartition = currentShape?.partition
+  const quotedCurrentPartition = currentPartition && qualifyName('sluice', currentPartition)
+  const quotedKeptPartition = partition === null ? undefined : qualifyName('sluice', partition)
+  if (quotedCurrentPartition) await client.query(blockAutovacuum(quotedCurrentPartition, lockTimeoutMs))
+  if (quotedKeptPartition) await client.query(blockAutovacuum(quotedKeptPartition, lockTimeoutMs))
+  const partitionWithEntry = partition ?? currentPartition
+  const ledgerRow = partitionWithEntry === undefined ? undefined : await findLastPublication(client, partitionWithEntry)
+  // The data of the restored rows. Undefined if the table becomes empty.
+  const restored = partition === null ? undefined : ledgerRow
+  const attachSql = quotedKeptPartition
+    ? [`alter table ${qualifiedName} attach partition ${quotedKeptPartition} default`]
+    : []
+  const detachSql = quotedCurrentPartition
+    ? [`alter table ${qualifiedName} detach partition ${quotedCurrentPartition}`]
     : []
   const change =
     keptShape && partition !== null
       ? await planShapeChange(client, { qualifiedName, currentShape, keptShape, partition, read })
       : noShapeChange
-  const sourceShape = rememberVanished(last?.sourceShape ?? { columns: [] }, change.stay)
-  const rows = last?.tableRows ?? 0
-  const rowsBefore = currentShape?.last?.tableRows
-  const listsTables = lastEntry?.details?.listsTables
+  const sourceShape = addVanishedColumns(restored?.sourceShape ?? { columns: [] }, change.remainingColumns)
+  const rows = restored?.tableRows ?? 0
+  const rowsBefore = currentShape?.lastPublication?.tableRows
+  const listsTables = ledgerRow?.details?.listsTables
   const published: PublishedTable = {
     schema,
     table,
     rows,
-    bytes: last?.bytes ?? 0,
+    bytes: restored?.bytes ?? 0,
     changes: change.changes,
     ...(rowsBefore !== undefined && { rowsBefore }),
     ...(listsTables && { listsTables }),
   }
   return {
     qualifiedName,
-    statements: [...detached, ...change.statements, ...attached],
+    statements: [...detachSql, ...change.statements, ...attachSql],
     views: change.views,
-    replaced: { schema, table, partition: currentShape?.partition ?? null },
+    replaced: { schema, table, partition: currentPartition ?? null },
     published,
-    entry: {
+    ledgerEntry: {
       partition: partition ?? '',
       published,
-      suppliedColumns: last?.suppliedColumns ?? [],
+      suppliedColumns: restored?.suppliedColumns ?? [],
       mode: 'RESTORE',
       tableRows: rows,
-      cursor: last?.cursor ?? undefined,
-      profile: parseProfileReference(last?.profile),
+      cursor: restored?.cursor ?? undefined,
+      profile: parseProfileReference(restored?.profile),
       sourceShape,
     },
   }
@@ -181,84 +183,78 @@ async function planRestoredTable(
 
 interface ShapeChange {
   statements: string[]
+  /** The views that must be dropped and recreated. */
   views: DependentView[]
   changes: TableChange[]
-  /** Columns that were added since the kept version and that views read. They stay, without values. */
-  stay: ReturnType<typeof columnsOf>
+  /** Columns that were added since the kept version and that views read. They remain, without values. */
+  remainingColumns: ReturnType<typeof columnsOf>
 }
 
-const noShapeChange: ShapeChange = { statements: [], views: [], changes: [], stay: [] }
+const noShapeChange: ShapeChange = { statements: [], views: [], changes: [], remainingColumns: [] }
 
 interface RestoredShapes {
   qualifiedName: string
+  /** The structure of the published table. Undefined if it was dropped since the kept version was replaced. */
   currentShape: PostgresShape | undefined
+  /** The structure of the kept partition. */
   keptShape: PostgresShape
+  /** The name of the kept partition. */
   partition: string
+  /** The role that may read the table. */
   read: string
 }
 
 /**
- * Plans the change back to the table's earlier columns and types. A column that was added later is dropped, or stays
- * without values if a view reads it.
+ * Plans the change back to the table's earlier columns and types. A column that was added later is dropped, or remains
+ * without values if a view reads it. If the table no longer exists, it is created.
  */
 async function planShapeChange(
   client: ClientBase,
   { qualifiedName, currentShape, keptShape, partition, read }: RestoredShapes,
 ): Promise<ShapeChange> {
-  const before = columnsOf(keptShape)
-  if (!currentShape) return { ...noShapeChange, statements: createTable(qualifiedName, before, read) }
-  const now = columnsOf(currentShape)
-  const names = new Set(before.map(({ name }) => name))
-  const stay: typeof now = []
-  for (const column of now.filter(({ name }) => !names.has(name)))
-    if ((await dependentViews(client, currentShape.oid, [column.name])).length > 0) stay.push(column)
-  const currentColumns = new Map(now.map((column) => [column.name, column]))
-  const dropped = now
-    .map(({ name }) => name)
-    .filter((name) => !names.has(name) && !stay.some((one) => one.name === name))
-  const retyped = before.filter(({ name, type }) => currentColumns.has(name) && currentColumns.get(name)!.type !== type)
-  const plan = { columns: [...before, ...stay], dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
-  const { tableStatements, rebuild } = planEvolution(qualifiedName, currentShape, plan, [...names])
-  const here = qualifyName('sluice', partition)
-  const completed =
-    stay.length === 0
-      ? []
-      : [
-          ...stay.map((column) => `alter table ${here} add column ${columnList([column])}`),
-          ...columnComments(here, stay),
-        ]
-  const reshaped = rebuild
-    ? [`drop table ${qualifiedName}`, ...createTable(qualifiedName, plan.columns, read)]
+  const keptColumns = columnsOf(keptShape)
+  if (!currentShape) return { ...noShapeChange, statements: createTable(qualifiedName, keptColumns, read) }
+  const keptNames = new Set(keptColumns.map(({ name }) => name))
+  const currentTypes = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
+  const dropped: string[] = []
+  const remainingColumns: typeof keptColumns = []
+  for (const column of columnsOf(currentShape)) {
+    if (keptNames.has(column.name)) continue
+    const views = await listDependentViews(client, currentShape.oid, [column.name])
+    if (views.length > 0) remainingColumns.push(column)
+    else dropped.push(column.name)
+  }
+  const added = keptColumns.filter(({ name }) => !currentTypes.has(name))
+  const retyped = keptColumns.filter(({ name, type }) => currentTypes.has(name) && currentTypes.get(name) !== type)
+  const columns = [...keptColumns, ...remainingColumns]
+  const plan = { columns, dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
+  const { tableStatements, rebuild } = planEvolution(qualifiedName, currentShape, plan, [...keptNames])
+  const keptPartition = qualifyName('sluice', partition)
+  const completeSql = [
+    ...remainingColumns.map((column) => `alter table ${keptPartition} add column ${columnList([column])}`),
+    ...columnComments(keptPartition, remainingColumns),
+  ]
+  const reshapeSql = rebuild
+    ? [`drop table ${qualifiedName}`, ...createTable(qualifiedName, columns, read)]
     : tableStatements
   return {
-    statements: [...completed, ...reshaped],
+    statements: [...completeSql, ...reshapeSql],
     views: await findBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
-      ...before
-        .filter(({ name }) => !currentColumns.has(name))
-        .map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
-      ...retyped.map(
-        ({ name, type }): TableChange => ({
-          kind: 'TYPE_CHANGED',
-          column: name,
-          from: currentColumns.get(name)!.type,
-          to: type,
-        }),
-      ),
+      ...added.map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
+      ...retyped.map(({ name, type }): TableChange => {
+        return { kind: 'TYPE_CHANGED', column: name, from: currentTypes.get(name)!, to: type }
+      }),
     ],
-    stay,
+    remainingColumns,
   }
 }
 
-function rememberVanished(sourceShape: SourceShape, stay: ReturnType<typeof columnsOf>): SourceShape {
-  if (stay.length === 0) return sourceShape
-  const added = stay.map(({ name, label, type, dataType }) => ({
-    name,
-    label,
-    type,
-    dataType,
-    vanished: true as const,
-  }))
-  return { ...sourceShape, columns: [...sourceShape.columns, ...added] }
+/** Adds columns to the record of the source's columns, as columns that the source no longer has. */
+function addVanishedColumns(sourceShape: SourceShape, columns: ReturnType<typeof columnsOf>): SourceShape {
+  const vanishedColumns = columns.map(({ name, label, type, dataType }) => {
+    return { name, label, type, dataType, vanished: true as const }
+  })
+  return { ...sourceShape, columns: [...sourceShape.columns, ...vanishedColumns] }
 }

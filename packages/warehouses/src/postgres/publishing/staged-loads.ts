@@ -5,6 +5,7 @@ import { PostgresStagedTable, readLoadShapes } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { commentOnStaging, parseStagingComment } from '../staging-table-ddl.ts'
 
 /** The data, besides the rows, that a later attempt needs to publish a staged load. Stored as JSON. */
@@ -19,8 +20,13 @@ export interface StagedLoad
 }
 
 /** SQLSTATEs that stop the adoption: the table is missing, or another session holds a lock on it for too long. */
-const unavailableCodes = new Set(['42P01', '55P03', '40P01'])
+const unavailableStates: ReadonlySet<string> = new Set([
+  sqlStates.undefinedTable,
+  sqlStates.lockNotAvailable,
+  sqlStates.deadlockDetected,
+])
 
+/** See `Loader.describeStaged`. Also records the columns that each load wrote. */
 export async function describeStaged(
   { transactions }: PostgresPools,
   loads: readonly PostgresStagedTable[],
@@ -42,7 +48,8 @@ export async function describeStaged(
 }
 
 /**
- * See `Loader.adoptStaged`. Renames the staging tables, so that the earlier attempt can no longer publish or drop them.
+ * See `Loader.adoptStaged`. Takes over the staging tables of an earlier attempt. Renames them, so that the earlier
+ * attempt can no longer publish or drop them. Returns undefined, with nothing changed, if one of them cannot be used.
  */
 export async function adoptStaged(
   pools: PostgresPools,
@@ -58,16 +65,17 @@ export async function adoptStaged(
     return await withClient(pools.transactions, signal, async (client) => {
       // A hanging attempt may hold locks on the staging tables until `idleTransactionTimeout` ends its transaction.
       await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
-      for (const adoptedLoad of adopted)
-        if (!(await renameForAttempt(client, adoptedLoad))) {
-          await client.query('rollback')
-          return undefined
-        }
+      for (const adoptedLoad of adopted) {
+        const isRenamed = await renameForAttempt(client, adoptedLoad)
+        if (isRenamed) continue
+        await client.query('rollback')
+        return undefined
+      }
       await client.query('commit')
       return adopted.map(({ load }) => load)
     })
   } catch (error) {
-    if (unavailableCodes.has((error as { code?: string }).code ?? '')) return undefined
+    if (unavailableStates.has(sqlStateOf(error))) return undefined
     signal.throwIfAborted()
     throw warehouseProblem(error, { qualifiedName: 'the warehouse' })
   }
@@ -81,29 +89,33 @@ async function renameForAttempt(
   client: ClientBase,
   { oid, file, load }: { oid: number; file: number; load: PostgresStagedTable },
 ): Promise<boolean> {
-  const { rows: tableRows } = await client.query<{ name: string }>(
+  const { rows: tablesWithOid } = await client.query<{ name: string }>(
     `select relname as name from pg_class where oid = $1::int8::oid and relnamespace = 'sluice'::regnamespace`,
     [oid],
   )
-  if (!tableRows[0]) return false
-  const table = qualifyName('sluice', tableRows[0].name)
+  if (!tablesWithOid[0]) return false
+  const { name } = tablesWithOid[0]
+  const table = qualifyName('sluice', name)
   await client.query(`lock table only ${table} in access exclusive mode`)
-  const { rows: locked } = await client.query<{ file: number; comment: string | null }>(
+  // Reads the table again under the lock. No row means that the table was renamed, published or kept in the meantime.
+  const { rows: lockedTables } = await client.query<{ file: number; comment: string | null }>(
     `select pg_relation_filenode(oid)::int8::float8 as file, obj_description(oid, 'pg_class') as comment from pg_class
      where oid = $1::int8::oid and relname = $2 and not relispartition
        and relname not in (select partition_name from sluice.kept_table where partition_name is not null)`,
-    [oid, tableRows[0].name],
+    [oid, name],
   )
-  const { run, attempt, merged } = parseStagingComment(locked[0]?.comment) ?? {}
+  const { run, attempt, merged } = parseStagingComment(lockedTables[0]?.comment) ?? {}
   const { target, stagingTable, written } = load
-  if (run !== target.run || attempt === undefined || attempt >= target.attempt || merged) return false
+  const isOfEarlierAttempt = run === target.run && attempt !== undefined && attempt < target.attempt
+  if (!isOfEarlierAttempt || merged) return false
   // After a server crash, the table may exist without the rows of its last commits.
   const { rows } = await client.query<{ count: number }>(`select count(*)::float8 as count from ${table}`)
   if (rows[0]!.count !== written?.rows) return false
   await client.query(
     `alter table ${table} rename to ${escapeIdentifier(stagingTable)}; ${commentOnStaging(stagingTable, target)}`,
   )
-  // The earlier attempt rewrote the rows. Rewritten rows are invisible to readers with older snapshots.
-  if (locked[0]!.file !== file) load.older = [await listOlderSnapshots(client)]
+  // Rewritten rows are invisible to readers with older snapshots.
+  const hasRewrittenRows = lockedTables[0]!.file !== file
+  if (hasRewrittenRows) load.older = [await listOlderSnapshots(client)]
   return true
 }

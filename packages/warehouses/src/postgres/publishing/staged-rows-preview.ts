@@ -9,15 +9,23 @@ import { dropRunSchema } from '../transformation/transformation-schema.ts'
 import { withQueryPlanner } from '../queries/query-planning.ts'
 import { deletedCondition, isPartOf } from './merge.ts'
 
-/** Short time-outs. The preview locks each table only while it reads the columns, so it does not block readers. */
 const shortTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
+const maxDropTries = 5
+
+/** The two schemas of a preview. */
+interface PreviewSchemas {
+  /** Contains a view of each table, with the rows that the table will have after the publication. */
+  views: string
+  /** Contains an empty table with the columns of each view. */
+  emptyTables: string
+}
 
 /**
- * See `Loader.exposeStagedRows`. Creates two schemas for this run. `shown` has views of the rows that are about to be
- * published. `bare` has empty tables with the same columns.
+ * See `Loader.exposeStagedRows`. Creates two schemas for this run, see `PreviewSchemas`.
  *
- * To detect that a query reads published rows, the server plans it with `bare` first in the search path. A lock on a
- * published table then means that the query reads it other than through `shown`.
+ * To detect that a query reads published rows, the server plans the query with the empty tables instead of the views in
+ * its search path. If the plan locks a published table, the query reads that table itself. With the views, every query
+ * could lock published tables, because the views may read them.
  */
 export async function exposeStagedRows(
   pools: PostgresPools,
@@ -29,19 +37,20 @@ export async function exposeStagedRows(
     .update(JSON.stringify([run, attempt, tables]))
     .digest('hex')
     .slice(0, 16)
-  const [shown, bare] = [`sluice_shown_${hash}`, `sluice_bare_${hash}`]
+  const schemas: PreviewSchemas = { views: `sluice_shown_${hash}`, emptyTables: `sluice_bare_${hash}` }
+  const schemaNames = [schemas.views, schemas.emptyTables]
+  const reader = access.read.user
   const drop = async () => {
-    for (const schema of [shown, bare]) await dropPersistently(pools, schema)
+    for (const schema of schemaNames) await dropWithRetry(pools, schema)
   }
   const qualifiedName = qualifyName(tables[0]!.schema, tables[0]!.table)
   const liveOids = await withClient(pools.statements, undefined, async (client) => {
     await client.query(`begin; ${shortTimeouts}`)
     await client.query(
-      [shown, bare].flatMap((schema) => schemaFor(schema, access.read.user, { run, attempt, ...tables[0]! })).join(';'),
+      schemaNames.flatMap((schema) => createPreviewSchema(schema, reader, { run, attempt, ...tables[0]! })).join(';'),
     )
     const oids: number[] = []
-    for (const table of tables)
-      oids.push(...(await createPreviewRelations(client, { shown, bare, read: access.read.user }, table)))
+    for (const table of tables) oids.push(...(await createPreviewRelations(client, schemas, reader, table)))
     await client.query('commit')
     return oids
   }).catch(async (error: unknown) => {
@@ -49,10 +58,10 @@ export async function exposeStagedRows(
     throw warehouseProblem(error, { qualifiedName })
   })
   return {
-    schema: shown,
+    schema: schemas.views,
     oldRows: (query, signal) => {
-      const schemas = (query.schemas ?? []).map((name) => (name === shown ? bare : name))
-      return findOldRows(access, liveOids, { ...query, schemas }, signal)
+      const searchPath = (query.schemas ?? []).map((name) => (name === schemas.views ? schemas.emptyTables : name))
+      return findOldRows(access, liveOids, { ...query, schemas: searchPath }, signal)
     },
     async [Symbol.asyncDispose]() {
       await drop().catch((error: unknown) => {
@@ -63,16 +72,16 @@ export async function exposeStagedRows(
 }
 
 /**
- * Drops the schema of a preview. Retries, because the server may still lock a view shortly after it stopped a query of
- * that view.
+ * Drops the schema of a preview. Tries up to five times, because the server may still lock a view shortly after it
+ * stopped a query of that view.
  */
-async function dropPersistently({ statements }: PostgresPools, schema: string): Promise<void> {
+async function dropWithRetry({ statements }: PostgresPools, schema: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
       await dropRunSchema(statements, schema)
       return
     } catch (error) {
-      if (tries === 5) throw error
+      if (tries === maxDropTries) throw error
     }
   }
 }
@@ -81,18 +90,18 @@ async function dropPersistently({ statements }: PostgresPools, schema: string): 
  * Returns the statements that create the schema of a preview. The comment lets maintenance find and drop the schema
  * after a worker crash.
  */
-function schemaFor(
-  schema: string,
-  read: string,
-  { run, attempt, schema: schemaName, table }: StagedTableOrigin,
+function createPreviewSchema(
+  previewSchema: string,
+  reader: string,
+  { run, attempt, schema, table }: StagedTableOrigin,
 ): string[] {
-  const name = escapeIdentifier(schema)
-  const comment = escapeLiteral(JSON.stringify({ run, attempt, schema: schemaName, table }))
+  const name = escapeIdentifier(previewSchema)
+  const comment = escapeLiteral(JSON.stringify({ run, attempt, schema, table }))
   return [
     `drop schema if exists ${name} cascade`,
     `create schema ${name}`,
     `comment on schema ${name} is ${comment}`,
-    `grant usage on schema ${name} to ${escapeIdentifier(read)}`,
+    `grant usage on schema ${name} to ${escapeIdentifier(reader)}`,
   ]
 }
 
@@ -101,22 +110,26 @@ interface StagedTableOrigin extends ReadyTable {
   attempt: number
 }
 
-/** Creates the relations for one table in both schemas. Returns the OIDs of the relations with its published rows. */
+/**
+ * Creates the view and the empty table for one table. Returns the OIDs of the published table and its partitions. Empty
+ * if the table is not published yet.
+ */
 async function createPreviewRelations(
   client: ClientBase,
-  { shown, bare, read }: { shown: string; bare: string; read: string },
+  schemas: PreviewSchemas,
+  reader: string,
   ready: ReadyTable,
 ): Promise<number[]> {
   const staging = (await readShape(client, 'sluice', ready.staging))!
   const currentShape = await readShape(client, ready.schema, ready.table)
-  const [view, empty] = [qualifyName(shown, ready.table), qualifyName(bare, ready.table)]
-  const reader = escapeIdentifier(read)
+  const view = qualifyName(schemas.views, ready.table)
+  const emptyTable = qualifyName(schemas.emptyTables, ready.table)
   await client.query(
     [
       `create view ${view} as ${rowsAfterPublication(ready, staging, currentShape)}`,
-      `grant select on ${view} to ${reader}`,
-      `create table ${empty} as table ${view} with no data`,
-      `grant select on ${empty} to ${reader}`,
+      `grant select on ${view} to ${escapeIdentifier(reader)}`,
+      `create table ${emptyTable} as table ${view} with no data`,
+      `grant select on ${emptyTable} to ${escapeIdentifier(reader)}`,
     ].join(';'),
   )
   const { rows } = await client.query<{ oid: number }>(
@@ -129,11 +142,11 @@ async function createPreviewRelations(
 const previewTimeoutSeconds = 30
 
 /**
- * Selects the relations with published rows that the preceding EXPLAIN has locked: tables, views that read them, and
- * materialised views. The server locks every relation that a query names or that its views read. Relations that the
- * query names come first.
+ * Selects one relation with published rows that the preceding EXPLAIN has locked: a table, a view that reads it, or a
+ * materialised view. The server locks every relation that a query names or that its views read. A relation that the
+ * query names is preferred. `$1` are the OIDs of the published tables.
  */
-const lockedOldRelations = `
+const lockedOldRelationQuery = `
   with recursive old (oid, depth) as (
     select oid, 0 from unnest($1::oid[]) as live (oid)
     union
@@ -157,7 +170,7 @@ function findOldRows(
 ): Promise<OldRows | undefined> {
   return withQueryPlanner(access, query, { seconds: previewTimeoutSeconds, signal }, async (client, plan) => {
     await plan(query.schemas ?? [])
-    const { rows } = await client.query<OldRows>(lockedOldRelations, [liveOids])
+    const { rows } = await client.query<OldRows>(lockedOldRelationQuery, [liveOids])
     return rows[0]
   })
 }

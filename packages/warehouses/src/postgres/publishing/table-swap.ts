@@ -2,7 +2,7 @@ import type { WriteMode } from '@sluice/contracts'
 import type { ClientBase } from 'pg'
 import { noMergedRows, type ProfileReference, profileToPublish, type TableChange } from '../../load-target.ts'
 import { keepsRows, type PublishedTable } from '../../warehouse.ts'
-import { type DependentView, dependentViews } from '../views/dependent-views.ts'
+import { type DependentView, listDependentViews } from '../views/dependent-views.ts'
 import { type SourceShape, columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publishing.ts'
@@ -36,9 +36,9 @@ export interface TableSwap {
 }
 
 /**
- * Locks the tables of all loads in the publishing transaction. The locks exclude other publishers, but not readers.
- * Reads the shapes of the tables under the locks, and locks again if another load has published since the shapes were
- * read.
+ * Begins the publishing transaction with `beginSql` and locks the tables of all loads. The locks exclude other
+ * publishers, but not readers. Reads the shapes of the tables under the locks. If another load has published since the
+ * shapes were read, locks again, because the table then has another partition.
  */
 export async function lockTables(
   client: ClientBase,
@@ -47,11 +47,15 @@ export async function lockTables(
   lockTimeoutMs: number,
 ): Promise<void> {
   if (loads.some(({ shapes }) => !shapes)) await readLoadShapes(client, loads)
-  for (let statements = [beginSql]; ; statements = []) {
+  let hasBegun = false
+  for (;;) {
     const lockedPartitions = loads.map(partitionOf)
-    await client.query([...statements, ...loads.flatMap((load) => lockStatements(load, lockTimeoutMs))].join(';'))
+    const locks = loads.flatMap((load) => lockStatements(load, lockTimeoutMs))
+    await client.query([...(hasBegun ? [] : [beginSql]), ...locks].join(';'))
+    hasBegun = true
     await readLoadShapes(client, loads)
-    if (loads.every((load, index) => partitionOf(load) === lockedPartitions[index])) return
+    const areStillCurrent = loads.every((load, index) => partitionOf(load) === lockedPartitions[index])
+    if (areStillCurrent) return
   }
 }
 
@@ -117,7 +121,7 @@ export async function planSwap(
     return { load, partition, tableRows: rows, views: [], published, statements: [attachSql], sourceShape, profile }
   }
   if (!currentShape.owned) throw tableNotOwned(load.problemContext)
-  const { last: lastPublication } = currentShape
+  const { lastPublication } = currentShape
   if (lastPublication) published.rowsBefore = lastPublication.tableRows
   const isMerge = keepsRows(mode) && currentShape.partition !== undefined
   const { table: plan, sourceShape } = planPublication(load, {
@@ -156,9 +160,10 @@ export async function planSwap(
 const maxNamedViews = 10
 
 /**
- * Reports the plain (not materialised) views that the publication recreates. PostgreSQL adds casts to view definitions,
- * so a view over a column that became text can compile and still fail when it is read. Materialised views need no such
- * report, because creating them runs their query within the publication.
+ * Returns the change that reports the plain (not materialised) views which the publication recreates. Empty if it
+ * recreates only materialised views. Users should check these views: PostgreSQL adds casts to view definitions, so a
+ * view over a column that became text can compile and still fail when it is read. Materialised views need no check,
+ * because creating them runs their query within the publication.
  */
 function describeRecreated(views: readonly DependentView[]): TableChange[] {
   const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
@@ -196,7 +201,7 @@ async function planMergeInPlace(
   tableStatements: string[],
 ): Promise<TableSwap> {
   const { load } = swap
-  const { last: lastPublication } = currentShape
+  const { lastPublication } = currentShape
   // A load that was compared with its table changes no row of it, unless another run has published since.
   const isOvertaken = load.comparison && load.comparison.run !== lastPublication?.run
   if (!lastPublication || isOvertaken) throw concurrentlyChanged(load)
@@ -216,8 +221,8 @@ async function planMergeInPlace(
 }
 
 /**
- * Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role
- * owns one of them.
+ * Returns the views that read changed or dropped columns, and the views that read those views. If the table is rebuilt,
+ * returns all views that read it. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them.
  */
 export async function findBlockingViews(
   client: ClientBase,
@@ -228,7 +233,7 @@ export async function findBlockingViews(
 ): Promise<DependentView[]> {
   const columns = [...retyped.map(({ name }) => name), ...dropped]
   if (columns.length === 0) return []
-  const views = await dependentViews(client, currentShape.oid, isRebuilt ? undefined : columns)
+  const views = await listDependentViews(client, currentShape.oid, isRebuilt ? undefined : columns)
   const foreignViews = views.filter(({ owned }) => !owned).map(({ name }) => name)
   if (foreignViews.length > 0) throw viewsDepend(problemContext, foreignViews.join(', '))
   return views
@@ -249,19 +254,20 @@ export function blockAutovacuum(table: string, lockTimeoutMs: number): string {
   return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${lockTimeoutMs}`
 }
 
-/** Autovacuum of a partition with fewer rows ends within the second after which it could be cancelled. */
+/** Autovacuum of a partition with fewer rows ends within the second after which PostgreSQL could cancel it. */
 const maxQuicklyVacuumedRows = 100_000
 
 /**
  * Cancels autovacuum on the partition that will be replaced, so that the swap need not wait for it. After a large load,
- * autovacuum runs there for minutes; it restarts after one minute at the earliest. Never throws.
+ * autovacuum runs on the partition for minutes. It restarts after one minute at the earliest. Never throws.
  */
 export async function interruptAutovacuum(
   { statements }: PostgresPools,
   currentShape: PostgresShape | undefined,
 ): Promise<void> {
-  const { partition, last } = currentShape ?? {}
-  if (partition === undefined || (last && last.tableRows < maxQuicklyVacuumedRows)) return
+  const { partition, lastPublication } = currentShape ?? {}
+  const isSmall = lastPublication !== undefined && lastPublication.tableRows < maxQuicklyVacuumedRows
+  if (partition === undefined || isSmall) return
   const lock = lockAgainstAutovacuum(qualifyName('sluice', partition))
   await withClient(statements, undefined, (client) =>
     client.query(`begin; set local lock_timeout = '2s'; ${lock}; commit`),

@@ -4,13 +4,14 @@ import type { Connection, Submittable } from 'pg'
 
 type DataListener = (bytes: Buffer) => void
 
-const copyData = 0x64
+/** The type of a protocol message with one row (`d`). */
+const copyDataType = 0x64
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 /** The bytes of a protocol message before its content: type and length. */
 const messageHeaderBytes = 5
 const chunkBytes = 256 * 1024
-/** Maximum bytes that wait for the consumer; above that, the socket is paused. */
+/** The maximum bytes that wait for the consumer. The socket is paused when they are reached. */
 const maxWaitingBytes = 1024 * 1024
 
 /** A chunk with complete or partial rows. Its memory is reused for a later chunk. */
@@ -34,20 +35,28 @@ export class CopyText implements Submittable {
   /** True if rows end with CR LF instead of the LF that the server writes. */
   readonly #endsWithCrLf: boolean
   #socket: Socket | undefined
+  /** The driver's own listener for bytes from the socket. */
   #driver!: DataListener
   /** The first bytes of a message header that continues in the next bytes from the socket. */
-  #cutHeader: Buffer | undefined
-  #rowLeft = 0
-  #driverLeft = 0
+  #partialHeader: Buffer | undefined
+  /** The bytes of the current row, or of the current message for the driver, that have not arrived yet. */
+  #rowBytesLeft = 0
+  #driverBytesLeft = 0
+  /** The chunk that is being filled, and the number of its bytes that are filled. */
   #chunk: Buffer = Buffer.allocUnsafe(chunkBytes)
   #length = 0
-  #full: FilledChunk[] = []
+  /** Full chunks that the consumer has not received yet. */
+  #fullChunks: FilledChunk[] = []
   /** The memory of the chunk that the consumer currently uses. */
-  #lent: Buffer | undefined
-  #free: Buffer[] = []
+  #consumerMemory: Buffer | undefined
+  /** The memory of chunks that the consumer no longer uses. */
+  #freeMemory: Buffer[] = []
+  /** The total bytes of `#fullChunks`. */
   #waitingBytes = 0
+  /** Set when the COPY has ended, with the server's error if it failed. */
   #outcome: { error?: Error } | undefined
-  #wake: (() => void) | undefined
+  /** Wakes `next`, which waits for bytes or the end. */
+  #wakeConsumer: (() => void) | undefined
 
   constructor(text: string, { endsWithCrLf }: { endsWithCrLf: boolean }) {
     this.#text = text
@@ -59,23 +68,29 @@ export class CopyText implements Submittable {
    * all rows that it sent before are returned first; then the error is thrown.
    */
   async next(): Promise<Buffer | undefined> {
-    if (this.#lent) this.#free.push(this.#lent)
-    this.#lent = undefined
-    while (this.#full.length === 0 && this.#length === 0 && !this.#outcome) {
+    if (this.#consumerMemory) this.#freeMemory.push(this.#consumerMemory)
+    this.#consumerMemory = undefined
+    while (this.#fullChunks.length === 0 && this.#length === 0 && !this.#outcome) {
       const { promise, resolve } = Promise.withResolvers<void>()
-      this.#wake = resolve
+      this.#wakeConsumer = resolve
       await promise
     }
-    if (this.#full.length === 0 && this.#length > 0) this.#closeChunk()
-    const next = this.#full.shift()
-    if (!next && this.#outcome?.error) throw this.#outcome.error
-    if (!next) return undefined
-    this.#lent = next.memory
+    if (this.#fullChunks.length === 0 && this.#length > 0) this.#closeChunk()
+    const next = this.#fullChunks.shift()
+    if (!next) {
+      if (this.#outcome?.error) throw this.#outcome.error
+      return undefined
+    }
+    this.#consumerMemory = next.memory
     this.#waitingBytes -= next.length
     if (!this.#outcome && this.#waitingBytes < maxWaitingBytes) this.#socket!.resume()
     return next.memory.subarray(0, next.length)
   }
 
+  /**
+   * Called by node-postgres to start the query. Until the COPY ends, `#read` receives the socket's bytes instead of the
+   * driver's listener.
+   */
   submit(connection: Connection): void {
     const socket = connection.stream as Socket
     const listeners = socket.listeners('data') as DataListener[]
@@ -83,13 +98,15 @@ export class CopyText implements Submittable {
       throw new Error(`Internal error: the driver pg has ${listeners.length} data listeners instead of one.`)
     this.#socket = socket
     this.#driver = listeners[0]!
-    if (!setBytesHandler(socket, this.#read)) {
+    const hasReusedBuffer = setBytesHandler(socket, this.#read)
+    if (!hasReusedBuffer) {
       socket.removeListener('data', this.#driver)
       socket.on('data', this.#read)
     }
     connection.query(this.#text)
   }
 
+  /** node-postgres calls these methods for the server's messages. */
   handleCommandComplete(): void {}
 
   handleReadyForQuery(): void {
@@ -102,52 +119,64 @@ export class CopyText implements Submittable {
 
   #end(outcome: { error?: Error }): void {
     this.#outcome ??= outcome
-    this.#detach()
-    this.#wake?.()
+    this.#restoreDriver()
+    this.#wakeConsumer?.()
   }
 
-  #detach(): void {
+  /** Lets the driver's listener receive the socket's bytes again. */
+  #restoreDriver(): void {
     const socket = this.#socket
     if (!socket || setBytesHandler(socket, undefined)) return
     socket.removeListener('data', this.#read)
     if (!socket.listeners('data').includes(this.#driver)) socket.on('data', this.#driver)
   }
 
-  readonly #read = (given: Buffer): void => {
-    const bytes = this.#cutHeader ? Buffer.concat([this.#cutHeader, given]) : given
-    this.#cutHeader = undefined
+  /** Processes bytes from the socket: copies rows into chunks and passes all other messages to the driver. */
+  readonly #read = (received: Buffer): void => {
+    const bytes = this.#partialHeader ? Buffer.concat([this.#partialHeader, received]) : received
+    this.#partialHeader = undefined
     let position = 0
     while (position < bytes.length) {
-      if (this.#rowLeft > 0) position = this.#copyRow(bytes, position)
-      else if (this.#driverLeft > 0) position = this.#passToDriver(bytes, position)
+      if (this.#rowBytesLeft > 0) position = this.#copyRow(bytes, position)
+      else if (this.#driverBytesLeft > 0) position = this.#passToDriver(bytes, position)
       else if (bytes.length - position < messageHeaderBytes) {
-        this.#cutHeader = Buffer.from(bytes.subarray(position))
+        this.#partialHeader = Buffer.from(bytes.subarray(position))
         break
-      } else {
-        const length = bytes.readUInt32BE(position + 1)
-        if (bytes[position] === copyData) {
-          this.#rowLeft = length - 4
-          this.rows += 1
-          position += messageHeaderBytes
-        } else this.#driverLeft = length + 1
-      }
+      } else position = this.#readHeader(bytes, position)
     }
     if (this.#waitingBytes + this.#length >= maxWaitingBytes && !this.#outcome) this.#socket!.pause()
-    if (this.#full.length > 0 || this.#length > 0) this.#wake?.()
+    if (this.#fullChunks.length > 0 || this.#length > 0) this.#wakeConsumer?.()
   }
 
+  /**
+   * Reads the header of a message: its type, and its length without the type. Returns the position from which the
+   * message is processed. The driver also needs the header.
+   */
+  #readHeader(bytes: Buffer, position: number): number {
+    const length = bytes.readUInt32BE(position + 1)
+    if (bytes[position] !== copyDataType) {
+      this.#driverBytesLeft = 1 + length
+      return position
+    }
+    this.#rowBytesLeft = length - 4
+    this.rows += 1
+    return position + messageHeaderBytes
+  }
+
+  /** Passes a message, or the arrived bytes of a message, to the driver. Returns the position after it. */
   #passToDriver(bytes: Buffer, from: number): number {
-    const to = Math.min(bytes.length, from + this.#driverLeft)
-    this.#driverLeft -= to - from
+    const to = Math.min(bytes.length, from + this.#driverBytesLeft)
+    this.#driverBytesLeft -= to - from
     this.#driver(Buffer.from(bytes.subarray(from, to)))
     return to
   }
 
-  /** Copies a row, or the part of a row that has arrived. Returns the position after it. */
+  /** Copies a row, or the arrived bytes of a row, into the chunk. Returns the position after it. */
   #copyRow(bytes: Buffer, from: number): number {
-    const to = Math.min(bytes.length, from + this.#rowLeft)
-    this.#rowLeft -= to - from
-    if (!this.#endsWithCrLf || this.#rowLeft > 0) this.#append(bytes, from, to)
+    const to = Math.min(bytes.length, from + this.#rowBytesLeft)
+    this.#rowBytesLeft -= to - from
+    const isRowComplete = this.#rowBytesLeft === 0
+    if (!this.#endsWithCrLf || !isRowComplete) this.#append(bytes, from, to)
     else {
       // The last byte of a row is LF; it is replaced by CR LF.
       this.#append(bytes, from, to - 1)
@@ -157,6 +186,7 @@ export class CopyText implements Submittable {
     return to
   }
 
+  /** Appends the bytes to the chunk. Starts a new chunk whenever one is full. */
   #append(bytes: Buffer, from: number, to: number): void {
     for (let position = from; position < to; ) {
       const length = Math.min(to - position, this.#chunk.length - this.#length)
@@ -172,10 +202,11 @@ export class CopyText implements Submittable {
     if (this.#length === this.#chunk.length) this.#closeChunk()
   }
 
+  /** Makes the chunk available to the consumer and starts a new one. */
   #closeChunk(): void {
-    this.#full.push({ memory: this.#chunk, length: this.#length })
+    this.#fullChunks.push({ memory: this.#chunk, length: this.#length })
     this.#waitingBytes += this.#length
-    this.#chunk = this.#free.pop() ?? Buffer.allocUnsafe(chunkBytes)
+    this.#chunk = this.#freeMemory.pop() ?? Buffer.allocUnsafe(chunkBytes)
     this.#length = 0
   }
 }

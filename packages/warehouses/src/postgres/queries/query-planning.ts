@@ -1,9 +1,9 @@
-import { type Client, DatabaseError, escapeIdentifier } from 'pg'
+import { type Client, DatabaseError } from 'pg'
 import type { AmbiguousTable, QueryPlan, TablePlace, UserQuery } from '../../warehouse.ts'
 import { type WarehouseAccess, destroySocket, readClient } from '../postgres-connections.ts'
 import { queryProblem } from './query-problems.ts'
 import { cursorPrefix } from './query-session.ts'
-import { beginReading, executeOne, endReadSession } from './read-transaction.ts'
+import { beginReading, endReadSession, executeOne, formatSearchPath, takeSnapshot } from './read-transaction.ts'
 
 /**
  * EXPLAIN of a cursor declaration, which plans the query without running it. The user's text cannot add ANALYZE, and
@@ -18,8 +18,9 @@ const explainPrefix = `explain ${cursorPrefix}`
 export type QueryPlanner = (schemas: readonly string[]) => Promise<string>
 
 /**
- * Opens a connection of role `read` that plans queries without running them. Each plan first releases the locks of the
- * previous one. Throws the errors of `QueryRunner.query`, and the signal's reason on abort.
+ * Opens a connection of role `read` for `callback`, which can plan the query with several search paths without running
+ * it. Each plan first releases the locks of the previous one. Throws the errors of `QueryRunner.query`, and the
+ * signal's reason on abort.
  */
 export async function withQueryPlanner<T>(
   access: WarehouseAccess,
@@ -32,29 +33,30 @@ export async function withQueryPlanner<T>(
   const abort = () => destroySocket(client)
   signal.addEventListener('abort', abort, { once: true })
   const plan: QueryPlanner = async (schemas) => {
-    await client.query(`rollback to savepoint planned; set local search_path = ${pathOf(schemas)}`)
+    await client.query(`rollback to savepoint before_plan; set local search_path = ${formatSearchPath(schemas)}`)
     const rows = await executeOne(client, explainPrefix + query.text, query.values, query.texts)
     return rows.map((row) => row['QUERY PLAN']).join('\n')
   }
   try {
     await client.connect()
     const begin = beginReading({ searchPath: 'pg_catalog', idle: 30 })
-    await client.query(`${begin}; set local statement_timeout = '${seconds}s'; select; savepoint planned`)
+    await client.query(`${begin}; set local statement_timeout = '${seconds}s'; ${takeSnapshot}; savepoint before_plan`)
     return await callback(client, plan)
   } catch (error) {
     signal.throwIfAborted()
-    throw queryProblem(error, { query, prefix: explainPrefix.length, seconds })
+    throw queryProblem(error, { query, prefixLength: explainPrefix.length, seconds })
   } finally {
     signal.removeEventListener('abort', abort)
     await endReadSession(client)
   }
 }
 
-const pathOf = (schemas: readonly string[]) => schemas.map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
+/** The SQLSTATE class of syntax errors, unknown names and wrong types. */
+const syntaxOrNameErrorClass = '42'
 
 /** True if the server rejected the statement because of a name, a type or the syntax. */
 export const isSyntaxOrNameError = (error: unknown): boolean =>
-  error instanceof DatabaseError && error.code?.startsWith('42') === true
+  error instanceof DatabaseError && error.code?.startsWith(syntaxOrNameErrorClass) === true
 
 /**
  * The time limit for planning, in seconds. It can be short: if locks delay planning, running the query reports that
@@ -67,8 +69,9 @@ export function readQueryPlan(access: WarehouseAccess, query: UserQuery, signal:
   return withQueryPlanner(access, query, { seconds: planningTimeoutSeconds, signal }, async (client, plan) => {
     const text = await plan(query.schemas ?? [])
     const { rows: reads } = await client.query<TablePlace>(lockedRelationsQuery)
-    const [, rows] = /\brows=(\d+)/.exec(text) ?? []
-    return { text, reads, ...(rows !== undefined && { estimatedRows: Number(rows) }) }
+    // The first row estimate in the plan is that of the whole query.
+    const [, estimatedRows] = /\brows=(\d+)/.exec(text) ?? []
+    return { text, reads, ...(estimatedRows !== undefined && { estimatedRows: Number(estimatedRows) }) }
   })
 }
 
@@ -82,8 +85,8 @@ const lockedRelationsQuery = `
   order by n.nspname collate "C", c.relname collate "C"`
 
 /**
- * Selects the tables and views that the last plan has locked, if other schemas of the list have a relation with the
- * same name.
+ * Selects those tables and views that the last plan has locked and that have a namesake in another of the schemas `$1`.
+ * `schemas` lists the schemas with that name.
  */
 const ambiguousRelationsQuery = `
   select c.oid::int8::float8 as oid, c.relname::text as name, found.schemas
@@ -102,50 +105,56 @@ interface AmbiguousRelation extends AmbiguousTable {
 }
 
 /**
- * See `QueryRunner.findAmbiguousTable`. The server plans the query twice, with the schemas in their order and reversed.
- * A name that refers to different tables in the two plans is unqualified. So the server itself resolves the names.
+ * See `QueryRunner.findAmbiguousTable`. The server itself resolves the names: it plans the query twice, with the
+ * schemas in their order and in reverse order. A name is ambiguous if it refers to different tables in the two plans.
  */
-export function ambiguousTable(
+export function findAmbiguousTable(
   access: WarehouseAccess,
   query: UserQuery,
   preferredCount: number,
   signal: AbortSignal,
 ): Promise<AmbiguousTable | undefined> {
   const schemas = query.schemas ?? []
-  const [first, otherSchemas] = [schemas.slice(0, preferredCount), schemas.slice(preferredCount)]
+  const preferredSchemas = schemas.slice(0, preferredCount)
+  const otherSchemas = schemas.slice(preferredCount)
   if (otherSchemas.length < 2) return Promise.resolve(undefined)
   return withQueryPlanner(access, query, { seconds: planningTimeoutSeconds, signal }, async (client, plan) => {
-    const planned = (order: readonly string[]) =>
-      plan(order).then(
-        () => namesakesOf(client, otherSchemas),
-        (error: unknown) => {
-          // Planning may fail in one of the two orders, because tables of the same name have different columns.
-          if (isSyntaxOrNameError(error)) return undefined
-          throw error
-        },
-      )
-    const read = await planned(schemas)
-    if (read?.length === 0) return undefined
-    const reversed = await planned([...first, ...otherSchemas.toReversed()])
-    const either = read ?? reversed
-    if (!either) return undefined
-    const ambiguous =
-      read && reversed
-        ? (findMissing(read, reversed) ?? findMissing(reversed, read))
-        : (either.find(({ name }) => hasBareName(query.text, name)) ?? either[0])
-    return ambiguous && { name: ambiguous.name, schemas: ambiguous.schemas }
+    // Returns the relations in the plan that have a namesake in another schema; undefined if the query cannot be
+    // planned.
+    const planWith = async (searchPath: readonly string[]) => {
+      try {
+        await plan(searchPath)
+      } catch (error) {
+        // Planning may fail in one of the two orders, because tables of the same name have different columns.
+        if (isSyntaxOrNameError(error)) return undefined
+        throw error
+      }
+      return listAmbiguousRelations(client, otherSchemas)
+    }
+    const inOrder = await planWith(schemas)
+    if (inOrder?.length === 0) return undefined
+    const reversed = await planWith([...preferredSchemas, ...otherSchemas.toReversed()])
+    if (inOrder && reversed) return findMissing(inOrder, reversed) ?? findMissing(reversed, inOrder)
+    const planned = inOrder ?? reversed ?? []
+    const relation = planned.find(({ name }) => hasUnqualifiedName(query.text, name)) ?? planned[0]
+    return relation && toAmbiguousTable(relation)
   })
 }
 
-/** Returns the first relation of `some` that is not in `otherRelations`. */
-const findMissing = (
-  some: readonly AmbiguousRelation[],
-  otherRelations: readonly AmbiguousRelation[],
-): AmbiguousRelation | undefined => some.find(({ oid }) => otherRelations.every((other) => other.oid !== oid))
+const toAmbiguousTable = ({ name, schemas }: AmbiguousRelation): AmbiguousTable => ({ name, schemas })
 
-const namesakesOf = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
+/** Returns the first relation of one plan that is not in the other plan. */
+const findMissing = (
+  relations: readonly AmbiguousRelation[],
+  otherRelations: readonly AmbiguousRelation[],
+): AmbiguousTable | undefined => {
+  const missing = relations.find(({ oid }) => otherRelations.every((other) => other.oid !== oid))
+  return missing && toAmbiguousTable(missing)
+}
+
+const listAmbiguousRelations = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
   (await client.query<AmbiguousRelation>(ambiguousRelationsQuery, [schemas])).rows
 
 /** True if the text contains the name without a schema. */
-const hasBareName = (text: string, name: string): boolean =>
+const hasUnqualifiedName = (text: string, name: string): boolean =>
   new RegExp(String.raw`(?<![\w$.]|\."|\w")"?${RegExp.escape(name)}"?(?![\w$"])`, 'iu').test(text)

@@ -8,16 +8,27 @@ import {
 } from '../../warehouse.ts'
 import { warehouseProblem } from '../problems.ts'
 import { asSentence } from '@sluice/process'
+import { sqlStates } from '../server/sql-states.ts'
 
-/** The user's query, its time limit, and the length in characters of the SQL before it. */
+/** The statement that failed. */
 export interface QueryContext {
+  /** The user's query. */
   query: UserQuery
-  prefix: number
+  /** The number of characters of the SQL before the user's text. */
+  prefixLength: number
+  /** The time limit of the query. */
   seconds: number
 }
 
 /** SQLSTATEs of queries with a valid syntax that do something forbidden. */
 const forbiddenStates = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01', '28000'])
+
+const timeoutStates: ReadonlySet<string> = new Set([sqlStates.queryCanceled, sqlStates.transactionTimeout])
+const contentionStates: ReadonlySet<string> = new Set([
+  sqlStates.lockNotAvailable,
+  sqlStates.deadlockDetected,
+  sqlStates.serializationFailure,
+])
 
 /** SQLSTATE classes of errors in the query itself, for which the server's message helps the user. */
 const queryFaultClasses = new Set([
@@ -39,68 +50,70 @@ const queryFaultClasses = new Set([
 ])
 
 /**
- * Turns an error of a user's query into a problem with the server's message and the position in the user's text. The
- * problem shows none of the SQL that Sluice adds.
+ * Turns an error of a user's query into a problem. If the query itself is wrong, the problem contains the server's
+ * message and the position in the user's text. It contains none of the SQL that Sluice adds.
  */
 export function queryProblem(error: unknown, context: QueryContext): unknown {
   if (!(error instanceof DatabaseError)) return warehouseProblem(error, { qualifiedName: 'the warehouse' })
   const code = error.code ?? ''
-  const message = redactedMessage(error, context.query)
+  const message = redactMessage(error, context.query)
   const problem = (name: string, sentence: string, retryable = false) =>
     new WarehouseProblem(name, sentence, { cause: new Error(`${code}: ${message}`), retryable })
 
-  if (code === '57014' || code === '25P04') return tooSlow(context.seconds)
-  if (['55P03', '40P01', '40001'].includes(code))
+  if (timeoutStates.has(code)) return queryTooSlow(context.seconds)
+  if (contentionStates.has(code))
     return problem('TABLE_BUSY', 'A load is changing a table of this query. Try again in a moment.', true)
-  if (code === '53400')
+  if (code === sqlStates.configurationLimitExceeded)
     return problem(
       'RESULT_TOO_LARGE',
       'The query exceeds the limit for temporary disk space. Select fewer rows or columns.',
     )
-  if (isNotASelect(code, context.query.text))
+  if (code === sqlStates.syntaxError && !isSingleQuery(context.query.text))
     return problem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.')
+  const position = describePosition(positionInUserText(error, context), context.query)
   if (forbiddenStates.has(code))
-    return problem(
-      'SQL_NOT_ALLOWED',
-      `The query contains an operation that is not allowed${describePosition(positionOf(error, context), context.query)}: ${message}`,
-    )
-  if (code === '08P01')
+    return problem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed${position}: ${message}`)
+  // The number of parameters differs from the number of values.
+  if (code === sqlStates.protocolViolation)
     return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
-  if (queryFaultClasses.has(code.slice(0, 2)))
-    return problem(
-      'QUERY_FAILED',
-      `The query failed${describePosition(positionOf(error, context), context.query)}: ${message}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
-    )
-  return warehouseProblem(error, { qualifiedName: 'the warehouse' })
+  const sqlStateClass = code.slice(0, 2)
+  if (!queryFaultClasses.has(sqlStateClass)) return warehouseProblem(error, { qualifiedName: 'the warehouse' })
+  const advice = isMissingTable(error) ? ` ${missingTableAdvice}` : ''
+  return problem('QUERY_FAILED', `The query failed${position}: ${message}${advice}`)
 }
 
-export function tooSlow(seconds: number): WarehouseProblem {
+export function queryTooSlow(seconds: number): WarehouseProblem {
   const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped. Select fewer rows or simplify the query.`
   return new WarehouseProblem('QUERY_TIMEOUT', sentence)
 }
 
 /**
- * True if the text contains several statements, or is not a query. For both, the server reports only a syntax error at
- * the start of the text.
+ * False if the text is not a query, or seems to contain several statements. For both, the server only reports a syntax
+ * error, which does not help the user.
  */
-function isNotASelect(code: string, text: string): boolean {
-  if (code !== '42601') return false
-  const bare = text.replace(/^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)+/, '')
-  return !/^\(*\s*(select|with|values|table)\b/i.test(bare) || /;\s*\S/.test(bare)
+function isSingleQuery(text: string): boolean {
+  const withoutLeadingComments = text.replace(/^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)+/, '')
+  const beginsAsQuery = /^\(*\s*(select|with|values|table)\b/i.test(withoutLeadingComments)
+  const hasTextAfterSemicolon = /;\s*\S/.test(withoutLeadingComments)
+  return beginsAsQuery && !hasTextAfterSemicolon
 }
 
 /** True if a table is missing. An unknown table alias has the same SQLSTATE, so the message is compared too. */
 const isMissingTable = ({ code, message }: DatabaseError): boolean =>
-  code === '42P01' && message.startsWith('relation ')
+  code === sqlStates.undefinedTable && message.startsWith('relation ')
 
 /**
- * Converts the server's position to line and column in the user's text. The server counts characters, JavaScript UTF-16
- * code units.
+ * Converts the position in the server's error to line and column in the user's text, both counted from 1. Returns
+ * undefined if the error has no position or it is in the SQL before the user's text. The server counts characters, and
+ * JavaScript counts UTF-16 code units.
  */
-function positionOf({ position }: DatabaseError, { query, prefix }: QueryContext): TextPosition | undefined {
-  const before = Number(position) - 1 - prefix
-  if (!position || before < 0) return undefined
-  const lines = [...query.text].slice(0, before).join('').split('\n')
+function positionInUserText(
+  { position }: DatabaseError,
+  { query, prefixLength }: QueryContext,
+): TextPosition | undefined {
+  const charactersBefore = Number(position) - 1 - prefixLength
+  if (!position || charactersBefore < 0) return undefined
+  const lines = [...query.text].slice(0, charactersBefore).join('').split('\n')
   return { line: lines.length, column: [...lines.at(-1)!].length + 1 }
 }
 
@@ -108,11 +121,15 @@ function positionOf({ position }: DatabaseError, { query, prefix }: QueryContext
  * Returns the server's message and hint without the values of variables. The server quotes text that it could not
  * parse, and that text can be a secret variable.
  */
-function redactedMessage({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
+function redactMessage({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
   let sentences = `${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
-  for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0))) {
-    if (!value) continue
+  // Longer values come first, because they may contain shorter ones.
+  const longestFirst = values
+    .filter((value): value is string => Boolean(value))
+    .toSorted((one, other) => other.length - one.length)
+  for (const value of longestFirst) {
     sentences = sentences.replaceAll(`"${value}"`, 'the value of a variable')
+    // Shorter values would also match within other words.
     if (value.length > 3) sentences = sentences.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
   }
   return sentences

@@ -1,14 +1,28 @@
-import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryConfig, types } from 'pg'
+import {
+  type Client,
+  type CustomTypesConfig,
+  escapeIdentifier,
+  type FieldDef,
+  Query,
+  type QueryConfig,
+  types,
+} from 'pg'
 import { parseJsonCell } from '../../rows/row-text.ts'
 import type { RowCell, WarehouseColumn } from '../../warehouse.ts'
 import { destroySocket } from '../postgres-connections.ts'
 
-/** A type parser that returns every value as PostgreSQL's text. `toCell` later converts numbers. */
+/** A type parser that returns every value as PostgreSQL's text. `toCell` later converts the texts. */
 const asText: CustomTypesConfig = { getTypeParser: () => (text: unknown) => text } as CustomTypesConfig
 
 /**
- * Returns the statement that begins a read-only transaction of role `read`, with short time-outs and fixed text
- * formats.
+ * Returns the search path for a user's query. Without schemas, only the server's own objects have unqualified names.
+ */
+export const formatSearchPath = (schemas: readonly string[]): string =>
+  schemas.map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
+
+/**
+ * Returns the statements that begin a read-only transaction of role `read`, with short time-outs and fixed text
+ * formats. `idle` is the time-out, in seconds, while the transaction waits for this process.
  */
 export function beginReading({ searchPath, idle }: { searchPath: string; idle: number }): string {
   return `begin isolation level repeatable read read only;
@@ -19,8 +33,14 @@ export function beginReading({ searchPath, idle }: { searchPath: string; idle: n
 }
 
 /**
- * Closes the connection with a protocol message. If only the socket were closed, the server would log an unexpected end
- * for every page.
+ * An empty query, which takes the snapshot of the transaction. From then on, users' SQL can no longer change the
+ * transaction to READ WRITE or to another isolation level.
+ */
+export const takeSnapshot = 'select'
+
+/**
+ * Closes the connection with a protocol message, and after one second at the socket. If only the socket were closed,
+ * the server would log an unexpected end for every page. Never throws.
  */
 export async function endReadSession(client: Client): Promise<void> {
   const timer = setTimeout(() => destroySocket(client), 1_000)
@@ -34,6 +54,8 @@ export async function endReadSession(client: Client): Promise<void> {
 
 /**
  * Runs one statement and returns its rows. Uses the extended protocol, which rejects several statements in one text.
+ * `values` are the values of `$1`, `$2`, …. `texts` has the indexes of those values that are text even if they look
+ * like numbers.
  */
 export async function executeOne(
   client: Client,
@@ -41,27 +63,32 @@ export async function executeOne(
   values: readonly (string | null)[] = [],
   texts: ReadonlySet<number> = new Set(),
 ): Promise<Record<string, unknown>[]> {
-  // node-postgres sends an array of type OIDs to the server, and uses the same object to parse the results.
-  const wanted = Object.assign(
-    values.map((value, index) => (texts.has(index) ? unspecified : parameterOid(value))),
-    { getTypeParser: types.getTypeParser.bind(types) },
-  )
-  const query = { text, values: [...values], types: wanted, queryMode: 'extended' }
-  return (await client.query<Record<string, unknown>>(query as unknown as QueryConfig)).rows
+  const typeOids = values.map((value, index) => (texts.has(index) ? unspecifiedOid : parameterOid(value)))
+  // node-postgres sends the array `types` to the server, and parses the results with the method of the same object.
+  const typesAndParser = Object.assign(typeOids, { getTypeParser: types.getTypeParser.bind(types) })
+  const query = { text, values: [...values], types: typesAndParser, queryMode: 'extended' }
+  const { rows } = await client.query<Record<string, unknown>>(query as unknown as QueryConfig)
+  return rows
 }
 
-const [unspecified, integer, bigint, numeric] = [0, 23, 20, 1700]
+/** Type OIDs, which are the same on every server. The server infers an unspecified type from the query. */
+const unspecifiedOid = 0
+const integerOid = 23
+const bigintOid = 20
+const numericOid = 1700
 
 /**
  * Returns the type OID of a parameter value. A number gets a numeric type, so that `column > 500` compares numbers,
  * never texts. For other values, including numbers with leading zeros, the server infers the type from the query.
  */
 function parameterOid(value: string | null): number {
-  if (value === null || !/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return unspecified
-  if (value.includes('.')) return numeric
-  const size = BigInt(value)
-  if (BigInt.asIntN(32, size) === size) return integer
-  return BigInt.asIntN(64, size) === size ? bigint : numeric
+  if (value === null || !/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return unspecifiedOid
+  if (value.includes('.')) return numericOid
+  const number = BigInt(value)
+  const fitsInteger = BigInt.asIntN(32, number) === number
+  if (fitsInteger) return integerOid
+  const fitsBigint = BigInt.asIntN(64, number) === number
+  return fitsBigint ? bigintOid : numericOid
 }
 
 export interface FetchedRows {
@@ -72,18 +99,19 @@ export interface FetchedRows {
 }
 
 /** The number of rows of the first FETCH: the usual page size. */
-const firstBatch = 100
+const firstBatchRows = 100
 
 /**
- * Fetches `count` rows of the cursor `page` in batches, and runs the statement `before` before each batch. Counts bytes
- * at the socket, so that even a huge row cannot fill this process's memory. The server buffers all rows of a FETCH
- * before it sends the first, so each batch requests only about as many rows as still fit into `maximumBytes`.
+ * Fetches at most `count` rows of the cursor `page` in batches. Runs the statement `beforeBatch`, if any, before each
+ * batch. If more than `maximumBytes` bytes arrive, closes the connection and returns the complete rows as `truncated`.
+ * Counts bytes at the socket, so that even a huge row cannot fill this process's memory. The server buffers all rows of
+ * a FETCH before it sends the first one, so each batch requests only about as many rows as still fit.
  */
 export async function fetchRows(
   client: Client,
   count: number,
   maximumBytes: number,
-  before?: string,
+  beforeBatch?: string,
 ): Promise<FetchedRows> {
   const { stream } = (client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection
   const fetched: FetchedRows = { fields: [], rows: [], truncated: false }
@@ -96,15 +124,16 @@ export async function fetchRows(
   }
   stream.on('data', countBytes)
   try {
-    for (let [batch, rowsLeft] = [firstBatch, count]; rowsLeft > 0; ) {
-      const rowsToFetch = Math.min(batch, rowsLeft)
+    let rowsThatFit = firstBatchRows
+    while (fetched.rows.length < count) {
       const rowsBefore = fetched.rows.length
-      if (before) await client.query(before)
+      const rowsToFetch = Math.min(rowsThatFit, count - rowsBefore)
+      if (beforeBatch) await client.query(beforeBatch)
       await fetchBatch(client, rowsToFetch, fetched)
-      if (fetched.truncated || fetched.rows.length < rowsBefore + rowsToFetch) break
-      rowsLeft -= rowsToFetch
-      const remainingRows = Math.ceil((maximumBytes - bytes) / (bytes / fetched.rows.length))
-      batch = Math.max(1, remainingRows)
+      const isCursorAtEnd = fetched.rows.length < rowsBefore + rowsToFetch
+      if (fetched.truncated || isCursorAtEnd) break
+      const bytesPerRow = bytes / fetched.rows.length
+      rowsThatFit = Math.max(1, Math.ceil((maximumBytes - bytes) / bytesPerRow))
     }
   } finally {
     stream.off('data', countBytes)
@@ -112,6 +141,7 @@ export async function fetchRows(
   return fetched
 }
 
+/** Fetches a batch of rows and appends them to `into`. Also resolves if the byte limit closes the connection. */
 function fetchBatch(client: Client, rowsToFetch: number, into: FetchedRows): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const text = `fetch forward ${rowsToFetch} from page`
@@ -130,6 +160,7 @@ function fetchBatch(client: Client, rowsToFetch: number, into: FetchedRows): Pro
 
 const numericDataTypes = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
 
+/** Converts the texts of fetched rows to the values that the API returns. */
 export function toCells(rows: (string | null)[][], columns: readonly WarehouseColumn[]): RowCell[][] {
   return rows.map((row) => row.map((text, index) => toCell(text, columns[index]!)))
 }

@@ -1,12 +1,10 @@
 import type { FieldDef } from 'pg'
 import type { WarehouseColumn } from '../../warehouse.ts'
+import { uniqueNames } from '../../sql-text/check-identifier.ts'
 import { describeType, type SqlType } from '../types.ts'
 
-/**
- * PostgreSQL types that map to a DataType, by OID. These OIDs are the same on every server. All other types become
- * text.
- */
-const dataTypeByOid: Record<number, SqlType> = {
+/** PostgreSQL types without modifiers, by OID. These OIDs are the same on every server. */
+const typesByOid: Record<number, SqlType> = {
   16: 'boolean',
   20: 'bigint',
   21: 'smallint',
@@ -20,28 +18,38 @@ const dataTypeByOid: Record<number, SqlType> = {
   3802: 'jsonb',
 }
 
+/** The OIDs of the types with modifiers. */
+const characterOid = 1042
+const varcharOid = 1043
+const numericOid = 1700
+
 /**
  * Returns the result columns in their order. A repeated name gets a numeric suffix; its label keeps the original name.
  */
 export function resultColumns(fields: readonly FieldDef[]): WarehouseColumn[] {
-  const usedNames = new Set(fields.map(({ name }) => name))
-  const seen = new Set<string>()
-  return fields.map((field) => {
-    let name = field.name
-    for (let number = 2; seen.has(name) || (number > 2 && usedNames.has(name)); number += 1)
-      name = `${field.name}_${number}`
-    seen.add(name)
-    return { name, label: field.name, ...describeType(resultTypeOf(field)), primaryKey: false }
-  })
+  const names = uniqueNames(fields.map(({ name }) => name))
+  return fields.map((field, index) => ({
+    name: names[index]!,
+    label: field.name,
+    ...describeType(resultTypeOf(field)),
+    primaryKey: false,
+  }))
 }
 
 /**
- * Returns the type as `format_type` prints it. The type modifier is stored plus 4, and is -1 for a type without one.
+ * Returns the type as `format_type` prints it, and `text` for a type that Sluice does not know. The server sends type
+ * modifiers plus 4, and -1 for a type without one. The modifier of `numeric` contains the precision in its upper 16
+ * bits and the scale, which is signed, in its lowest 11 bits.
  */
 function resultTypeOf({ dataTypeID, dataTypeModifier }: FieldDef): SqlType {
   const modifier = dataTypeModifier - 4
-  if (dataTypeID === 1042) return modifier > 0 ? `character(${modifier})` : 'text'
-  if (dataTypeID === 1043) return modifier > 0 ? `character varying(${modifier})` : 'character varying'
-  if (dataTypeID === 1700) return modifier >= 0 ? `numeric(${modifier >> 16},${(modifier << 21) >> 21})` : 'numeric'
-  return dataTypeByOid[dataTypeID] ?? 'text'
+  if (dataTypeID === characterOid) return modifier > 0 ? `character(${modifier})` : 'text'
+  if (dataTypeID === varcharOid) return modifier > 0 ? `character varying(${modifier})` : 'character varying'
+  if (dataTypeID === numericOid && modifier >= 0) {
+    const precision = modifier >> 16
+    const scale = (modifier << 21) >> 21
+    return `numeric(${precision},${scale})`
+  }
+  if (dataTypeID === numericOid) return 'numeric'
+  return typesByOid[dataTypeID] ?? 'text'
 }

@@ -26,18 +26,19 @@ export interface WatchLimits {
 interface WatchedSession {
   /** Called once if the statement exceeds its limits. */
   stop(reason: WarehouseProblem): void
+  /** True if the statement writes, so that it can fill the disk. */
   writes: boolean
   /**
    * The size in bytes of the tables that the statement's load will replace. The database may temporarily exceed its
    * limit by this size.
    */
-  replaced?: number
+  replacedBytes?: number
 }
 
 /**
- * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. Uses a separate
- * connection. It opens when a statement takes longer than one check interval, before such statements can exhaust the
- * server.
+ * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. Uses a connection of
+ * its own, which it opens when a statement takes longer than one check interval. It keeps the connection while it
+ * watches, so statements that exhaust the server's connections cannot prevent a check.
  */
 export class StatementWatch {
   readonly #pool: Pool
@@ -64,26 +65,26 @@ export class StatementWatch {
   async #checkRepeatedly(): Promise<void> {
     this.#isChecking = true
     let client: PoolClient | undefined
-    let failed = false
+    let hasFailed = false
     try {
       for (let checks = 1; ; checks += 1) {
         await sleep(checkIntervalMs)
         if (this.#watched.size === 0) return
         client ??= await this.#pool.connect()
-        await this.#assertFewLocks(client)
-        if (checks % checksPerSizeCheck === 0) await this.#assertRoom(client)
+        await this.#stopSessionsWithManyLocks(client)
+        if (checks % checksPerSizeCheck === 0) await this.#stopWritersIfFull(client)
       }
     } catch {
       // The server is unreachable or full. The code below resumes watching the remaining statements.
-      failed = true
+      hasFailed = true
     } finally {
-      client?.release(failed)
+      client?.release(hasFailed)
       this.#isChecking = false
       if (this.#watched.size > 0) void this.#checkRepeatedly()
     }
   }
 
-  async #assertFewLocks(client: PoolClient): Promise<void> {
+  async #stopSessionsWithManyLocks(client: PoolClient): Promise<void> {
     const { rows } = await client.query<{ pid: number; locks: number }>(
       'select pid, count(*)::int as locks from pg_locks where pid = any($1) group by pid having count(*) > $2',
       [[...this.#watched.keys()], maxLocks],
@@ -91,14 +92,18 @@ export class StatementWatch {
     for (const { pid, locks } of rows) this.#stop(pid, tooManyLocks(locks))
   }
 
-  async #assertRoom(client: PoolClient): Promise<void> {
+  /** If the database exceeds its limit, first frees space. Stops the writing sessions if that does not suffice. */
+  async #stopWritersIfFull(client: PoolClient): Promise<void> {
     const { databaseBytes, makeRoom } = this.#limits
     const writers = [...this.#watched].filter(([, { writes }]) => writes)
     if (databaseBytes === undefined || writers.length === 0) return
-    const tooMuch = (free: number) => writers.filter(([, { replaced = 0 }]) => free + replaced < 0)
-    if (tooMuch(await freeBytes(client, databaseBytes)).length === 0) return
+    const findExceedingWriters = async () => {
+      const free = await freeBytes(client, databaseBytes)
+      return writers.filter(([, { replacedBytes = 0 }]) => free + replacedBytes < 0)
+    }
+    if ((await findExceedingWriters()).length === 0) return
     await makeRoom?.(databaseBytes)
-    for (const [pid] of tooMuch(await freeBytes(client, databaseBytes))) this.#stop(pid, warehouseFull(databaseBytes))
+    for (const [pid] of await findExceedingWriters()) this.#stop(pid, warehouseFull(databaseBytes))
   }
 
   #stop(session: number, reason: WarehouseProblem): void {
@@ -108,22 +113,23 @@ export class StatementWatch {
   }
 }
 
-const watchesByPool = new WeakMap<object, StatementWatch>()
+/** The watches over sessions of role `load`, by their pool, and over sessions of role `read`, by their access. */
+const watches = new WeakMap<Pool | WarehouseAccess, StatementWatch>()
 const readPools = new WeakMap<WarehouseAccess, Pool>()
 
 /** Sets the limits for sessions that are opened from this pool. */
 export function limitStatements(pool: Pool, limits: WatchLimits): void {
-  watchesByPool.set(pool, new StatementWatch(pool, limits))
+  watches.set(pool, new StatementWatch(pool, limits))
 }
 
-/** Returns the watch over sessions of role `load`. It uses a connection of that role. */
+/** Returns the watch over sessions of role `load`. It uses a connection of this pool. */
 export function loadWatch(pool: Pool): StatementWatch {
-  return watchOf(pool, () => pool)
+  return getOrCreateWatch(pool, () => pool)
 }
 
 /** Returns the watch over sessions of role `read`. It uses its own connection of that role. */
 export function readWatch(access: WarehouseAccess): StatementWatch {
-  return watchOf(access, () => {
+  return getOrCreateWatch(access, () => {
     const pool = new Pool({ ...readPoolConfig(access), max: 1, idleTimeoutMillis: 1_000, allowExitOnIdle: true })
     pool.on('error', () => {})
     readPools.set(access, pool)
@@ -133,16 +139,16 @@ export function readWatch(access: WarehouseAccess): StatementWatch {
 
 /** Closes the connection that watches sessions of role `read`, if one is open. */
 export async function endReadWatch(access: WarehouseAccess): Promise<void> {
-  watchesByPool.delete(access)
+  watches.delete(access)
   await readPools.get(access)?.end()
   readPools.delete(access)
 }
 
-function watchOf(key: object, poolOf: () => Pool): StatementWatch {
-  const existingWatch = watchesByPool.get(key)
+function getOrCreateWatch(key: Pool | WarehouseAccess, getPool: () => Pool): StatementWatch {
+  const existingWatch = watches.get(key)
   if (existingWatch) return existingWatch
-  const watch = new StatementWatch(poolOf())
-  watchesByPool.set(key, watch)
+  const watch = new StatementWatch(getPool())
+  watches.set(key, watch)
   return watch
 }
 
@@ -152,25 +158,28 @@ const tooManyLocks = (locks: number) =>
     `The statement was stopped because it held ${locks.toLocaleString('en')} locks of ${maxLocks.toLocaleString('en')} allowed, one per table, index or sequence. Split it into several statements.`,
   )
 
-/** Returns the id of the server process that serves this connection. */
-export function sessionOf(client: Client): number | undefined {
+/** Returns the id of the server process that serves this connection. Undefined until the connection is open. */
+export function sessionOf(client: Client | PoolClient): number | undefined {
   return (client as unknown as { processID: number | null }).processID ?? undefined
 }
 
 /**
- * Ends a session from another connection of the same role after its own connection was closed, and waits up to two
- * seconds. The server usually notices the closed connection within a second, but users' SQL can disable that check.
- * Never throws.
+ * Ends the session with the server process `$1` and waits up to two seconds. The condition on the user prevents that it
+ * ends a session of another role that has received the same process id.
+ */
+export const terminateQuery =
+  'select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user'
+
+/**
+ * Ends a session after its connection was closed, through a new connection of role `read`. Waits up to two seconds. The
+ * server usually notices the closed connection within a second, but users' SQL can disable that check. Never throws.
  */
 export async function endSession(access: WarehouseAccess, session: number | undefined): Promise<void> {
   if (session === undefined) return
   const client = readClient(access)
   try {
     await client.connect()
-    await client.query(
-      `select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user`,
-      [session],
-    )
+    await client.query(terminateQuery, [session])
   } catch {
     // If the server rejects new connections, it is shutting down and ends the session itself.
   } finally {
@@ -185,12 +194,13 @@ export async function endSession(access: WarehouseAccess, session: number | unde
 const graceSeconds = 3
 
 interface StatementLimits {
+  /** The statement's time limit. */
   seconds: number
   signal: AbortSignal
   /** The statement's name as the subject of an error message. */
   subject: string
   /** The size in bytes of the tables that the statement's load will replace. */
-  replaced?: number
+  replacedBytes?: number
 }
 
 /**
@@ -202,16 +212,16 @@ interface StatementLimits {
 export async function runStoppable<T>(
   otherConnections: Pool,
   client: PoolClient,
-  { seconds, signal, subject, replaced = 0 }: StatementLimits,
+  { seconds, signal, subject, replacedBytes = 0 }: StatementLimits,
   statement: () => Promise<T>,
 ): Promise<T> {
-  const session = (client as unknown as { processID: number }).processID
-  let timedOut = false
-  let beyond: WarehouseProblem | undefined
+  const session = sessionOf(client)!
+  let hasTimedOut = false
+  let exceededLimit: WarehouseProblem | undefined
   const stop = () => void terminateSession(otherConnections, session)
   const timer = setTimeout(
     () => {
-      timedOut = true
+      hasTimedOut = true
       stop()
     },
     (seconds + graceSeconds) * 1_000,
@@ -219,17 +229,17 @@ export async function runStoppable<T>(
   signal.addEventListener('abort', stop, { once: true })
   using _watch = loadWatch(otherConnections).watch(session, {
     writes: true,
-    replaced,
+    replacedBytes,
     stop(reason) {
-      beyond = reason
+      exceededLimit = reason
       stop()
     },
   })
   try {
     return await statement()
   } catch (error) {
-    if (beyond) throw beyond
-    if (!timedOut || signal.aborted) throw error
+    if (exceededLimit) throw exceededLimit
+    if (!hasTimedOut || signal.aborted) throw error
     const sentence = `${subject} took longer than ${seconds} seconds and was stopped. Process fewer rows or simplify it.`
     throw new WarehouseProblem('QUERY_TIMEOUT', sentence, { cause: error })
   } finally {
@@ -243,10 +253,5 @@ export async function runStoppable<T>(
  * process is gone too.
  */
 async function terminateSession(pool: Pool, session: number): Promise<void> {
-  await withClient(pool, undefined, (client) =>
-    client.query(
-      'select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user',
-      [session],
-    ),
-  ).catch(() => {})
+  await withClient(pool, undefined, (client) => client.query(terminateQuery, [session])).catch(() => {})
 }

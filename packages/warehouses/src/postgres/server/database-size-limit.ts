@@ -5,20 +5,25 @@ import { withClient } from '../postgres-connections.ts'
 /** The size limit of an organisation's database, and a function to free space. */
 export interface DatabaseLimit {
   /** The maximum size of the database in bytes. */
-  bytes: number
+  databaseBytes: number
   /**
    * The size in bytes of the tables that the load replaces. Until the load is published, the database may exceed its
    * limit by this size.
    */
-  replaced: number
+  replacedBytes: number
   /** The number of bytes that must be free, because the load will write them without another check. */
-  needed: number
+  neededBytes: number
   /** Drops kept tables of earlier publications until the database has at most `maxBytes` bytes. */
   makeRoom(maxBytes: number): Promise<number>
 }
 
-/** The number of loaded bytes between two checks of the database size: the minimum and the maximum. */
-const checkIntervalBytes = { least: 4 * 1024 ** 2, most: 256 * 1024 ** 2 }
+/** The minimum and the maximum number of loaded bytes between two checks of the database size. */
+const minCheckIntervalBytes = 4 * 1024 ** 2
+const maxCheckIntervalBytes = 256 * 1024 ** 2
+/**
+ * A load may write this share of the free bytes until the next check. A row may take several times its size on disk.
+ */
+const uncheckedShare = 1 / 8
 
 /** Returns the number of bytes that the database may still grow. Negative if the database exceeds its limit. */
 export async function freeBytes(client: ClientBase, limit: number): Promise<number> {
@@ -30,45 +35,47 @@ export async function freeBytes(client: ClientBase, limit: number): Promise<numb
 }
 
 /**
- * Returns the number of bytes that a load may still write. Throws WAREHOUSE_FULL. Releases its pool connection while
- * `makeRoom` runs, because `makeRoom` needs one.
+ * Returns the number of bytes that a load may still write. If the database is full, first frees space. Throws
+ * WAREHOUSE_FULL if that does not suffice.
  */
 export async function assertRoom(
   pool: Pool,
-  { bytes, replaced, needed, makeRoom }: DatabaseLimit,
+  { databaseBytes, replacedBytes, neededBytes, makeRoom }: DatabaseLimit,
   signal: AbortSignal,
 ): Promise<number> {
-  const availableBytes = bytes + replaced - needed
-  const readFree = () => withClient(pool, signal, (client) => freeBytes(client, availableBytes))
-  const free = await readFree()
+  const maxBytes = databaseBytes + replacedBytes - neededBytes
+  // Releases the pool connection after each read, because `makeRoom` needs one.
+  const readFreeBytes = () => withClient(pool, signal, (client) => freeBytes(client, maxBytes))
+  const free = await readFreeBytes()
   if (free >= 0) return free
-  await makeRoom(availableBytes)
-  const freed = await readFree()
-  if (freed < 0) throw warehouseFull(bytes)
-  return freed
+  await makeRoom(maxBytes)
+  const freeAfterwards = await readFreeBytes()
+  if (freeAfterwards < 0) throw warehouseFull(databaseBytes)
+  return freeAfterwards
 }
 
 /**
- * Yields the chunks and calls `assertFree` between them, which returns how many bytes may still be written. The less
- * space is free, the more often it is called, because a row may take several times its size on disk.
+ * Yields the chunks, and calls `assertFree` before the first one and between later ones. `assertFree` returns how many
+ * bytes may still be written. The less space is free, the more often it is called.
  */
 export async function* checkWhileWriting(
   chunks: AsyncIterable<TupleChunk>,
   assertFree: () => Promise<number>,
 ): AsyncGenerator<TupleChunk> {
-  let unchecked = 0
-  let next = 0
+  let uncheckedBytes = 0
+  let checkIntervalBytes = 0
   for await (const chunk of chunks) {
-    if (unchecked >= next) {
-      next = Math.min(checkIntervalBytes.most, Math.max(checkIntervalBytes.least, (await assertFree()) / 8))
-      unchecked = 0
+    if (uncheckedBytes >= checkIntervalBytes) {
+      const mayWriteBytes = (await assertFree()) * uncheckedShare
+      checkIntervalBytes = Math.min(maxCheckIntervalBytes, Math.max(minCheckIntervalBytes, mayWriteBytes))
+      uncheckedBytes = 0
     }
-    unchecked += chunk.bytes.byteLength
+    uncheckedBytes += chunk.bytes.byteLength
     yield chunk
   }
 }
 
-/** Returns the total size on disk, in bytes, of those tables that exist. */
+/** Returns the total size on disk, in bytes, of those partitioned tables that exist, with their partitions. */
 export async function tableBytes(client: ClientBase, schema: string, tables: readonly string[]): Promise<number> {
   const { rows } = await client.query<{ bytes: number }>(
     `select coalesce(sum(pg_total_relation_size(part.relid)), 0)::float8 as bytes

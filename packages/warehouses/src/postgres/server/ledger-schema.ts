@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Client, ClientBase } from 'pg'
 import { WarehouseProblem } from '../../warehouse.ts'
 
-/** Increases with every change below: a worker that finds a lower number provisions that warehouse again. */
+/**
+ * The version of the ledger. Increase it with every change of `createLedger`: a worker that finds a lower version
+ * provisions that warehouse again.
+ */
 const ledgerVersion = 8
 
 /** The columns that `sluice.enter_table` takes after the key and the run. */
@@ -164,9 +167,10 @@ export async function createLedger(client: Client, load: string, key: string): P
   `)
 }
 
-/** SQL of the version of the ledger in the warehouse. */
+/** Selects the version of the ledger in the warehouse, which is the comment of its schema. */
 export const selectLedgerVersion = `select coalesce(obj_description(to_regnamespace('sluice'), 'pg_namespace'), '0')::int`
 
+/** Throws WAREHOUSE_OUTDATED if the ledger has an older version. */
 export function assertLedgerCurrent(version: number): void {
   if (version < ledgerVersion)
     throw new WarehouseProblem(
@@ -175,6 +179,7 @@ export function assertLedgerCurrent(version: number): void {
     )
 }
 
+/** Deletes ledger entries that are older than this and that no table needs. Returns the number of deleted runs. */
 export async function pruneLedger(client: ClientBase, days: number): Promise<number> {
   const { rows } = await client.query<{ pruned: string }>('select sluice.prune_ledger($1::integer) as pruned', [days])
   return Number(rows[0]!.pruned)

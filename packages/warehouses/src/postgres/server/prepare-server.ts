@@ -17,10 +17,10 @@ const dangerousFunctions = `proname like 'lo\\_%' or proname in ('loread', 'lowr
   or proname like 'pg\\_advisory\\_%' or proname like 'pg\\_try\\_advisory\\_%'`
 
 /**
- * Applies the protections that only a superuser can set, once per server. Idempotent. Functions in pg_catalog belong to
- * the superuser, so the owner of an organisation's database cannot revoke rights to them; and only a superuser sets
- * `temp_file_limit` unless granted. Provisioning works without this call, but then these protections are missing and
- * the organisations' roles cannot use reserved connections.
+ * Applies the protections that only a superuser can set. Call it once per server. Idempotent. It revokes rights to
+ * dangerous functions, which belong to the superuser, and lets the administrator set `temp_file_limit`. Without this
+ * call, provisioning works, but these protections are missing and the organisations' roles cannot use reserved
+ * connections.
  *
  * `admin` is the role for `provisionWarehouse`. `close` names databases to which the organisations' roles must not
  * connect, such as those of Sluice's services.
@@ -35,7 +35,8 @@ export async function prepareWarehouseServer(
     await client.connect()
     await client.query(`select pg_advisory_lock(hashtext('sluice warehouse template'))`)
     const { rows } = await client.query('select datistemplate from pg_database where datname = $1', [templateDatabase])
-    if (!rows[0]?.datistemplate) await createTemplate(client, superuserUrl)
+    const isTemplateComplete = rows[0]?.datistemplate === true
+    if (!isTemplateComplete) await createTemplate(client, superuserUrl)
     await client.query(`grant set on parameter temp_file_limit to ${escapeIdentifier(options.admin)}`)
     await grantReload(client, superuserUrl, options.admin)
     await grantReservedConnections(client, options.admin)
@@ -61,41 +62,47 @@ async function grantReservedConnections(client: Client, admin: string): Promise<
   for (const { rolname } of rows) await client.query(`grant ${reservedConnectionsRole} to ${rolname}`)
 }
 
-/** Lets the administrator reload the rules of pg_hba.conf from the database with its own name, to which it connects. */
+/**
+ * Lets the administrator reload the rules of pg_hba.conf. The right belongs to one database: the one with the name of
+ * the administrator, to which the administrator connects. Does nothing if that database does not exist.
+ */
 async function grantReload(client: Client, superuserUrl: string, admin: string): Promise<void> {
-  const { rowCount } = await client.query('select from pg_database where datname = $1', [admin])
-  if (!rowCount) return
-  const url = new URL(superuserUrl)
-  url.pathname = `/${encodeURIComponent(admin)}`
-  const inside = adminClient(url.href)
+  const { rowCount: databaseCount } = await client.query('select from pg_database where datname = $1', [admin])
+  if (!databaseCount) return
+  const adminDatabase = adminClient(withDatabase(superuserUrl, admin))
   try {
-    await inside.connect()
-    await inside.query(`grant execute on function pg_reload_conf() to ${escapeIdentifier(admin)}`)
+    await adminDatabase.connect()
+    await adminDatabase.query(`grant execute on function pg_reload_conf() to ${escapeIdentifier(admin)}`)
   } finally {
-    await endAdmin(inside)
+    await endAdmin(adminDatabase)
   }
 }
 
+/** Returns a connection URL for another database on the same server. */
+export function withDatabase(connectionUrl: string, database: string): string {
+  const url = new URL(connectionUrl)
+  url.pathname = `/${encodeURIComponent(database)}`
+  return url.href
+}
+
 /**
- * Creates the template database. Only the last step marks it as a template, so a database that a crash left incomplete
- * is created again.
+ * Creates the template database, without rights to dangerous functions. Only the last step marks it as a template, so
+ * the next call recreates a database that a crash left incomplete.
  */
 async function createTemplate(client: Client, superuserUrl: string): Promise<void> {
   await client.query(`drop database if exists ${templateDatabase}`)
   await client.query(`create database ${templateDatabase} template template0 encoding 'UTF8'`)
-  const url = new URL(superuserUrl)
-  url.pathname = `/${templateDatabase}`
-  const inside = adminClient(url.href)
+  const template = adminClient(withDatabase(superuserUrl, templateDatabase))
   try {
-    await inside.connect()
-    await inside.query(`do $$ declare f regprocedure; begin
+    await template.connect()
+    await template.query(`do $$ declare f regprocedure; begin
       for f in select oid from pg_proc where pronamespace = 'pg_catalog'::regnamespace and (${dangerousFunctions}) loop
         execute format('revoke execute on function %s from public', f);
       end loop;
     end $$`)
-    await inside.query('revoke all on schema public from public')
+    await template.query('revoke all on schema public from public')
   } finally {
-    await endAdmin(inside)
+    await endAdmin(template)
   }
   await client.query(`revoke connect, temporary on database ${templateDatabase} from public`)
   await client.query(`alter database ${templateDatabase} with is_template true allow_connections false`)
@@ -109,18 +116,20 @@ const adminTimeouts = {
   query_timeout: 32_000,
 }
 
-/** Returns the connection settings of an administrator, with a time-out for every wait. */
-export const adminSettings = (connectionString: string, changed: Partial<typeof adminTimeouts> = {}) => ({
+/**
+ * Returns the connection settings of an administrator, with a time-out for every wait. `timeouts` replace the defaults.
+ */
+export const adminSettings = (connectionString: string, timeouts: Partial<typeof adminTimeouts> = {}) => ({
   connectionString,
   application_name: 'sluice provisioning',
   keepAlive: true,
   ...adminTimeouts,
-  ...changed,
+  ...timeouts,
 })
 
 /** Creates an administrator's connection for preparing servers and warehouses. Close it with `endAdmin`. */
-export function adminClient(connectionString: string, changed: Partial<typeof adminTimeouts> = {}): Client {
-  const client = new Client(adminSettings(connectionString, changed))
+export function adminClient(connectionString: string, timeouts: Partial<typeof adminTimeouts> = {}): Client {
+  const client = new Client(adminSettings(connectionString, timeouts))
   // A connection that breaks between two statements would end this process if it had no error listener.
   client.on('error', () => {})
   return client

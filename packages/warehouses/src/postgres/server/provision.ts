@@ -1,7 +1,8 @@
 import { Client, escapeIdentifier, escapeLiteral } from 'pg'
 import { WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { type WarehouseAccess, ledgerKey } from '../postgres-connections.ts'
-import { adminClient, endAdmin, reservedConnectionsRole, templateDatabase } from './prepare-server.ts'
+import { adminClient, endAdmin, reservedConnectionsRole, templateDatabase, withDatabase } from './prepare-server.ts'
+import { sqlStateOf, sqlStates } from './sql-states.ts'
 import { createLedger } from './ledger-schema.ts'
 import { warehouseProblem } from '../problems.ts'
 import { type RoleSettings, loadSettings, readSettings } from './role-settings.ts'
@@ -13,13 +14,13 @@ import { promisify } from 'node:util'
  * short statements of many processes.
  */
 const maxLoadConnections = 220
+/** The connection limit of role `read`. */
+const maxReadConnections = 20
 
-/**
- * `key` is the organisation's short name in the warehouse, in lower case; it never changes. Passwords are printable
- * ASCII.
- */
 export interface WarehouseClient {
+  /** The organisation's short name in the warehouse, in lower case. It never changes. */
   key: string
+  /** The passwords of roles `load` and `read`: printable ASCII. */
   loadPassword: string
   readPassword: string
 }
@@ -27,12 +28,12 @@ export interface WarehouseClient {
 /**
  * Creates or repairs an organisation's warehouse: the database `c_<key>` with its hidden schema `sluice`, and three
  * roles. `c_<key>_owner` owns the database and the ledger (Sluice's table of loads) and cannot log in. `c_<key>_load`
- * creates and fills schemas and tables. `c_<key>_read` reads published data. Idempotent; concurrent callers wait for
- * each other. Sets the passwords each time.
+ * creates and fills schemas and tables. `c_<key>_read` reads published data. Idempotent. Concurrent callers wait for
+ * each other. Sets the passwords each time. Returns the address and credentials.
  *
- * `adminUrl`'s role needs only CREATEDB and CREATEROLE. PostgreSQL 16 gives it ADMIN on the roles that it creates. On
- * the owner it also takes SET, to create a database that the owner owns. It never takes INHERIT, and neither on load
- * and read. `prepareWarehouseServer` adds the protections that only a superuser can set.
+ * The role of `adminUrl` needs only CREATEDB and CREATEROLE. PostgreSQL gives it the ADMIN option on the roles that it
+ * creates. It grants itself the SET option on the owner role, to create a database for that role, but never inherits
+ * the rights of these roles. `prepareWarehouseServer` adds the protections that only a superuser can set.
  */
 export async function provisionWarehouse(adminUrl: string, client: WarehouseClient): Promise<WarehouseAccess> {
   const access = warehouseAccess(adminUrl, client)
@@ -50,14 +51,14 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
     await ensureRole(
       admin,
       names.read,
-      `login connection limit 20 password '${await scramVerifier(client.readPassword)}'`,
+      `login connection limit ${maxReadConnections} password '${await scramVerifier(client.readPassword)}'`,
     )
     await grantReservedConnections(admin, names)
     await admin.query(`grant ${names.owner} to current_user with inherit false, set true`)
     await ensureDatabase(admin, names)
     await applySettings(admin, names.load, loadSettings, names.database)
     await applySettings(admin, names.read, readSettings, names.database)
-    await lockDown(adminUrl, names, ledgerKey(client.loadPassword))
+    await initializeDatabase(adminUrl, names, ledgerKey(client.loadPassword))
   } catch (error) {
     throw provisioningProblem(error, names.database)
   } finally {
@@ -77,7 +78,7 @@ export async function removeWarehouse(adminUrl: string, key: string): Promise<vo
   try {
     await admin.connect()
     await admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${key}`])
-    // The roles for readers and for schemas have the same prefix.
+    // The prefix also selects the roles of readers and schemas.
     const { rows } = await admin.query<{ rolname: string }>(
       'select rolname from pg_roles where starts_with(rolname, $1)',
       [`${names.database}_`],
@@ -115,19 +116,30 @@ export function warehouseAccess(adminUrl: string, client: WarehouseClient): Ware
 
 type WarehouseNames = ReturnType<typeof namesOf>
 
-/** Returns names that contain only letters, digits and underscores, so they are safe in SQL without quotes. */
+/**
+ * Returns the names of the database and the roles of an organisation. They contain only letters, digits and
+ * underscores, so they need no quotes in SQL.
+ */
 export function namesOf(key: string) {
   return { database: `c_${key}`, owner: `c_${key}_owner`, load: `c_${key}_load`, read: `c_${key}_read` }
 }
 
+/** Creates the role with these attributes, or changes an existing role to them. */
 export async function ensureRole(admin: Client, role: string, attributes: string): Promise<void> {
   const { rowCount } = await admin.query('select from pg_roles where rolname = $1', [role])
   await admin.query(`${rowCount ? 'alter' : 'create'} role ${role} with ${attributes}`)
 }
 
+/** SQLSTATEs of a setting that the administrator may not change, or that this server does not know or accept. */
+const unsupportedSettingStates: ReadonlySet<string> = new Set([
+  sqlStates.insufficientPrivilege,
+  sqlStates.undefinedObject,
+  sqlStates.invalidParameterValue,
+])
+
 /**
- * Replaces the settings of a role. Skips settings that the server does not know or that the administrator may not
- * change.
+ * Replaces all settings of a role by these. Skips settings that the server does not know or that the administrator may
+ * not change.
  */
 export async function applySettings(
   admin: Client,
@@ -138,8 +150,8 @@ export async function applySettings(
   await admin.query(`alter role ${role} reset all`)
   await admin.query(`alter role ${role} in database ${database} reset all`)
   for (const [name, value] of Object.entries(settings)) {
-    await admin.query(`alter role ${role} set ${name} = ${escapeLiteral(value)}`).catch((error: { code?: string }) => {
-      if (!['42501', '42704', '22023'].includes(error.code ?? '')) throw error
+    await admin.query(`alter role ${role} set ${name} = ${escapeLiteral(value)}`).catch((error: unknown) => {
+      if (!unsupportedSettingStates.has(sqlStateOf(error))) throw error
     })
   }
 }
@@ -155,7 +167,10 @@ async function grantReservedConnections(admin: Client, { load, read }: Warehouse
   if (rows[0]!.may) await admin.query(`grant ${reservedConnectionsRole} to ${load}, ${read}`)
 }
 
-/** Creates the database with connections disabled, so that no session starts before rights are revoked. */
+/**
+ * Creates the database, unless it exists, and sets the rights to connect to it. A new database allows no connections
+ * until the rights are set. Throws WAREHOUSE_NOT_OURS if another role owns the database.
+ */
 async function ensureDatabase(admin: Client, { database, owner, load, read }: WarehouseNames): Promise<void> {
   const { rows } = await admin.query('select pg_get_userbyid(datdba) as owner from pg_database where datname = $1', [
     database,
@@ -163,10 +178,10 @@ async function ensureDatabase(admin: Client, { database, owner, load, read }: Wa
   if (rows.length > 0 && rows[0].owner !== owner)
     throw new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database))
   if (rows.length === 0) {
-    const { rowCount: hardened } = await admin.query('select from pg_database where datname = $1 and datistemplate', [
-      templateDatabase,
-    ])
-    const template = hardened ? templateDatabase : 'template0'
+    // The template exists only on a server that `prepareWarehouseServer` has prepared.
+    const templateQuery = 'select from pg_database where datname = $1 and datistemplate'
+    const { rowCount: templateCount } = await admin.query(templateQuery, [templateDatabase])
+    const template = templateCount ? templateDatabase : 'template0'
     await admin.query(
       `create database ${database} owner ${owner} template ${template} encoding 'UTF8' allow_connections false`,
     )
@@ -180,27 +195,31 @@ async function ensureDatabase(admin: Client, { database, owner, load, read }: Wa
   await admin.query('reset role')
 }
 
-async function lockDown(adminUrl: string, { database, owner, load }: WarehouseNames, key: string): Promise<void> {
-  const url = new URL(adminUrl)
-  url.pathname = `/${database}`
-  const inside = adminClient(url.href)
+/** Revokes the rights to schema `public` and creates the ledger, as the owner of the database. */
+async function initializeDatabase(
+  adminUrl: string,
+  { database, owner, load }: WarehouseNames,
+  key: string,
+): Promise<void> {
+  const client = adminClient(withDatabase(adminUrl, database))
   try {
-    await inside.connect()
-    await inside.query('begin')
-    await inside.query(`set local role ${owner}`)
-    await inside.query('revoke all on schema public from public')
-    await createLedger(inside, load, key)
-    await inside.query('commit')
+    await client.connect()
+    await client.query('begin')
+    await client.query(`set local role ${owner}`)
+    await client.query('revoke all on schema public from public')
+    await createLedger(client, load, key)
+    await client.query('commit')
   } finally {
-    await endAdmin(inside)
+    await endAdmin(client)
   }
 }
 
+/** Returns the problem for a failed creation or removal of a warehouse. */
 function provisioningProblem(error: unknown, database: string): unknown {
-  const { code } = error as { code?: string }
-  if (code === '55P03')
+  const code = sqlStateOf(error)
+  if (code === sqlStates.lockNotAvailable)
     return busyProblem('Another process is creating the warehouse. Try again in a moment.', { cause: error })
-  if (code !== '42501') return warehouseProblem(error, { qualifiedName: database })
+  if (code !== sqlStates.insufficientPrivilege) return warehouseProblem(error, { qualifiedName: database })
   return new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database), { cause: error })
 }
 
@@ -211,17 +230,17 @@ function databaseNotOwned(database: string): string {
 const scramIterations = 4096
 
 /**
- * Returns the SCRAM verifier that PostgreSQL stores for a password (RFC 5803, RFC 7677). Statements contain the
- * verifier, so no server log, statement statistics or network trace reveals the password. Supports only printable
- * ASCII, which SASLprep does not change.
+ * Returns the SCRAM verifier that PostgreSQL stores for a password (RFC 5803, RFC 7677), with a random salt. Statements
+ * contain the verifier instead of the password, so no server log, statement statistics or network trace reveals the
+ * password. Supports only printable ASCII, which SASLprep does not change.
  */
 export async function scramVerifier(password: string): Promise<string> {
   if (!/^[\x21-\x7e]{8,128}$/.test(password))
     throw new Error('A warehouse password has 8 to 128 printable ASCII characters.')
   const salt = randomBytes(16)
-  const salted = await promisify(pbkdf2)(password, salt, scramIterations, 32, 'sha256')
-  const storedKey = createHash('sha256').update(hmacSha256(salted, 'Client Key')).digest('base64')
-  const serverKey = hmacSha256(salted, 'Server Key').toString('base64')
+  const saltedPassword = await promisify(pbkdf2)(password, salt, scramIterations, 32, 'sha256')
+  const storedKey = createHash('sha256').update(hmacSha256(saltedPassword, 'Client Key')).digest('base64')
+  const serverKey = hmacSha256(saltedPassword, 'Server Key').toString('base64')
   return `SCRAM-SHA-256$${scramIterations}:${salt.toString('base64')}$${storedKey}:${serverKey}`
 }
 

@@ -9,47 +9,61 @@ import { keyOfReader, type ReaderNetworks, readerLoginPattern } from '../../read
  * zero. Otherwise `10.1.2.3/8`, a common mistake for `10.1.2.3/32`, would allow a large network.
  */
 export function networkProblem(network: string): string | undefined {
-  const [address = '', length = '', ...more] = network.split('/')
+  const [address = '', prefixText = '', ...textAfterPrefix] = network.split('/')
   // A zone (fe80::1%eth0) names a network interface of one machine. PostgreSQL does not accept zones in a CIDR block.
-  const family = address.includes('%') ? 0 : isIP(address)
-  if (family === 0) return `"${network}" has no valid address. Write it like 192.0.2.0/24 or 2001:db8::/32.`
-  const bits = family === 4 ? 32 : 128
-  const prefix = Number(length)
-  if (!/^(0|[1-9]\d{0,2})$/.test(length) || prefix > bits || more.length > 0)
-    return `"${network}" needs a prefix length from 0 to ${bits} after the slash, and nothing else.`
-  const hostBits = BigInt(bits - prefix)
-  const value = family === 4 ? parseIpv4(address) : parseIpv6(address)
-  if (value & ((1n << hostBits) - 1n))
-    return `"${network}" has address bits behind its prefix. For the single address, write ${address}/${bits}.`
+  const ipVersion = address.includes('%') ? 0 : isIP(address)
+  if (ipVersion === 0) return `"${network}" has no valid address. Write it like 192.0.2.0/24 or 2001:db8::/32.`
+  const addressBits = ipVersion === 4 ? 32 : 128
+  const prefixLength = Number(prefixText)
+  const isValidPrefix = /^(0|[1-9]\d{0,2})$/.test(prefixText) && prefixLength <= addressBits
+  if (!isValidPrefix || textAfterPrefix.length > 0)
+    return `"${network}" needs a prefix length from 0 to ${addressBits} after the slash, and nothing else.`
+  const value = ipVersion === 4 ? parseIpv4(address) : parseIpv6(address)
+  const bitsAfterPrefix = value & ((1n << BigInt(addressBits - prefixLength)) - 1n)
+  if (bitsAfterPrefix !== 0n)
+    return `"${network}" has address bits behind its prefix. For the single address, write ${address}/${addressBits}.`
   return undefined
 }
 
-const parseIpv4 = (address: string): bigint =>
-  address.split('.').reduce((value, part) => (value << 8n) | BigInt(Number(part)), 0n)
+/** Returns a valid IPv4 address as a 32-bit number. */
+function parseIpv4(address: string): bigint {
+  let value = 0n
+  for (const byte of address.split('.')) value = (value << 8n) | BigInt(Number(byte))
+  return value
+}
 
+/** Returns a valid IPv6 address as a 128-bit number. */
 function parseIpv6(address: string): bigint {
   // URL writes the last 32 bits in hexadecimal, even if they were given in IPv4 notation.
-  const plain = new URL(`http://[${address}]`).hostname.slice(1, -1)
-  const [head = '', tail] = plain.split('::')
-  const groups = (text: string | undefined) => (text ? text.split(':') : [])
-  const [first, last] = [groups(head), groups(tail)]
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - first.length - last.length }, () => '0')
-  return [...first, ...zeros, ...last].reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n)
+  const normalized = new URL(`http://[${address}]`).hostname.slice(1, -1)
+  const splitGroups = (text: string) => (text === '' ? [] : text.split(':'))
+  const [head = '', tail] = normalized.split('::')
+  const groups = splitGroups(head)
+  if (tail !== undefined) {
+    // `::` stands for as many zero groups as are missing to eight.
+    const tailGroups = splitGroups(tail)
+    const zeroCount = 8 - groups.length - tailGroups.length
+    groups.push(...Array.from({ length: zeroCount }, () => '0'), ...tailGroups)
+  }
+  let value = 0n
+  for (const group of groups) value = (value << 16n) | BigInt(`0x${group}`)
+  return value
 }
 
 /**
  * Writes the connection rules for readers to a file that pg_hba.conf includes before its own rules. If the rules
- * changed, reloads the server's configuration (`prepareWarehouseServer` grants this right) and ends sessions that the
- * new rules would reject.
+ * changed, reloads the server's configuration (`prepareWarehouseServer` grants this right). Then ends the sessions that
+ * the rules would reject.
  */
-export async function writeNetworks(admin: Client, file: string, all: readonly ReaderNetworks[]): Promise<void> {
-  const restricted = all.filter(({ networks }) => networks.length > 0).map(withoutInvalid)
+export async function writeNetworks(admin: Client, file: string, readers: readonly ReaderNetworks[]): Promise<void> {
+  const restricted = readers.filter(({ networks }) => networks.length > 0).map(withoutInvalidNetworks)
   const rules = formatRules(restricted)
-  if ((await readFile(file, 'utf8').catch(() => '')) !== rules) {
+  const currentRules = await readFile(file, 'utf8').catch(() => '')
+  if (currentRules !== rules) {
     // Writes to a temporary file and renames it, so that the server never reads half a file.
-    const draft = `${file}.${randomBytes(6).toString('hex')}`
-    await writeFile(draft, rules, { mode: 0o644 })
-    await rename(draft, file)
+    const temporaryFile = `${file}.${randomBytes(6).toString('hex')}`
+    await writeFile(temporaryFile, rules, { mode: 0o644 })
+    await rename(temporaryFile, file)
     await admin.query('select pg_reload_conf()')
   }
   if (restricted.length === 0) return
@@ -65,7 +79,7 @@ export async function writeNetworks(admin: Client, file: string, all: readonly R
  * Removes networks that PostgreSQL would reject; older versions of Sluice may have accepted them. One invalid line
  * would prevent the server from reading any rule. A reader without a remaining network cannot connect.
  */
-const withoutInvalid = ({ login, networks }: ReaderNetworks): ReaderNetworks => ({
+const withoutInvalidNetworks = ({ login, networks }: ReaderNetworks): ReaderNetworks => ({
   login,
   networks: networks.filter((network) => networkProblem(network) === undefined),
 })
@@ -79,26 +93,27 @@ const endRejectedSessions = `
 
 /**
  * Returns pg_hba.conf rules for readers' logins only. `restricted` are the readers that may connect only from certain
- * networks. The server applies the first matching rule. Readers must use TLS, except from the server's own machine.
+ * networks. The server applies the first matching rule, so the rules for all other readers come last. Readers must use
+ * TLS, except from the server's own machine.
  */
 function formatRules(restricted: readonly ReaderNetworks[]): string {
+  const lines = ['# Sluice replaces this file when a warehouse reader changes.']
+  for (const { login, networks } of restricted.toSorted((one, other) => (one.login < other.login ? -1 : 1))) {
+    for (const network of networks) {
+      const type = isLoopback(network) ? 'host' : 'hostssl'
+      lines.push(hbaLine(type, `c_${keyOfReader(login)}`, login, network))
+    }
+    lines.push(`host all ${login} all reject`)
+  }
   const anyReader = `"/${readerLoginPattern}"`
-  return [
-    '# Sluice replaces this file when a warehouse reader changes.',
-    ...restricted
-      .toSorted((one, other) => (one.login < other.login ? -1 : 1))
-      .flatMap(({ login, networks }) => [
-        ...networks.map((network) =>
-          hbaLine(isLoopback(network) ? 'host' : 'hostssl', `c_${keyOfReader(login)}`, login, network),
-        ),
-        `host all ${login} all reject`,
-      ]),
+  lines.push(
     hbaLine('hostssl', 'all', anyReader, 'all'),
     hbaLine('host', 'all', anyReader, '127.0.0.1/32'),
     hbaLine('host', 'all', anyReader, '::1/128'),
     `host all ${anyReader} all reject`,
     '',
-  ].join('\n')
+  )
+  return lines.join('\n')
 }
 
 /** Returns one pg_hba.conf line that allows login by password. */

@@ -13,7 +13,8 @@ import { busyProblem, type WarehouseCredentials } from '../../warehouse.ts'
 import { checkSchemaName } from '../names.ts'
 import { loadPool, withClient } from '../postgres-connections.ts'
 import { warehouseProblem } from '../problems.ts'
-import { adminClient, endAdmin } from './prepare-server.ts'
+import { adminClient, endAdmin, withDatabase } from './prepare-server.ts'
+import { sqlStateOf, sqlStates } from './sql-states.ts'
 import { applySettings, ensureRole, namesOf, scramVerifier, warehouseAccess } from './provision.ts'
 import { writeNetworks } from './reader-role-networks.ts'
 import { readerSessions } from './reader-sessions.ts'
@@ -44,6 +45,10 @@ export function postgresReaders(
   }
 }
 
+/**
+ * See `ReaderServer.define`. Creates or changes the login of a reader, so that it may read exactly these schemas. Ends
+ * its sessions if it loses a schema, becomes inactive or gets another password.
+ */
 async function defineReader(
   adminUrl: string,
   client: WarehouseCredentials,
@@ -54,9 +59,9 @@ async function defineReader(
   if (keyOfReader(login) !== key) throw new Error(`${login} is not a reader of ${key}.`)
   const { database, owner } = namesOf(key)
   const readers = `c_${key}_readers`
-  const wanted = active ? [readers, ...schemas.map((schema) => schemaRole(client, schema))] : []
+  const memberships = active ? [readers, ...schemas.map((schema) => schemaRole(client, schema))] : []
   await withAdmin(adminUrl, async (admin) => {
-    await lockReaders(admin, key)
+    await lockWarehouse(admin, key)
     await renameSchemaRoles(admin, client, schemas)
     const connections = await divideConnections(admin, login, active)
     const attributes = [
@@ -66,10 +71,11 @@ async function defineReader(
       ...(password === undefined ? [] : [`password '${await scramVerifier(password)}'`]),
     ]
     if (await roleExists(admin, login)) {
-      const hasLost = await revokeMemberships(admin, login, wanted)
+      const hasLostMembership = await revokeMemberships(admin, login, memberships)
       // Login is disabled first, because an open session could otherwise set its old password again.
-      if (!active || password !== undefined) await alterLogin(admin, login, 'nologin')
-      if (hasLost || !active || password !== undefined) await endSessions(admin, login)
+      const mustLogInAgain = !active || password !== undefined
+      if (mustLogInAgain) await alterLogin(admin, login, 'nologin')
+      if (mustLogInAgain || hasLostMembership) await endSessions(admin, login)
       await alterLogin(admin, login, attributes.join(' '))
     } else {
       await admin.query(`create role ${login} with ${attributes.join(' ')}`)
@@ -78,12 +84,12 @@ async function defineReader(
     // Every login of the server can read these settings, so they are the same for all readers and reveal nothing.
     await applySettings(admin, login, readerSettings, database)
     if (!active) return
-    for (const role of wanted) await ensureRole(admin, role, 'nologin')
+    for (const role of memberships) await ensureRole(admin, role, 'nologin')
     await admin.query(`set role ${owner}`)
     await admin.query(`grant connect on database ${database} to ${readers}`)
     await admin.query('reset role')
     await grantSchemas(adminUrl, client, schemas)
-    await admin.query(`grant ${wanted.join(', ')} to ${login} with inherit true, set false`)
+    await admin.query(`grant ${memberships.join(', ')} to ${login} with inherit true, set false`)
   })
 }
 
@@ -97,15 +103,13 @@ const roleExists = async (admin: Client, role: string): Promise<boolean> =>
 const allowAdministration = (admin: Client, login: string): Promise<unknown> =>
   admin.query(`grant ${login} to current_user with inherit true, set false`)
 
-/**
- * SQLSTATEs of a lock that was not granted in time, and of a catalogue row that another session updated at the same
- * time.
- */
-const contentionCodes = new Set(['55P03', 'XX000'])
+/** SQLSTATEs of a role that another session has locked, or changes at the same time. */
+const contentionStates: ReadonlySet<string> = new Set([sqlStates.lockNotAvailable, sqlStates.internalError])
+const maxTries = 5
 
 /**
- * Changes the attributes of a login. A session can change its own role and so keep it locked. Such sessions are ended,
- * and the change is tried again.
+ * Changes the attributes of a login. A session of the login can change its own role and so keep it locked. Then this
+ * function ends the login's sessions and tries again.
  */
 async function alterLogin(admin: Client, login: string, attributes: string): Promise<void> {
   await admin.query(`set lock_timeout = '1s'`)
@@ -114,16 +118,16 @@ async function alterLogin(admin: Client, login: string, attributes: string): Pro
       await admin.query(`alter role ${login} with ${attributes}`)
       break
     } catch (error) {
-      if (tries === 5 || !contentionCodes.has((error as { code?: string }).code ?? '')) throw error
+      if (tries === maxTries || !contentionStates.has(sqlStateOf(error))) throw error
       await endSessions(admin, login)
     }
   await admin.query('reset lock_timeout')
 }
 
 /**
- * Returns the role that may read a schema. Every login of the server can list role names, which have at most 63 bytes.
- * So the name contains a keyed digest of the schema's name. Without a key, readers of other organisations could compare
- * it with digests of likely schema names.
+ * Returns the name of the role that may read a schema. The name contains a keyed digest of the schema's name, because
+ * every login of the server can list role names. Without a key, readers of other organisations could compare the name
+ * with digests of likely schema names.
  */
 export function schemaRole({ key, loadPassword }: WarehouseCredentials, schema: string): string {
   const digest = createHmac('sha256', loadPassword).update(`schema role ${schema}`).digest('hex')
@@ -131,8 +135,8 @@ export function schemaRole({ key, loadPassword }: WarehouseCredentials, schema: 
 }
 
 /**
- * Renames the schema roles of an earlier version, in which the digest had no key. The roles keep their members and
- * grants.
+ * Renames those roles of these schemas that an earlier version of Sluice created, in which the digest had no key. The
+ * roles keep their members and grants.
  */
 async function renameSchemaRoles(
   admin: Client,
@@ -147,32 +151,34 @@ async function renameSchemaRoles(
 }
 
 /**
- * Divides the connections evenly among the organisation's active readers and returns the number for each. `login` is
- * about to become active or inactive (`isActive`). PostgreSQL has no connection limit for a group of logins, so this is
- * the only way to limit all readers of one organisation.
+ * Divides the organisation's connections evenly among its active readers. Returns the number for each, and sets it for
+ * all readers except `login`. `isActive` says whether `login` is about to be active. PostgreSQL has no connection limit
+ * for a group of logins, so this is the only way to limit all readers of one organisation.
  */
 async function divideConnections(admin: Client, login: string, isActive: boolean): Promise<number> {
   const { rows } = await admin.query<{ name: string; limit: number }>(
     `select rolname as name, rolconnlimit as limit from pg_roles where rolname ~ $1 and rolcanlogin and rolname <> $2`,
     [`^c_${keyOfReader(login)}_r_[0-9a-f]{16}$`, login],
   )
-  const connections = connectionsOf(rows.length + (isActive ? 1 : 0))
-  for (const { name, limit } of rows)
+  const otherReaders = rows
+  const activeCount = otherReaders.length + (isActive ? 1 : 0)
+  const connections = connectionsOf(activeCount)
+  for (const { name, limit } of otherReaders)
     if (limit !== connections) await alterLogin(admin, name, `connection limit ${connections}`)
   return connections
 }
 
 /**
- * Revokes all memberships of the login except the wanted ones. Open sessions of the login cannot prevent this. Returns
- * true if it had others.
+ * Revokes the memberships of the login in all roles except `remaining`. Returns true if it revoked any. Open
+ * sessions of the login cannot prevent this.
  */
-async function revokeMemberships(admin: Client, login: string, wanted: readonly string[]): Promise<boolean> {
+async function revokeMemberships(admin: Client, login: string, remaining: readonly string[]): Promise<boolean> {
   await allowAdministration(admin, login)
   const { rows } = await admin.query<{ name: string }>(
     `select distinct g.rolname as name from pg_auth_members m
      join pg_roles r on r.oid = m.member join pg_roles g on g.oid = m.roleid
      where r.rolname = $1 and g.rolname <> all($2)`,
-    [login, wanted],
+    [login, remaining],
   )
   if (rows.length === 0) return false
   await admin.query(`revoke ${rows.map(({ name }) => escapeIdentifier(name)).join(', ')} from ${login}`)
@@ -195,6 +201,7 @@ async function grantSchemas(adminUrl: string, client: WarehouseCredentials, sche
   }
 }
 
+/** Grants a role access to all present and future tables and views of one schema. */
 async function grantSchema(load: ClientBase, schema: string, role: string): Promise<void> {
   const name = escapeIdentifier(schema)
   const statements = [
@@ -203,16 +210,19 @@ async function grantSchema(load: ClientBase, schema: string, role: string): Prom
     `alter default privileges in schema ${name} grant select on tables to ${role}`,
     'commit',
   ]
-  if (!(await hasDefaults(load, schema, role))) await retryCollisions(() => load.query(statements.join(';')), load)
-  // Transactions that started to create a table before this commit may not have seen the default privileges.
-  const creators = await findCreators(load, schema)
+  const hasDefaults = await hasDefaultPrivileges(load, schema, role)
+  if (!hasDefaults) await retryCollisions(() => load.query(statements.join(';')), load)
+  // Transactions that started to create a table before this commit may not have seen the default privileges. So their
+  // tables get the grant after they have ended.
+  const creators = await listCreators(load, schema)
   await grantMissing(load, schema, role)
   if (creators.length === 0) return
-  await waitForEnd(load, schema, creators)
+  await waitForCreators(load, schema, creators)
   await grantMissing(load, schema, role)
 }
 
-async function hasDefaults(load: ClientBase, schema: string, role: string): Promise<boolean> {
+/** True if tables that `load` creates in the schema are readable for the role. */
+async function hasDefaultPrivileges(load: ClientBase, schema: string, role: string): Promise<boolean> {
   const { rowCount } = await load.query(
     `select from pg_default_acl d cross join lateral aclexplode(d.defaclacl) g
      where d.defaclnamespace = to_regnamespace($1) and d.defaclrole = current_user::regrole and d.defaclobjtype = 'r'
@@ -224,8 +234,8 @@ async function hasDefaults(load: ClientBase, schema: string, role: string): Prom
 }
 
 /**
- * Grants SELECT on relations that are older than the default privileges. Locks tables in the same way as a publication,
- * which may alter them.
+ * Grants the role SELECT on those relations of the schema on which it lacks this right, because they are older than the
+ * default privileges. Takes the same lock on a table as a publication, because a publication may alter the table.
  */
 async function grantMissing(load: ClientBase, schema: string, role: string): Promise<void> {
   const { rows } = await load.query<{ place: string; lockable: boolean }>(
@@ -243,7 +253,7 @@ async function grantMissing(load: ClientBase, schema: string, role: string): Pro
 }
 
 /** Returns the transactions that are creating objects in the schema. They hold a lock on it until they end. */
-async function findCreators(load: ClientBase, schema: string): Promise<string[]> {
+async function listCreators(load: ClientBase, schema: string): Promise<string[]> {
   const { rows } = await load.query<{ transaction: string }>(
     `select distinct l.virtualtransaction as transaction from pg_locks l
      where l.locktype = 'object' and l.classid = 'pg_namespace'::regclass and l.objid = to_regnamespace($1)
@@ -254,23 +264,30 @@ async function findCreators(load: ClientBase, schema: string): Promise<string[]>
 }
 
 const creatorsTimeoutMs = 15_000
+const creatorsPollMs = 100
 
-async function waitForEnd(load: ClientBase, schema: string, creators: readonly string[]): Promise<void> {
-  for (const until = performance.now() + creatorsTimeoutMs; performance.now() < until; await sleep(100)) {
-    const left = await findCreators(load, schema)
-    if (!creators.some((creator) => left.includes(creator))) return
+/** Waits until these transactions have ended. Throws a retryable problem after 15 seconds. */
+async function waitForCreators(load: ClientBase, schema: string, creators: readonly string[]): Promise<void> {
+  const deadlineMs = performance.now() + creatorsTimeoutMs
+  while (performance.now() < deadlineMs) {
+    const currentCreators = await listCreators(load, schema)
+    const haveEnded = creators.every((creator) => !currentCreators.includes(creator))
+    if (haveEnded) return
+    await sleep(creatorsPollMs)
   }
   throw busyProblem(`A load or view of "${schema}" is being published. Try again when it has ended.`)
 }
 
-/** SQLSTATE undefined_table: the relation was dropped. */
-const undefinedTable = '42P01'
-/** SQLSTATEs of concurrent catalogue changes: tuple concurrently updated, deadlock_detected and unique_violation. */
-const collisionCodes = new Set(['XX000', '40P01', '23505'])
+/** SQLSTATEs of concurrent changes of the catalogue. */
+const collisionStates: ReadonlySet<string> = new Set([
+  sqlStates.internalError,
+  sqlStates.deadlockDetected,
+  sqlStates.uniqueViolation,
+])
 
 /**
- * Repeats statements that fail because of a concurrent change. A relation that was dropped in the meantime needs no
- * grant.
+ * Runs statements, and repeats them if they fail because of a concurrent change. Ignores that a relation was dropped in
+ * the meantime, because then it needs no grant.
  */
 async function retryCollisions(statements: () => Promise<unknown>, load: ClientBase): Promise<void> {
   for (let tries = 1; ; tries += 1)
@@ -279,32 +296,30 @@ async function retryCollisions(statements: () => Promise<unknown>, load: ClientB
       return
     } catch (error) {
       await load.query('rollback')
-      const { code = '' } = error as { code?: string }
-      if (code === undefinedTable) return
-      if (tries === 5 || !collisionCodes.has(code)) throw error
+      const code = sqlStateOf(error)
+      if (code === sqlStates.undefinedTable) return
+      if (tries === maxTries || !collisionStates.has(code)) throw error
     }
 }
 
 /**
- * Drops the login and its remaining objects. A session can set default privileges of its own role, which would
- * otherwise prevent the drop.
+ * Drops the login, and the objects and default privileges that belong to it, which would prevent the drop. A reader
+ * owns no objects, but its sessions can set default privileges. Does nothing if the login does not exist.
  */
 async function dropReader(adminUrl: string, login: string): Promise<void> {
   const key = keyOfReader(login)
   await withAdmin(adminUrl, async (admin) => {
-    await lockReaders(admin, key)
+    await lockWarehouse(admin, key)
     if (!(await roleExists(admin, login))) return
     await revokeMemberships(admin, login, [])
+    // The first call ends sessions that could lock the role. The second one ends sessions that began before `nologin`.
     await endSessions(admin, login)
     await alterLogin(admin, login, 'nologin')
     await endSessions(admin, login)
     const { database } = namesOf(key)
-    const { rowCount: exists } = await admin.query('select from pg_database where datname = $1', [database])
-    if (exists) {
-      const url = new URL(adminUrl)
-      url.pathname = `/${database}`
-      await withAdmin(url.href, (inside) => inside.query(`drop owned by ${login}`))
-    }
+    const { rowCount: databaseCount } = await admin.query('select from pg_database where datname = $1', [database])
+    if (databaseCount)
+      await withAdmin(withDatabase(adminUrl, database), (client) => client.query(`drop owned by ${login}`))
     await admin.query(`drop role ${login}`)
     await divideConnections(admin, login, false)
   })
@@ -314,19 +329,21 @@ async function dropReader(adminUrl: string, login: string): Promise<void> {
 const endSessions = (admin: Client, login: string): Promise<unknown> =>
   admin.query('select pg_terminate_backend(pid, 2000) from pg_stat_activity where usename = $1', [login])
 
-/** SQLSTATE lock_not_available: the lock time-out has passed. */
-const lockNotAvailable = '55P03'
-
-const lockReaders = (admin: Client, key: string): Promise<unknown> =>
+/** Takes the lock that `provisionWarehouse` takes too. It is held until the connection is closed. */
+const lockWarehouse = (admin: Client, key: string): Promise<unknown> =>
   admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${key}`])
 
+/**
+ * Runs `work` with an administrator's connection, which is closed afterwards. Converts errors of the server to
+ * `WarehouseProblem`s.
+ */
 async function withAdmin<T>(url: string, work: (admin: Client) => Promise<T>): Promise<T> {
   const admin = adminClient(url)
   try {
     await admin.connect()
     return await work(admin)
   } catch (error) {
-    if ((error as { code?: string }).code === lockNotAvailable)
+    if (sqlStateOf(error) === sqlStates.lockNotAvailable)
       throw busyProblem('Another process is changing the warehouse. Try again in a moment.', { cause: error })
     throw warehouseProblem(error, { qualifiedName: 'the warehouse' })
   } finally {

@@ -18,27 +18,30 @@ export interface ReaderSessions {
 }
 
 /**
- * Watches all readers' sessions on one connection. It stays open if it is used at least once a minute. So readers that
- * occupy all connections of the server cannot prevent this process from ending their sessions.
+ * Returns functions that list and limit the sessions of all readers. They use one connection, which stays open if it is
+ * used at least once a minute. So readers that occupy all connections of the server cannot prevent this process from
+ * ending their sessions.
  */
 export function readerSessions(adminUrl: string, limits: typeof readerLimits): ReaderSessions {
   const pool = new Pool({ ...adminSettings(adminUrl), max: 1, idleTimeoutMillis: 60_000, allowExitOnIdle: true })
   // The pool replaces a broken idle connection at the next use. Without a listener, its error event would end this
   // process.
   pool.on('error', () => {})
-  const translated = async <T>(work: Promise<T>): Promise<T> =>
-    work.catch((error: unknown) => {
+  const translateErrors = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
       throw warehouseProblem(error, { qualifiedName: 'the warehouse' })
-    })
+    }
+  }
   return {
-    observe: () => translated(listReaders(pool)),
+    observe: () => translateErrors(() => listReaders(pool)),
     limit: () =>
-      translated(
-        endSessionsBeyondLimits(pool, limits).then(async (count) => {
-          await lowerPriority(pool, new URL(adminUrl).hostname, limits)
-          return count + (await freeNotificationQueue(pool, limits))
-        }),
-      ),
+      translateErrors(async () => {
+        const endedCount = await endSessionsBeyondLimits(pool, limits)
+        await lowerPriority(pool, new URL(adminUrl).hostname, limits)
+        return endedCount + (await freeNotificationQueue(pool, limits))
+      }),
   }
 }
 
@@ -58,11 +61,11 @@ const endableSessions = `
   where r.rolname ~ $1 and a.backend_type = 'client backend' and pg_has_role(r.oid, 'usage')`
 
 /**
- * Selects the sessions that exceed the limits. Session time-outs alone do not suffice, because users can raise them. If
+ * Ends the sessions that exceed the limits. Session time-outs alone do not suffice, because users can raise them. If
  * the server has too many sessions or locks in total, the organisations with the most sessions lose theirs first: each
  * organisation's sessions are numbered, and those with the highest numbers end.
  */
-const sessionsBeyondLimits = `
+const endSessionsBeyondLimitsQuery = `
   with sessions as (
     select s.*, coalesce(l.count, 0) as locks from (${endableSessions}) s
     left join (select pid, count(*) from pg_locks group by pid) l using (pid)
@@ -83,8 +86,9 @@ const sessionsBeyondLimits = `
     or locks > $7 or locks_of_client > $8
     or locks_of_server > $9::float8 * current_setting('max_locks_per_transaction')::int * current_setting('max_connections')::int`
 
+/** Ends the sessions that exceed the limits. Returns their number. */
 async function endSessionsBeyondLimits(pool: Pool, limits: typeof readerLimits): Promise<number> {
-  const { rowCount } = await pool.query(sessionsBeyondLimits, [
+  const { rowCount } = await pool.query(endSessionsBeyondLimitsQuery, [
     readerLoginPattern,
     limits.clientConnections,
     limits.serverShare,
@@ -109,24 +113,25 @@ async function lowerPriority(pool: Pool, host: string, { niceness }: typeof read
 }
 
 /**
- * Frees PostgreSQL's notification queue. NOTIFY needs no privilege, even in a read-only transaction, and all
- * databases of the server share one queue. When the queue is full, every commit with NOTIFY fails. It keeps all
- * notifications
- * since the oldest transaction of a listening session, and the server does not show who listens. So this function ends
- * sessions one by one until the queue shrinks: first those with a notification statement, then by age of the
- * transaction. Returns the number of ended sessions.
+ * If PostgreSQL's notification queue is too full, ends sessions one by one until it shrinks. Returns the number of
+ * ended sessions. All databases of the server share the queue, and NOTIFY needs no privilege, even in a read-only
+ * transaction. When the queue is full, every commit with NOTIFY fails.
+ *
+ * The queue keeps all notifications since the oldest transaction of a listening session, and the server does not show
+ * which sessions listen. So this function first ends sessions with LISTEN or NOTIFY as their last statement, and then
+ * those with the oldest transaction.
  */
 async function freeNotificationQueue(pool: Pool, limits: typeof readerLimits): Promise<number> {
-  for (let ended = 0; ; ended += 1) {
+  for (let endedCount = 0; ; endedCount += 1) {
     // Calling this function also removes notifications that all listeners have read.
     const { rows } = await pool.query<{ usage: number }>('select pg_notification_queue_usage() as usage')
-    if (rows[0]!.usage <= limits.notificationQueueShare) return ended
+    if (rows[0]!.usage <= limits.notificationQueueShare) return endedCount
     const { rowCount } = await pool.query(
       `select pg_terminate_backend(pid, 2000) from (
          select pid from (${endableSessions}) s where xact_start is not null
          order by query ~* 'listen|notify' desc, xact_start limit 1) oldest`,
       [readerLoginPattern],
     )
-    if (!rowCount) return ended
+    if (!rowCount) return endedCount
   }
 }

@@ -36,6 +36,7 @@ const loadTimeouts: RoleSettings = {
   idle_in_transaction_session_timeout: '5min',
 }
 
+/** Defaults of role `load`. */
 export const loadSettings: RoleSettings = {
   ...keepaliveSettings,
   ...textFormatSettings,
@@ -72,7 +73,7 @@ export const readSettings: RoleSettings = {
 
 /**
  * Defaults of a reader's sessions. A session may change them, except `temp_file_limit`. Readers cannot write because
- * they lack the privileges, and `observeReaders` enforces the time limits.
+ * they lack the privileges, and `readerSessions` enforces the time limits.
  */
 export const readerSettings: RoleSettings = {
   ...keepaliveSettings,
@@ -84,24 +85,26 @@ export const readerSettings: RoleSettings = {
   temp_file_limit: '2GB',
 }
 
+/** Settings for each connection of role `read` that Sluice opens. They take precedence over the role's defaults. */
 export const readOptions = formatStartupOptions({
   ...textFormatSettings,
   ...pinnedSettings,
   default_transaction_read_only: 'on',
 })
 
+/** Formats settings as the startup parameter `options`, such as `-c timezone=UTC -c datestyle=ISO,\ YMD`. */
 function formatStartupOptions(settings: RoleSettings): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', String.raw`\ `)}`)
     .join(' ')
 }
 
-/** Settings with which role `load` is provisioned, for `selectChangedSetting`. */
+/** The settings with which role `load` is provisioned, as `name=value` in lower case, for `selectChangedSetting`. */
 export const expectedSettings = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())
 
 /**
- * SQL of the name of a session default that role `load` changed, or null. `$1` is `expectedSettings`. Ignores settings
- * that only a superuser can change.
+ * Selects the name of one default of role `load` that differs from `$1`, which is `expectedSettings`. Selects no row if
+ * all are as expected. Ignores settings that only a superuser can change.
  */
 export const selectChangedSetting = `
   select s.name from pg_db_role_setting d, unnest(d.setconfig) one

@@ -1,7 +1,7 @@
 import { type Connection, type PoolClient, type Submittable, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { copyInto } from '../copy/copy.ts'
-import { type PostgresStagedTable, freeAssertion } from '../staged-table.ts'
+import { createFreeAssertion, type PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { readShape } from '../table-shape.ts'
 import { createStaging, dropDetached, toStagingComment, stagingName } from '../staging-table-ddl.ts'
@@ -19,18 +19,21 @@ export class RowCopies implements AsyncDisposable {
     this.#loads = loads
   }
 
-  /** Copies columns and rows as the open transaction of `client` sees them, without indexes and constraints. */
-  async make(client: PoolClient, signal: AbortSignal): Promise<void> {
+  /**
+   * Creates the copies, on other connections, with columns and rows as the open transaction of `client` sees them.
+   * Copies no indexes and constraints.
+   */
+  async create(client: PoolClient, signal: AbortSignal): Promise<void> {
     for (const load of this.#loads) {
       const staging = stagingName({ ...load.target, staging: 2 })
       const { columns } = (await readShape(client, 'sluice', load.stagingTable, { isPrepared: false }))!
       this.#names.set(load, staging)
-      await withClient(this.#pools.statements, signal, (other) =>
-        createStaging(other, staging, toStagingComment(load.target), columns),
+      await withClient(this.#pools.statements, signal, (otherClient) =>
+        createStaging(otherClient, staging, toStagingComment(load.target), columns),
       )
       const names = columns.map(({ name }) => name)
       const rows = () => readTuples(client, qualifyName('sluice', load.stagingTable), names)
-      const assertFree = freeAssertion(this.#pools, load, signal)
+      const assertFree = createFreeAssertion(this.#pools, load, signal)
       const copying = {
         staging,
         columns: names.map((name) => escapeIdentifier(name)).join(', '),
@@ -63,11 +66,14 @@ export class RowCopies implements AsyncDisposable {
   }
 }
 
-/** The header size of the binary COPY format, before the first row, in bytes. */
+/**
+ * The size in bytes of the header before the first row, and of the trailer after the last row, in binary COPY format.
+ */
 const headerBytes = 19
+const trailerBytes = 2
 
-/** The maximum bytes of queued rows; above that, the connection is paused. */
-const maxBytes = 1024 ** 2
+/** The maximum bytes of queued rows. The connection is paused when they are reached. */
+const maxQueuedBytes = 1024 ** 2
 
 /**
  * Yields the rows of a table as the open transaction of `client` sees them. The format is binary COPY without header
@@ -83,11 +89,14 @@ async function* readTuples(client: PoolClient, table: string, columns: readonly 
 class CopyRows implements Submittable {
   readonly #text: string
   #connection: Connection | undefined
-  #held: Buffer[] = []
-  #heldBytes = 0
-  #isFirst = true
+  /** Rows that the consumer has not received yet. */
+  #queue: Buffer[] = []
+  #queuedBytes = 0
+  #isFirstMessage = true
+  /** Set when the COPY has ended, with the server's error if it failed. */
   #outcome: { error?: Error } | undefined
-  #changed = Promise.withResolvers<void>()
+  /** Resolved when rows arrive and when the COPY ends. */
+  #arrival = Promise.withResolvers<void>()
 
   constructor(text: string) {
     this.#text = text
@@ -95,32 +104,32 @@ class CopyRows implements Submittable {
 
   /** Returns the next complete rows, or undefined after the last one. */
   async next(): Promise<Buffer | undefined> {
-    while (this.#heldBytes === 0 && !this.#outcome) await this.#changed.promise
+    while (this.#queuedBytes === 0 && !this.#outcome) await this.#arrival.promise
     if (this.#outcome?.error) throw this.#outcome.error
-    if (this.#heldBytes === 0) return undefined
-    const bytes = Buffer.concat(this.#held)
-    this.#held = []
-    this.#heldBytes = 0
-    this.#changed = Promise.withResolvers()
+    if (this.#queuedBytes === 0) return undefined
+    const bytes = Buffer.concat(this.#queue)
+    this.#queue = []
+    this.#queuedBytes = 0
+    this.#arrival = Promise.withResolvers()
     if (!this.#outcome) this.#connection!.stream.resume()
     return bytes
   }
 
+  /** Called by node-postgres, like the `handle…` methods below, which receive the server's messages. */
   submit(connection: Connection): void {
     this.#connection = connection
     connection.query(this.#text)
   }
 
-  /** node-postgres requires these method names. */
   handleCopyData({ chunk }: { chunk: Buffer }): void {
-    const row = this.#isFirst ? chunk.subarray(headerBytes) : chunk
-    this.#isFirst = false
-    // Skips the trailer, which is a field count of -1.
-    if (row.byteLength <= 2) return
-    this.#held.push(Buffer.from(row))
-    this.#heldBytes += row.byteLength
-    if (this.#heldBytes >= maxBytes) this.#connection!.stream.pause()
-    this.#changed.resolve()
+    const row = this.#isFirstMessage ? chunk.subarray(headerBytes) : chunk
+    this.#isFirstMessage = false
+    // Skips the trailer, and a header without a row.
+    if (row.byteLength <= trailerBytes) return
+    this.#queue.push(Buffer.from(row))
+    this.#queuedBytes += row.byteLength
+    if (this.#queuedBytes >= maxQueuedBytes) this.#connection!.stream.pause()
+    this.#arrival.resolve()
   }
 
   handleCommandComplete(): void {}
@@ -135,6 +144,6 @@ class CopyRows implements Submittable {
 
   #end(outcome: { error?: Error }): void {
     this.#outcome ??= outcome
-    this.#changed.resolve()
+    this.#arrival.resolve()
   }
 }

@@ -6,22 +6,25 @@ import type { PostgresStagedTable } from '../staged-table.ts'
 import { RowCopies } from './dry-run-copies.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
-import { runStoppable } from '../queries/statement-watch.ts'
+import { runStoppable, sessionOf } from '../queries/statement-watch.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import {
   type TransformationSchema,
   dropRunSchema,
+  nameFirst,
   transformationFailed,
   createTransformationSchema,
 } from './transformation-schema.ts'
 import { asSentence } from '@sluice/process'
 
-/**
- * The time limit for all statements of a transformation together, in seconds. Role `load` may not wait longer than 30 s
- * for a lock.
- */
+/** The time limit for all statements of a transformation together, in seconds. */
 const transformationSeconds = 7_200
 
-/** See `Loader.transform`. An abort ends the current statement at the server within a second. */
+/**
+ * See `Loader.transform`. An abort ends the current statement at the server within a second. With `dry`, all statements
+ * run in one transaction, which is rolled back after its rows were copied. With `retain`, the staging tables survive a
+ * failed statement.
+ */
 export async function runTransformation(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
@@ -30,24 +33,27 @@ export async function runTransformation(
   { retain = false, dry = false } = {},
 ): Promise<void> {
   if (statements.length === 0 || loads.length === 0) return
-  const { transactions, statements: moments } = pools
-  const scope = createTransformationSchema(loads)
+  const { transactions, statements: otherConnections } = pools
+  const transformationSchema = createTransformationSchema(loads)
   await using copies = new RowCopies(pools, loads)
-  const replaced = Math.max(...loads.map((load) => load.replacedBytes))
+  const replacedBytes = Math.max(...loads.map((load) => load.replacedBytes))
   // Never marked as reusable, because users' SQL ran on this connection and may have changed the session.
   using borrowed = await borrowConnection(transactions, signal)
   const { client } = borrowed
   try {
-    await scope.open(client)
+    await transformationSchema.open(client)
     const startedAt = performance.now()
     if (dry) await client.query('begin')
     for (const [index, statement] of statements.entries()) {
-      const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - startedAt) / 1_000))
-      await runStatement(client, scope, statement, { number: index + 1, seconds, dry }, (limits, callback) =>
-        runStoppable(moments, client, { ...limits, replaced, signal }, callback),
-      )
+      const elapsedSeconds = (performance.now() - startedAt) / 1_000
+      const seconds = Math.max(1, Math.round(transformationSeconds - elapsedSeconds))
+      const runLimited: RunLimited = (limits, callback) =>
+        runStoppable(otherConnections, client, { ...limits, replacedBytes, signal }, callback)
+      await runStatement(client, transformationSchema, statement, { number: index + 1, seconds, dry }, runLimited)
     }
-    const rowCounts = dry ? await endDryRun(client, moments, scope, copies, signal) : await scope.close(client)
+    const rowCounts = dry
+      ? await endDryRun(client, otherConnections, transformationSchema, copies, signal)
+      : await transformationSchema.close(client)
     const olderSnapshots = await listOlderSnapshots(client)
     for (const [index, load] of loads.entries()) {
       load.written = { ...load.written!, rows: rowCounts[index]!, frozen: false }
@@ -55,9 +61,8 @@ export async function runTransformation(
     }
   } catch (error) {
     borrowed[Symbol.dispose]()
-    await dropRunSchema(moments, scope.schema, { process: processOf(client), rescue: retain ? loads : [] }).catch(
-      () => {},
-    )
+    const dropOptions = { process: sessionOf(client), rescue: retain ? loads : [] }
+    await dropRunSchema(otherConnections, transformationSchema.schema, dropOptions).catch(() => {})
     signal.throwIfAborted()
     throw warehouseProblem(error, loads[0]!.problemContext)
   }
@@ -67,32 +72,39 @@ export async function runTransformation(
  * Runs the deferred constraint checks of a commit, and sets a search path in which users' objects cannot hide catalogue
  * objects.
  */
-const beforeCopy = 'set constraints all immediate; close all; reset all; set search_path = pg_catalog, pg_temp'
+const finishStatements = 'set constraints all immediate; close all; reset all; set search_path = pg_catalog, pg_temp'
 
 /** Rolls back a dry run, after other connections have copied its rows. Returns the row count of each table. */
 async function endDryRun(
   client: PoolClient,
-  moments: Pool,
-  scope: TransformationSchema,
+  otherConnections: Pool,
+  { schema, moveTables }: TransformationSchema,
   copies: RowCopies,
   signal: AbortSignal,
 ): Promise<number[]> {
-  await client.query(beforeCopy)
-  await assertNothingWrittenElsewhere(client, moments, { process: processOf(client), schema: scope.schema })
-  const rowCounts = await scope.moveTables(client)
-  await copies.make(client, signal)
+  await client.query(finishStatements)
+  await assertNothingWrittenElsewhere(client, otherConnections, { process: sessionOf(client)!, schema })
+  const rowCounts = await moveTables(client)
+  await copies.create(client, signal)
   await client.query('rollback')
-  await dropRunSchema(moments, scope.schema)
+  await dropRunSchema(otherConnections, schema)
   await copies.replaceStaging()
   return rowCounts
 }
 
+/** Runs `callback` within the time limit. `subject` is the statement's name in messages. */
+type RunLimited = (limits: { seconds: number; subject: string }, callback: () => Promise<void>) => Promise<void>
+
+/**
+ * Runs one statement of a transformation. Throws TRANSFORMATION_FAILED if it fails, ends the transaction of a dry run,
+ * or leaves a transaction open.
+ */
 async function runStatement(
   client: PoolClient,
   { path }: TransformationSchema,
   { statement, description }: TransformationStatement,
   { number, seconds, dry }: { number: number; seconds: number; dry: boolean },
-  stopping: (limits: { seconds: number; subject: string }, callback: () => Promise<void>) => Promise<void>,
+  runLimited: RunLimited,
 ): Promise<void> {
   // This statement would commit the dry run, so it is skipped. In a real load, each statement has its own transaction
   // anyway.
@@ -100,22 +112,25 @@ async function runStatement(
   const statementName = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   // Sets the limits again for each statement, because an earlier one may have changed them for the session.
   await client.query(`set search_path = ${path}; set statement_timeout = '${seconds}s'; set lock_timeout = '30s'`)
-  await stopping({ seconds, subject: statementName }, () => executeStatement(client, statement)).catch(
+  await runLimited({ seconds, subject: statementName }, () => executeStatement(client, statement)).catch(
     (error: unknown) => {
       throw statementProblem(error, statementName, statement)
     },
   )
-  if (dry && client.getTransactionStatus() !== 'T')
+  const isInTransaction = client.getTransactionStatus() === 'T'
+  const isIdle = client.getTransactionStatus() === 'I'
+  if (dry && !isInTransaction)
     throw transformationFailed(`${statementName} ends the transaction of the dry run. Remove COMMIT and ROLLBACK.`)
-  if (!dry && client.getTransactionStatus() !== 'I')
+  if (!dry && !isIdle)
     throw transformationFailed(
       `${statementName} begins a transaction and does not end it. Remove BEGIN, because each statement runs in its own transaction.`,
     )
 }
 
+/** True if the statement is COMMIT or ROLLBACK, also in their other forms. */
 function endsTransaction(statement: string): boolean {
-  const [first] = tokensOf(statement)
-  return first?.kind === 'word' && /^(commit|end|rollback|abort)$/i.test(first.text)
+  const [firstToken] = tokensOf(statement)
+  return firstToken?.kind === 'word' && /^(commit|end|rollback|abort)$/i.test(firstToken.text)
 }
 
 /** Runs one statement and discards its result. The extended protocol rejects several statements in one text. */
@@ -128,8 +143,9 @@ function executeStatement(client: PoolClient, text: string): Promise<void> {
   })
 }
 
-/** Codes of errors that stopped a statement at a resource limit. */
+/** Codes of problems that stopped a statement at a resource limit. */
 const limitCodes = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
+const copyFromStdin = /^\s*copy\b[\s\S]*\bfrom\s+stdin\b/i
 
 /** Returns the problem for a failed statement. `statementName` is how the message names the statement. */
 function statementProblem(error: unknown, statementName: string, statement: string): unknown {
@@ -137,36 +153,26 @@ function statementProblem(error: unknown, statementName: string, statement: stri
     return transformationFailed(`${statementName} was stopped. ${error.message}`, error)
   const problem = warehouseProblem(error, { qualifiedName: statementName })
   if (!(problem instanceof WarehouseProblem) || problem.retryable || problem.code === 'DISK_FULL') return problem
-  const { code, message, position, hint } = error as {
-    code?: string
-    message: string
-    position?: string
-    hint?: string
-  }
-  if (/^\s*copy\b[\s\S]*\bfrom\s+stdin\b/i.test(statement))
+  const { message, position, hint } = error as Partial<Record<'position' | 'hint', string>> & Error
+  const code = sqlStateOf(error)
+  if (copyFromStdin.test(statement))
     return transformationFailed(
       `${statementName} is COPY FROM STDIN, which is not available in a transformation. Use INSERT instead.`,
       error,
     )
-  if (code === '57014' || problem.code === 'QUERY_TIMEOUT')
+  if (code === sqlStates.queryCanceled || problem.code === 'QUERY_TIMEOUT')
     return transformationFailed(
       `${statementName} was stopped because the transformation exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
       error,
     )
-  if (code === '42601' && message.includes('multiple commands'))
+  if (code === sqlStates.syntaxError && message.includes('multiple commands'))
     return transformationFailed(
       `${statementName} consists of several statements. Enter each as a separate statement.`,
       error,
     )
   const line = position ? ` in line ${statement.slice(0, Number(position) - 1).split('\n').length}` : ''
-  return transformationFailed(
-    `${statementName} failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`,
-    error,
-  )
-}
-
-function processOf(client: PoolClient): number {
-  return (client as unknown as { processID: number }).processID
+  const hintText = hint ? ` ${asSentence(hint)}` : ''
+  return transformationFailed(`${statementName} failed${line}: ${asSentence(message)}${hintText}`, error)
 }
 
 /**
@@ -208,16 +214,20 @@ async function assertNothingWrittenElsewhere(
   otherConnections: Pool,
   { process, schema }: { process: number; schema: string },
 ): Promise<void> {
-  const seen = (await client.query<{ oid: string; name: string }>(clientObjectsQuery)).rows
-  const names = await withClient(otherConnections, undefined, async (other) => {
-    const committed = new Set((await other.query<{ oid: string }>(clientObjectsQuery)).rows.map(({ oid }) => oid))
-    const { rows } = await other.query<{ name: string }>(changedRelationsQuery, [process, schema])
-    return [...rows, ...seen.filter(({ oid }) => !committed.has(oid))].map(({ name }) => name)
+  const { rows: objects } = await client.query<{ oid: string; name: string }>(clientObjectsQuery)
+  const names = await withClient(otherConnections, undefined, async (otherClient) => {
+    const { rows: committedObjects } = await otherClient.query<{ oid: string }>(clientObjectsQuery)
+    const committedOids = new Set(committedObjects.map(({ oid }) => oid))
+    const createdObjects = objects.filter(({ oid }) => !committedOids.has(oid))
+    const { rows: changedRelations } = await otherClient.query<{ name: string }>(changedRelationsQuery, [
+      process,
+      schema,
+    ])
+    return [...changedRelations, ...createdObjects].map(({ name }) => name)
   })
   if (names.length === 0) return
   const changedNames = [...new Set(names)].toSorted()
-  const moreText = changedNames.length > 5 ? ` and ${changedNames.length - 5} more` : ''
   throw transformationFailed(
-    `The transformation also changes ${changedNames.slice(0, 5).join(', ')}${moreText}, so the dry run was rolled back. In a dry run, statements may only change the loaded rows.`,
+    `The transformation also changes ${nameFirst(changedNames)}, so the dry run was rolled back. In a dry run, statements may only change the loaded rows.`,
   )
 }

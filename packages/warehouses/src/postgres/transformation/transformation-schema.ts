@@ -5,19 +5,26 @@ import { qualifyName } from '../names.ts'
 import { readShape } from '../table-shape.ts'
 import { columnComments, commentOnStaging, toStagingComment } from '../staging-table-ddl.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
+import { terminateQuery } from '../queries/statement-watch.ts'
 
 /**
- * A temporary schema of one run. It contains the staging tables under the names of their targets while users' SQL runs
- * on them.
+ * A schema that exists while the transformation of one run runs. It contains the staging tables under the names of
+ * their target tables, so that users' SQL can use these names.
  */
 export interface TransformationSchema {
   schema: string
   /** The search path: first the schema with the staged rows, then the target's schema. */
   path: string
+  /** Creates the schema and moves the staging tables to it. */
   open(client: ClientBase): Promise<void>
-  /** Moves the tables back after the statements, whatever they changed. Returns the row count of each table. */
+  /**
+   * Moves the tables back after the statements, whatever they changed, and drops the schema. Returns the row count of
+   * each table.
+   */
   close(client: ClientBase): Promise<number[]>
-  /** Moves the tables back in the open transaction and keeps the schema. */
+  /**
+   * Moves the tables back in the open transaction, and does not drop the schema. Returns the row count of each table.
+   */
   moveTables(client: ClientBase): Promise<number[]>
 }
 
@@ -56,8 +63,9 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
 }
 
 /**
- * Moves a staging table back to the hidden schema. Sets its comments again, because a statement may have dropped and
- * recreated the table.
+ * Moves a staging table back to the hidden schema. Returns its row count. Sets its comments again, because a statement
+ * may have dropped and recreated the table. Throws TRANSFORMATION_FAILED if the table is missing or cannot be
+ * published.
  */
 async function moveBack(
   client: ClientBase,
@@ -66,41 +74,41 @@ async function moveBack(
 ): Promise<number> {
   const qualifiedName = qualifyName(schema, target.table)
   const shape = await readShape(client, schema, target.table, { isPrepared: false })
-  const { rowCount: plain } = await client.query(
+  const { rowCount: plainTableCount } = await client.query(
     `select from pg_class c where c.oid = $1::oid and relkind = 'r' and relpersistence = 'p' and not relispartition
        and pg_has_role(relowner, 'usage') and not exists (select from pg_inherits where c.oid in (inhrelid, inhparent))`,
     [shape?.oid],
   )
-  if (!shape || !plain)
+  if (!shape || !plainTableCount)
     throw transformationFailed(
       `The transformation dropped "${target.table}" or replaced it by another kind of object, so it cannot be published. Keep it as a plain table.`,
     )
   if (shape.columns.length === 0)
     throw transformationFailed(`After the transformation, table "${target.table}" has no columns. Keep at least one.`)
-  const labels = new Map(target.columns.map(({ name, label }) => [name, label]))
+  const sourceLabels = new Map(target.columns.map(({ name, label }) => [name, label]))
+  const labelledColumns = shape.columns.map(({ name, label }) => ({ name, label: sourceLabels.get(name) ?? label }))
   const staging = qualifyName('sluice', stagingTable)
-  const relabelled = shape.columns.map(({ name, label }) => ({ name, label: labels.get(name) ?? label }))
   const { rows } = await client.query(`select count(*)::float8 as count from ${qualifiedName}`)
   await client.query(
     [
-      ...(await plainColumns(client, shape.oid, qualifiedName)),
+      ...(await dropColumnDefaults(client, shape.oid, qualifiedName)),
       ...(await renameIndexes(client, shape.oid, schema, stagingTable)),
       `alter table ${qualifiedName} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table ${qualifyName(schema, stagingTable)} set schema sluice`,
       commentOnStaging(stagingTable, target),
-      ...columnComments(staging, relabelled),
+      ...columnComments(staging, labelledColumns),
     ].join(';'),
   )
   return rows[0].count
 }
 
 /**
- * Returns statements that turn generated columns into ordinary ones with their current values, because published tables
- * support only ordinary columns.
+ * Returns statements that turn generated columns, identity columns and columns with a default into ordinary ones with
+ * their current values, because published tables support only ordinary columns. Also drops the sequences of the table.
  */
-async function plainColumns(client: ClientBase, table: unknown, qualifiedName: string): Promise<string[]> {
-  const { rows } = await client.query<{ name: string; filling: 'identity' | 'expression' | 'default' }>(
-    `select attname as name, case when attidentity <> '' then 'identity' when attgenerated <> '' then 'expression' else 'default' end as filling
+async function dropColumnDefaults(client: ClientBase, table: unknown, qualifiedName: string): Promise<string[]> {
+  const { rows } = await client.query<{ name: string; property: 'identity' | 'expression' | 'default' }>(
+    `select attname as name, case when attidentity <> '' then 'identity' when attgenerated <> '' then 'expression' else 'default' end as property
      from pg_attribute where attrelid = $1::oid and attnum > 0 and not attisdropped and (atthasdef or attidentity <> '')`,
     [table],
   )
@@ -111,15 +119,19 @@ async function plainColumns(client: ClientBase, table: unknown, qualifiedName: s
   )
   return [
     ...rows.map(
-      ({ name, filling }) => `alter table ${qualifiedName} alter column ${escapeIdentifier(name)} drop ${filling}`,
+      ({ name, property }) => `alter table ${qualifiedName} alter column ${escapeIdentifier(name)} drop ${property}`,
     ),
     ...sequences.map(({ name }) => `drop sequence ${name}`),
   ]
 }
 
+/** The maximum length of a name in PostgreSQL. The names of staging tables are ASCII. */
+const maxNameBytes = 63
+
 /**
- * Returns statements that rename the table's indexes after the staging table. A transformation can use the same index
- * names in every load. The tables of all loads move to schema `sluice`, where equal names would collide.
+ * Returns statements that name the table's indexes after the staging table: `<staging table>_i1`, …. A transformation
+ * can use the same index names in every load. The tables of all loads move to schema `sluice`, where equal names would
+ * collide.
  */
 async function renameIndexes(
   client: ClientBase,
@@ -133,14 +145,14 @@ async function renameIndexes(
   )
   return rows.map(({ name }, index) => {
     const suffix = `_i${index + 1}`
-    const ownName = escapeIdentifier(stagingTable.slice(0, 63 - suffix.length) + suffix)
-    return `alter index ${qualifyName(schema, name)} rename to ${ownName}`
+    const newName = stagingTable.slice(0, maxNameBytes - suffix.length) + suffix
+    return `alter index ${qualifyName(schema, name)} rename to ${escapeIdentifier(newName)}`
   })
 }
 
 /**
- * Throws if the statements left other objects in the schema. Dropping the schema would drop these, and a dropped type
- * would take its columns with it.
+ * Throws TRANSFORMATION_FAILED if the statements left other objects in the schema. Dropping the schema would drop these
+ * objects, and dropping a type would also drop the columns of this type.
  */
 async function assertNothingLeft(client: ClientBase, schema: string): Promise<void> {
   const { rows } = await client.query<{ type: string; identity: string }>(
@@ -157,20 +169,17 @@ async function assertNothingLeft(client: ClientBase, schema: string): Promise<vo
 }
 
 /**
- * Drops the schema with its contents, except the staging tables in `rescue`, which move back under their own names.
- * First ends the server process that may still use the schema, and waits until it has ended.
+ * Drops the schema with its contents, except the staging tables in `rescue`, which move back to the hidden schema.
+ * Returns false if the schema does not exist. First ends the server process `process`, which may still use the schema,
+ * and waits up to two seconds until it has ended.
  */
 export async function dropRunSchema(
   pool: Pool,
   schema: string,
-  { process, rescue = [] }: { process?: number; rescue?: readonly PostgresStagedTable[] } = {},
+  { process, rescue = [] }: { process?: number | undefined; rescue?: readonly PostgresStagedTable[] } = {},
 ): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {
-    if (process)
-      await client.query(
-        'select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user',
-        [process],
-      )
+    if (process) await client.query(terminateQuery, [process])
     const name = escapeIdentifier(schema)
     const { rows } = await client.query('select to_regnamespace($1) is not null as exists', [name])
     if (!rows[0].exists) return false
@@ -178,33 +187,33 @@ export async function dropRunSchema(
       `alter table if exists ${qualifyName(schema, target.table)} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table if exists ${qualifyName(schema, stagingTable)} set schema sluice`,
     ])
-    const within = `set local lock_timeout = '2s'; set local statement_timeout = '1min'`
-    await client.query(['begin', within, ...moveStatements, 'commit'].join(';'))
-    await dropTables(client, schema, within)
-    await client.query(['begin', within, `drop schema ${name} cascade`, 'commit'].join(';'))
+    await client.query(['begin', dropTimeouts, ...moveStatements, 'commit'].join(';'))
+    await dropTables(client, schema)
+    await client.query(['begin', dropTimeouts, `drop schema ${name} cascade`, 'commit'].join(';'))
     return true
   })
 }
+
+const dropTimeouts = `set local lock_timeout = '2s'; set local statement_timeout = '1min'`
 
 /** The number of tables dropped in one transaction, which holds several locks for each. */
 const tablesPerTransaction = 200
 
 /**
- * Drops all tables of a schema in several transactions, because users may have created more tables than the server's
- * lock table can hold.
+ * Drops most tables of a schema in several transactions, because users may have created more tables than the server's
+ * lock table can hold. Leaves fewer than `tablesPerTransaction` tables, which are dropped together with the schema.
  */
-async function dropTables(client: ClientBase, schema: string, within: string): Promise<void> {
+async function dropTables(client: ClientBase, schema: string): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ tables: string | null; count: number }>(
-      `select string_agg(one, ', ') as tables, count(*)::int as count from (
-         select format('%I.%I', $1::text, relname) as one from pg_class
-         where relnamespace = to_regnamespace(quote_ident($1)) and relkind in ('r', 'p') limit ${tablesPerTransaction}) several`,
+      `select string_agg(name, ', ') as tables, count(*)::int as count from (
+         select format('%I.%I', $1::text, relname) as name from pg_class
+         where relnamespace = to_regnamespace(quote_ident($1)) and relkind in ('r', 'p') limit ${tablesPerTransaction}) batch`,
       [schema],
     )
     const { tables, count } = rows[0]!
-    // The last tables are dropped together with the schema.
     if (!tables || count < tablesPerTransaction) return
-    await client.query(['begin', within, `drop table if exists ${tables} cascade`, 'commit'].join(';'))
+    await client.query(['begin', dropTimeouts, `drop table if exists ${tables} cascade`, 'commit'].join(';'))
   }
 }
 
@@ -214,9 +223,13 @@ export function transformationFailed(sentence: string, cause?: unknown): Warehou
 
 const maxNamed = 5
 
-/** Names the objects that a transformation created and did not drop, such as `table extra`. */
+/** Joins the first five names, and adds the number of the others: `a, b, c, d, e and 2 more`. */
+export function nameFirst(names: readonly string[]): string {
+  const moreText = names.length > maxNamed ? ` and ${names.length - maxNamed} more` : ''
+  return `${names.slice(0, maxNamed).join(', ')}${moreText}`
+}
+
+/** Returns the message about objects that a transformation created and did not drop, such as `table extra`. */
 function describeLeftovers(objects: readonly string[]): string {
-  const objectNames = objects.slice(0, maxNamed).join(', ')
-  const moreText = objects.length > maxNamed ? ` and ${objects.length - maxNamed} more` : ''
-  return `The transformation created objects that cannot be published: ${objectNames}${moreText}. Create temporary tables instead, or drop these objects in the last statement; for permanent results, save a view.`
+  return `The transformation created objects that cannot be published: ${nameFirst(objects)}. Create temporary tables instead, or drop these objects in the last statement; for permanent results, save a view.`
 }

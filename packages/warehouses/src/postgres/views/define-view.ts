@@ -4,13 +4,13 @@ import { escapeIdentifier, escapeLiteral, type ClientBase, type PoolClient } fro
 import type { TablePlace } from '../../catalog.ts'
 import type { DefinedView, ViewDefinition } from '../../view-store.ts'
 import { borrowConnection, type PostgresPools } from '../postgres-connections.ts'
-import { dependentViews } from './dependent-views.ts'
+import { listDependentViews } from './dependent-views.ts'
 import {
-  commentOf,
+  formatViewComment,
   findManagedView,
   findRelation,
   isView,
-  markOf,
+  metadataOf,
   viewKeyword,
   readsRelation,
   listReads,
@@ -20,12 +20,13 @@ import {
 import { checkSchemaName, checkTableName, qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { runStoppable } from '../queries/statement-watch.ts'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { queryFailed, viewProblems } from './view-problems.ts'
 
-/** SQLSTATE invalid_table_definition: CREATE OR REPLACE VIEW cannot change the columns in this way. */
-const otherColumns = '42P16'
-
-/** See `ViewStore.define`. The connection is not reused, because users' SQL ran on it. */
+/**
+ * See `ViewStore.define`. If the view's query has not changed, only moves the view to its new schema and name. The
+ * connection is not reused, because users' SQL ran on it.
+ */
 export async function defineView(
   pools: PostgresPools,
   view: ViewDefinition,
@@ -43,63 +44,68 @@ export async function defineView(
     const limits = { seconds, signal, subject: `The query of ${qualifiedName}` }
     const runStatement = (statement: () => Promise<unknown>) =>
       runStoppable(pools.statements, client, limits, statement)
-    if (!current || view.recreate || !isSame(current, view))
-      await replaceCurrentView(client, view, { current, empty, maxBytes, runStatement })
-    else await moveView(client, current, view)
+    if (current && !view.recreate && hasSameDefinition(current, view)) await moveView(client, current, view)
+    else await replaceCurrentView(client, view, { current, empty, maxBytes, runStatement })
     await client.query(
-      `comment on ${viewKeyword(view.materialized)} ${qualifiedName} is ${escapeLiteral(commentOf(markOf(view)))}`,
+      `comment on ${viewKeyword(view.materialized)} ${qualifiedName} is ${escapeLiteral(formatViewComment(metadataOf(view)))}`,
     )
-    const read = await listReads(client, (await findRelation(client, view))!.oid)
+    const reads = await listReads(client, (await findRelation(client, view))!.oid)
     await client.query('commit')
     // ANALYZE updates the planner's row count, which the API shows for the view.
     if (view.materialized) await client.query(`analyze ${qualifiedName}`).catch(() => {})
-    return { reads: read }
+    return { reads }
   } catch (error) {
     if (signal.aborted) throw viewProblems.tooLong(qualifiedName, seconds)
-    throw (error as { code?: string }).code === '42P07'
-      ? viewProblems.taken(qualifiedName)
-      : warehouseProblem(error, { qualifiedName })
+    if (sqlStateOf(error) === sqlStates.duplicateTable) throw viewProblems.taken(qualifiedName)
+    throw warehouseProblem(error, { qualifiedName })
   }
 }
 
-const isSame = (current: PostgresRelation, view: ViewDefinition): boolean =>
-  current.managed?.definition === markOf(view).definition && (current.kind === 'm') === view.materialized
+/** True if the existing view has the same query and kind, so that it need not be replaced. */
+function hasSameDefinition(current: PostgresRelation, view: ViewDefinition): boolean {
+  const isMaterialized = current.kind === 'm'
+  return current.managed?.definition === metadataOf(view).definition && isMaterialized === view.materialized
+}
 
-/** Finds the view to replace, in any schema. */
+/**
+ * Finds the view that `view` replaces, in any schema: the managed view with the same id or, with `view.takesOver`, an
+ * unmanaged view with the same name. Throws VIEW_NAME_TAKEN if another relation has the name.
+ */
 async function findCurrentView(
   client: ClientBase,
   view: ViewDefinition,
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
-  const [ownView, existing] = [await findManagedView(client, view.id), await findRelation(client, view)]
-  if (existing && existing.oid !== ownView?.oid) {
-    if (!ownView && view.takesOver && isView(existing) && existing.owned) return existing
-    throw viewProblems.taken(qualifyName(view.schema, view.name))
-  }
-  return ownView
+  const viewWithId = await findManagedView(client, view.id)
+  const relationWithName = await findRelation(client, view)
+  if (!relationWithName || relationWithName.oid === viewWithId?.oid) return viewWithId
+  const mayTakeOver = !viewWithId && view.takesOver && isView(relationWithName) && relationWithName.owned
+  if (mayTakeOver) return relationWithName
+  throw viewProblems.taken(qualifyName(view.schema, view.name))
 }
 
-/** Renames a view and changes its schema. These are two statements, so it uses a temporary name in between. */
+/**
+ * Moves a view to the schema and name of `view`. Does nothing if it has them already. The schema and the name change in
+ * separate statements. In between, the view has a temporary name, which exists in neither schema.
+ */
 async function moveView(client: ClientBase, from: PostgresRelation & TablePlace, view: TablePlace): Promise<void> {
-  if (from.schema === view.schema && from.name === view.name) return
+  const changesSchema = from.schema !== view.schema
+  if (!changesSchema && from.name === view.name) return
   const kind = viewKeyword(from.kind === 'm')
   const temporary = temporaryName()
-  await client.query(
-    [
-      `alter ${kind} ${qualifyName(from.schema, from.name)} rename to ${escapeIdentifier(temporary)}`,
-      ...(from.schema === view.schema
-        ? []
-        : [`alter ${kind} ${qualifyName(from.schema, temporary)} set schema ${escapeIdentifier(view.schema)}`]),
-      `alter ${kind} ${qualifyName(view.schema, temporary)} rename to ${escapeIdentifier(view.name)}`,
-    ].join(';'),
-  )
-  if (from.schema !== view.schema) await exchangeGrants(client, from.schema, view)
+  await client.query(`alter ${kind} ${qualifyName(from.schema, from.name)} rename to ${escapeIdentifier(temporary)}`)
+  if (changesSchema)
+    await client.query(
+      `alter ${kind} ${qualifyName(from.schema, temporary)} set schema ${escapeIdentifier(view.schema)}`,
+    )
+  await client.query(`alter ${kind} ${qualifyName(view.schema, temporary)} rename to ${escapeIdentifier(view.name)}`)
+  if (changesSchema) await exchangeGrants(client, from.schema, view)
 }
 
 /**
  * Updates the grants of a view that moved to another schema: readers of the old schema lose access, and readers of the
  * new schema get it.
  */
-async function exchangeGrants(client: ClientBase, before: string, view: TablePlace): Promise<void> {
+async function exchangeGrants(client: ClientBase, oldSchema: string, view: TablePlace): Promise<void> {
   const { rows } = await client.query<{ statement: string }>(
     `select format(case n.nspname when $1 then 'revoke select on %I.%I from %I' else 'grant select on %I.%I to %I' end,
        $2::text, $3::text, pg_get_userbyid(g.grantee)) as statement
@@ -107,7 +113,7 @@ async function exchangeGrants(client: ClientBase, before: string, view: TablePla
      where d.defaclrole = current_user::regrole and d.defaclobjtype = 'r' and g.privilege_type = 'SELECT'
        and g.grantee <> 0 and n.nspname in ($1, $2)
      order by n.nspname <> $1`,
-    [before, view.schema, view.name],
+    [oldSchema, view.schema, view.name],
   )
   for (const { statement } of rows) await client.query(statement)
 }
@@ -115,20 +121,43 @@ async function exchangeGrants(client: ClientBase, before: string, view: TablePla
 const temporaryName = () => `sluice_${randomBytes(8).toString('hex')}`
 
 interface ViewReplacement {
-  /** The relation to replace, if one exists. */
+  /** The view to replace, if one exists. */
   current: (PostgresRelation & TablePlace) | undefined
+  /** True if a materialised view is created without rows. */
   empty: boolean
+  /** The maximum size of a materialised view. */
   maxBytes: number
   /** Runs the statement with the user's query, within the limits. */
   runStatement(statement: () => Promise<unknown>): Promise<unknown>
 }
 
-/** Creates the new view under a temporary name, so that the old view stays usable until the new one works. */
+/**
+ * Creates the view, or replaces `current`. First creates the new view under a temporary name, so that the old view
+ * stays usable until the new one works. Then replaces the old view's query in place, if possible. Otherwise drops the
+ * old view and the views that read it, and recreates the latter over the new view.
+ */
 async function replaceCurrentView(
   client: PoolClient,
   view: ViewDefinition,
   { current, empty, maxBytes, runStatement }: ViewReplacement,
-): Promise<unknown> {
+): Promise<void> {
+  const temporaryView = await createTemporaryView(client, view, { empty, maxBytes, runStatement })
+  if (!current) return renameView(client, view, temporaryView)
+  // The server cannot read a view that reads itself, and a load could not recreate the views that depend on it.
+  if (await readsRelation(client, temporaryView.oid, current.oid))
+    throw viewProblems.readsItself(qualifyName(view.schema, view.name))
+  await moveView(client, current, view)
+  const arePlainViews = current.kind === 'v' && !view.materialized
+  if (arePlainViews && (await tryReplaceInPlace(client, view, temporaryView))) return
+  await replaceWithDependents(client, view, { current, temporaryView })
+}
+
+/** Creates the new view under a temporary name in its schema, and checks it. */
+async function createTemporaryView(
+  client: PoolClient,
+  view: ViewDefinition,
+  { empty, maxBytes, runStatement }: Omit<ViewReplacement, 'current'>,
+): Promise<TablePlace & { oid: number }> {
   const temporaryView = { schema: view.schema, name: temporaryName() }
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
   const opening = `create ${viewKeyword(view.materialized)} ${qualifyName(temporaryView.schema, temporaryView.name)} as (\n`
@@ -137,7 +166,7 @@ async function replaceCurrentView(
   await runStatement(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
     throw queryFailed(error, {
       query: view.query,
-      before: opening.length,
+      prefixLength: opening.length,
       qualifiedName: qualifyName(view.schema, view.name),
     })
   })
@@ -146,52 +175,64 @@ async function replaceCurrentView(
   const { oid } = (await findRelation(client, temporaryView))!
   await assertReadsNothingHidden(client, oid)
   if (view.materialized) await assertViewSize(client, view, { oid, maxBytes })
-
-  if (!current) return renameView(client, view, temporaryView)
-  // The server cannot read a view that reads itself, and a load could not recreate the views that depend on it.
-  if (await readsRelation(client, oid, current.oid)) throw viewProblems.readsItself(qualifyName(view.schema, view.name))
-  await moveView(client, current, view)
-  if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, temporaryView, oid)))
-    return undefined
-  const viewsAbove = await dependentViews(client, current.oid)
-  const foreign = viewsAbove.filter(({ owned }) => !owned).map(({ name }) => name)
-  if (foreign.length > 0) throw viewProblems.readByOthers(qualifyName(view.schema, view.name), foreign)
-  const indexes = current.kind === 'm' && view.materialized ? await listIndexes(client, current.oid) : []
-  for (const { drop } of viewsAbove.toReversed()) await client.query(drop)
-  await client.query(`drop ${viewKeyword(current.kind === 'm')} ${qualifyName(view.schema, view.name)}`)
-  await renameView(client, view, temporaryView)
-  for (const index of indexes) await recreateIndex(client, index)
-  const names = viewsAbove.map(({ name }) => name)
-  for (const statement of viewsAbove.flatMap(({ create }) => create))
-    await client.query(statement).catch((error: unknown) => {
-      throw viewProblems.rebuildFailed(error, qualifyName(view.schema, view.name), names)
-    })
-  return undefined
+  return { ...temporaryView, oid }
 }
 
-const renameView = (client: ClientBase, { name, materialized }: ViewDefinition, temporaryView: TablePlace) =>
-  client.query(
+/**
+ * Drops the old view with all views that read it, gives the new view its name, and recreates the dropped views. Throws
+ * VIEWS_DEPEND if another role owns one of them, or if one of them does not work with the new view.
+ */
+async function replaceWithDependents(
+  client: ClientBase,
+  view: ViewDefinition,
+  { current, temporaryView }: { current: PostgresRelation; temporaryView: TablePlace },
+): Promise<void> {
+  const qualifiedName = qualifyName(view.schema, view.name)
+  const wasMaterialized = current.kind === 'm'
+  const dependents = await listDependentViews(client, current.oid)
+  const viewsOfOthers = dependents.filter(({ owned }) => !owned).map(({ name }) => name)
+  if (viewsOfOthers.length > 0) throw viewProblems.readByOthers(qualifiedName, viewsOfOthers)
+  const indexes = wasMaterialized && view.materialized ? await listIndexes(client, current.oid) : []
+  for (const { drop } of dependents.toReversed()) await client.query(drop)
+  await client.query(`drop ${viewKeyword(wasMaterialized)} ${qualifiedName}`)
+  await renameView(client, view, temporaryView)
+  for (const index of indexes) await recreateIndex(client, index)
+  const dependentNames = dependents.map(({ name }) => name)
+  for (const statement of dependents.flatMap(({ create }) => create))
+    await client.query(statement).catch((error: unknown) => {
+      throw viewProblems.rebuildFailed(error, qualifiedName, dependentNames)
+    })
+}
+
+/** Gives the new view its name. */
+async function renameView(
+  client: ClientBase,
+  { name, materialized }: ViewDefinition,
+  temporaryView: TablePlace,
+): Promise<void> {
+  await client.query(
     `alter ${viewKeyword(materialized)} ${qualifyName(temporaryView.schema, temporaryView.name)} rename to ${escapeIdentifier(name)}`,
   )
+}
 
 /**
- * Replaces the query of the view in place, if its columns stay or new ones are only appended. Dependent views are then
- * unaffected.
+ * Tries to replace the query of the view in place, and then drops the temporary view. Dependent views are unaffected.
+ * Returns false, with nothing changed, if PostgreSQL does not allow it: the new query must have the columns of the old
+ * one, and may only append further ones.
  */
 async function tryReplaceInPlace(
   client: ClientBase,
   view: TablePlace,
-  temporaryView: TablePlace,
-  oid: number,
+  temporaryView: TablePlace & { oid: number },
 ): Promise<boolean> {
-  const { rows } = await client.query('select pg_get_viewdef($1::oid) as definition', [oid])
+  const { rows } = await client.query('select pg_get_viewdef($1::oid) as definition', [temporaryView.oid])
   await client.query('savepoint in_place')
   try {
     await client.query(
       `create or replace view ${qualifyName(view.schema, view.name)} as ${rows[0].definition.replace(/;\s*$/, '')}`,
     )
   } catch (error) {
-    if ((error as { code?: string }).code !== otherColumns) throw error
+    if (sqlStateOf(error) !== sqlStates.invalidTableDefinition) throw error
     await client.query('rollback to savepoint in_place')
     return false
   }
@@ -199,6 +240,7 @@ async function tryReplaceInPlace(
   return true
 }
 
+/** Returns the CREATE INDEX statements of a materialised view's indexes. */
 async function listIndexes(client: ClientBase, oid: number): Promise<string[]> {
   const { rows } = await client.query<{ index: string }>(
     'select pg_get_indexdef(indexrelid) as index from pg_index where indrelid = $1::oid order by indexrelid',
@@ -207,15 +249,22 @@ async function listIndexes(client: ClientBase, oid: number): Promise<string[]> {
   return rows.map(({ index }) => index)
 }
 
+/** SQLSTATEs of a new view on which an index of the old view is not possible. */
+const unusableIndexStates: ReadonlySet<string> = new Set([
+  sqlStates.undefinedColumn,
+  sqlStates.uniqueViolation,
+  sqlStates.datatypeMismatch,
+])
+
 /**
- * Recreates an index of the old view on the new one. Skips the index if its columns no longer exist or its values are
- * no longer unique.
+ * Recreates an index of the old view on the new one. Skips the index if its columns no longer exist or have other
+ * types, or if its values are not unique any more.
  */
-async function recreateIndex(client: ClientBase, index: string): Promise<void> {
-  await client.query('savepoint index_kept')
-  await client.query(index).catch((error: { code?: string }) => {
-    if (!['42703', '23505', '42804'].includes(error.code ?? '')) throw error
-    return client.query('rollback to savepoint index_kept')
+async function recreateIndex(client: ClientBase, createStatement: string): Promise<void> {
+  await client.query('savepoint before_index')
+  await client.query(createStatement).catch((error: unknown) => {
+    if (!unusableIndexStates.has(sqlStateOf(error))) throw error
+    return client.query('rollback to savepoint before_index')
   })
 }
 

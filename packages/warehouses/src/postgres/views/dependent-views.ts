@@ -7,21 +7,23 @@ export interface DependentView {
   /** True if role `load` owns the view. Other views are never changed. */
   owned: boolean
   materialised: boolean
+  /** The DROP statement. */
   drop: string
+  /** The statements that create the view again, with its indexes, grants and comments. */
   create: string[]
 }
 
 /**
- * Returns the views that read these columns of a relation (any column if `columns` is absent), and the views that read
- * those views. A view comes after all views that it reads. Requires an empty search path, so that names include
- * schemas.
+ * Returns the views that read these columns of a relation, and the views that read those views. Without `columns`,
+ * returns the views that read any column. A view comes after all views that it reads. Requires an empty search path, so
+ * that names include schemas.
  */
-export async function dependentViews(
+export async function listDependentViews(
   client: ClientBase,
   relation: number,
   columns?: readonly string[],
 ): Promise<DependentView[]> {
-  const { rows } = await client.query(selectDependentViews, [relation, columns ?? null])
+  const { rows } = await client.query<DependentViewRow>(selectDependentViews, [relation, columns ?? null])
   return rows.map(describeDependentView)
 }
 
@@ -32,7 +34,10 @@ const granteeExpression = `case g.grantee when 0 then 'public' else quote_ident(
 const grantOptionExpression = `case when g.is_grantable then ' with grant option' else '' end`
 const relationNameExpression = `format('%I.%I', n.nspname, c.relname)`
 
-/** `depth` is the longest path from the table, so that a view comes after all views that it reads. */
+/**
+ * Selects the views that depend on the relation `$1`, or on its columns `$2`. `depth` is the longest path from the
+ * relation, so that a view comes after all views that it reads.
+ */
 const selectDependentViews = `
   with recursive over (oid, depth) as (
     select r.ev_class, 1 ${readsFrom} and d.refobjid = $1::oid
@@ -57,26 +62,27 @@ const selectDependentViews = `
   from views v join pg_class c on c.oid = v.oid join pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('v', 'm') order by v.depth, c.oid`
 
-function describeDependentView(row: Record<string, never>): DependentView {
-  const { name, materialised, populated, owned, definition, options, comment } = row as unknown as DependentViewRow
-  const { comments, indexes, grants, column_grants, granted_by_default } = row as unknown as DependentViewRow
+/** Builds the statements that drop and create a view from its row of `selectDependentViews`. */
+function describeDependentView(row: DependentViewRow): DependentView {
+  const { name, materialised, owned, comment } = row
   const kind = materialised ? 'materialized view' : 'view'
-  const settings = options?.length ? ` with (${options.map(formatViewOption).join(', ')})` : ''
-  const query = definition.replace(/;\s*$/, '')
+  const options = row.options?.length ? ` with (${row.options.map(formatViewOption).join(', ')})` : ''
+  const query = row.definition.replace(/;\s*$/, '')
+  const noData = materialised && !row.populated ? ' with no data' : ''
   return {
     name,
     owned,
     materialised,
     drop: `drop ${kind} ${name}`,
     create: [
-      `create ${kind} ${name}${settings} as ${query}${materialised && !populated ? ' with no data' : ''}`,
-      ...indexes,
+      `create ${kind} ${name}${options} as ${query}${noData}`,
+      ...row.indexes,
       // The schema's default privileges may give the recreated view rights that the old view did not have.
-      ...granted_by_default.map((role) => `revoke all on ${name} from ${role}`),
-      ...grants,
-      ...column_grants,
+      ...row.granted_by_default.map((role) => `revoke all on ${name} from ${role}`),
+      ...row.grants,
+      ...row.column_grants,
       ...(comment === null ? [] : [`comment on ${kind} ${name} is ${escapeLiteral(comment)}`]),
-      ...comments,
+      ...row.comments,
     ],
   }
 }
@@ -96,7 +102,7 @@ interface DependentViewRow {
   granted_by_default: string[]
 }
 
-/** Formats a view option, such as `security_barrier=true` in pg_class. */
+/** Converts a view option from the form in pg_class, `security_barrier=true`, to SQL: `"security_barrier" = 'true'`. */
 function formatViewOption(option: string): string {
   const [key, value] = option.split(/=(.*)/s)
   return `${escapeIdentifier(key!)} = ${escapeLiteral(value ?? '')}`

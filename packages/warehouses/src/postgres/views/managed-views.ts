@@ -4,15 +4,16 @@ import { definitionHash, type ViewDefinition, type WarehouseView } from '../../v
 import { qualifyName } from '../names.ts'
 import { viewProblems } from './view-problems.ts'
 
-/** The metadata in the comment of a view that Sluice manages. */
-type ViewMark = NonNullable<WarehouseView['managed']>
+/** The metadata in the comment of a view that Sluice manages: its id and a hash of its definition. */
+type ViewMetadata = NonNullable<WarehouseView['managed']>
 
-export const markOf = (view: ViewDefinition): ViewMark => ({ id: view.id, definition: definitionHash(view) })
+export const metadataOf = (view: ViewDefinition): ViewMetadata => ({ id: view.id, definition: definitionHash(view) })
 
-export const commentOf = (mark: ViewMark): string => JSON.stringify({ sluiceView: mark })
+/** Returns the comment of a managed view. `parseViewComment` reverses it. */
+export const formatViewComment = (metadata: ViewMetadata): string => JSON.stringify({ sluiceView: metadata })
 
 /** Parses the metadata in a view's comment. Returns undefined for any other comment. */
-function markIn(comment: string | null): ViewMark | undefined {
+function parseViewComment(comment: string | null): ViewMetadata | undefined {
   if (!comment?.startsWith('{"sluiceView":')) return undefined
   try {
     const { id, definition } = JSON.parse(comment).sluiceView
@@ -28,19 +29,22 @@ export interface PostgresRelation {
   kind: string
   /** True if role `load` owns the view and may change it. */
   owned: boolean
+  /** False for a materialised view that was created without rows. */
   populated: boolean
-  managed?: ViewMark
+  /** The metadata of a view that Sluice manages. */
+  managed?: ViewMetadata
 }
 
-const viewColumns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as owned, c.relispopulated as populated,
+const selectRelation = `select c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as owned, c.relispopulated as populated,
   obj_description(c.oid, 'pg_class') as comment, n.nspname as schema, c.relname as name
   from pg_class c join pg_namespace n on n.oid = c.relnamespace`
 
+/** Finds a table or view by its name. */
 export async function findRelation(
   client: ClientBase,
   { schema, name }: TablePlace,
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
-  const { rows } = await client.query(`select ${viewColumns} where n.nspname = $1 and c.relname = $2`, [schema, name])
+  const { rows } = await client.query(`${selectRelation} where n.nspname = $1 and c.relname = $2`, [schema, name])
   return rows[0] && parseRelationRow(rows[0])
 }
 
@@ -50,7 +54,7 @@ export async function findManagedView(
   id: string,
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
   const { rows } = await client.query(
-    `select ${viewColumns} join pg_description d on d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid = 0
+    `${selectRelation} join pg_description d on d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid = 0
      where c.relkind in ('v', 'm') and pg_has_role(c.relowner, 'usage') and starts_with(d.description, $1) order by c.oid limit 1`,
     [`{"sluiceView":{"id":${JSON.stringify(id)},`],
   )
@@ -63,7 +67,7 @@ interface RelationRow extends Omit<PostgresRelation, 'oid' | 'managed'>, TablePl
 }
 
 function parseRelationRow({ oid, comment, ...relation }: RelationRow): PostgresRelation & TablePlace {
-  const managed = markIn(comment)
+  const managed = parseViewComment(comment)
   return { ...relation, oid: Number(oid), ...(managed && { managed }) }
 }
 
@@ -71,17 +75,18 @@ export const isView = ({ kind }: PostgresRelation): boolean => kind === 'v' || k
 
 export const viewKeyword = (materialized: boolean): string => (materialized ? 'materialized view' : 'view')
 
-const readBy = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
+/** The FROM clause for pairs of a view, `r.ev_class`, and a relation that it reads directly, `d.refobjid`. */
+const fromViewReads = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
   and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
 
-/** Returns the tables and managed views that a view reads directly or through unmanaged views. */
+/** Returns the tables and views that a view reads directly, or through unmanaged views. */
 export async function listReads(client: ClientBase, oid: number): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
     `with recursive dependency (oid) as (
-       select d.refobjid ${readBy} and r.ev_class = $1::oid
+       select d.refobjid ${fromViewReads} and r.ev_class = $1::oid
        union
-       select inner_one.refobjid from dependency join pg_class v on v.oid = dependency.oid and v.relkind in ('v', 'm'),
-         lateral (select d.refobjid ${readBy} and r.ev_class = v.oid) inner_one
+       select inner_read.refobjid from dependency join pg_class v on v.oid = dependency.oid and v.relkind in ('v', 'm'),
+         lateral (select d.refobjid ${fromViewReads} and r.ev_class = v.oid) inner_read
        where coalesce(obj_description(v.oid, 'pg_class'), '') not like '{"sluiceView":%'
      )
      select n.nspname as schema, c.relname as name from dependency join pg_class c on c.oid = dependency.oid
@@ -93,7 +98,7 @@ export async function listReads(client: ClientBase, oid: number): Promise<TableP
   return rows
 }
 
-/** Lists the tables and views that this view reads. Empty if the view does not exist. */
+/** Lists the tables and views that this view reads, see `listReads`. Empty if it does not exist or is not a view. */
 export async function listViewReads(client: ClientBase, place: TablePlace): Promise<TablePlace[]> {
   const relation = await findRelation(client, place)
   return relation && isView(relation) ? listReads(client, relation.oid) : []
@@ -103,19 +108,20 @@ export async function listViewReads(client: ClientBase, place: TablePlace): Prom
 export async function readsRelation(client: ClientBase, view: number, relation: number): Promise<boolean> {
   const { rowCount } = await client.query(
     `with recursive dependency (oid) as (
-       select d.refobjid ${readBy} and r.ev_class = $1::oid
+       select d.refobjid ${fromViewReads} and r.ev_class = $1::oid
        union
-       select one.refobjid from dependency, lateral (select d.refobjid ${readBy} and r.ev_class = dependency.oid) one
+       select inner_read.refobjid from dependency,
+         lateral (select d.refobjid ${fromViewReads} and r.ev_class = dependency.oid) inner_read
      ) select from dependency where oid = $2::oid`,
     [view, relation],
   )
   return rowCount !== 0
 }
 
-/** Lists the unmanaged views that read a relation directly. */
+/** Lists at most 100 unmanaged views that read a relation directly, as `schema.name`. */
 export async function listUnmanagedViews(client: ClientBase, { schema, name }: TablePlace): Promise<string[]> {
   const { rows } = await client.query<{ qualifiedName: string }>(
-    `select distinct vn.nspname || '.' || v.relname as "qualifiedName" ${readBy}
+    `select distinct vn.nspname || '.' || v.relname as "qualifiedName" ${fromViewReads}
      join pg_class v on v.oid = r.ev_class join pg_namespace vn on vn.oid = v.relnamespace
      join pg_class c on c.oid = d.refobjid join pg_namespace n on n.oid = c.relnamespace
      where n.nspname = $1 and c.relname = $2
@@ -133,8 +139,8 @@ export async function assertViewSize(
   { schema, name }: TablePlace,
   { oid, maxBytes }: { oid: number; maxBytes: number },
 ): Promise<void> {
-  const { rows } = await client.query<{ bytes: number }>('select pg_total_relation_size($1::oid)::float8 as bytes', [
-    oid,
-  ])
-  if (rows[0]!.bytes > maxBytes) throw viewProblems.tooLarge(qualifyName(schema, name), rows[0]!.bytes, maxBytes)
+  const sizeQuery = 'select pg_total_relation_size($1::oid)::float8 as bytes'
+  const { rows } = await client.query<{ bytes: number }>(sizeQuery, [oid])
+  const { bytes } = rows[0]!
+  if (bytes > maxBytes) throw viewProblems.tooLarge(qualifyName(schema, name), bytes, maxBytes)
 }

@@ -1,6 +1,7 @@
 import { WarehouseProblem } from '../../warehouse.ts'
 import { warehouseProblem } from '../problems.ts'
 import { asSentence } from '@sluice/process'
+import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 
 const viewProblem = (code: string, sentence: string, cause?: unknown) => new WarehouseProblem(code, sentence, { cause })
 
@@ -60,33 +61,43 @@ export const viewProblems = {
     ),
 }
 
-const undefinedTable = '42P01'
-
 interface UserViewQuery {
   /** The user's query text. */
   query: string
   /** The number of characters that Sluice adds before the user's text. */
-  before: number
+  prefixLength: number
   qualifiedName: string
 }
 
+/** Codes of problems that need no position in the query. */
+const limitProblemCodes = new Set(['DISK_FULL', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
+/** SQLSTATEs of a problem with the name of the view, and not with its query. */
+const viewNameStates: ReadonlySet<string> = new Set([sqlStates.duplicateTable, sqlStates.invalidSchemaName])
+
 /**
- * Returns the problem for a failed view query, with the server's message and the line in the user's text. The problem
- * shows none of the SQL that Sluice adds.
+ * Returns the problem for a statement that creates a view and failed. If the user's query is wrong, the problem has the
+ * server's message and the line in the user's text. It contains none of the SQL that Sluice adds.
  */
-export function queryFailed(error: unknown, { query, before, qualifiedName }: UserViewQuery): unknown {
+export function queryFailed(error: unknown, { query, prefixLength, qualifiedName }: UserViewQuery): unknown {
   const problem = warehouseProblem(error, { qualifiedName })
   if (!(problem instanceof WarehouseProblem)) return problem
-  const { code, message, position, hint } = error as Partial<Record<'code' | 'position' | 'hint', string>> & Error
-  if (problem.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'].includes(problem.code)) return problem
-  if (code === '42P07' || code === '3F000') return problem
-  if (code === '42601' && message.includes('multiple commands'))
+  if (problem.retryable || limitProblemCodes.has(problem.code)) return problem
+  const { message, position, hint } = error as Partial<Record<'position' | 'hint', string>> & Error
+  const code = sqlStateOf(error)
+  if (viewNameStates.has(code)) return problem
+  if (code === sqlStates.syntaxError && message.includes('multiple commands'))
     return viewProblem('SQL_NOT_ALLOWED', 'The query consists of several statements. Enter a single SELECT.', error)
-  const positionInQuery = Number(position) - before
-  const line =
-    position && positionInQuery > 0 && positionInQuery <= query.length
-      ? ` in line ${query.slice(0, positionInQuery - 1).split('\n').length}`
-      : ''
-  const sentence = `The query failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
-  return new WarehouseProblem('QUERY_FAILED', sentence, { cause: error, relationMissing: code === undefinedTable })
+  const hintText = hint ? ` ${asSentence(hint)}` : ''
+  const sentence = `The query failed${describeLine(query, Number(position) - prefixLength)}: ${asSentence(message)}${hintText}`
+  const isRelationMissing = code === sqlStates.undefinedTable
+  return new WarehouseProblem('QUERY_FAILED', sentence, { cause: error, relationMissing: isRelationMissing })
+}
+
+/**
+ * Returns ` in line 3` for a position in the text, counted from 1. Returns an empty string for a position outside the
+ * text, or NaN.
+ */
+function describeLine(text: string, position: number): string {
+  const isInText = position > 0 && position <= text.length
+  return isInText ? ` in line ${text.slice(0, position - 1).split('\n').length}` : ''
 }

@@ -73,7 +73,7 @@ async function runStatement(
   const { text } = resolveNames(statement, {
     schemas: [stagingSchema],
     relations: [...[...stagingByTable.keys()].map((name) => ({ schema: stagingSchema, name })), ...relations],
-    whole: true,
+    qualifiesAllTables: true,
     language: withWriteKeywords(dialect.language ?? defaultLanguage),
     address: (place) => dialect.names.place(place.schema === stagingSchema ? stagingByTable.get(place.name)! : place),
   })
@@ -86,9 +86,9 @@ async function runStatement(
 }
 
 /** Returns the language with further keywords that precede table names in statements that write. */
-const withWriteKeywords = ({ tokensOf, opening }: SqlLanguage): SqlLanguage => ({
+const withWriteKeywords = ({ tokensOf, tableKeywords }: SqlLanguage): SqlLanguage => ({
   tokensOf,
-  opening: new Set([...opening, 'into', 'update', 'delete', 'using', 'table']),
+  tableKeywords: new Set([...tableKeywords, 'into', 'update', 'delete', 'using', 'table']),
 })
 
 /** Returns the problem for a failed statement. `statementName` is how the message names the statement. */

@@ -3,7 +3,7 @@ import type { StoredType, RowCell } from '../../warehouse.ts'
 import { type SqlType } from '../../sql-warehouse/sql-dialect.ts'
 import { describeType, typeText } from '../types.ts'
 
-/** The used fields of the driver's column descriptions. */
+/** The fields of the driver's column descriptions that are used here. */
 export interface ColumnDescription {
   colName: string
   type: { name: string }
@@ -21,6 +21,7 @@ const typeNamesByLength: Record<string, Record<number, string>> = {
   DateTimeN: { 4: 'smalldatetime', 8: 'datetime' },
 }
 
+/** Type names by the driver's type name. All other types have the driver's name in lower case. */
 const typeNames: Record<string, string> = {
   BitN: 'bit',
   DecimalN: 'decimal',
@@ -29,12 +30,15 @@ const typeNames: Record<string, string> = {
   Variant: 'sql_variant',
 }
 
-/** Returns the type of a result column in the form of a table column's type. */
+/** The length in bytes from which the driver reports that a type has an unlimited length. */
+const unlimitedBytes = 65_535
+
+/** Returns the type of a result column in the form of a table column's type, such as `nvarchar(100)`. */
 export function resultType({ type, dataLength, precision = 0, scale = 0 }: ColumnDescription): SqlType {
-  const name = typeNamesByLength[type.name]?.[dataLength ?? 0] ?? typeNames[type.name] ?? type.name.toLowerCase()
-  // A text of at least this length has the type of unlimited length.
-  const bytes = dataLength === undefined || dataLength >= 65_535 ? -1 : dataLength
-  return typeText({ type: name, max_length: bytes, precision, scale })
+  const nameByLength = typeNamesByLength[type.name]?.[dataLength ?? 0]
+  const name = nameByLength ?? typeNames[type.name] ?? type.name.toLowerCase()
+  const isUnlimited = dataLength === undefined || dataLength >= unlimitedBytes
+  return typeText({ type: name, max_length: isUnlimited ? -1 : dataLength, precision, scale })
 }
 
 /**
@@ -70,13 +74,14 @@ export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): 
 /** The driver stores fractions below a millisecond in an extra property, in seconds. */
 type PreciseDate = Date & { nanosecondsDelta?: number }
 
+/** Formats a date, a time or a timestamp (in UTC) with its significant decimals, such as `2026-01-31 10:00:00.25`. */
 function formatDate(value: PreciseDate, type: SqlType): string {
-  const [day, isoTime = ''] = value.toISOString().replace('Z', '').split('T')
+  const [day, timeOfDay = ''] = value.toISOString().replace('Z', '').split('T')
   if (type === 'date') return day!
-  const milliseconds = isoTime.slice(9)
+  const [seconds, milliseconds = ''] = timeOfDay.split('.')
   const hundredNanoseconds = Math.round((value.nanosecondsDelta ?? 0) * 1e7)
   const fraction = `${milliseconds}${String(hundredNanoseconds).padStart(4, '0')}`.replace(/0+$/, '')
-  const time = isoTime.slice(0, 8) + (fraction === '' ? '' : `.${fraction}`)
+  const time = fraction === '' ? seconds! : `${seconds}.${fraction}`
   if (type.startsWith('time')) return time
   return `${day} ${time}${type.startsWith('datetimeoffset') ? '+00' : ''}`
 }

@@ -1,11 +1,11 @@
 import { connect as openSocket } from 'node:net'
 import { Connection, ISOLATION_LEVEL } from 'tedious'
-import { encryptedOnly } from '@sluice/database'
+import { refuseUnencryptedLogin } from '@sluice/database'
 import type { DatabaseLogin } from '../tsql-settings.ts'
 
 /** The packet size in bytes: four times the driver's default, and smaller than a TLS record. */
 const packetSize = 16_000
-const signInTimeoutMs = 15_000
+const loginTimeoutMs = 15_000
 /** Milliseconds that the driver waits for a cancelled statement to end. */
 const cancelTimeoutMs = 5_000
 
@@ -20,7 +20,8 @@ export async function openConnection(login: DatabaseLogin): Promise<Connection> 
       database: login.database,
       encrypt: login.encrypt,
       trustServerCertificate: login.trustServerCertificate,
-      connectTimeout: signInTimeoutMs,
+      connectTimeout: loginTimeoutMs,
+      // `sendRequest` limits the time of statements.
       requestTimeout: 0,
       cancelTimeout: cancelTimeoutMs,
       abortTransactionOnError: true,
@@ -28,7 +29,9 @@ export async function openConnection(login: DatabaseLogin): Promise<Connection> 
       packetSize,
       appName: 'sluice',
       ...isolation,
-      ...(login.encrypt && { connector: async () => encryptedOnly(await socketTo(connection, login)) }),
+      ...(login.encrypt && {
+        connector: async () => refuseUnencryptedLogin(await openServerSocket(connection, login)),
+      }),
     },
   })
   connection.on('error', () => {})
@@ -46,10 +49,10 @@ export async function openConnection(login: DatabaseLogin): Promise<Connection> 
 const isolationOptions = (level: number) => ({ isolationLevel: level, connectionIsolationLevel: level })
 
 /**
- * Opens the socket for a connection. Follows redirects, because Azure servers redirect clients to the machine with the
- * database.
+ * Opens the socket for a connection. If the server has redirected the driver, connects to the new address: Azure
+ * servers redirect clients to the machine with the database.
  */
-async function socketTo(connection: Connection, { host, port }: DatabaseLogin) {
+async function openServerSocket(connection: Connection, { host, port }: DatabaseLogin) {
   const { routingData } = connection
   const socket = openSocket({ host: routingData?.server ?? host, port: routingData?.port ?? port, noDelay: true })
   const connected = Promise.withResolvers<void>()

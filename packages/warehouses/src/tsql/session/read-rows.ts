@@ -1,11 +1,11 @@
 import type { Connection } from 'tedious'
 import { trimStatementEnd } from '../../sql-text/sql-tokens.ts'
 import type { BatchLimits, ReadColumn, ReadRows } from '../../sql-warehouse/sql-dialect.ts'
-import { type BoundValue, type SqlStatement, sql } from '../../sql-warehouse/sql-statement.ts'
+import { type BoundValue, formatStatement, type SqlStatement, sql } from '../../sql-warehouse/sql-statement.ts'
 import type { RowCell } from '../../warehouse.ts'
 import { cellReader, losesDigits, resultType } from './cells.ts'
 import { assertSingleQuery } from '../statements/assert-single-query.ts'
-import { splitOrderedQuery, columnName } from '../statements/split-ordered-query.ts'
+import { embeddedColumnName, splitOrderedQuery } from '../statements/split-ordered-query.ts'
 import { type RowBounds, type DriverCell, sendRequest } from './send-request.ts'
 import { tsqlTokens } from '../statements/tokens.ts'
 import { describeType } from '../types.ts'
@@ -16,8 +16,8 @@ interface ReadRequest {
 }
 
 /**
- * See `Session.read`. Sends the query unchanged and fetches rows only as the caller reads them. If the driver would
- * lose digits of a column, an outer query reads that column as text.
+ * See `SqlSession.read`. Sends the query unchanged, unless the driver would lose digits of a column. Then an outer
+ * query reads that column as text. Fetches rows only as the caller reads them.
  */
 export async function* readQueryRows(
   connection: Connection,
@@ -27,6 +27,7 @@ export async function* readQueryRows(
 ): AsyncGenerator<ReadRows> {
   const text = trimStatementEnd(request.text)
   assertSingleQuery(text)
+  // The list is empty if the server cannot describe the columns. Then they are known only when the query runs.
   let columns: readonly ReadColumn[] = await describeColumns(connection, { ...request, text }, bounds)
   if (!columns.some(({ type }) => losesDigits(type))) {
     try {
@@ -40,7 +41,7 @@ export async function* readQueryRows(
   yield* streamBatches(connection, bindValues(readAsText(text, columns), request.values), batch, bounds, columns)
 }
 
-/** Returns the result columns of a query. Runs the query only if the server cannot describe it in advance. */
+/** Returns the result columns of a query. Runs the query only if the server cannot describe the columns in advance. */
 export async function columnsOf(
   connection: Connection,
   text: string,
@@ -59,7 +60,7 @@ export async function columnsOf(
  * has been returned yet, so the query can be repeated with that column as text.
  */
 class RoundedColumns extends Error {
-  override readonly name = 'Rounded'
+  override readonly name = 'RoundedColumns'
   readonly columns: readonly ReadColumn[]
 
   constructor(columns: readonly ReadColumn[]) {
@@ -69,8 +70,8 @@ class RoundedColumns extends Error {
 }
 
 /**
- * Yields the rows. Adds a column position to the server's errors, which contain only a line and a word: the position of
- * the word in that line.
+ * Yields the rows. Adds the field `column` to an error of the server. The server reports only the line and, in the
+ * message, a word; `column` is the position of the word in that line.
  */
 async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>): AsyncGenerator<ReadRows> {
   try {
@@ -85,20 +86,23 @@ async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>):
   }
 }
 
-/** Binds each value with the type that it looks like: integer, number or text. */
+/**
+ * Splits the text at its parameters `$1`, `$2`, … and binds their values. A value that looks like a number is bound as
+ * a number. A parameter without a value stays in the text.
+ */
 function bindValues(text: string, values: readonly (string | null)[]): SqlStatement {
-  const texts = ['']
+  const texts: string[] = []
   const bindings: (string | number | null)[] = []
-  let copiedTo = 0
-  for (const { kind, text: mark, start, end } of tsqlTokens(text)) {
-    const value = kind === 'parameter' ? values[Number(mark.slice(1)) - 1] : undefined
+  let textStart = 0
+  for (const token of tsqlTokens(text)) {
+    if (token.kind !== 'parameter') continue
+    const value = values[Number(token.text.slice(1)) - 1]
     if (value === undefined) continue
-    texts[texts.length - 1] += text.slice(copiedTo, start)
+    texts.push(text.slice(textStart, token.start))
     bindings.push(parseExactNumber(value))
-    texts.push('')
-    copiedTo = end
+    textStart = token.end
   }
-  texts[texts.length - 1] += text.slice(copiedTo)
+  texts.push(text.slice(textStart))
   return { texts, values: bindings }
 }
 
@@ -106,7 +110,8 @@ function bindValues(text: string, values: readonly (string | null)[]): SqlStatem
 function parseExactNumber(value: string | null): string | number | null {
   if (value === null || !/^-?(0|[1-9]\d*)(\.\d+)?$/.test(value)) return value
   const number = Number(value)
-  return String(number) === value && (Number.isSafeInteger(number) || !Number.isInteger(number)) ? number : value
+  const isExact = String(number) === value && (Number.isSafeInteger(number) || !Number.isInteger(number))
+  return isExact ? number : value
 }
 
 /**
@@ -118,25 +123,20 @@ async function describeColumns(
   { text, values }: ReadRequest,
   bounds: RowBounds,
 ): Promise<ReadColumn[]> {
-  const { texts, values: bindings } = bindValues(text, values)
-  const declarations = bindings.map((value, index) => `@p${index + 1} ${parameterTypeName(value)}`)
-  const query = texts.reduce((before, next, index) => `${before}@p${index}${next}`)
+  const statement = bindValues(text, values)
+  const query = formatStatement(statement, (number) => `@p${number}`)
+  const declarations = statement.values.map((value, index) => `@p${index + 1} ${parameterTypeName(value)}`).join(', ')
   const columns: ReadColumn[] = []
-  const { completion: requestDone } = sendRequest(
-    connection,
-    sql`exec sp_describe_first_result_set ${query}, ${declarations.join(', ') || null}, 0`,
-    bounds,
-    {
-      row: (cells) => {
-        const { is_hidden, name, system_type_name } = Object.fromEntries(
-          cells.map(({ metadata, value }) => [metadata.colName, value]),
-        )
-        const typeName = textOrDefault(system_type_name, 'nvarchar(max)').replace(/^numeric/, 'decimal')
-        if (!is_hidden) columns.push({ name: textOrDefault(name, ''), type: typeName, ...describeType(typeName) })
-      },
+  const describeStatement = sql`exec sp_describe_first_result_set ${query}, ${declarations || null}, 0`
+  const { completion } = sendRequest(connection, describeStatement, bounds, {
+    row: (cells) => {
+      const row = Object.fromEntries(cells.map(({ metadata, value }) => [metadata.colName, value]))
+      if (row['is_hidden']) return
+      const type = textOrDefault(row['system_type_name'], 'nvarchar(max)').replace(/^numeric/, 'decimal')
+      columns.push({ name: textOrDefault(row['name'], ''), type, ...describeType(type) })
     },
-  )
-  await requestDone.catch(() => bounds.signal?.throwIfAborted())
+  })
+  await completion.catch(() => bounds.signal?.throwIfAborted())
   return columns
 }
 
@@ -150,15 +150,23 @@ const textOrDefault = (value: unknown, fallback: string): string => (typeof valu
 
 /** Returns an outer query that reads these columns as text, in the row order of the inner query. */
 function readAsText(text: string, columns: readonly ReadColumn[]): string {
-  const { before, from, by, rest } = splitOrderedQuery(text, columns)
+  const { withClause, tableExpression, orderBy, optionClause } = splitOrderedQuery(text, columns)
   const columnList = columns.map(({ type }, index) => {
-    const name = columnName(index)
-    return losesDigits(type) ? `convert(varchar(60), ${name}${type.includes('money') ? ', 2' : ''})` : name
+    const name = embeddedColumnName(index)
+    if (!losesDigits(type)) return name
+    // Style 2 prints all four decimals of money.
+    const style = type.includes('money') ? ', 2' : ''
+    return `convert(varchar(60), ${name}${style})`
   })
-  return `${before}select ${columnList.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${rest}`
+  const orderClause = orderBy === '' ? '' : ` order by ${orderBy}`
+  return `${withClause}select ${columnList.join(', ')} from ${tableExpression}${orderClause} ${optionClause}`
 }
 
-/** Yields the rows in batches. `knownColumns` are the original types of columns that the query reads as text. */
+/**
+ * Runs the query and yields its rows in batches. Pauses the request while the caller processes a batch. `knownColumns`
+ * are the result columns if the query reads some of them as text. Without `knownColumns`, throws `RoundedColumns` if
+ * the driver would lose digits.
+ */
 async function* streamBatches(
   connection: Connection,
   statement: SqlStatement,
@@ -226,9 +234,9 @@ async function* streamBatches(
   }
 }
 
-function toReadColumn(described: DriverCell['metadata']): ReadColumn {
-  const type = resultType(described)
-  return { name: described.colName, type, ...describeType(type) }
+function toReadColumn(description: DriverCell['metadata']): ReadColumn {
+  const type = resultType(description)
+  return { name: description.colName, type, ...describeType(type) }
 }
 
 /** Returns the approximate size of the values as text, in bytes. */

@@ -8,13 +8,13 @@ export interface DriverCell {
   metadata: ColumnDescription
 }
 
-/** The abort signal of a statement, and its time limit in seconds. */
+/** The abort signal and the time limit of a statement. */
 export interface RowBounds {
   signal?: AbortSignal | undefined
   seconds?: number | undefined
 }
 
-/** Receives the columns and each row as they arrive. Can pause and cancel the request. */
+/** Called with the columns and with each row as they arrive. */
 export interface RequestListener {
   columns?(columns: readonly DriverCell['metadata'][]): void
   row?(cells: readonly DriverCell[]): void
@@ -28,8 +28,10 @@ function parameterType(value: BoundValue) {
 }
 
 /**
- * Sends one statement, unless its signal is already aborted. A statement without values is sent as a batch, which the
- * server requires for some statements.
+ * Sends one statement. Returns the driver's request, which can be paused and cancelled, and a promise for its end. The
+ * promise rejects with the signal's reason on abort, with code ETIMEOUT after the time limit, and with code ESOCKET if
+ * the connection is lost. Throws at once if the signal is already aborted. A statement without values is sent as a
+ * batch, which the server requires for some statements.
  */
 export function sendRequest(
   connection: Connection,
@@ -51,13 +53,13 @@ export function sendRequest(
   // A statement on a lost connection would otherwise end silently.
   const rejectAsLost = () => completion.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' }))
   const stop = () => request.cancel()
-  // The driver's own time-out timer stops at the first row, so this timer covers the rest.
-  let timedOut = false
-  const cancelLate = () => {
-    timedOut = true
+  // The driver's own timer stops at the first row, so it is not used.
+  let hasTimedOut = false
+  const onTimeout = () => {
+    hasTimedOut = true
     request.cancel()
   }
-  const timer = seconds === undefined ? undefined : setTimeout(cancelLate, seconds * 1_000)
+  const timer = seconds === undefined ? undefined : setTimeout(onTimeout, seconds * 1_000)
   connection.once('end', rejectAsLost)
   signal?.addEventListener('abort', stop, { once: true })
   if (statement.values.length === 0) connection.execSqlBatch(request)
@@ -65,7 +67,8 @@ export function sendRequest(
   const finishedRequest = completion.promise
     .catch((error: unknown) => {
       signal?.throwIfAborted()
-      throw timedOut ? Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' }) : error
+      if (hasTimedOut) throw Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' })
+      throw error
     })
     .finally(() => {
       clearTimeout(timer)

@@ -34,15 +34,13 @@ export class TsqlSession implements SqlSession {
   async rows<Row>(statement: SqlStatement): Promise<Row[]> {
     const rows: Row[] = []
     await sendRequest(this.#connection, statement, this.#bounds, {
-      row: (cells) =>
-        void rows.push(
-          Object.fromEntries(
-            cells.map(({ metadata, value }) => [
-              metadata.colName,
-              metadata.type.name.startsWith('Int') ? numberIfExact(value) : value,
-            ]),
-          ) as Row,
-        ),
+      row(cells) {
+        const entries = cells.map(({ metadata, value }) => {
+          const isInteger = metadata.type.name.startsWith('Int')
+          return [metadata.colName, isInteger ? toNumberIfExact(value) : value]
+        })
+        rows.push(Object.fromEntries(entries) as Row)
+      },
     }).completion
     return rows
   }
@@ -50,13 +48,13 @@ export class TsqlSession implements SqlSession {
   /** Runs `callback` in a transaction, which is rolled back if `callback` throws. */
   async transaction<Result>(callback: () => Promise<Result>): Promise<Result> {
     await this.execute(plainSql(`set lock_timeout ${lockTimeoutMs}`))
-    await this.#step('beginTransaction')
+    await this.#callDriver('beginTransaction')
     try {
       const result = await callback()
-      await this.#step('commitTransaction')
+      await this.#callDriver('commitTransaction')
       return result
     } catch (error) {
-      await this.#step('rollbackTransaction').catch(() => {})
+      await this.#callDriver('rollbackTransaction').catch(() => {})
       throw error
     }
   }
@@ -69,9 +67,10 @@ export class TsqlSession implements SqlSession {
     return columnsOf(this.#connection, text, this.#bounds)
   }
 
-  #step(step: 'beginTransaction' | 'commitTransaction' | 'rollbackTransaction'): Promise<void> {
+  /** Calls a method of the driver that takes a callback. */
+  #callDriver(method: 'beginTransaction' | 'commitTransaction' | 'rollbackTransaction'): Promise<void> {
     const completion = Promise.withResolvers<void>()
-    this.#connection[step]((error?: Error | null) => (error ? completion.reject(error) : completion.resolve()))
+    this.#connection[method]((error?: Error | null) => (error ? completion.reject(error) : completion.resolve()))
     return completion.promise
   }
 
@@ -81,7 +80,7 @@ export class TsqlSession implements SqlSession {
 }
 
 /** Converts a 64-bit integer, which the driver returns as text, to a number if the number is exact. */
-function numberIfExact(value: unknown): unknown {
+function toNumberIfExact(value: unknown): unknown {
   const number = Number(value)
   return typeof value === 'string' && Number.isSafeInteger(number) ? number : value
 }

@@ -25,14 +25,18 @@ export function assertSingleQuery(text: string): void {
   const startsWithParenthesis = first?.text === '('
   const startsWithKeyword = first?.kind === 'word' && /^(select|with)$/i.test(first.text)
   if (!startsWithKeyword && !startsWithParenthesis) throw notASingleQuery()
+  /** The number of open parentheses. */
   let depth = 0
-  let queries = 0
+  /** The number of SELECTs outside parentheses. */
+  let selectCount = 0
   /** True if a SELECT may follow: at the start, and after UNION, EXCEPT or INTERSECT. */
   let maySelectFollow = true
   for (const [index, token] of tokens.entries()) {
-    if (token.text === '(' && token.kind === 'sign') depth += 1
-    if (token.text === ')' && token.kind === 'sign') depth -= 1
-    if (depth < 0 || (token.kind === 'sign' && token.text === ';')) throw notASingleQuery()
+    if (token.kind === 'sign') {
+      if (token.text === '(') depth += 1
+      if (token.text === ')') depth -= 1
+      if (depth < 0 || token.text === ';') throw notASingleQuery()
+    }
     if (token.kind !== 'word') continue
     const word = token.text.toLowerCase()
     if (statementKeywords.has(word)) throw forbiddenWord(token)
@@ -47,10 +51,10 @@ export function assertSingleQuery(text: string): void {
     if (word === 'select') {
       if (!maySelectFollow) throw notASingleQuery()
       maySelectFollow = false
-      queries += 1
+      selectCount += 1
     }
   }
-  if (queries === 0 && !startsWithParenthesis) throw notASingleQuery()
+  if (selectCount === 0 && !startsWithParenthesis) throw notASingleQuery()
 }
 
 const notASingleQuery = () =>
@@ -63,46 +67,50 @@ const forbiddenWord = ({ text }: SqlToken) =>
   )
 
 /**
- * The parts of a query that allow embedding it in another query. WITH, ORDER BY and OPTION would not be valid inside.
+ * The clauses of a query. To embed the query in another one, WITH, ORDER BY and OPTION must move to the outer query.
  */
-export interface QueryParts {
+export interface QueryClauses {
   /** WITH and its definitions, or an empty string. */
-  before: string
+  withClause: string
+  /** The query between WITH and OPTION, with its ORDER BY. */
   body: string
-  /** True if the body has an ORDER BY. */
-  ordered: boolean
-  /** The position of ORDER BY in the text. */
-  orderedFrom: number
-  /** True if the server accepts this ORDER BY in an embedded query. */
-  bounded: boolean
+  /** The position of ORDER BY in the text of the query. Undefined if the query has no order. */
+  orderByStart: number | undefined
+  /** True if the query has TOP or OFFSET. Then the server accepts its ORDER BY in an embedded query. */
+  isOrderEmbeddable: boolean
   /** OPTION (…), or an empty string. */
-  rest: string
+  optionClause: string
 }
 
 /** Splits a query into its WITH clause, its SELECT and its OPTION clause, and finds its last ORDER BY. */
-export function splitQuery(text: string): QueryParts {
-  const tokens = tsqlTokens(text)
-  /** The words outside parentheses, in lower case. */
+export function splitQuery(text: string): QueryClauses {
+  const words = wordsOutsideParentheses(text)
+  const hasWith = words[0]?.text === 'with'
+  const begin = hasWith ? (words.find(({ text: word }) => word === 'select')?.start ?? 0) : 0
+  const option = words.findLast(({ text: word, start }) => word === 'option' && start > begin)
+  const orderIndex = words.findLastIndex(({ text: word }, index) => word === 'order' && words[index + 1]?.text === 'by')
+  const hasOrder = orderIndex >= 0
+  const selectIndex = words.findIndex(({ start }) => start === begin)
+  // TOP follows SELECT, or SELECT DISTINCT.
+  const hasTop = words.slice(selectIndex + 1, selectIndex + 3).some(({ text: word }) => word === 'top')
+  const hasOffset = hasOrder && words.slice(orderIndex).some(({ text: word }) => word === 'offset')
+  return {
+    withClause: text.slice(0, begin),
+    body: text.slice(begin, option?.start),
+    orderByStart: hasOrder ? words[orderIndex]!.start : undefined,
+    isOrderEmbeddable: hasOrder && (hasTop || hasOffset),
+    optionClause: option ? text.slice(option.start) : '',
+  }
+}
+
+/** Returns the words outside parentheses, in lower case. */
+function wordsOutsideParentheses(text: string): SqlToken[] {
   const words: SqlToken[] = []
   let depth = 0
-  for (const token of tokens) {
+  for (const token of tsqlTokens(text)) {
     if (token.kind === 'sign' && token.text === ')') depth -= 1
     if (depth === 0 && token.kind === 'word') words.push({ ...token, text: token.text.toLowerCase() })
     if (token.kind === 'sign' && token.text === '(') depth += 1
   }
-  const begin = words[0]?.text === 'with' ? (words.find(({ text: word }) => word === 'select')?.start ?? 0) : 0
-  const orderIndex = words.findLastIndex(({ text: word }, index) => word === 'order' && words[index + 1]?.text === 'by')
-  const option = words.findLast(({ text: word, start }) => word === 'option' && start > begin)
-  const selectIndex = words.findIndex(({ start }) => start === begin)
-  // TOP follows SELECT, or SELECT DISTINCT.
-  const hasTop = words.slice(selectIndex + 1, selectIndex + 3).some(({ text: word }) => word === 'top')
-  const ordered = orderIndex >= 0
-  return {
-    before: text.slice(0, begin),
-    body: text.slice(begin, option?.start),
-    ordered,
-    orderedFrom: ordered ? words[orderIndex]!.start : text.length,
-    bounded: ordered && (hasTop || words.slice(orderIndex).some(({ text: word }) => word === 'offset')),
-    rest: option ? text.slice(option.start) : '',
-  }
+  return words
 }

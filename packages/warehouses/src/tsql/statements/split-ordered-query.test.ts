@@ -3,8 +3,10 @@ import { splitOrderedQuery } from './split-ordered-query.ts'
 
 const columns = [{ name: 'id' }, { name: 'Total sum' }]
 const around = (text: string) => {
-  const { before, from, by, rest } = splitOrderedQuery(text, columns)
-  return `${before}select * from ${from} order by ${by} ${rest}`.replaceAll(/\s+/g, ' ').trim()
+  const { withClause, tableExpression, orderBy, optionClause } = splitOrderedQuery(text, columns)
+  return `${withClause}select * from ${tableExpression} order by ${orderBy} ${optionClause}`
+    .replaceAll(/\s+/g, ' ')
+    .trim()
 }
 
 describe('splitOrderedQuery, which moves ORDER BY to an outer query', () => {
@@ -36,6 +38,8 @@ describe('splitOrderedQuery, which moves ORDER BY to an outer query', () => {
   })
 
   it('returns an empty order for a query without ORDER BY', () => {
-    expect(splitOrderedQuery('select row_number() over (order by n) from t', columns)).toMatchObject({ by: '' })
+    expect(splitOrderedQuery('select row_number() over (order by n) from t', columns)).toMatchObject({
+      orderBy: '',
+    })
   })
 })

@@ -2,45 +2,57 @@ import type { SqlToken } from '../../sql-text/sql-tokens.ts'
 import { splitQuery } from './assert-single-query.ts'
 import { tsqlTokens } from './tokens.ts'
 
-/** The parts of a query that embeds a user's query. The embedded columns are named `c1`, `c2`, …. */
+/** The clauses of an outer query that embeds a user's query and keeps its order. */
 export interface OrderedQuery {
-  before: string
-  /** The user's query as a table expression. */
-  from: string
+  /** WITH and its definitions, or an empty string. */
+  withClause: string
+  /** The user's query as a table expression with the columns `c1`, `c2`, …. */
+  tableExpression: string
   /** The SQL after ORDER BY. Empty if the query has no order. */
-  by: string
-  rest: string
+  orderBy: string
+  /** OPTION (…), or an empty string. */
+  optionClause: string
 }
 
-export const columnName = (index: number): string => `c${index + 1}`
+/** Returns the name of a column of the embedded query: `c1` for index 0. */
+export const embeddedColumnName = (index: number): string => `c${index + 1}`
 
 /**
- * Splits a query so that an outer query can keep its row order; a server guarantees the order only for the outermost
- * query. Expressions of ORDER BY become columns: either result columns, found by name or number, or additional columns.
- * In a query with DISTINCT or UNION, ORDER BY can contain only result columns.
+ * Splits a query into the clauses of an outer query that keeps its row order. The server guarantees an order only for
+ * the outermost query. The outer query orders by result columns, which ORDER BY names or numbers, or by columns that
+ * are added to the embedded query for other expressions. In a query with DISTINCT or UNION, ORDER BY can contain only
+ * result columns.
  */
 export function splitOrderedQuery(text: string, columns: readonly { name: string }[]): OrderedQuery {
-  const { before, body, ordered, orderedFrom, bounded, rest } = splitQuery(text)
-  const names = columns.map((_column, index) => columnName(index))
-  if (!ordered) return { before, from: `(\n${body}\n) as user_query(${names.join(', ')})`, by: '', rest }
-  const begin = before.length
+  const { withClause, body, orderByStart, isOrderEmbeddable, optionClause } = splitQuery(text)
+  const names = columns.map((_column, index) => embeddedColumnName(index))
+  if (orderByStart === undefined)
+    return {
+      withClause,
+      tableExpression: `(\n${body}\n) as user_query(${names.join(', ')})`,
+      orderBy: '',
+      optionClause,
+    }
+  const bodyStart = withClause.length
+  const bodyEnd = bodyStart + body.length
   const addedExpressions: string[] = []
-  const by = parseOrderItems(text, orderedFrom, begin + body.length).map(({ text: expression, tokens, direction }) => {
-    const selectedIndex = findSelectedColumn(tokens, columns)
-    if (selectedIndex !== undefined) return `${columnName(selectedIndex)}${direction}`
-    addedExpressions.push(expression)
-    return `o${addedExpressions.length}${direction}`
-  })
+  const orderTerms: string[] = []
+  for (const { text: expression, tokens, direction } of parseOrderItems(text, orderByStart, bodyEnd)) {
+    const columnIndex = findSelectedColumn(tokens, columns)
+    if (columnIndex === undefined) addedExpressions.push(expression)
+    const name = columnIndex === undefined ? `o${addedExpressions.length}` : embeddedColumnName(columnIndex)
+    orderTerms.push(`${name}${direction}`)
+  }
   const addedNames = addedExpressions.map((_expression, index) => `o${index + 1}`)
-  const end = bounded ? begin + body.length : orderedFrom
-  const selectListEnd = findSelectListEnd(text, begin, orderedFrom)
   const addedList = addedExpressions.map((expression) => `, ${expression}\n`).join('')
-  const innerQuery = text.slice(begin, selectListEnd) + addedList + text.slice(selectListEnd, end)
+  const selectListEnd = findSelectListEnd(text, bodyStart, orderByStart)
+  const innerEnd = isOrderEmbeddable ? bodyEnd : orderByStart
+  const innerQuery = text.slice(bodyStart, selectListEnd) + addedList + text.slice(selectListEnd, innerEnd)
   return {
-    before,
-    from: `(\n${innerQuery.trimEnd()}\n) as user_query(${[...names, ...addedNames].join(', ')})`,
-    by: by.join(', '),
-    rest,
+    withClause,
+    tableExpression: `(\n${innerQuery.trimEnd()}\n) as user_query(${[...names, ...addedNames].join(', ')})`,
+    orderBy: orderTerms.join(', '),
+    optionClause,
   }
 }
 
@@ -56,23 +68,24 @@ const isWord = (token: SqlToken | undefined, word: string): boolean =>
 const isSign = (token: SqlToken, sign: string): boolean => token.kind === 'sign' && token.text === sign
 
 /**
- * Returns the comma-separated items of ORDER BY, up to OFFSET. String literals are not tokens, so an item is a range of
- * positions.
+ * Returns the comma-separated items of the ORDER BY that starts at `from`. They end before OFFSET, or at `to`. String
+ * literals are not tokens, so the text of an item is a range of positions.
  */
 function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   const [, by, ...tokens] = tsqlTokens(text).filter(({ start }) => start >= from && start < to)
   const items: OrderItem[] = []
-  let begin = by!.end
-  let depth = 0
+  let itemStart = by!.end
   let itemTokens: SqlToken[] = []
-  const closeItem = (end: number) => {
-    const last = itemTokens.length > 1 ? itemTokens.at(-1) : undefined
-    const isDescending = isWord(last, 'desc')
-    const hasDirection = isDescending || isWord(last, 'asc')
+  let depth = 0
+  const closeItem = (itemEnd: number) => {
+    // A single token is an expression, even if it is named `asc` or `desc`.
+    const lastToken = itemTokens.length > 1 ? itemTokens.at(-1) : undefined
+    const isDescending = isWord(lastToken, 'desc')
+    const hasDirection = isDescending || isWord(lastToken, 'asc')
     if (hasDirection) itemTokens.pop()
     if (itemTokens.length > 0)
       items.push({
-        text: text.slice(begin, hasDirection ? last!.start : end).trim(),
+        text: text.slice(itemStart, hasDirection ? lastToken!.start : itemEnd).trim(),
         tokens: itemTokens,
         direction: isDescending ? ' desc' : '',
       })
@@ -85,7 +98,7 @@ function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
     }
     if (depth === 0 && isSign(token, ',')) {
       closeItem(token.start)
-      begin = token.end
+      itemStart = token.end
       continue
     }
     if (isSign(token, '(')) depth += 1
@@ -96,16 +109,23 @@ function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   return items
 }
 
-/** Returns the index of the result column that an ORDER BY item refers to by number or name. */
+/**
+ * Returns the index of the result column that an ORDER BY item refers to by number or name. Returns undefined for any
+ * other expression.
+ */
 function findSelectedColumn(tokens: readonly SqlToken[], columns: readonly { name: string }[]): number | undefined {
-  const [token, ...others] = tokens
-  if (!token || others.length > 0 || (token.kind !== 'word' && token.kind !== 'quoted')) return undefined
-  if (token.kind === 'word' && /^\d+$/.test(token.text)) return Number(token.text) - 1
+  if (tokens.length !== 1) return undefined
+  const token = tokens[0]!
+  if (token.kind !== 'word' && token.kind !== 'quoted') return undefined
+  const isColumnNumber = token.kind === 'word' && /^\d+$/.test(token.text)
+  if (isColumnNumber) return Number(token.text) - 1
   const columnIndex = columns.findIndex(({ name }) => name.toLowerCase() === token.text.toLowerCase())
   return columnIndex < 0 ? undefined : columnIndex
 }
 
-/** Returns the end of the select list: the position of its FROM, or `fallback` for a query without FROM. */
+/**
+ * Returns the end of the select list of the query from `begin` on: its FROM, or `fallback` for a query without FROM.
+ */
 function findSelectListEnd(text: string, begin: number, fallback: number): number {
   let depth = 0
   for (const token of tsqlTokens(text)) {

@@ -40,6 +40,9 @@ function findCommentEnd(sql: string, from: number): number {
   return commentMark.lastIndex
 }
 
+/**
+ * Removes the quotes or brackets of an identifier and resolves doubled closing quotes. The end quote may be missing.
+ */
 function unquoteIdentifier(text: string): string {
   const closingQuote = text.startsWith('[') ? ']' : text[0]!
   const isClosed = text.endsWith(closingQuote) && text.length > 1
@@ -50,5 +53,5 @@ function unquoteIdentifier(text: string): string {
 /** T-SQL's syntax with its keywords that precede table names. */
 export const tsqlLanguage: SqlLanguage = {
   tokensOf: tsqlTokens,
-  opening: new Set(['from', 'join', 'apply', 'into', 'update', 'delete', 'merge', 'using', 'table']),
+  tableKeywords: new Set(['from', 'join', 'apply', 'into', 'update', 'delete', 'merge', 'using', 'table']),
 }

@@ -22,7 +22,10 @@ export const viewOwner = (key: string): string => `c_${key}_views`
 /** The error number that Sluice's statement raises for a concurrent publication. */
 export const ledgerBusy = 50_931
 
-/** Returns SQL Server's statements for one organisation. Each runs as a separate batch. */
+/**
+ * Returns SQL Server's statements for one organisation. Each runs as a separate batch. `ownedViews` returns true if
+ * views can belong to the user `viewOwner`.
+ */
 export function changesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
   const { load, read } = access.logins
@@ -86,11 +89,15 @@ export function viewText(verb: 'create' | 'alter', qualifiedName: string, text: 
   return plainSql(`${verb} view ${qualifiedName} as\n${withoutOrder(query)}`)
 }
 
+/** Returns the definition of a column for CREATE TABLE. */
 export const columnText = ({ name, type, nullable }: NewColumn): string =>
   `${quoteIdentifier(name)} ${type}${isText(type) ? binaryCollation : ''}${nullable ? ' null' : ' not null'}`
 
-/** Removes the ORDER BY of the query, because the server rejects views with an order. */
+/**
+ * Removes the ORDER BY of the query, because the server rejects views with an order. Keeps it in a query with TOP or
+ * OFFSET, because the server accepts that and the order determines the rows.
+ */
 export function withoutOrder(query: string): string {
-  const { ordered, bounded, orderedFrom } = splitQuery(query)
-  return ordered && !bounded ? query.slice(0, orderedFrom) : query
+  const { isOrderEmbeddable, orderByStart } = splitQuery(query)
+  return isOrderEmbeddable ? query : query.slice(0, orderByStart)
 }
