@@ -15,3 +15,9 @@ export async function onDatabase<T>(connectionString: string, work: (client: pg.
 export async function runOn(database: string, sql: string): Promise<void> {
   await onDatabase(database, (client) => client.query(sql))
 }
+
+/** Turns autovacuum on or off for the whole server. */
+export async function setAutovacuum(url: string, value: 'on' | 'off'): Promise<void> {
+  await runOn(url, `alter system set autovacuum = ${value}`)
+  await runOn(url, 'select pg_reload_conf()')
+}

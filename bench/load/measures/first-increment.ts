@@ -4,7 +4,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestStore } from '../../../packages/connectors/src/object-store/test/test-stores.ts'
 import { serveSwift, stopSwift } from '../../../packages/testing/src/shared-openstack-swift.ts'
-import { runOn } from '../database.ts'
+import { setAutovacuum } from '../database.ts'
 import { createLoadedPipeline, runAndWait } from '../loaders/sluice.ts'
 import { serverMeter } from '../server-process.ts'
 import type { BenchContext, MeasureReport, Target } from './measure.ts'
@@ -33,11 +33,6 @@ export async function* firstIncrement(context: BenchContext): AsyncGenerator<Mea
     await setAutovacuum(context.peers, 'on')
     await stopSwift()
   }
-}
-
-async function setAutovacuum(url: string, value: 'on' | 'off'): Promise<void> {
-  await runOn(url, `alter system set autovacuum = ${value}`)
-  await runOn(url, 'select pg_reload_conf()')
 }
 
 async function measureIncrements({ installation, peers }: BenchContext, store: TestStore): Promise<MeasureReport> {

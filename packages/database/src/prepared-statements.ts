@@ -2,10 +2,10 @@ import { sql, type RawBuilder } from 'kysely'
 import pg from 'pg'
 
 /**
- * Returns an SQL comment that marks the statement which begins with it as prepared: PostgreSQL then parses and plans it
- * once per connection. Use it for statements that run with every request. Each name must have exactly one SQL text. The
- * statement must list its columns or return JSON: a statement with `select *` fails on every open connection after a
- * migration adds a column.
+ * Returns an SQL comment that marks a statement as prepared: PostgreSQL then parses and plans it once per connection.
+ * Use it for statements that run with every request or run, at their start or, with a query builder, in `modifyEnd`.
+ * Each name must have exactly one SQL text. The statement must list its columns or return JSON: a statement with
+ * `select *` fails on every open connection after a migration adds a column.
  */
 export const prepared = (name: string): RawBuilder<unknown> => sql.raw(`/*prepared ${name}*/`)
 
@@ -22,13 +22,14 @@ export function rowOf<Row>(json: unknown): Row {
   return row as Row
 }
 
-const preparedMarkPattern = /^\s*\/\*prepared ([\w-]+)\*\//
+const preparedMarkPattern = /^\s*\/\*prepared ([\w-]+)\*\/|\/\*prepared ([\w-]+)\*\/$/
 
 /** A pg client that runs marked statements as named prepared statements. */
 export class PreparingClient extends pg.Client {
   override query = ((text: unknown, values?: unknown, callback?: unknown) => {
     const query = super.query.bind(this) as (...args: unknown[]) => unknown
-    const name = typeof text === 'string' ? preparedMarkPattern.exec(text)?.[1] : undefined
+    const mark = typeof text === 'string' ? preparedMarkPattern.exec(text) : undefined
+    const name = mark?.[1] ?? mark?.[2]
     return name ? query({ name, text, values }, callback) : query(text, values, callback)
   }) as pg.Client['query']
 }

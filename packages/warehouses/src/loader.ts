@@ -31,7 +31,7 @@ export interface Loader {
   exposeStagedRows(tables: readonly ReadyTable[], attempt: { run: string; attempt: number }): Promise<StagedRowsPreview>
   /**
    * Publishes all staged tables of one run atomically, together with the run's row in the ledger (Sluice's table of
-   * loads). Calls `isCurrentAttempt` directly before the commit; if it returns false, publishes nothing and throws
+   * loads). Calls `isCurrentAttempt` after all slow steps; if it returns false, publishes nothing and throws
    * `LeaseLost`. If the ledger already contains the run, changes nothing and returns the recorded publication.
    */
   publish(

@@ -30,7 +30,7 @@ export async function assertMailAllowed(
   { email: address, client }: { email: string; client: string },
 ): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(lower(${`mail:${kind}:${address}`}), 0))`.execute(trx)
-  // The next mail may be sent an hour after the one that fills the limit, counted from the newest.
+  // The next mail after a limit of N may be sent an hour after the Nth newest.
   const { rows } = await sql<{ seconds: number }>`
     with lately as (
       select created_at, client from mails

@@ -5,6 +5,7 @@ import type { Kysely, Transaction } from 'kysely'
 import { type Db, fromKysely, type Job, type KyselyTransactionLike, PgBoss } from 'pg-boss'
 import type { DB } from '../database.ts'
 import type { Delivery, JobQueue, QueuedRun, WorkerQueue } from './job-queue.ts'
+import { takeJobs } from './take-jobs.ts'
 
 const pgBossSchema = 'pgboss'
 const runQueueName = 'runs'
@@ -79,14 +80,14 @@ export interface WorkerQueueOptions {
    * started last applies to all.
    */
   heartbeatSeconds?: number
-  /** Seconds between two polls. Default: 2, or 1 while notifications do not arrive. */
+  /** Seconds between two polls. Default: 1. */
   pollSeconds?: number
   logger: Logger
 }
 
 /** Opens the queue for a worker. It delivers runs within milliseconds of their commit and detects crashed workers. */
 export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: WorkerQueueOptions): Promise<WorkerQueue> {
-  const { connectionString, concurrency, clientConcurrency, pollSeconds, logger } = rest
+  const { connectionString, concurrency, clientConcurrency, pollSeconds = 1, logger } = rest
   const intervalSeconds = Math.max(2, Math.floor(heartbeatSeconds / 3))
   const boss = new PgBoss({
     connectionString,
@@ -105,25 +106,31 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
   await startBoss(boss, logger)
   await boss.updateQueue(runQueueName, queueOptions(heartbeatSeconds))
 
+  let stopTaking = () => {}
+  const jobQueue = createJobQueue(boss)
   return {
-    ...createJobQueue(boss),
+    ...jobQueue,
     async handleJobs(handle) {
-      const taking = {
+      stopTaking = await takeJobs<RunJob>(boss, {
+        queue: runQueueName,
+        concurrency,
+        deferralSeconds: pollSeconds,
         groupConcurrency: clientConcurrency,
-        pollingIntervalSeconds: pollSeconds ?? 1,
         // Polls find runs without a notification: those that wait for a start time, or for the end of a run in another
         // worker.
-        notifyPollingIntervalSeconds: pollSeconds ?? 2,
-      }
-      const take = async () => {
-        const id: string = await boss.work<RunJob>(runQueueName, taking, async ([job]) => {
-          // Poll again at once; otherwise the next run of the organisation would wait for the next poll.
-          if (await handle(toDelivery(boss, job!))) boss.notifyWorker(id)
-        })
-      }
-      for (let taker = 0; taker < concurrency; taker++) await take()
+        pollingIntervalSeconds: pollSeconds,
+        notifyPollingIntervalSeconds: pollSeconds,
+        handle: (job) => handle(toDelivery(boss, job)),
+      })
     },
-    stopTaking: () => boss.offWork(runQueueName, { wait: false }),
+    async stopTaking() {
+      stopTaking()
+      await boss.offWork(runQueueName, { wait: false })
+    },
+    async [Symbol.asyncDispose]() {
+      stopTaking()
+      await jobQueue[Symbol.asyncDispose]()
+    },
   }
 }
 

@@ -1,3 +1,4 @@
+import { prepared } from '@sluice/database'
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
@@ -129,6 +130,7 @@ async function findFollowUps(trx: Transaction<DB>, run: EndedRun): Promise<Follo
     select unnest(${tables.map(({ name }) => name)}::text[])
     union select view_name from views where id = ${run.runnable_id} and pending is null`
   const { rows } = await sql<FollowUps>`
+    ${prepared('follow-ups-of-run')}
     select ${selectSetting(run.client, 'ALERT_EMAIL')} as "alertSetting", ${hasWaitingAlerts(run.runnable_id)} as "hasWaitingAlerts",
       exists (select from table_profiles where run = ${run.uid}) as "hasProfiles",
       ${selectPendingViews(run.client, names)} as "pendingViews",

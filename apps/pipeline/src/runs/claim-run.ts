@@ -1,4 +1,5 @@
 import type { RunAction, RunMode, RunnableKind } from './runnable-kinds.ts'
+import { prepared } from '@sluice/database'
 import { type Kysely, type RawBuilder, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { statesBefore } from './run-states.ts'
@@ -72,6 +73,7 @@ export async function claimRun(db: Kysely<DB>, uid: string, limits?: ClaimLimits
     .where(limits ? sql<boolean>`${countConcurrentRuns} < ${limits.maxRuns} and not ${limits.mustWait}` : sql.lit(true))
     .returning(['r.id', 'r.uid', 'r.client', 'r.created_at', 'r.attempt', 'r.handed_back', 'r.mode', 'r.input'])
     .returning(['r.action', 'r.rows_rejected', 's.id as subject_id', 's.uid as subject_uid', 's.kind', 's.name'])
+    .modifyEnd(prepared(limits ? 'claim-run' : 'claim-run-without-limits'))
     .executeTakeFirst()
   if (!row) return undefined
 

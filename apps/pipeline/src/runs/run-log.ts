@@ -1,4 +1,4 @@
-import { commitWithoutFlush } from '@sluice/database'
+import { commitWithoutFlush, prepared } from '@sluice/database'
 import type { Redaction } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
@@ -60,6 +60,7 @@ async function countLogLines(db: Kysely<DB>, { id }: Claim): Promise<number> {
 /** Stores log lines, unless the run was deleted. */
 async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
   await sql`
+    ${prepared('write-run-log')}
     with run as (select id, runnable_id, ${commitWithoutFlush} from runs where id = ${id})
     insert into run_logs (run_id, runnable_id, created_at, level, importance, message)
     select r.id, r.runnable_id, l.created_at, l.level, l.importance, l.message

@@ -1,4 +1,4 @@
-import { commitWithoutFlush } from '@sluice/database'
+import { commitWithoutFlush, prepared } from '@sluice/database'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import type { Claim } from './claim-run.ts'
@@ -38,6 +38,7 @@ export async function keepStagedLoads(
   { digest, state }: Omit<StagedLoads, 'attempt'>,
 ): Promise<boolean> {
   const { numAffectedRows } = await sql`
+    ${prepared('keep-staged-loads')}
     with run as (select id, ${commitWithoutFlush} from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share)
     insert into staged_loads (run_id, attempt, digest, state)
     select id, ${attempt}, ${digest}, ${JSON.stringify(state)}::json from run

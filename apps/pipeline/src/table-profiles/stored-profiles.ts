@@ -1,4 +1,4 @@
-import { commitWithoutFlush } from '@sluice/database'
+import { commitWithoutFlush, prepared } from '@sluice/database'
 import type { ColumnProfile, RowsProfile } from '@sluice/row-stream'
 import type { ProfileReference } from '@sluice/warehouses/load-target'
 import type { WarehouseTable } from '@sluice/warehouses/warehouse'
@@ -43,6 +43,7 @@ export async function storeProfile(
   { rows, columns }: RowsProfile,
 ): Promise<string | undefined> {
   const stored = await sql<{ id: string }>`
+    ${prepared('store-profile')}
     with run as (select uid, ${commitWithoutFlush} from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share),
       place as (select id from schemas where client = ${client} and schema_name = ${schema} and profile_tables for share)
     insert into table_profiles (schema_id, table_name, run, rows, statistics, columns)
@@ -129,6 +130,7 @@ const keptPublications = 3
  */
 export async function keepPublishedProfiles(trx: Transaction<DB>, run: string): Promise<void> {
   await sql`
+    ${prepared('keep-published-profiles')}
     with published as (update table_profiles set published = true where run = ${run}),
     ranked as (
       select p.id, dense_rank() over (partition by p.schema_id, p.table_name order by r.last desc, p.run) as rank

@@ -87,13 +87,15 @@ function usesVariableAtForbiddenPlace({ type, settings, sqlStatements, provider 
 
 async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
-  const pipeline = await readPipeline(context.db, claim.subject.id)
+  const [pipeline, warehouse] = await Promise.all([
+    readPipeline(context.db, claim.subject.id),
+    context.warehouses.open(claim.client),
+  ])
   log.write(
     'INFO',
     'LOW',
     `Attempt ${claim.attempt} begins to load ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
   )
-  const warehouse = await context.warehouses.open(claim.client)
 
   // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards. The first attempt reads
   // it too, because the service's database may have been restored from a backup.

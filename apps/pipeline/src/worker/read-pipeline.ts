@@ -1,4 +1,5 @@
 import type { SchemaChanges, WriteMode } from '@sluice/contracts'
+import { prepared } from '@sluice/database'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
@@ -73,6 +74,7 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
       selectSetting(sql.ref('s.client'), 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES').as('errorAction'),
     ])
     .where('p.id', '=', id)
+    .modifyEnd(prepared('read-pipeline'))
     .executeTakeFirst()
   if (!row) throw new LeaseLost('The pipeline was deleted.')
   const { transformation, reset, schemaChanges, writeMode, mergeKey, errorAction, ...pipeline } = row

@@ -14,10 +14,13 @@ export function overheard(db: Kysely<DB>) {
   return { db: db.withPlugin(plugin), asked }
 }
 
+/** Returns the SQL of a query without the mark of a prepared statement, because the plan is another statement. */
+export const withoutMark = ({ sql }: CompiledQuery): string => sql.replace(/\/\*prepared [\w-]+\*\//, '')
+
 /** How the server would answer a query, as EXPLAIN says it. */
 export async function planOf(db: Kysely<DB>, query: CompiledQuery): Promise<string> {
   const { rows } = await db.executeQuery<{ 'QUERY PLAN': string }>(
-    CompiledQuery.raw(`explain ${query.sql}`, [...query.parameters]),
+    CompiledQuery.raw(`explain ${withoutMark(query)}`, [...query.parameters]),
   )
   return rows.map((row) => row['QUERY PLAN']).join('\n')
 }

@@ -7,7 +7,8 @@ import { testDatabase } from '@sluice/testing'
 import { sql } from 'kysely'
 import type { DB } from '../../src/database.ts'
 import type { Delivery, WorkerQueue } from '../../src/queue/job-queue.ts'
-import { migrateQueue, openQueue, openWorkerQueue } from '../../src/queue/pg-boss-queue.ts'
+import { migrateQueue, openQueue, openWorkerQueue, type WorkerQueueOptions } from '../../src/queue/pg-boss-queue.ts'
+import { startStatementProxy } from './statement-proxy.ts'
 import { startStack, type Stack } from './worker-stack.ts'
 import { until } from '@sluice/testing/wait-until'
 
@@ -29,13 +30,12 @@ const concurrency = 3
 async function work(
   handle: (delivery: Delivery) => Promise<void>,
   {
-    clientConcurrency = 2,
     deferred = () => false,
-    ...more
-  }: { clientConcurrency?: number; pollSeconds?: number; deferred?: (delivery: Delivery) => boolean } = {},
+    ...options
+  }: Partial<WorkerQueueOptions> & { deferred?: (delivery: Delivery) => boolean } = {},
 ): Promise<void> {
   const connectionString = stack.environment['PIPELINE_DATABASE_URL']!
-  worker = await openWorkerQueue({ connectionString, concurrency, clientConcurrency, logger, ...more })
+  worker = await openWorkerQueue({ connectionString, concurrency, clientConcurrency: 2, logger, ...options })
   await worker.handleJobs(async (delivery) => {
     await handle(delivery)
     return !deferred(delivery)
@@ -72,13 +72,34 @@ describe('run queue', () => {
   it('delivers a run when it is notified, without a poll', async () => {
     const delivered: string[] = []
     await work(async (delivery) => void delivered.push(delivery.run), { pollSeconds: 600 })
-    // Each concurrent taker polls once at its start, so that only the first runs can arrive without a notification.
     const sent = Array.from({ length: concurrency + 1 }, () => run())
     for (const [index, each] of sent.entries()) {
       await send(each)
-      await until(() => delivered.length === index + 1)
+      await until(async () => delivered.length === index + 1 && (await live()) === 0)
+      // The end of a run causes fetches. They have ended when the next run is sent.
+      await sleep(200)
     }
     expect(delivered).toEqual(sent.map(({ uid }) => uid))
+  })
+
+  it('sends few queries for a run, although many runs may be executed at the same time', async () => {
+    await using proxy = await startStatementProxy(stack.environment['PIPELINE_DATABASE_URL']!)
+    const delivered: string[] = []
+    await work(async (delivery) => void delivered.push(delivery.run), {
+      connectionString: proxy.url,
+      concurrency: 10,
+      pollSeconds: 600,
+    })
+    await sleep(500)
+    proxy.take()
+    await send(run())
+    await until(async () => delivered.length === 1 && (await live()) === 0)
+    await sleep(500)
+    const fetches = proxy.take().filter(({ text }) => /skip locked/i.test(text))
+    // One for the notification, one for further runs, and one after the end of the run.
+    expect(fetches.length).toBeLessThanOrEqual(3)
+    await worker![Symbol.asyncDispose]()
+    worker = undefined
   })
 
   it('holds a run once even if it is sent several times', async () => {
@@ -155,7 +176,7 @@ describe('run queue', () => {
     const backlog = Array.from({ length: 20 }, () => run(organisation))
     const delivered: string[] = []
     let [running, maxRunning] = [0, 0]
-    // Sent first: the takers fetch the first runs when they start, and only the end of a run can make them fetch again.
+    // Sent first: handlers fetch the first runs when they start, and only the end of a run can make them fetch again.
     await send(...backlog)
     await work(
       async (delivery) => {
@@ -168,7 +189,7 @@ describe('run queue', () => {
     )
     await until(() => delivered.length === backlog.length)
     expect(delivered.toSorted()).toEqual(backlog.map(({ uid }) => uid).toSorted())
-    // Takers that fetch at the same time can exceed the limit. The claim of a run enforces it (`claimRun`).
+    // Handlers that fetch at the same time can exceed the limit. The claim of a run enforces it (`claimRun`).
     expect(maxRunning).toBeLessThanOrEqual(concurrency)
   })
 

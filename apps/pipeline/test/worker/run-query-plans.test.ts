@@ -11,7 +11,7 @@ import { listRunsOfObjects } from '../../src/api/runs/runs-of-objects.ts'
 import { lastRuns, listLogs, listRejectedRows, listRuns } from '../../src/runs/read-runs.ts'
 import { advanceDueWorkflows } from '../../src/run-lifecycle/advance-due-workflows.ts'
 import { mustWaitForInputs } from '../../src/views/wait-for-inputs.ts'
-import { overheard, planOf } from './captured-queries.ts'
+import { overheard, planOf, withoutMark } from './captured-queries.ts'
 import { virtualScheduler } from './schedule-fixtures.ts'
 import { startStack, type Stack } from './worker-stack.ts'
 
@@ -79,7 +79,7 @@ const followed = { runnableId: one }
 const lastLine = async () => (await findStartKey(stack.db, followed, 0)) - 20
 
 async function analyzedPlanOf(query: CompiledQuery): Promise<string> {
-  const analyzed = CompiledQuery.raw(`explain (analyze, timing off, costs off, buffers off) ${query.sql}`, [
+  const analyzed = CompiledQuery.raw(`explain (analyze, timing off, costs off, buffers off) ${withoutMark(query)}`, [
     ...query.parameters,
   ])
   const { rows } = await stack.db.executeQuery<{ 'QUERY PLAN': string }>(analyzed)

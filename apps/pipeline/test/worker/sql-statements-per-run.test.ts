@@ -38,7 +38,9 @@ const excessOf = (sent: readonly SentStatement[], limit: number): string[] =>
 
 /** Statements whose number depends on the time that a run takes, or that the queue sends. */
 const isPeriodic = (text: string): boolean =>
-  /pgboss\.|pg_listening_channels|^update "runs" set "heartbeat_at"|insert into run_logs|^(begin|commit)$/i.test(text)
+  /pgboss\.|pg_listening_channels|\bi\.relname as name, t\.relname|^update "runs" set "heartbeat_at"|insert into run_logs|^(begin|commit)$/i.test(
+    text,
+  )
 
 const fewest = (lists: readonly SentStatement[][]): SentStatement[] =>
   lists.reduce((one, other) => (other.length < one.length ? other : one))

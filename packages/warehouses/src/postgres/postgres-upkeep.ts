@@ -11,10 +11,11 @@ import { dropRunSchema } from './transformation/transformation-schema.ts'
 export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): WarehouseMaintenance => ({
   check: () =>
     run('the warehouse', async (client) => {
-      const { rows } = await client.query<{ version: number; setting: string | null }>(
-        `select (${selectLedgerVersion}) as version, (${selectChangedSetting}) as setting`,
-        [expectedSettings],
-      )
+      const { rows } = await client.query<{ version: number; setting: string | null }>({
+        name: 'sluice_check',
+        text: `select (${selectLedgerVersion}) as version, (${selectChangedSetting}) as setting`,
+        values: [expectedSettings],
+      })
       assertLedgerCurrent(rows[0]!.version)
       assertRoleSettings(rows[0]!.setting)
     }),

@@ -179,6 +179,9 @@ async function swapAll(
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], partitionsToDrop: [] }
     const swaps: TableSwap[] = []
     for (const load of loads) swaps.push(await planSwap(client, load, options.mode, read))
+    // The check waits for the disk. No other attempt can publish meanwhile, because this one has entered the run.
+    const isCurrent = isCurrentAttempt()
+    isCurrent.catch(() => {})
     await enterLedger(
       client,
       ledgerKey,
@@ -186,7 +189,7 @@ async function swapAll(
       swaps.map((swap) => toLedgerEntry(swap, options)),
     )
     const partitionsToDrop = await keepReplaced(client, retention, run, swaps.map(replacedTable))
-    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
+    await assertCurrentAttempt({ run, attempt }, () => isCurrent, signal)
     borrowedClient.ignoreAbort()
     await commitSwaps(
       client,

@@ -104,12 +104,17 @@ export const expectedSettings = Object.entries(loadSettings).map(([name, value])
 
 /**
  * Selects the name of one default of role `load` that differs from `$1`, which is `expectedSettings`. Selects no row if
- * all are as expected. Ignores settings that only a superuser can change.
+ * all are as expected. Ignores settings that only a superuser can change. Reads `pg_settings`, which lists all settings
+ * of the server, only for a changed one.
  */
 export const selectChangedSetting = `
-  select s.name from pg_db_role_setting d, unnest(d.setconfig) one
-    join pg_settings s on lower(s.name) = lower(split_part(one, '=', 1))
-  where d.setrole = current_user::regrole and s.context = 'user' and (d.setdatabase <> 0 or lower(one) <> all($1)) limit 1`
+  select changed.name from (
+    select (
+      select s.name from pg_settings s where lower(s.name) = lower(split_part(one, '=', 1)) and s.context = 'user'
+    ) as name
+    from pg_db_role_setting d, unnest(d.setconfig) one
+    where d.setrole = current_user::regrole and (d.setdatabase <> 0 or lower(one) <> all($1))
+  ) changed where changed.name is not null limit 1`
 
 /** Throws WAREHOUSE_OUTDATED if role `load` changed a session default; provisioning repairs it. */
 export function assertRoleSettings(changedSetting: string | null): void {
