@@ -111,7 +111,7 @@ export const insertVariablesIntoSql = (
 
 /** A part of SQL as the user wrote it, and as it is sent to the database. */
 export interface ReplacedPart {
-  ownText: string
+  userText: string
   sent: string
 }
 
@@ -128,12 +128,12 @@ export function* replaceSqlVariables(
   const rules = getSqlRules(language)
   for (const part of splitAtVariables(rules.pieces(sql))) {
     if (!('name' in part)) {
-      yield { ownText: part.text, sent: part.text }
+      yield { userText: part.text, sent: part.text }
       continue
     }
     const literal = toLiteral(part, getVariableValue(part.name, variables, advice), rules)
     // Add spaces around the literal, because some databases join two adjacent literals.
-    yield { ownText: part.text, sent: ` ${literal} ` }
+    yield { userText: part.text, sent: ` ${literal} ` }
   }
 }
 
@@ -160,17 +160,17 @@ function toLiteral({ name, use }: VariablePart, value: string, { text, identifie
  * Converts a position in the SQL that was sent to a position in the SQL that the user wrote. A position within an
  * inserted value becomes the position of its variable.
  */
-export function findOwnPosition(parts: readonly ReplacedPart[], { line, column }: TextPosition): TextPosition {
+export function findUserPosition(parts: readonly ReplacedPart[], { line, column }: TextPosition): TextPosition {
   const sentText = parts.map((part) => part.sent).join('')
   let remaining = indexOfPosition(sentText, line, column ?? 1)
   let before = ''
   for (const part of parts) {
     if (remaining < part.sent.length) {
-      if (part.sent === part.ownText) before += part.ownText.slice(0, remaining)
+      if (part.sent === part.userText) before += part.userText.slice(0, remaining)
       break
     }
     remaining -= part.sent.length
-    before += part.ownText
+    before += part.userText
   }
   const lines = before.split('\n')
   return { line: lines.length, ...(column !== undefined && { column: [...lines.at(-1)!].length + 1 }) }

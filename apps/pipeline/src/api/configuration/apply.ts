@@ -12,7 +12,7 @@ import { auditSaved, type SavedRow } from '@sluice/records'
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { saveByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
 import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare.ts'
@@ -52,15 +52,16 @@ function changeConfiguration(input: ChangeRequest, { apply }: { apply: boolean }
       `The configuration took longer than ${changeTimeoutMs / 60_000} minutes, so nothing was saved. Split it into several documents, by kinds for example.`,
     )
   }
-  return whileConnected(
+  return runWhileConnected(
     { request: input.request, queue: (callback) => callback(), timeoutMs: changeTimeoutMs, onTimeout },
     (signal) => runChange(input, { apply, signal }),
   )
 }
 
 /**
- * Saves the configuration in a transaction. For a plan, it then rolls back to a savepoint, and counts the comparisons
- * with stored secrets.
+ * Saves the configuration in a transaction, and writes the result to the audit log. For a plan, it rolls the save back,
+ * and counts the comparisons with stored secrets. If the request fails, it counts and audits the comparisons made so
+ * far.
  */
 async function runChange(
   input: ChangeRequest,
@@ -76,31 +77,34 @@ async function runChange(
       comparisons.length = 0
       await waitForOtherChanges(trx, caller.client)
       await sql`savepoint configuration`.execute(trx)
-      const offline = { ...input, db: trx, identity: principals.identity }
-      const changes = await saveConfiguration(trx, configuration, offline, { principals, comparisons, signal })
-      const answer = presentChanges(changes, { applied: apply, ring: keyRing })
+      // During the transaction, no lookup may wait for the identity service.
+      const offlineInput = { ...input, db: trx, identity: principals.identity }
+      const changes = await saveConfiguration(trx, configuration, offlineInput, { principals, comparisons, signal })
+      const response = presentChanges(changes, { applied: apply, ring: keyRing })
       if (apply) {
-        if (input.query?.plan !== undefined && input.query.plan !== answer.plan) throw outdatedPlan()
+        const expectedPlan = input.query?.plan
+        if (expectedPlan !== undefined && expectedPlan !== response.plan) throw outdatedPlan()
       } else {
         await sql`rollback to savepoint configuration`.execute(trx)
-        const wait = await countComparisons(trx, comparisons, input)
-        if (wait > 0) throw tooManyComparisons(wait)
+        const waitSeconds = await countComparisons(trx, comparisons, input)
+        if (waitSeconds > 0) throw tooManyComparisons(waitSeconds)
       }
-      const { created, updated, unchanged } = answer
+      const { created, updated, unchanged } = response
       request.audit(null, { created, updated, unchanged, ...describeComparisons(comparisons, true) })
       if (apply) for (const { saved, result } of changes) if (result !== 'UNCHANGED') auditSaved(saved, request)
-      return answer
+      return response
     })
   } catch (error) {
-    if (comparisons.length > 0) await recordFailed(comparisons, input)
+    if (comparisons.length > 0) await recordFailedComparisons(comparisons, input)
     throw error
   }
 }
 
 /** Counts and audits the secret comparisons of a failed request, because its error message may depend on them. */
-const recordFailed = (comparisons: readonly SecretComparison[], input: ChangeRequest): Promise<void> =>
+const recordFailedComparisons = (comparisons: readonly SecretComparison[], input: ChangeRequest): Promise<void> =>
   input.write(async (trx) => {
-    const isCounted = (await countComparisons(trx, comparisons, input)) === 0
+    const waitSeconds = await countComparisons(trx, comparisons, input)
+    const isCounted = waitSeconds === 0
     input.request.audit(null, { outcome: 'FAILED', ...describeComparisons(comparisons, isCounted) })
   })
 
@@ -146,9 +150,9 @@ async function saveConfiguration(
   shared: Pick<KindToSave, 'principals' | 'comparisons' | 'signal'>,
 ): Promise<ObjectChange[]> {
   const readStoredObjects: ReadStoredObjects = async (kind, objects) => {
-    const stored = await readStored(trx, { kind, objects }, input)
+    const replaced = await findReplacedObjects(trx, { kind, objects }, input)
     const toObject = (described: DescribedRow) => toConfigured(kind, described, shared.principals, input.keyRing)
-    return new Map([...stored].map(([object, described]) => [object, toObject(described)]))
+    return new Map([...replaced].map(([object, described]) => [object, toObject(described)]))
   }
   const names = await resolveNames(trx, configuration, input.caller, readStoredObjects)
   const changes: ObjectChange[] = []
@@ -178,7 +182,7 @@ interface KindToSave {
  */
 async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: RequestContext): Promise<ObjectChange[]> {
   const { kind, objects, names } = kindToSave
-  const before = await readStored(trx, kindToSave, input)
+  const before = await findReplacedObjects(trx, kindToSave, input)
   await sql`savepoint kind`.execute(trx)
   await names.prepare(trx, kind, objects)
   const indexes = objects.map((_object, index) => index)
@@ -200,8 +204,8 @@ async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: Req
   return changes
 }
 
-/** Returns the stored objects that the configuration replaces, if the caller may see them. */
-async function readStored(
+/** Returns the stored object that each object of the configuration replaces. Omits objects that the caller may not see. */
+async function findReplacedObjects(
   trx: Transaction<DB>,
   { kind, objects }: { kind: ConfigurationKind; objects: readonly ConfiguredObject[] },
   input: RequestContext,
@@ -285,18 +289,18 @@ function compareSaved(
   }
   const changesSecrets = secrets.some(({ state }) => ['CHANGED', 'SET', 'REMOVED'].includes(state))
   const isChanged = comparison.fields.length > 0 || changesSecrets
-  const resultOfStored = isChanged ? 'UPDATED' : 'UNCHANGED'
-  const result = before ? resultOfStored : 'CREATED'
+  const resultOfExisting = isChanged ? 'UPDATED' : 'UNCHANGED'
+  const result = before ? resultOfExisting : 'CREATED'
   const { pending = false } = (configuredKinds[kind].named.present?.(saved) ?? {}) as { pending?: boolean }
-  const was = before && before.row.name !== object.name ? before.row.name : undefined
+  const isRenamed = before !== undefined && before.row.name !== object.name
   return {
     ...comparison,
     kind,
     name: object.name,
-    was,
+    was: isRenamed ? before.row.name : undefined,
     result,
     secrets,
-    boundSecrets: bindSecrets(kind, object, before, secrets),
+    secretsForDigest: listSecretsForDigest(kind, object, before, secrets),
     pending: pending && result !== 'UNCHANGED',
     saved,
   }
@@ -306,13 +310,13 @@ function compareSaved(
  * Returns the secrets that the plan's digest covers: the encrypted stored values, and the values in the document. If
  * one changes between plan and apply, the digest differs.
  */
-function bindSecrets(
+function listSecretsForDigest(
   kind: ConfigurationKind,
   object: ConfiguredObject,
   before: DescribedRow | undefined,
   secrets: readonly SecretState[],
 ): unknown[] {
-  const column = configuredKinds[kind].sealedColumn
-  const sealed = before && column ? (before.row as unknown as Record<string, unknown>)[column] : undefined
-  return [sealed ?? null, ...secrets.map(({ pointer }) => findValueAt(object, pointer) ?? null)]
+  const column = configuredKinds[kind].encryptedColumn
+  const encrypted = before && column ? (before.row as unknown as Record<string, unknown>)[column] : undefined
+  return [encrypted ?? null, ...secrets.map(({ pointer }) => findValueAt(object, pointer) ?? null)]
 }

@@ -28,10 +28,10 @@ export const digestComparison = (
 const maxDifferent = { user: 20, client: 60 }
 
 /**
- * Counts the comparisons for the caller and the organisation. Returns 0, or the seconds to wait, without counting, if
- * the limit of `maxDifferent` was reached within the last hour and one of these values is new. A correct value is
- * refused too, because otherwise the refusal would reveal it. Below the limit, one document may have any number of
- * values, so that all secrets of an organisation can be replaced at once.
+ * Counts the comparisons for the caller and the organisation, and returns 0. If the limit of `maxDifferent` was reached
+ * within the last hour and one of these comparisons is new, counts nothing and returns the seconds to wait. A correct
+ * value is refused too, because otherwise the refusal would reveal it. Below the limit, one document may have any number
+ * of values, so that all secrets of an organisation can be replaced at once.
  */
 export async function countComparisons(
   trx: Transaction<DB>,
@@ -76,17 +76,13 @@ export async function countComparisons(
  * Returns the comparisons for the audit log, without values. Omits the states (same or changed) if the caller did not
  * get them.
  */
-export const describeComparisons = (comparisons: readonly SecretComparison[], withStates: boolean): object =>
-  comparisons.length === 0
-    ? {}
-    : {
-        compared: comparisons.map(({ kind, name, pointer, state }) => ({
-          kind,
-          name,
-          pointer,
-          ...(withStates && { state }),
-        })),
-      }
+export function describeComparisons(comparisons: readonly SecretComparison[], withStates: boolean): object {
+  if (comparisons.length === 0) return {}
+  const compared = comparisons.map(({ kind, name, pointer, state }) =>
+    withStates ? { kind, name, pointer, state } : { kind, name, pointer },
+  )
+  return { compared }
+}
 
 export function tooManyComparisons(seconds: number): Error {
   return problems.tooManyRequests(

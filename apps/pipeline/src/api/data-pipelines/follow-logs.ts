@@ -72,6 +72,7 @@ async function* streamEvents(
   }
 }
 
+/** Returns whether the caller may still see the pipeline. Access rights can change while the stream is open. */
 async function mayStillRead(input: FollowLogsRequest): Promise<boolean> {
   if (!(await hasKeptRights(input))) return false
   try {

@@ -23,25 +23,25 @@ import { throwIfSourceProblem, translateDatabaseError } from '../../problems/tra
 
 /**
  * Returns the columns of a source: its settings in plain text, its secrets encrypted together with the address for
- * which they were entered, and the time at which each secret was sent. Calls `variables` only if the source has secrets
- * and its address has variables.
+ * which they were entered, and the time at which each secret was sent. Calls `loadVariables` only if the source has
+ * secrets and its address has variables.
  */
 export async function sourceColumns(
   body: DataPipelineBody,
   uid: string,
   current: DataPipelineRow | undefined,
   ring: KeyRing,
-  variables: () => Promise<ReadonlyMap<string, string>>,
+  loadVariables: () => Promise<ReadonlyMap<string, string>>,
 ): Promise<{ settings: string; source_secrets: string | null; secret_times: string }> {
   const definition = getDefinition(body.type)
   const settings = definition.getSettings(body)
   const sentSecrets = definition.getSecrets?.(body) ?? {}
-  const isAnyAbsent = Object.values(sentSecrets).includes(undefined)
-  const stored = isAnyAbsent ? current : undefined
-  const hasSecrets =
-    Object.values(sentSecrets).some((value) => typeof value === 'string') || stored?.source_secrets != null
+  const needsStoredSecrets = Object.values(sentSecrets).includes(undefined)
+  const stored = needsStoredSecrets ? current : undefined
+  const sendsSecrets = Object.values(sentSecrets).some((value) => typeof value === 'string')
+  const hasSecrets = sendsSecrets || stored?.source_secrets != null
   const newAddress = hasSecrets
-    ? await createSecretAddress(definition.secretAudience?.of(settings), variables)
+    ? await createSecretAddress(definition.secretAudience?.of(settings), loadVariables)
     : undefined
   const { secrets } = stored
     ? mergeSourceSecrets(definition, stored, settings, sentSecrets, ring, { newAddress })
@@ -78,10 +78,8 @@ export function mergeSourceSecrets(
   const firstAbsent = Object.keys(sentSecrets).find((name) => sentSecrets[name] === undefined && name in storedSecrets)
   const isAddressChanged = changesAddress(definition, stored.settings as object, settings)
   const isVariableChanged = newAddress !== undefined && givenFor !== undefined && !isSameAddress(givenFor, newAddress)
-  const addressChange =
-    isAddressChanged || isVariableChanged
-      ? (pointer ?? `${definition.secretAudience!.pointer}/${firstAbsent}`)
-      : undefined
+  const secretPointer = pointer ?? `${definition.secretAudience?.pointer}/${firstAbsent}`
+  const addressChange = isAddressChanged || isVariableChanged ? secretPointer : undefined
   const secrets = mergeSecrets({ stored: storedSecrets, sentSecrets, addressChange })
   return { secrets, givenFor: firstAbsent === undefined ? undefined : givenFor }
 }

@@ -123,6 +123,7 @@ async function listReads(db: Kysely<DB>, { kind, id, client }: ReadObject): Prom
   }
 }
 
+/** Returns the pipelines and views whose tables the transformation of a pipeline reads. */
 async function listReadsOfTransformation(db: Kysely<DB>, id: number, client: string): Promise<LineageObject[]> {
   const row = await db
     .selectFrom('data_pipelines')
@@ -165,9 +166,14 @@ export async function findOwners(
     where n.client = ${client} and o.view_name = any(${names}::text[])
     order by schema, "table"`.execute(db)
   const owners = relations.flatMap((relation) => ownersOf(relation, rows))
-  return [...new Map(owners.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner])).values()]
+  const ownersByKey = new Map(owners.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner]))
+  return [...ownersByKey.values()]
 }
 
+/**
+ * Returns the owners of a table or view, one per schema that matches. An additional table (`a__b`) belongs to the
+ * pipeline of its main table (`a`), unless a pipeline or view has its full name.
+ */
 function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwner[]): LineageObject[] {
   const inSchema = owners.filter((owner) => schema === undefined || owner.schema === schema)
   for (const table of possibleTables(name)) {

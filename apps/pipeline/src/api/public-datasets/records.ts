@@ -105,11 +105,11 @@ export async function answerDataset(
   context: RequestContext,
 ): Promise<JsonResponse<PublicDataset>> {
   const { body, headers } = await publicDatasets.answer(row, context)
-  const datasetTable = (await findDatasetTable(context, row))?.table
-  const labels = datasetTable && (await describedLabels(context.db, { ...row, client: catalogueClient }, datasetTable))
-  const table = datasetTable && presentTable(datasetTable, labels)
   const status = await withRejectedRows(body.status, row, context)
-  return new JsonResponse({ ...body, status, ...(table && { table }) }, headers)
+  const datasetTable = await findDatasetTable(context, row)
+  if (!datasetTable) return new JsonResponse({ ...body, status }, headers)
+  const labels = await describedLabels(context.db, { ...row, client: catalogueClient }, datasetTable.table)
+  return new JsonResponse({ ...body, status, table: presentTable(datasetTable.table, labels) }, headers)
 }
 
 const maxRejectedRows = 20

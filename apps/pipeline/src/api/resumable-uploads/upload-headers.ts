@@ -92,6 +92,7 @@ export function parseFileName(header: string | undefined): string | undefined {
   }
   const values = new Map<string, string>()
   for (const [key = '', value = ''] of header.split(',').map((pair) => pair.split(' '))) values.set(key, value)
+  // An empty value counts as absent.
   const encoded = values.get('filename') || values.get('name')
   if (!encoded) return undefined
   const bytes = Buffer.from(encoded, 'base64')

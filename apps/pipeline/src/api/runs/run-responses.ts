@@ -115,7 +115,7 @@ export interface LastRuns {
   lastSuccess?: Selectable<Runs>
 }
 
-/** Reads the status of each object: its last run, and the time of its next full load. */
+/** Returns a function that returns the status of an object: its last run, and the time of its next full load. */
 export async function runStatusesOf(
   db: Kysely<DB>,
   rows: readonly { id: number }[],
@@ -126,11 +126,12 @@ export async function runStatusesOf(
     db
       .selectFrom('runnables')
       .select(['id', 'next_full_run_at'])
+      // No object has the key 0. It is there because SQL does not allow an empty list.
       .where('id', 'in', [0, ...ids])
       .where('next_full_run_at', 'is not', null)
       .execute(),
   ])
-  const nextFull = new Map(runnables.map((row) => [row.id, row.next_full_run_at!.toISOString()]))
+  const nextFullRuns = new Map(runnables.map((row) => [row.id, row.next_full_run_at!.toISOString()]))
 
   return (id) => {
     const { last, lastSuccess } = runs.get(id) ?? {}
@@ -138,7 +139,7 @@ export async function runStatusesOf(
       lastRunStatus: (last?.state as RunStatus['lastRunStatus'] | undefined) ?? 'NEVER_RUN',
       lastRun: (last?.started_at ?? last?.created_at)?.toISOString(),
       lastRunSuccess: lastSuccess?.finished_at?.toISOString(),
-      nextFullReplaceRun: nextFull.get(id),
+      nextFullReplaceRun: nextFullRuns.get(id),
       lastRunDuration: last && formatDuration(last.started_at, last.finished_at),
       jobId: last?.uid,
     }

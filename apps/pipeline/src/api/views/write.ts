@@ -10,7 +10,7 @@ import { queuePendingViews, storePendingReason } from '../../views/pending-views
 import { storeViewSources, renameSource } from '../../views/view-dependencies.ts'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { moveDescriptions } from '../../table-descriptions/stored-descriptions.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { type ViewColumns, checkView, viewColumns } from './validate-view.ts'
@@ -144,7 +144,7 @@ function runInSlot<T>({ request, caller }: SaveContext, callback: (signal: Abort
     )
   }
   const queue = requestSlots.views.queueOf(caller.client)
-  return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, callback)
+  return runWhileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, callback)
 }
 
 const inTransaction = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
