@@ -86,6 +86,10 @@ function assertFieldValid(all: readonly string[], field: string, index: number):
   }
 }
 
+/**
+ * Parses five cron fields. The result finds the ticks after the local time `wall`. Throws `CronProblem` if none of the
+ * months has the day.
+ */
 const parseFields = (fiveFields: readonly string[], wall = Date.UTC(2024, 0, 1)) => {
   try {
     return CronExpressionParser.parse(`0 ${fiveFields.join(' ')}`, { tz: 'UTC', currentDate: new Date(wall) })

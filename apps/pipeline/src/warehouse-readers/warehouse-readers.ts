@@ -278,10 +278,10 @@ async function recordUse(db: Kysely<DB>, readers: readonly Pick<StoredReader, 'i
 
 /**
  * Removes a schema from all readers, in the transaction that deletes the schema. A reader that loses its last schema is
- * deleted; the others are pending until the warehouse has the change. Returns both.
+ * deleted. The others are changed, and pending until the warehouse has the change. Returns both lists.
  */
 export async function detachReaders(trx: Transaction<DB>, schema: { id: number; client: string }) {
-  const affected = await trx
+  const readersOfSchema = await trx
     .selectFrom('warehouse_readers')
     .selectAll()
     .where('client', '=', schema.client)
@@ -290,17 +290,18 @@ export async function detachReaders(trx: Transaction<DB>, schema: { id: number; 
     .forUpdate()
     .$castTo<StoredReader>()
     .execute()
-  const [ended, kept]: [StoredReader[], StoredReader[]] = [[], []]
-  for (const reader of affected) {
+  const deletedReaders: StoredReader[] = []
+  const changedReaders: StoredReader[] = []
+  for (const reader of readersOfSchema) {
     const schema_ids = reader.schema_ids.filter((id) => id !== schema.id)
     if (schema_ids.length === 0) {
       await trx.deleteFrom('warehouse_readers').where('id', '=', reader.id).execute()
-      ended.push(reader)
+      deletedReaders.push(reader)
       continue
     }
     const change = { schema_ids: JSON.stringify(schema_ids), pending: true, version: sql<number>`version + 1` }
     await trx.updateTable('warehouse_readers').set(change).where('id', '=', reader.id).execute()
-    kept.push(reader)
+    changedReaders.push(reader)
   }
-  return { ended, kept }
+  return { deletedReaders, changedReaders }
 }

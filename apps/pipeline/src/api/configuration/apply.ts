@@ -204,7 +204,9 @@ async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: Req
   return changes
 }
 
-/** Returns the stored object that each object of the configuration replaces. Omits objects that the caller may not see. */
+/**
+ * Returns the stored object that each object of the configuration replaces. Omits objects that the caller may not see.
+ */
 async function findReplacedObjects(
   trx: Transaction<DB>,
   { kind, objects }: { kind: ConfigurationKind; objects: readonly ConfiguredObject[] },

@@ -78,11 +78,11 @@ export const configuredKinds: Readonly<Record<ConfigurationKind, ConfiguredKind>
     }),
     encryptedColumn: 'source_secrets',
     readSecrets: (row: DataPipelineRow, ring) => {
-      const { secrets, givenFor } = unsealSource(row, ring)
+      const { secrets, secretAddress } = unsealSource(row, ring)
       const { pointer } = getDefinition(row.type).secretAudience ?? {}
       const entries = Object.entries(secrets).map(([name, value]) => [
         `${pointer}/${name}`,
-        givenFor ? JSON.stringify([value, givenFor]) : value,
+        secretAddress ? JSON.stringify([value, secretAddress]) : value,
       ])
       return Object.fromEntries(entries) as SecretsByPointer
     },

@@ -62,7 +62,9 @@ export interface PresentedResource {
   [field: string]: unknown
 }
 
-/** Returns the objects of a kind that the caller may see, sorted by name. Throws 422 if there are too many to export. */
+/**
+ * Returns the objects of a kind that the caller may see, sorted by name. Throws 422 if there are too many to export.
+ */
 async function listVisibleObjects(kind: ConfigurationKind, context: RequestContext): Promise<DescribedRow[]> {
   const { table, scope, noun } = configuredKinds[kind].named.records.kind
   const { rows } = await sql<DescribedRow['row']>`
@@ -80,8 +82,8 @@ async function listVisibleObjects(kind: ConfigurationKind, context: RequestConte
 const presentBatchSize = 1_000
 
 /**
- * Returns rows of a kind with their API representations. Within a transaction, `context.identity` must be offline (`offlineIdentity`), so that the
- * transaction does not wait for another service.
+ * Returns rows of a kind with their API representations. Within a transaction, `context.identity` must be offline
+ * (`offlineIdentity`), so that the transaction does not wait for another service.
  */
 export async function describeRows(
   kind: ConfigurationKind,

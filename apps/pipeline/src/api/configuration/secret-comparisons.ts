@@ -30,8 +30,8 @@ const maxDifferent = { user: 20, client: 60 }
 /**
  * Counts the comparisons for the caller and the organisation, and returns 0. If the limit of `maxDifferent` was reached
  * within the last hour and one of these comparisons is new, counts nothing and returns the seconds to wait. A correct
- * value is refused too, because otherwise the refusal would reveal it. Below the limit, one document may have any number
- * of values, so that all secrets of an organisation can be replaced at once.
+ * value is refused too, because otherwise the refusal would reveal it. Below the limit, one document may have any
+ * number of values, so that all secrets of an organisation can be replaced at once.
  */
 export async function countComparisons(
   trx: Transaction<DB>,

@@ -4,7 +4,7 @@ import { type Caller, type OperationInput, Problem, problems } from '@sluice/htt
 import {
   sealSourceSecrets,
   type SecretAddress,
-  type SentSecrets,
+  type SecretsWithAddress,
   unsealSource,
 } from '../../secrets/encrypted-secrets.ts'
 import { mergeSecretTimes } from '../../secrets/secret-status.ts'
@@ -63,8 +63,8 @@ interface AddressChange {
 
 /**
  * Returns the sent secrets, and the stored ones for those that were omitted. Throws 422 for omitted secrets if the
- * address changes, because they would be sent to another server. `givenFor` is the address for which the stored secrets
- * were entered, if it has variables.
+ * address changes, because they would be sent to another server. `secretAddress` is the address for which the stored
+ * secrets were entered, if it has variables.
  */
 export function mergeSourceSecrets(
   definition: AnyDefinition,
@@ -73,15 +73,16 @@ export function mergeSourceSecrets(
   sentSecrets: GivenSecrets,
   ring: KeyRing,
   { pointer, newAddress }: AddressChange = {},
-): SentSecrets {
-  const { secrets: storedSecrets, givenFor } = unsealSource(stored, ring)
+): SecretsWithAddress {
+  const { secrets: storedSecrets, secretAddress } = unsealSource(stored, ring)
   const firstAbsent = Object.keys(sentSecrets).find((name) => sentSecrets[name] === undefined && name in storedSecrets)
   const isAddressChanged = changesAddress(definition, stored.settings as object, settings)
-  const isVariableChanged = newAddress !== undefined && givenFor !== undefined && !isSameAddress(givenFor, newAddress)
+  const isVariableChanged =
+    newAddress !== undefined && secretAddress !== undefined && !isSameAddress(secretAddress, newAddress)
   const secretPointer = pointer ?? `${definition.secretAudience?.pointer}/${firstAbsent}`
   const addressChange = isAddressChanged || isVariableChanged ? secretPointer : undefined
   const secrets = mergeSecrets({ stored: storedSecrets, sentSecrets, addressChange })
-  return { secrets, givenFor: firstAbsent === undefined ? undefined : givenFor }
+  return { secrets, secretAddress: firstAbsent === undefined ? undefined : secretAddress }
 }
 
 /**
@@ -92,7 +93,7 @@ const changesAddress = ({ secretAudience }: AnyDefinition, before: object, after
   secretAudience !== undefined && JSON.stringify(secretAudience.of(before)) !== JSON.stringify(secretAudience.of(after))
 
 /** A source to read, and the address to which its stored secrets may be sent. */
-export type RequestedSource = ReadRequest & SentSecrets
+export type RequestedSource = ReadRequest & SecretsWithAddress
 
 type SourceRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
@@ -146,13 +147,16 @@ type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Calle
  */
 export async function withVariables<T>(
   { db, keyRing, caller }: VariableContext,
-  { givenFor, ...reading }: RequestedSource,
+  { secretAddress, ...reading }: RequestedSource,
   callback: (reading: ReadRequest, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
   if (!namesVariables(settings, secrets)) return callback(reading, (sentence) => sentence, createRedactor([]))
   const variables = await readVariables(db, caller.client, keyRing)
-  const filledReading = { ...reading, ...fillVariables({ type: reading.type, settings, secrets, givenFor }, variables) }
+  const filledReading = {
+    ...reading,
+    ...fillVariables({ type: reading.type, settings, secrets, secretAddress }, variables),
+  }
   try {
     return await callback(filledReading, (sentence) => variables.hideIn(sentence), createRedactor(variables.secured))
   } catch (error) {

@@ -149,7 +149,8 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
 }
 
 /**
- * Reads at most `maxPreviewBytes` of a request body. `isTruncated` says whether the body has more bytes. The connection closes after the response, so the rest is not read.
+ * Reads at most `maxPreviewBytes` of a request body. `isTruncated` says whether the body has more bytes. The connection
+ * closes after the response, so the rest is not read.
  */
 async function readFirstBytes(stream: Readable): Promise<{ bytes: Buffer; isTruncated: boolean }> {
   const chunks: Buffer[] = []

@@ -63,8 +63,8 @@ interface CompleteFile {
 }
 
 /**
- * Checks a received file, makes it the pipeline's file and removes the old file. Calls `onReplaced` in the same transaction. Throws 422 for a
- * file that cannot be read with any settings; the previous file then stays.
+ * Checks a received file, makes it the pipeline's file and removes the old file. Calls `onReplaced` in the same
+ * transaction. Throws 422 for a file that cannot be read with any settings; the previous file then stays.
  */
 export async function replaceFile(
   input: RequestContext,

@@ -27,7 +27,7 @@ export async function findReadableUids(db: Kysely<DB>, caller: Caller, uids: rea
 
 /** Presents the result of a check. Omits the violating rows if the caller may not read them. */
 export function presentOutcome(
-  { check, status, message, findings, completedAt }: Omit<CheckOutcome, 'toAll'>,
+  { check, status, message, findings, completedAt }: Omit<CheckOutcome, 'publicMessage'>,
   mayReadRows: boolean,
 ): CheckResult {
   return {

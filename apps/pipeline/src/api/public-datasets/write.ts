@@ -102,8 +102,8 @@ function parseTag(tag: string, index: number): string {
 }
 
 /**
- * Waits for the load of a new dataset. If the load fails, deletes the dataset, which no pipeline can use yet, and throws
- * 422.
+ * Waits for the load of a new dataset. If the load fails, deletes the dataset, which no pipeline can use yet, and
+ * throws 422.
  */
 async function waitForLoadOrDelete(
   input: CreateRequest,

@@ -123,7 +123,9 @@ const auditedQuery = ({ sql, schemas, variables }: QueryBody) => ({
   ...(variables && { variables: variables.map(({ name }) => name) }),
 })
 
-/** Returns the execution plan of a query, the tables that it reads, and a summary for people. Does not run the query. */
+/**
+ * Returns the execution plan of a query, the tables that it reads, and a summary for people. Does not run the query.
+ */
 async function explainQuery(input: ExplainRequest): Promise<ExplainedQuery> {
   const prepared = await prepareQuery(input)
   const { text, reads, estimatedRows } = await whileQuerying(input, async (signal) => {
@@ -171,8 +173,8 @@ const whileQuerying = <T>({ request, caller }: QueryInput, callback: (signal: Ab
   )
 
 /**
- * Returns the warehouse of the organisation. First checks the query: throws 422 if the query uses an unqualified table name that exists in
- * several schemas, unless the request gives the order of the schemas.
+ * Returns the warehouse of the organisation. First checks the query: throws 422 if the query uses an unqualified table
+ * name that exists in several schemas, unless the request gives the order of the schemas.
  */
 async function openWarehouse(
   { caller, warehouses }: QueryInput,
@@ -247,8 +249,8 @@ async function findSchemas({ db, caller, body }: PrepareInput): Promise<QueriedS
 const unknownVariableAdvice = 'Create it, correct its name, or pass its value in `variables`.'
 
 /**
- * Splits the query at its variables, and replaces each variable by its value. Secured variables have a value only if the
- * request sends one, because the result would reveal a stored value.
+ * Splits the query at its variables, and replaces each variable by its value. Secured variables have a value only if
+ * the request sends one, because the result would reveal a stored value.
  */
 async function insertVariables(input: PrepareInput, schemas: readonly QueriedSchema[]): Promise<ReplacedPart[]> {
   const { db, caller, keyRing, body } = input

@@ -43,7 +43,9 @@ export const variableKind: NamedKind<VariableRow, VariableBody> = { records: var
  */
 export type ConfiguredVariable = VariableBody & { mayLackValue?: boolean }
 
-/** Returns the columns of a variable. Keeps the stored value if the body omits the value. Throws if there is neither. */
+/**
+ * Returns the columns of a variable. Keeps the stored value if the body omits the value. Throws if there is neither.
+ */
 function variableColumns(
   body: ConfiguredVariable,
   current: VariableRow | undefined,

@@ -54,6 +54,7 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
   }
 }
 
+/** Returns the name of the body's schema in the warehouse. Throws 422 if the caller may not see the schema. */
 async function readSchemaName({ db, body, caller }: ViewPreviewRequest): Promise<string> {
   const schemaRow = await db
     .selectFrom('schemas as r')

@@ -35,6 +35,7 @@ async function presentViews(rows: ViewRow[], context: RequestContext): Promise<W
 
   return rows.map((row) => {
     const schema = schemas.get(row.schema_id)!
+    const { status } = statusOf(row.id)
     return {
       ...recordedFields(row, request.locales),
       ...authors(row),
@@ -48,8 +49,8 @@ async function presentViews(rows: ViewRow[], context: RequestContext): Promise<W
       qualifiedDataWarehouseViewName: `${schema.schemaName}.${row.view_name}`,
       warehouseAViewName: row.view_name,
       status: {
-        ...statusOf(row.id).status,
-        ...pendingStatus(row, statusOf(row.id).status),
+        ...status,
+        ...pendingStatus(row, status),
         visualizationId: row.visualization_id ?? undefined,
         visualizationHref: row.visualization_href ?? undefined,
       },

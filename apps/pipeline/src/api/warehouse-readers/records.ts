@@ -44,7 +44,7 @@ async function presentReaders(
   ])
   const seesNetworks = hasRole(caller.roles, 'ROLE_SEE_FIREWALL_RULE')
   return rows.map((row) => {
-    const read = row.schema_ids.flatMap((id) => schemas.get(id) ?? [])
+    const schemasOfReader = row.schema_ids.flatMap((id) => schemas.get(id) ?? [])
     return {
       id: row.uid,
       client: row.client,
@@ -54,7 +54,7 @@ async function presentReaders(
       created: row.created_at.toISOString(),
       lastUpdated: row.updated_at.toISOString(),
       ...authors(row),
-      schemas: read,
+      schemas: schemasOfReader,
       ...(row.expires_at && { expires: row.expires_at.toISOString() }),
       ...(seesNetworks && { networks: row.networks }),
       readerStatus: statusOf(row),
@@ -62,7 +62,7 @@ async function presentReaders(
       connection: connectionOf(
         row,
         warehouse?.key ?? '',
-        read.map(({ schemaName }) => schemaName),
+        schemasOfReader.map(({ schemaName }) => schemaName),
         readers,
       ),
     }

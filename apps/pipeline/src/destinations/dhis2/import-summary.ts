@@ -161,6 +161,7 @@ function createConflictFinder(items: readonly ValueItem[]): (conflict: Conflict)
   }
 }
 
+/** Returns the indexes of the values by the texts of their fields. A value has an entry for each of its fields. */
 function indexByFieldText(items: readonly ValueItem[]): Map<string, number[]> {
   const indexesByText = new Map<string, number[]>()
   items.forEach(({ json }, index) => {
