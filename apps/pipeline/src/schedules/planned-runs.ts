@@ -62,7 +62,7 @@ export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promi
 
 /**
  * Reads the next page of enabled schedules that the caller may see, in the order of their primary keys. Omits schedules
- * that start no run before the end of the window.
+ * whose stored next run is not before the end of the window.
  */
 async function readSchedules(
   db: Kysely<DB>,

@@ -35,8 +35,8 @@ export async function followRuns(input: FollowRunsRequest): Promise<EventStream>
 
 /**
  * Yields an event for each new or changed run, and from time to time the position from which the caller can resume.
- * After a reconnect, starts with the runs that changed since the caller's position; without a position, with recent
- * runs. Ends after `maxStreamMs`, or when the caller has lost their rights.
+ * Starts with the queued and running runs, and after a reconnect also with the runs that ended since the caller's
+ * position. Ends after `maxStreamMs`, or when the caller has lost their rights.
  */
 async function* streamRuns(input: FollowRunsRequest, signal: AbortSignal): AsyncGenerator<ServerSentEvent, void, void> {
   const { db, caller, query, runWatcher, request } = input

@@ -84,8 +84,8 @@ function connectionOf(
   schemas: readonly string[],
   readers: RequestContext['readers'],
 ): WarehouseReader['connection'] {
-  const place = readers.findPlace(provider_schema)
-  if (!place?.address) return { user }
-  const { address, sslMode } = place
-  return { ...address, database: place.database(key, schemas), user, sslMode }
+  const endpoint = readers.findEndpoint(provider_schema)
+  if (!endpoint?.address) return { user }
+  const { address, sslMode } = endpoint
+  return { ...address, database: endpoint.database(key, schemas), user, sslMode }
 }

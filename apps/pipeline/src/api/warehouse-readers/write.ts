@@ -24,7 +24,7 @@ export const warehouseReaderWriting: RecordWriter<PipelineContext, WarehouseRead
   async columns(trx, body, current, { caller, readers }) {
     const schemas = await lockSchemas(trx, body, caller)
     const kind = warehouseKindOf(schemas, current)
-    const { server } = readerServerOf(readers, kind)
+    const { server } = endpointOf(readers, kind)
     const networks = chooseNetworks(body, current, caller)
     if (networks.length > 0 && !server.setNetworks)
       throw problems.refused(
@@ -118,9 +118,9 @@ function warehouseKindOf(schemas: readonly ChosenSchema[], current: WarehouseRea
  * Returns the server on which the login of a reader is created. Throws 422 if this installation does not allow logins
  * there.
  */
-function readerServerOf(readers: WarehouseReaders, kind: WarehouseKind) {
+function endpointOf(readers: WarehouseReaders, kind: WarehouseKind) {
   try {
-    return readers.place(kind)
+    return readers.getEndpoint(kind)
   } catch (error) {
     throw error instanceof WarehouseProblem ? problems.refused('/schemas', error.message) : error
   }
@@ -238,7 +238,7 @@ export async function rotateReader(
   assertMayReadAllRows(caller)
   const row = await write(async (trx) => {
     const before = await warehouseReaderRecords.lock(trx, caller, params.uid, undefined)
-    readerServerOf(input.readers, before.provider_schema as WarehouseKind)
+    endpointOf(input.readers, before.provider_schema as WarehouseKind)
     await assertSeesSchemas(trx, before, caller)
     const after = await warehouseReaderRecords.update(trx, caller, before, { pending: true })
     request.audit(after.uid, { rotated: true })
@@ -280,7 +280,7 @@ async function answerWithPassword(
   password: string,
 ): Promise<JsonResponse<NewWarehouseReader>> {
   const row = await warehouseReaderRecords.read(input.db, input.caller, uid)
-  const { connectionStrings } = readerServerOf(input.readers, row.provider_schema as WarehouseKind)
+  const { connectionStrings } = endpointOf(input.readers, row.provider_schema as WarehouseKind)
   const { body: reader, headers } = await warehouseReaderRecords.answer(row, input)
   const connection = reader.connection as Parameters<typeof connectionStrings>[0]
   const strings = connectionStrings(
