@@ -36,6 +36,7 @@ export function parseCron(expression: string): Cron {
   return cron
 }
 
+/** Parses a cron expression. Throws `CronProblem` if it is invalid or never matches. */
 function parseUncached(expression: string): Cron {
   const fields = expression.trim().split(/\s+/)
   if (fields.length === 6 && !/^0+$/.test(fields[0]!))

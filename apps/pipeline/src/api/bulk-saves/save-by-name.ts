@@ -42,11 +42,11 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
   kind: NamedKind<Row, Body & { name: string }, Sent>,
 ): Operation<PipelineContext> {
   // The id of the operation starts with the name of the list in the body, for example `dataPipelines.saveMany`.
-  const list = signature.id.split('.')[0]!
+  const listField = signature.id.split('.')[0]!
   return definePipelineOperation(signature, async (operationInput) => {
     const input = operationInput as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
-    const sentObjects = input.body[list]!
-    const pointerOf = (index: number) => `/${list}/${index}`
+    const sentObjects = input.body[listField]!
+    const pointerOf = (index: number) => `/${listField}/${index}`
     const violations = createViolationList()
     const collect: CollectViolations = (index, callback) => violations.collect(pointerOf(index), callback)
     const bodies = kind.complete
@@ -64,7 +64,7 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
       const saved = await saveByName(trx, kind, bodies, input, { pointerOf, violations })
       for (const savedRow of saved) auditSaved(savedRow, input.request)
       return {
-        [list]: saved.map((savedRow) => ({
+        [listField]: saved.map((savedRow) => ({
           id: savedRow.after.uid,
           name: savedRow.after.name,
           result: savedRow.before ? 'UPDATED' : 'CREATED',

@@ -84,11 +84,10 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
     .map(({ schema_name }) => schema_name)
     .filter((name) => schema === undefined && startsWith(name, partialName))
     .toSorted()
-  const tables = visible.filter(
-    (table) =>
-      startsWith(table.name, partialName) &&
-      (schema === undefined || (qualifiers.length === 1 && isSameName(table.schema, schema))),
-  )
+  // A prefix with two qualifiers names a column.
+  const isInSchema = (table: VisibleTable) =>
+    schema === undefined || (qualifiers.length === 1 && isSameName(table.schema, schema))
+  const tables = visible.filter((table) => startsWith(table.name, partialName) && isInSchema(table))
   const tablesWithColumns = findTablesOfColumn(visible, qualifiers)
   const warehouse = await warehouses.find(caller.client)
   // An empty prefix matches the columns of all tables, so it lists none.

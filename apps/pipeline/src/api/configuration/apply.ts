@@ -90,7 +90,7 @@ async function runChange(
         if (waitSeconds > 0) throw tooManyComparisons(waitSeconds)
       }
       const { created, updated, unchanged } = response
-      request.audit(null, { created, updated, unchanged, ...describeComparisons(comparisons, true) })
+      request.audit(null, { created, updated, unchanged, ...describeComparisons(comparisons, { withStates: true }) })
       if (apply) for (const { saved, result } of changes) if (result !== 'UNCHANGED') auditSaved(saved, request)
       return response
     })
@@ -105,7 +105,7 @@ const recordFailedComparisons = (comparisons: readonly SecretComparison[], input
   input.write(async (trx) => {
     const waitSeconds = await countComparisons(trx, comparisons, input)
     const isCounted = waitSeconds === 0
-    input.request.audit(null, { outcome: 'FAILED', ...describeComparisons(comparisons, isCounted) })
+    input.request.audit(null, { outcome: 'FAILED', ...describeComparisons(comparisons, { withStates: isCounted }) })
   })
 
 function assertRoles(configuration: Configuration, { caller }: ChangeRequest): void {
@@ -147,11 +147,11 @@ async function saveConfiguration(
   trx: Transaction<DB>,
   configuration: Configuration,
   input: RequestContext,
-  shared: Pick<KindToSave, 'principals' | 'comparisons' | 'signal'>,
+  saveContext: Pick<KindToSave, 'principals' | 'comparisons' | 'signal'>,
 ): Promise<ObjectChange[]> {
   const readStoredObjects: ReadStoredObjects = async (kind, objects) => {
     const replaced = await findReplacedObjects(trx, { kind, objects }, input)
-    const toObject = (described: DescribedRow) => toConfigured(kind, described, shared.principals, input.keyRing)
+    const toObject = (described: DescribedRow) => toConfigured(kind, described, saveContext.principals, input.keyRing)
     return new Map([...replaced].map(([object, described]) => [object, toObject(described)]))
   }
   const names = await resolveNames(trx, configuration, input.caller, readStoredObjects)
@@ -159,7 +159,7 @@ async function saveConfiguration(
   for (const kind of configurationKinds) {
     const objects = configuration[kind] ?? []
     if (objects.length === 0) continue
-    changes.push(...(await saveKind(trx, { kind, objects, names, ...shared }, input)))
+    changes.push(...(await saveKind(trx, { kind, objects, names, ...saveContext }, input)))
     if (kind === 'views') await assertNoViewCycles(trx, input.caller, objects)
   }
   return changes
@@ -242,6 +242,7 @@ async function saveObjects(
   const bodies: { name: string }[] = []
   for (const [position, index] of indexes.entries()) {
     const { was: _was, redacted, access, ...fields } = objects[index]!
+    // A variable may lack a value only if the document lists its value as redacted.
     const object = kind === 'variables' ? { ...fields, redacted } : fields
     const body = toBody(object, names.findId) as { name: string }
     const refuse = (pointer: string, detail: string) => violations.add(`${pointerOf(position)}${pointer}`, detail)
@@ -280,12 +281,13 @@ function compareSaved(
   const secrets = compareSecrets(object, secretsBefore, secretsAfter)
   for (const { pointer, state } of secrets) {
     const isComparison = state === 'SAME' || state === 'CHANGED'
-    if (!isComparison || findValueAt(object, pointer) === undefined) continue
+    const isInDocument = findValueAt(object, pointer) !== undefined
+    if (!isComparison || !isInDocument) continue
     const compared = {
       uid: before!.row.uid,
       pointer,
       stored: secretsBefore[pointer]!,
-      given: secretsAfter[pointer]!,
+      sent: secretsAfter[pointer]!,
     }
     comparisons.push({ kind, name: object.name, pointer, state, digest: digestComparison(compared, keyRing) })
   }

@@ -146,8 +146,8 @@ const indexNames = (objects: readonly ConfiguredObject[]) => ({
 const tableOf = (kind: ConfigurationKind) => configuredKinds[kind].named.records.kind.table
 
 /**
- * Adds a violation for each repeated name, and for each former name (`was`) that is ambiguous: it is the name or the
- * former name of another object in the configuration, or stored objects have both names.
+ * Adds a violation for each repeated name, and for each former name (`was`) that cannot be used: it equals the name of
+ * this or another object in the configuration, or the former name of another one, or stored objects have both names.
  */
 function checkNames(
   kind: ConfigurationKind,

@@ -119,6 +119,7 @@ async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipel
     throw problems.refused('/file', `The pipeline has no file yet. Upload one to /api/v1/data-pipelines/${uid}/file.`)
 }
 
+/** Lists the runs of a pipeline that changed its tables, newest first. */
 async function listTablePublications(
   input: OperationInput<PipelineContext, '/data-pipelines/:uid/publications', PageQuery, undefined>,
 ): Promise<JsonResponse<TablePublication[]>> {
@@ -183,6 +184,7 @@ async function undefinedIfSlow<T>(promise: Promise<T>): Promise<T | undefined> {
 
 const pageOf = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
 
+/** Returns a page of the log of a pipeline. */
 async function listPipelineLogs(
   input: OperationInput<PipelineContext, '/data-pipelines/:uid/logs', LogQuery, undefined>,
 ): Promise<JsonResponse<LogEntry[]>> {

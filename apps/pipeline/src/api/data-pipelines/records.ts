@@ -148,12 +148,12 @@ async function readStatuses(rows: DataPipelineRow[], { db }: RequestContext) {
   const statusOf = await runStatusesOf(db, rows)
 
   return (row: DataPipelineRow, schema: string): DataPipelineStatus => {
-    const { status, last, lastSuccess } = statusOf(row.id)
+    const { status, lastRun, lastSuccessfulRun } = statusOf(row.id)
     return {
       ...status,
-      taskId: last?.uid,
-      ...(last?.state === 'RUNNING' && { progress: progressOf(last) }),
-      tables: lastSuccess ? presentTables(lastSuccess, row, schema) : [],
+      taskId: lastRun?.uid,
+      ...(lastRun?.state === 'RUNNING' && { progress: progressOf(lastRun) }),
+      tables: lastSuccessfulRun ? presentTables(lastSuccessfulRun, row, schema) : [],
     }
   }
 }

@@ -34,6 +34,7 @@ const maxResults = 1_000
 export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   const { type, kind } = input.params
   const definition = findDefinition(type)
+  // Only sources with a connection have choices.
   if (!definition?.assertConnection) throw problems.notFound('look-up')
   const body = buildSourceBody(type, input.body)
   assertLookup(definition, body, kind)
@@ -53,6 +54,7 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   const { db, caller, params, body, keyRing } = input
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
   const definition = findDefinition(row.type)
+  // Only sources with a connection have choices.
   if (!definition?.assertConnection) throw problems.notFound('look-up')
   const source = mergeIntoStored(row, body)
   if (!source) return listChoices(input, params.kind, await readSavedSource(input, row))
@@ -77,7 +79,10 @@ function assertLookup({ assertLookup, assertConnection }: AnyDefinition, source:
   else assertConnection?.(source as never)
 }
 
-/** Merges the request body into the stored source. Returns undefined for an empty body. */
+/**
+ * Merges the request body into the stored source. The fields of the body override the stored ones, also within nested
+ * sources. Returns undefined for an empty body.
+ */
 function mergeIntoStored({ type, settings }: DataPipelineRow, body: SourceLookupBody): SourceBody | undefined {
   const { query: _query, within: _within, ...sentSource } = body
   if (Object.keys(sentSource).length === 0) return undefined

@@ -31,26 +31,29 @@ export const lineageOperation = <Row extends LineageRow>(
     const { db, caller, params } = input as OperationInput<PipelineContext, '/:uid', undefined, undefined>
     const row = await records.read(db, caller, params.uid)
     const object = { kind, id: row.id, client: row.client, relation: await findRelation(db, kind, row.id) }
-    const [reads, external] = await Promise.all([
+    const [reads, externalViews] = await Promise.all([
       listReads(db, object),
       listExternalReaders?.(input, row) ?? Promise.resolve([]),
     ])
-    return readLineage(input, object, reads, external)
+    return readLineage(input, object, reads, externalViews)
   }),
 })
 
-/** Returns the lineage of an object. `external` has the names of views that Sluice did not create. */
+/**
+ * Returns the lineage of an object: the objects that it reads (`reads`), and the objects that read it. `externalViews`
+ * has the names of views over it that Sluice did not create.
+ */
 export async function readLineage(
   { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
   object: ReadObject,
   reads: readonly LineageObject[],
-  external: readonly string[] = [],
+  externalViews: readonly string[] = [],
 ): Promise<Lineage> {
   const readers = await findReaders(db, caller, object)
   const shownReaders = readers.filter(({ isShown }) => isShown)
   const readBy = [
     ...shownReaders.map(({ kind, id, name }): LineageObject => ({ kind, id, name })),
-    ...external.map((name): LineageObject => ({ kind: 'EXTERNAL_VIEW', name })),
+    ...externalViews.map((name): LineageObject => ({ kind: 'EXTERNAL_VIEW', name })),
   ]
   return {
     reads: reads.slice(0, maxReaders),

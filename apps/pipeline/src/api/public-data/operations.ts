@@ -91,16 +91,16 @@ const publicCacheHeaders = { 'Cache-Control': 'public, max-age=30', Vary: 'Accep
 const notPublic = () => problems.notFound('public object with this id')
 
 /**
- * Returns the row of an object. Throws 404 unless its metadata or data, depending on `part`, is public and its
- * organisation is active.
+ * Returns the row of an object whose metadata or data, depending on `visibility`, is public. Throws 404 if it is not
+ * public or its organisation is not active. Throws 429 if the caller's network has sent too many requests.
  */
 async function readPublicRow(
   { db, params, request, identity }: PublicRequest<unknown>,
   table: PublicTable,
-  part: 'metadata' | 'data',
+  visibility: 'metadata' | 'data',
 ) {
   assertWithinRate(request.address)
-  const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, part) : undefined
+  const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, visibility) : undefined
   const client = row && (await identity.client(row.client))
   if (!row || !client || client.disabled || !client.pipelinesEnabled) throw notPublic()
   return row
@@ -111,13 +111,13 @@ async function findPublicRow(
   db: Kysely<DB>,
   table: PublicTable,
   uid: string,
-  part: 'metadata' | 'data',
+  visibility: 'metadata' | 'data',
 ): Promise<PublicRow | undefined> {
   const row = await db
     .selectFrom(table)
     .selectAll()
     .where('uid', '=', uid)
-    .where(`anonymous_${part}`, '=', true)
+    .where(`anonymous_${visibility}`, '=', true)
     .executeTakeFirst()
   return row as PublicRow | undefined
 }
@@ -139,10 +139,11 @@ async function readRelation(context: PublicRequest<unknown>, row: PublicRow): Pr
 
 const presentColumn = ({ name, label, dataType }: WarehouseColumn) => ({ name, label, dataType })
 
+/** Returns the operation that returns the metadata of a public pipeline or view. */
 const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
   const row = await readPublicRow(input, table, 'metadata')
   const { locales } = input.request
-  const answer = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
+  const response = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
     const { table: currentTable } = await readRelation(input, row)
     const runs = await lastRuns(input.db, [row.id])
     const lastLoadedAt = runs.get(row.id)?.lastSuccess?.finished_at
@@ -159,7 +160,7 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
       columns: currentTable.columns.map(presentColumn),
     }
   })
-  return new JsonResponse(answer, publicCacheHeaders)
+  return new JsonResponse(response, publicCacheHeaders)
 }
 
 /** Returns the public fields about the origin of the data. Omits the owner, because that may be a person. */
@@ -218,13 +219,14 @@ function exportAnonymously(
   }))
 }
 
+/** Returns the operation that returns a page of a public pipeline or view, or all its rows as a file. */
 const readRows = (operation: string, table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
   const choice = chooseExport(input.query, input.request.acceptedType)
   const row = await readPublicRow(input, table, 'data')
   if (choice) return exportAnonymously(input, operation, row, choice)
   const { page = 1, pageSize = 100 } = input.query
   const { socket } = input.request.stream
-  const answer = await cachedData(
+  const response = await cachedData(
     JSON.stringify([row.uid, row.version, page, pageSize]),
     async (signal) => {
       const range = { limit: pageSize, offset: (page - 1) * pageSize }
@@ -241,7 +243,7 @@ const readRows = (operation: string, table: PublicTable) => async (input: Public
     },
     socket,
   )
-  return new JsonResponse(answer, publicCacheHeaders)
+  return new JsonResponse(response, publicCacheHeaders)
 }
 
 export const publicOperations = {

@@ -6,7 +6,7 @@ import { type RecordKind, type RefinedRow, type WithoutMay, createRecordReposito
 import type { DB, PublicDatasets } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { recordedProperties, tagsColumn } from '../record-fields.ts'
-import { type LastRuns, runStatusesOf } from '../runs/run-responses.ts'
+import { type ObjectRunStatus, runStatusesOf } from '../runs/run-responses.ts'
 import { listRejectedRows } from '../../runs/read-runs.ts'
 import { catalogueClient, catalogueSchema } from '../../warehouses/public-dataset-owner.ts'
 import { describedLabels, presentTable } from '../table-responses.ts'
@@ -39,9 +39,12 @@ async function presentPublicDatasets(
   }))
 }
 
-function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatasetStatus {
-  if (!isOwn || !last) return status
-  return { ...status, message: last.message ?? undefined, rowsRejected: last.rows_rejected }
+/**
+ * Returns the status of a dataset. Only the publishing organisation sees the message and the number of rejected rows.
+ */
+function presentStatus({ status, lastRun }: ObjectRunStatus, isPublisher: boolean): PublicDatasetStatus {
+  if (!isPublisher || !lastRun) return status
+  return { ...status, message: lastRun.message ?? undefined, rowsRejected: lastRun.rows_rejected }
 }
 
 /**

@@ -72,6 +72,7 @@ async function runQuery(input: QueryRequest): Promise<SqlQueryResult | FileDownl
   })
 }
 
+/** Runs a query, and returns its first rows. Writes the audit row, also if the query fails. */
 const queryRows = (input: QueryRequest, prepared: PreparedQuery): Promise<SqlQueryResult> =>
   whileQuerying(input, async (signal) => {
     const { body, caller, db, request } = input

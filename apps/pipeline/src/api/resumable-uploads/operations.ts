@@ -118,6 +118,7 @@ async function openUpload(input: UploadRequest, { ofAnyUser = false } = {}) {
   return { pipeline, row, store: new UploadStore(storeOptions(input, lease, read)), locker: { newLock: () => lease } }
 }
 
+/** Returns the options of the store in which the tus library reads and writes one upload. */
 const storeOptions = (
   input: RequestContext & { params: { uid: string } },
   lease: UploadLease,

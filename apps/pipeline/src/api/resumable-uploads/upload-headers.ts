@@ -60,6 +60,7 @@ export function assertAppendable(headers: IncomingHttpHeaders): void {
     throw problems.refused('/Upload-Length', 'The length was set when the upload was created. Leave out this header.')
 }
 
+/** Returns the number of bytes in a header. Throws 400 if the header is missing or has another format. */
 function parseByteCount(
   headers: IncomingHttpHeaders,
   name: 'upload-length' | 'upload-offset',

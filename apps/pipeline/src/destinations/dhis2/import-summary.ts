@@ -68,8 +68,8 @@ export function findErrorMessage(responseBody: unknown): string | undefined {
     asText(body?.['message']) ?? asText(innerResponse?.['description']) ?? asText(body?.['description'])
   const code = asText(body?.['errorCode']) ?? asText(innerResponse?.['errorCode'])
   const describedCode = code && description ? `${code}: ${description}` : description
-  const parts = [describedCode, firstConflict?.reason].filter((part) => part !== undefined)
-  return parts.length > 0 ? parts.join(' ') : undefined
+  const sentences = [describedCode, firstConflict?.reason].filter((sentence) => sentence !== undefined)
+  return sentences.length > 0 ? sentences.join(' ') : undefined
 }
 
 function parseConflict(value: unknown): Conflict {
