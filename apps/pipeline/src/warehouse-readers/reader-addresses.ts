@@ -49,7 +49,7 @@ export function readerEndpoints(
   return endpoints
 }
 
-/** Without a configured address, programs can connect only if the warehouse is on this host. */
+/** If no address is configured, programs can connect only if the warehouse is on this host. */
 function createPostgresEndpoint(settings: EndpointSettings): ReaderEndpoint {
   const { WAREHOUSE_DATABASE_URL: adminUrl, WAREHOUSE_PUBLIC_CERTIFICATE, WAREHOUSE_HBA_INCLUDE } = settings
   const address = settings.WAREHOUSE_PUBLIC_ADDRESS ?? loopbackAddress(adminUrl, 5432)

@@ -199,8 +199,8 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
 
 /**
  * Returns a function that maps the index of a body to the uid of the stored object that the body replaces. This is the
- * object with the name of the body. If there is none, it is the object with the former name. The function returns
- * undefined for a new object.
+ * object with the name of the body. Otherwise it is the object with the former name. The function returns undefined for
+ * a new object.
  */
 async function findUidsByName<Row extends NamedRow>(
   trx: Transaction<DB>,

@@ -65,7 +65,7 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   const newSecrets = definedSecrets(sentSecrets)
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource } = body
   const nestedSource = jdbcSource ?? functionSource ?? spreadsheetSource ?? objectStoreSource ?? blobStoreSource
-  // Without a nested source, the body of the lookup has the address at its top level.
+  // A body without a nested source has the address at its top level.
   const pointer = nestedSource ? undefined : '/url'
   const mergedSecrets =
     Object.keys(newSecrets).length > 0

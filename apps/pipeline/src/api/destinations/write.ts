@@ -90,7 +90,7 @@ async function lockViewToPush(
 
 /**
  * Returns the columns of a target: its address in plain text, its encrypted secrets, and the time at which each secret
- * was sent.
+ * was sent. An omitted secret keeps its stored value. Throws 422 for an omitted secret if the address changes.
  */
 function targetColumns(
   body: DestinationBody,

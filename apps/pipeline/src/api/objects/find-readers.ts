@@ -28,8 +28,9 @@ export interface ObjectReader {
 export const maxReaders = 1_000
 
 /**
- * Finds the objects that read, run or contain an object, sorted by kind and name. They prevent its deletion, and its
- * lineage shows them. Checks and transformations count as readers of a table if their SQL contains its name.
+ * Finds the objects that read, run or contain an object. They prevent its deletion, and its lineage shows them. First
+ * come at most `maxReaders` objects with a stored reference, then checks and transformations whose SQL contains the
+ * name of the table. Both lists are sorted by kind and name.
  */
 export async function findReaders(db: Kysely<DB>, caller: Caller, object: ReadObject): Promise<ObjectReader[]> {
   const queries = referencesTo(object).map(

@@ -62,7 +62,7 @@ export async function readLineage(
   }
 }
 
-/** Returns the table or view that an object creates in the warehouse. */
+/** Returns the table or view that a pipeline or view creates in the warehouse; undefined for other objects. */
 async function findRelation(db: Kysely<DB>, kind: ReadObject['kind'], id: number): Promise<TablePlace | undefined> {
   const tables: Partial<Record<ReadObject['kind'], RawBuilder<unknown>>> = {
     DATA_PIPELINE: sql`select n.schema_name as schema, o.table_name as name from data_pipelines o`,
@@ -136,7 +136,7 @@ async function listReadsOfTransformation(db: Kysely<DB>, id: number, client: str
   const { sqlStatements = [] } = (row?.transformation ?? {}) as { sqlStatements?: { statement: string }[] }
   const relations = sqlStatements.flatMap(({ statement }) => relationsInSql(statement))
   const owners = await findOwners(db, client, relations)
-  // Ignore names without an owner, because they can be temporary tables of the transformation.
+  // Ignore the pipeline itself, and names without an owner, which can be temporary tables of the transformation.
   return owners.filter((owner) => owner.kind !== 'TABLE' && owner.id !== row!.uid)
 }
 
@@ -175,7 +175,8 @@ export async function findOwners(
 
 /**
  * Returns the owners of a table or view, one per schema that matches. An additional table (`a__b`) belongs to the
- * pipeline of its main table (`a`), unless a pipeline or view has its full name.
+ * pipeline of its main table (`a`), unless a pipeline or view has its full name. If nothing owns the table, returns the
+ * table itself with the kind TABLE.
  */
 function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwner[]): LineageObject[] {
   const inSchema = owners.filter((owner) => schema === undefined || owner.schema === schema)

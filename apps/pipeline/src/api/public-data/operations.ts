@@ -123,7 +123,8 @@ async function findPublicRow(
 }
 
 /**
- * Returns the table of a pipeline, or the built view of a view. Throws 404 if there is none, or the view is not filled.
+ * Returns the table of a pipeline, or the built view of a view. Throws 404 if it does not exist, or the view is not
+ * filled.
  */
 async function readRelation(context: PublicRequest<unknown>, row: PublicRow): Promise<WarehouseRelation> {
   const isView = 'query' in row

@@ -39,8 +39,8 @@ async function presentSchemas(rows: SchemaRow[], context: RequestContext): Promi
   const ids = rows.map(({ id }) => id)
   const [schemas, pipelines, views] = await Promise.all([
     presentWithoutStatistics(rows, context),
-    countIn(context.db, 'data_pipelines', ids),
-    countIn(context.db, 'views', ids),
+    countBySchema(context.db, 'data_pipelines', ids),
+    countBySchema(context.db, 'views', ids),
   ])
   return rows.map((row, index) => ({
     ...schemas[index]!,
@@ -49,7 +49,7 @@ async function presentSchemas(rows: SchemaRow[], context: RequestContext): Promi
 }
 
 /** Counts the pipelines or views in each schema. Schemas without any have no entry. */
-async function countIn(
+async function countBySchema(
   db: RequestContext['db'],
   table: 'data_pipelines' | 'views',
   schemas: readonly number[],
@@ -101,7 +101,7 @@ export async function schemasOf(
   )
 }
 
-/** Locks and returns a schema. Returns undefined if the caller may not write to it. */
+/** Locks and returns a schema. Returns undefined if it does not exist or the caller may not write to it. */
 export async function lockWritableSchema(
   trx: Transaction<DB>,
   caller: Caller,

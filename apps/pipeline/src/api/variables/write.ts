@@ -76,8 +76,9 @@ const variableTimes = ({ value }: VariableBody, sealed: string | null, current: 
   mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
 
 /**
- * Returns the stored value, which a variable keeps if the body omits the value. Throws a problem if it has no suitable
- * stored value.
+ * Returns the value of a variable whose body omits it: the stored value, encrypted (`sealed`) if the variable is
+ * secured. A new secured variable of a configuration may have no value yet. Throws a problem for any other new
+ * variable, and for a secured variable that becomes unsecured.
  */
 function readStoredValue(
   current: VariableRow | undefined,

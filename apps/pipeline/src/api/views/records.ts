@@ -62,7 +62,7 @@ async function presentViews(rows: ViewRow[], context: RequestContext): Promise<W
 
 /**
  * Returns the response fields of a pending view, which the warehouse could not create yet. While a run is queued or
- * running, keeps its status, because it may create the view.
+ * running, the status of that run stays, because the run may create the view.
  */
 function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   if (pending === null) return {}

@@ -139,8 +139,8 @@ export async function checkView(body: ViewBody, input: RequestContext): Promise<
 }
 
 /**
- * Throws 422 for a query with variables, because the warehouse would store their values, and every user could read them
- * there.
+ * Throws 422 for a blank query, and for a query with variables, because the warehouse would store their values, and
+ * every user could read them there.
  */
 export function checkQuery(query: string): void {
   if (query.trim() === '') throw problems.refused('/query', 'The query must not be blank.')

@@ -245,7 +245,10 @@ async function restoreOnFailure<T>(
   }
 }
 
-/** Creates the stored view with this id or place in the warehouse again. If no view is stored, drops the new one. */
+/**
+ * Creates the stored view with this id, or otherwise the stored view with this name, in the warehouse again. If neither
+ * is stored, drops the view with this id.
+ */
 async function restoreView(
   { db, warehouses }: SaveContext,
   { uid, client }: DefiningColumns,

@@ -238,6 +238,7 @@ export async function rotateReader(
   assertMayReadAllRows(caller)
   const row = await write(async (trx) => {
     const before = await warehouseReaderRecords.lock(trx, caller, params.uid, undefined)
+    // Throws 422 if this installation no longer allows logins there.
     endpointOf(input.readers, before.provider_schema as WarehouseKind)
     await assertSeesSchemas(trx, before, caller)
     const after = await warehouseReaderRecords.update(trx, caller, before, { pending: true })
