@@ -26,7 +26,7 @@ import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { keepSystemThread } from '@sluice/connectors/registry/spool-in-thread'
 import { clientWarehouses } from '../src/warehouses/client-warehouses.ts'
-import { readerPlaces } from '../src/warehouse-readers/reader-addresses.ts'
+import { readerEndpoints } from '../src/warehouse-readers/reader-addresses.ts'
 import { warehouseReaders } from '../src/warehouse-readers/warehouse-readers.ts'
 import { routeWarehouses } from '../src/warehouses/warehouse-router.ts'
 import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
@@ -102,8 +102,8 @@ await main(async () => {
     },
   )
   const identity = identityLookups(config)
-  const places = readerPlaces(config, drivers)
-  const readers = warehouseReaders({ db, keyRing, redaction, warehouses, places, identity, logger })
+  const endpoints = readerEndpoints(config, drivers)
+  const readers = warehouseReaders({ db, keyRing, redaction, warehouses, endpoints, identity, logger })
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
 
   let stopping = false

@@ -12,7 +12,7 @@ import { openDatasets } from '../src/warehouses/find-public-datasets.ts'
 import { openDestinations } from '../src/destinations/destinations.ts'
 import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { clientWarehouses } from '../src/warehouses/client-warehouses.ts'
-import { readerPlaces } from '../src/warehouse-readers/reader-addresses.ts'
+import { readerEndpoints } from '../src/warehouse-readers/reader-addresses.ts'
 import { warehouseReaders } from '../src/warehouse-readers/warehouse-readers.ts'
 import { routeWarehouses } from '../src/warehouses/warehouse-router.ts'
 import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
@@ -47,8 +47,8 @@ await main(async () => {
     },
   )
   const identity = identityLookups(config)
-  const places = readerPlaces(config, drivers)
-  const readers = warehouseReaders({ db, keyRing, redaction, warehouses, places, identity, logger })
+  const endpoints = readerEndpoints(config, drivers)
+  const readers = warehouseReaders({ db, keyRing, redaction, warehouses, endpoints, identity, logger })
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
   let stopping = false
 

@@ -47,24 +47,29 @@ export interface ColumnComparison {
  */
 export function compareColumns(
   rules: TypeRules,
-  last: SourceShape,
+  previous: SourceShape,
   file: FileColumns,
   { schemaChanges, keepsRows = false, definition, transforms }: ComparisonPolicy,
 ): ColumnComparison {
-  const { columns: now, typesKnown, sparse, rows } = file
-  const columns = typesKnown ? now : now.map(withoutType)
-  const staying = keepsRows && { merging: true, hasAllColumns: true }
-  const load = { columns, sparse, definition, ...staying, ...(rows !== undefined && { rows }) }
-  const plan = planShape(rules, last, load, { schemaChanges }, { final: true })
-  const before = last.columns.filter(({ vanished }) => !vanished)
-  if (isRefusal(plan))
-    return { isRefused: true, sentence: joinSentences(describeRefusal(plan), describeDifferences(before, before, now)) }
+  const { columns: fileColumns, typesKnown, sparse, rows } = file
+  const columns = typesKnown ? fileColumns : fileColumns.map(withoutType)
+  const mergeOptions = keepsRows ? { merging: true, hasAllColumns: true } : {}
+  const load = { columns, sparse, definition, ...mergeOptions, ...(rows !== undefined && { rows }) }
+  const plan = planShape(rules, previous, load, { schemaChanges }, { final: true })
+  // The columns that the last load had. `previous.columns` also has columns that were missing from it.
+  const lastColumns = previous.columns.filter(({ vanished }) => !vanished)
+  if (isRefusal(plan)) {
+    const differences = describeDifferences(lastColumns, lastColumns, fileColumns)
+    return { isRefused: true, sentence: joinSentences(describeRefusal(plan), differences) }
+  }
+  const hasRows = rows !== undefined && rows > 0
+  const comparesValues = hasRows && plan.rebuildReason !== 'DEFINITION'
   return {
     isRefused: false,
     sentence: joinSentences(
-      describeDifferences(before, last.columns, now, { plan, keepsRows }),
-      transforms ? '' : describeTypeChanges(last.columns, plan),
-      rows && plan.rebuildReason !== 'DEFINITION' ? describeEmptyColumns(before, now) : '',
+      describeDifferences(lastColumns, previous.columns, fileColumns, { plan, keepsRows }),
+      transforms ? '' : describeTypeChanges(previous.columns, plan),
+      comparesValues ? describeEmptyColumns(lastColumns, fileColumns) : '',
     ),
   }
 }
@@ -86,69 +91,76 @@ const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
   joinSentences(`A run would fail, because ${reason}.`, correction)
 
 /**
- * Returns sentences that name the missing and the new columns. With a plan, also says what a run would do with them.
+ * Returns sentences that name the missing and the new columns of the file. Missing are columns of the last load
+ * (`lastColumns`); new are columns that no earlier load had (`knownColumns`). With a plan, also says what a run would
+ * do with them.
  */
 function describeDifferences(
-  before: readonly PreviousSourceColumn[],
-  rememberedColumns: readonly PreviousSourceColumn[],
-  now: readonly SourceColumn[],
+  lastColumns: readonly PreviousSourceColumn[],
+  knownColumns: readonly PreviousSourceColumn[],
+  fileColumns: readonly SourceColumn[],
   { plan, keepsRows = false }: { plan?: ShapePlan; keepsRows?: boolean } = {},
 ): string {
-  const [knownNames, names] = [rememberedColumns, now].map((columns) => new Set(columns.map(({ name }) => name)))
-  const missing = before.filter(({ name }) => !names!.has(name))
-  const added = now.filter(({ name }) => !knownNames!.has(name))
+  const fileNames = new Set(fileColumns.map(({ name }) => name))
+  const knownNames = new Set(knownColumns.map(({ name }) => name))
+  const missing = lastColumns.filter(({ name }) => !fileNames.has(name))
+  const added = fileColumns.filter(({ name }) => !knownNames.has(name))
   if (missing.length === 0 && added.length === 0) return ''
-  const isReplaced = plan?.rebuildReason !== undefined
-  const replaced = isReplaced
-    ? `A run would replace the columns of the table, because ${plan.rebuildReason === 'POLICY' ? 'schemaChanges is REPLACE' : 'the settings of the source changed'}.`
-    : ''
-  if (missing.length === before.length && before.length > 0)
+  const sentences: string[] = []
+  if (plan?.rebuildReason !== undefined) {
+    const reason = plan.rebuildReason === 'POLICY' ? 'schemaChanges is REPLACE' : 'the settings of the source changed'
+    sentences.push(`A run would replace the columns of the table, because ${reason}.`)
+  }
+  const hasNoCommonColumn = lastColumns.length > 0 && missing.length === lastColumns.length
+  if (hasNoCommonColumn)
     return joinSentences(
-      replaced,
-      `Columns of the last load: ${quoteLabels(before)}.`,
-      `Columns of the file: ${quoteLabels(now)}.`,
+      ...sentences,
+      `Columns of the last load: ${quoteLabels(lastColumns)}.`,
+      `Columns of the file: ${quoteLabels(fileColumns)}.`,
     )
-  const isPlanned = plan !== undefined && !isReplaced
-  const isIgnored = plan?.columns.some(({ ignored }) => ignored)
-  return joinSentences(
-    replaced,
-    missing.length > 0 ? `Columns of the last load that the file does not have: ${quoteLabels(missing)}.` : '',
-    missing.length > 0 && isPlanned
-      ? `A run would keep these columns and leave them empty${keepsRows ? ' in its rows' : ''}.`
-      : '',
-    added.length > 0 ? `Columns that the last load did not have: ${quoteLabels(added)}.` : '',
-    added.length > 0 && isPlanned
-      ? isIgnored
-        ? 'A run would ignore these columns, because schemaChanges is IGNORE_NEW.'
-        : 'A run would add these columns to the table.'
-      : '',
-  )
+  const isEvolved = plan !== undefined && plan.rebuildReason === undefined
+  if (missing.length > 0) {
+    sentences.push(`Columns of the last load that the file does not have: ${quoteLabels(missing)}.`)
+    const emptyRows = keepsRows ? ' in its rows' : ''
+    if (isEvolved) sentences.push(`A run would keep these columns and leave them empty${emptyRows}.`)
+  }
+  if (added.length > 0) {
+    sentences.push(`Columns that the last load did not have: ${quoteLabels(added)}.`)
+    if (isEvolved) sentences.push(describeAddedColumns(plan))
+  }
+  return joinSentences(...sentences)
 }
+
+const describeAddedColumns = (plan: ShapePlan): string =>
+  plan.columns.some(({ ignored }) => ignored)
+    ? 'A run would ignore these columns, because schemaChanges is IGNORE_NEW.'
+    : 'A run would add these columns to the table.'
 
 /**
  * Names the columns that would get another type. Omits columns that had no type yet, and changes of precision, because
  * the decimals of almost every file have more digits than before.
  */
-function describeTypeChanges(rememberedColumns: readonly PreviousSourceColumn[], plan: ShapePlan): string {
-  const decided = new Map(
-    rememberedColumns.filter(({ undecided }) => !undecided).map((column) => [column.name, column]),
-  )
-  const changes = plan.columns.flatMap(({ name, label, dataType }) => {
-    const from = decided.get(name)?.dataType
-    return from === undefined || from === dataType
-      ? []
-      : [`column ${quoteLabels([{ label }])} from ${from} to ${dataType}`]
-  })
+function describeTypeChanges(knownColumns: readonly PreviousSourceColumn[], plan: ShapePlan): string {
+  const typedColumns = knownColumns.filter(({ undecided }) => !undecided)
+  const previousTypes = new Map(typedColumns.map(({ name, dataType }) => [name, dataType]))
+  const changes: string[] = []
+  for (const { name, label, dataType } of plan.columns) {
+    const previousType = previousTypes.get(name)
+    if (previousType !== undefined && previousType !== dataType)
+      changes.push(`column ${quoteLabels([{ label }])} from ${previousType} to ${dataType}`)
+  }
+  if (changes.length === 0) return ''
   const moreText = changes.length > maxNamedColumns ? ` and ${changes.length - maxNamedColumns} more` : ''
-  return changes.length > 0
-    ? `A run would change the type of ${changes.slice(0, maxNamedColumns).join(', ')}${moreText}.`
-    : ''
+  return `A run would change the type of ${changes.slice(0, maxNamedColumns).join(', ')}${moreText}.`
 }
 
 /** Names the columns that are empty in the file and had values in the last load. */
-function describeEmptyColumns(before: readonly PreviousSourceColumn[], now: readonly SourceColumn[]): string {
-  const withValues = new Set(before.filter(hadValues).map(({ name }) => name))
-  const empty = now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))
+function describeEmptyColumns(
+  lastColumns: readonly PreviousSourceColumn[],
+  fileColumns: readonly SourceColumn[],
+): string {
+  const namesWithValues = new Set(lastColumns.filter(hadValues).map(({ name }) => name))
+  const empty = fileColumns.filter(({ name, evidence }) => evidence === 'NOTHING' && namesWithValues.has(name))
   return empty.length > 0
     ? `Columns without a value in any row, which had values in the last load: ${quoteLabels(empty)}.`
     : ''

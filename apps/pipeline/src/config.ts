@@ -189,7 +189,10 @@ const settingShape = {
   FAILPOINTS: failpointsSetting,
 }
 
-/** Reads the settings of the API and of the worker. Throws `SettingsProblem`, which lists every invalid setting. */
+/**
+ * Reads the settings of the API and of the worker. Throws `SettingsProblem`, which lists every invalid value. If all
+ * values are valid, it names the first setting that lacks another one that it needs.
+ */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   const { values, secrets } = readSettings(environment, settingShape)
   if (values.FAILPOINTS.length > 0 && environment['NODE_ENV'] === 'production')

@@ -9,8 +9,10 @@ export const sourceDefinitionDigest = ({ type, settings }: { type: string; setti
   hash('sha256', JSON.stringify([type, settings])).slice(0, 32)
 
 /**
- * Returns the columns of the last load, or undefined if the settings of the source have changed since, because its
- * columns are then unrelated.
+ * Returns the shape of the last load. Returns undefined if the settings of the source have changed since, because the
+ * columns of the source are then unrelated. A shape without a digest counts as unchanged.
  */
-export const discardOutdatedMemory = (definition: string, last: SourceShape | undefined): SourceShape | undefined =>
-  last?.definition === undefined || last.definition === definition ? last : undefined
+export function discardOutdatedShape(definition: string, lastShape: SourceShape | undefined): SourceShape | undefined {
+  if (lastShape?.definition === undefined) return lastShape
+  return lastShape.definition === definition ? lastShape : undefined
+}

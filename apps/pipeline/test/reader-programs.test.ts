@@ -10,7 +10,7 @@ import { provisionWarehouse } from '@sluice/warehouses/postgres/server/provision
 import { newReaderLogin, newReaderPassword } from '@sluice/warehouses/reader-server'
 import { type PublicServer, startPublicServer } from '@sluice/warehouses/testing/server-with-public-address'
 import { columns, loadAll } from '@sluice/warehouses/testing/row-fixtures'
-import { readerPlaces } from '../src/warehouse-readers/reader-addresses.ts'
+import { readerEndpoints } from '../src/warehouse-readers/reader-addresses.ts'
 
 /** Why a program is not there; undefined if it is. Debian's own python3 has the packages of Debian. */
 const missing = (program: string, ...args: string[]): boolean => spawnSync(program, args).status !== 0
@@ -57,12 +57,12 @@ describe('a reader connects with sslmode=verify-full and the returned strings', 
       WAREHOUSE_PUBLIC_ADDRESS: { host: 'localhost', port: server.port },
       WAREHOUSE_PUBLIC_CERTIFICATE: server.certificate,
     }
-    const [place] = readerPlaces(settings).values()
+    const [endpoint] = readerEndpoints(settings).values()
     const user = newReaderLogin(client.key)
     password = newReaderPassword()
-    await place!.server.define(client, { login: user, schemas: ['health'], active: true }, password)
-    connection = { ...place!.address!, database: place!.database(client.key, ['health']), user }
-    strings = place!.connectionStrings({ ...connection, sslMode: place!.sslMode }, password, [
+    await endpoint!.server.define(client, { login: user, schemas: ['health'], active: true }, password)
+    connection = { ...endpoint!.address!, database: endpoint!.database(client.key, ['health']), user }
+    strings = endpoint!.connectionStrings({ ...connection, sslMode: endpoint!.sslMode }, password, [
       'health',
       'Überblick "1"',
     ]) as typeof strings

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { warehouseTypes } from '@sluice/contracts/connector-types'
-import { readerPlaces } from '../src/warehouse-readers/reader-addresses.ts'
+import { readerEndpoints } from '../src/warehouse-readers/reader-addresses.ts'
 import { readConfig } from '../src/config.ts'
 import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
 
@@ -33,8 +33,8 @@ describe('SYNAPSE_URL', () => {
 describe('the address of readers', () => {
   const placesOf = (settings: object) => {
     const config = readConfig({ ...environment, ...settings })
-    const places = readerPlaces(config, warehouseDrivers(config))
-    return [...places].map(([kind, { address, sslMode }]) => [
+    const endpoints = readerEndpoints(config, warehouseDrivers(config))
+    return [...endpoints].map(([kind, { address, sslMode }]) => [
       kind,
       address && `${address.host} ${address.port}`,
       sslMode,

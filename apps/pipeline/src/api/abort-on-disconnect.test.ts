@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { Semaphore } from '@sluice/process'
-import { whileConnected } from './abort-on-disconnect.ts'
+import { runWhileConnected } from './abort-on-disconnect.ts'
 
 const one = () => new Semaphore({ total: 1, waiting: 5, title: 'Too many.' }).queueOf('a')
 
@@ -10,25 +10,25 @@ const one = () => new Semaphore({ total: 1, waiting: 5, title: 'Too many.' }).qu
 const endless = (signal: AbortSignal): Promise<string> =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
 
-describe('whileConnected', () => {
+describe('runWhileConnected', () => {
   it('starts the timeout when the work starts, not while it waits in the queue', async () => {
     const queue = one()
     const before = queue(() => sleep(300))
     const asking = { request: { stream: { socket: new Socket() } }, queue, timeoutMs: 200, onTimeout: () => 'late' }
-    const worked = whileConnected(asking, async (signal) => {
+    const worked = runWhileConnected(asking, async (signal) => {
       await sleep(20, undefined, { signal })
       return 'in time'
     })
     expect(await worked).toBe('in time')
     await before
-    expect(await whileConnected(asking, endless)).toBe('late')
+    expect(await runWhileConnected(asking, endless)).toBe('late')
   })
 
   it('aborts the work when the client closes the connection', async () => {
     const socket = new Socket()
     const begun = Promise.withResolvers<void>()
     const asking = { request: { stream: { socket } }, queue: one(), timeoutMs: 60_000, onTimeout: () => 'late' }
-    const worked = whileConnected(asking, (signal) => {
+    const worked = runWhileConnected(asking, (signal) => {
       begun.resolve()
       return endless(signal)
     })
@@ -45,10 +45,10 @@ describe('whileConnected', () => {
     const socket = new Socket()
     const asking = { request: { stream: { socket } }, queue, timeoutMs: 60_000, onTimeout: () => 0 }
     const work = async () => ++begun
-    const waiting = whileConnected(asking, work)
+    const waiting = runWhileConnected(asking, work)
     socket.destroy()
     await expect(waiting).rejects.toThrow('The client closed the connection.')
-    await expect(whileConnected(asking, work)).rejects.toThrow('The client closed the connection.')
+    await expect(runWhileConnected(asking, work)).rejects.toThrow('The client closed the connection.')
     await before
     expect(begun).toBe(0)
   })
@@ -60,6 +60,6 @@ describe('whileConnected', () => {
       timeoutMs: 60_000,
       onTimeout: () => 'late',
     }
-    await expect(whileConnected(asking, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+    await expect(runWhileConnected(asking, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
 })

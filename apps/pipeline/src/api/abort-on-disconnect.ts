@@ -16,7 +16,7 @@ interface ConnectedWork<T> {
  * slot. If it takes longer than `timeoutMs` in the slot, aborts it and calls `onTimeout`, which returns the result or
  * throws.
  */
-export async function whileConnected<T>(
+export async function runWhileConnected<T>(
   { request, queue, timeoutMs, onTimeout }: ConnectedWork<T>,
   callback: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -28,6 +28,7 @@ export async function whileConnected<T>(
   try {
     disconnected.signal.throwIfAborted()
     return await queue(async () => {
+      // The client may have disconnected while the request waited for the slot.
       disconnected.signal.throwIfAborted()
       const timeout = AbortSignal.timeout(timeoutMs)
       try {

@@ -13,9 +13,10 @@ import {
 } from './objects/find-readers.ts'
 import { objectKinds } from './objects/object-kinds.ts'
 
-type DeletedObject = ReadObject & { kind: Exclude<ReadObject['kind'], 'TABLE'> }
+type TargetObject = ReadObject & { kind: Exclude<ReadObject['kind'], 'TABLE'> }
 
-const nounOf = ({ kind }: DeletedObject) => (kind === 'SCHEMA' ? 'schema' : objectKinds[kind].noun)
+/** Returns the noun of an object's type in messages, for example `data pipeline`. */
+const nounOf = ({ kind }: TargetObject) => (kind === 'SCHEMA' ? 'schema' : objectKinds[kind].noun)
 
 /**
  * Throws 409 with the objects that read, run or contain this object, as its lineage shows them. The checks in a
@@ -25,17 +26,17 @@ const nounOf = ({ kind }: DeletedObject) => (kind === 'SCHEMA' ? 'schema' : obje
 export async function assertUnused(
   trx: Transaction<DB>,
   caller: Caller,
-  object: DeletedObject,
+  object: TargetObject,
   externalViews: readonly string[] = [],
 ): Promise<void> {
   const readers = await findReaders(trx, caller, object)
-  const ownChecks = object.kind === 'DATA_PIPELINE' ? await findChecksOfGate(trx, object.id!) : new Set()
-  const users = describeReaders([
-    ...readers.filter(({ id }) => !ownChecks.has(id)).map(toNamedReader),
+  const gateChecks = object.kind === 'DATA_PIPELINE' ? await findChecksOfGate(trx, object.id!) : new Set()
+  const readerList = describeReaders([
+    ...readers.filter(({ id }) => !gateChecks.has(id)).map(toNamedReader),
     ...externalViews.map((name) => ({ nouns: 'views that Sluice did not create', name, isShown: true })),
   ])
-  if (users === undefined) return
-  throw problems.conflict('/', `This ${nounOf(object)} is used by ${users}. Change or delete these objects first.`)
+  if (readerList === undefined) return
+  throw problems.conflict('/', `This ${nounOf(object)} is used by ${readerList}. Change or delete these objects first.`)
 }
 
 async function findChecksOfGate(trx: Transaction<DB>, pipeline: number): Promise<Set<string>> {
@@ -50,14 +51,14 @@ export async function assertNameUnused(
   trx: Transaction<DB>,
   caller: Caller,
   pointer: string,
-  object: DeletedObject,
+  object: TargetObject,
 ): Promise<void> {
   const readers = await findReadersBySql(trx, caller, object)
-  const users = describeReaders(readers.map(toNamedReader))
-  if (users === undefined) return
+  const readerList = describeReaders(readers.map(toNamedReader))
+  if (readerList === undefined) return
   throw problems.conflict(
     pointer,
-    `SQL of ${users} uses the name of this ${nounOf(object)}. Change that SQL first, or keep the name.`,
+    `SQL of ${readerList} uses the name of this ${nounOf(object)}. Change that SQL first, or keep the name.`,
   )
 }
 
@@ -68,7 +69,7 @@ export async function assertNameUnused(
 export async function assertDeletable(
   trx: Transaction<DB>,
   caller: Caller,
-  object: DeletedObject & { kind: RunnableKind; id: number },
+  object: TargetObject & { kind: RunnableKind; id: number },
   externalViews?: readonly string[],
 ): Promise<void> {
   if (await hasActiveRun(trx, object.id))

@@ -16,11 +16,11 @@ export async function assertSharingTargets(
   pointer = '/access',
 ): Promise<void> {
   await Promise.all([
-    assertAll('userAccess', access?.userAccess, (ids) => identity.users(ids)),
-    assertAll('userGroupAccess', access?.userGroupAccess, (ids) => identity.userGroups(ids)),
+    assertAllExist('userAccess', access?.userAccess, (ids) => identity.users(ids)),
+    assertAllExist('userGroupAccess', access?.userGroupAccess, (ids) => identity.userGroups(ids)),
   ])
 
-  async function assertAll(
+  async function assertAllExist(
     list: 'userAccess' | 'userGroupAccess',
     grants: { id: string }[] = [],
     find: (ids: string[]) => Promise<ReadonlyMap<string, { client: string }>>,

@@ -4,7 +4,7 @@ import { type FileDownload, Problem, problems } from '@sluice/http-server'
 import { type ExportChoice, exportFile } from '../exports/export-file.ts'
 import type { RequestContext } from './operation-context.ts'
 import type { RowCell, Warehouse, WarehouseTable } from '@sluice/warehouses/warehouse'
-import { whileConnected } from './abort-on-disconnect.ts'
+import { runWhileConnected } from './abort-on-disconnect.ts'
 import { requestSlots } from './concurrency-limits.ts'
 import { presentTable, type TableLabels } from './table-responses.ts'
 
@@ -74,23 +74,30 @@ const sourceFormatsOf = (table: WarehouseTable | undefined): ReadonlyMap<string,
     table?.columns.flatMap(({ name, sourceFormat }) => (sourceFormat === undefined ? [] : [[name, sourceFormat]])),
   )
 
-/** Returns the rows with the values of columns with a source format as texts in that format. */
+/**
+ * Returns the rows with the cells of some columns as text in the format of the source, for example `31.12.2020`. These
+ * are the columns with an entry in `formats`.
+ */
 function printCells(
   rows: readonly RowCell[][],
   columns: readonly { name: string }[],
   formats: ReadonlyMap<string, string>,
 ): RowCell[][] {
-  const printers = columns.map(({ name }) => (formats.has(name) ? createValuePrinter(formats.get(name)!) : undefined))
+  const printers = columns.map(({ name }) => {
+    const format = formats.get(name)
+    return format === undefined ? undefined : createValuePrinter(format)
+  })
   return rows.map((row) =>
-    row.map((cell, index) =>
-      cell === null || typeof cell === 'object' ? cell : (printers[index]?.(String(cell)) ?? cell),
-    ),
+    row.map((cell, index) => {
+      const isPrintable = cell !== null && typeof cell !== 'object'
+      return isPrintable ? (printers[index]?.(String(cell)) ?? cell) : cell
+    }),
   )
 }
 
 /** Runs `callback` in a slot for pages. Aborts it when the caller disconnects, and when it takes too long. */
 const whileReading = <T>({ request, caller }: RowsInput, callback: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-  whileConnected(
+  runWhileConnected(
     {
       request,
       queue: requestSlots.pages.queueOf(caller.client),
@@ -123,7 +130,7 @@ export function chooseExport(
   return { format, dialect, sourceFormats }
 }
 
-/** Starts a read. Aborts it with a problem if its first rows take longer than `seconds`. */
+/** Runs `start`, which begins a read. Aborts it with a problem if the first rows take longer than `seconds`. */
 export async function startWithin<T>(
   seconds: number,
   signal: AbortSignal,

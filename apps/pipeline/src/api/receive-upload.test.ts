@@ -3,7 +3,7 @@ import { createServer, request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
-import { inUploadSlot } from './receive-upload.ts'
+import { runInUploadSlot } from './receive-upload.ts'
 
 const silenceMs = 100
 
@@ -14,7 +14,7 @@ async function startServer(timeouts: unknown[]) {
     await sleep(5 * silenceMs)
   }
   const server = createServer((body, response) => {
-    inUploadSlot({ client: 'one' }, body, () => receive(body)).then(
+    runInUploadSlot({ client: 'one' }, body, () => receive(body)).then(
       () => {
         timeouts.push(body.socket.timeout)
         response.end('done')

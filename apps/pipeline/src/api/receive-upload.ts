@@ -37,8 +37,8 @@ export async function receiveUpload(
   const receive = async () => {
     const { headers } = request.stream
     const encoding = findBodyEncoding(headers)
-    const announced = Number(headers['content-length'] ?? 0)
-    await quota.reserve(announced)
+    const announcedBytes = Number(headers['content-length'] ?? 0)
+    await quota.reserve(announcedBytes)
     // Do not destroy the stream on an error, because that would close the connection before the response with the
     // reason is sent.
     const chunks: AsyncIterable<Buffer> = stream.iterator({ destroyOnReturn: false })
@@ -46,10 +46,11 @@ export async function receiveUpload(
       const decoded = decodeBody(chunks, encoding, { ...defaultUploadLimits, receivedBytes: files.uploadLimit })
       return receiveFile(reserveWhileReading(decoded, quota), files, uid)
     }
-    return receiveFile(announced > 0 ? chunks : reserveWhileReading(chunks, quota), files, uid)
+    // A body with a Content-Length cannot be longer, so the first reservation covers it.
+    return receiveFile(announcedBytes > 0 ? chunks : reserveWhileReading(chunks, quota), files, uid)
   }
   try {
-    const { size, sha256 } = await inUploadSlot(caller, request.stream, receive)
+    const { size, sha256 } = await runInUploadSlot(caller, request.stream, receive)
     return {
       size,
       sha256,
@@ -72,13 +73,13 @@ export async function receiveUpload(
  * Disables the server's idle timeout after the body has arrived, because writing a large file durably to disk can take
  * longer, and no byte is sent in that time.
  */
-export async function inUploadSlot<T>(
+export async function runInUploadSlot<T>(
   { client }: Pick<Caller, 'client'>,
   body: IncomingMessage,
   callback: () => Promise<T>,
 ): Promise<T> {
   const { socket } = body
-  const silenceTimeoutMs = socket.timeout ?? 0
+  const idleTimeoutMs = socket.timeout ?? 0
   const onEnd = () => socket.setTimeout(0)
   body.once('end', onEnd)
   const disconnected = new AbortController()
@@ -90,7 +91,7 @@ export async function inUploadSlot<T>(
   } finally {
     socket.off('close', onClose)
     body.off('end', onEnd)
-    socket.setTimeout(silenceTimeoutMs)
+    socket.setTimeout(idleTimeoutMs)
   }
 }
 

@@ -32,6 +32,10 @@ export const acceptedRun = (key: string, message: string, run: string): ResultEn
   statusCode: 202,
 })
 
+/**
+ * Builds the result of an operation. Example of a message key: area `cursor` and key `NOT_FOUND` give
+ * `cursor.not-found`.
+ */
 function toEnvelope({ area, status = 'OK', errorCode = 'OK', message, key = errorCode, cause, data }: EnvelopeContent) {
   return {
     status,

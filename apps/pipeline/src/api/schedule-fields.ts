@@ -88,10 +88,11 @@ export function formatTrigger(row: ScheduleRow, zone: string | undefined): strin
   const trigger = expression && zone ? `${expression} (${zone})` : expression
   if (!schedule.continuouslyUpdated) return trigger
   const { continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
-  const fullLoadTimes = [trigger && `at ${trigger}`, hours && formatInterval(hours, 'hour')]
-    .filter(Boolean)
-    .join(' and ')
-  const fullLoads = fullLoadTimes && `full load ${fullLoadTimes}`
-  const increments = minutes && formatInterval(minutes, 'minute')
-  return [increments, fullLoads].filter(Boolean).join('; ') || undefined
+  const fullLoadTimes: string[] = []
+  if (trigger) fullLoadTimes.push(`at ${trigger}`)
+  if (hours) fullLoadTimes.push(formatInterval(hours, 'hour'))
+  const phrases: string[] = []
+  if (minutes) phrases.push(formatInterval(minutes, 'minute'))
+  if (fullLoadTimes.length > 0) phrases.push(`full load ${fullLoadTimes.join(' and ')}`)
+  return phrases.length > 0 ? phrases.join('; ') : undefined
 }

@@ -107,9 +107,9 @@ export const presentColumn = ({
 
 function presentStatistics(
   { name, dataType }: WarehouseColumn,
-  columns: ColumnStatistics | undefined,
+  statisticsByColumn: ColumnStatistics | undefined,
 ): Partial<Column> {
-  const statistics = columns?.get(name)
+  const statistics = statisticsByColumn?.get(name)
   if (!statistics) return {}
   const { nulls, distinct, min, max } = statistics
   return {

@@ -54,21 +54,26 @@ export async function isTableDropPending(
   return pendingDrop !== undefined
 }
 
+/** The maximum number of tables and schemas that one call of `executeDueDrops` drops. */
+const maxDropsPerCall = 50
+const minutesPerDay = 1_440
+
 /**
- * Drops up to fifty tables and schemas that are due, tables first, of one organisation or of all. Returns the number of
- * successful drops. Reports failed drops to `failed`; they are retried with exponential backoff of at most a day.
+ * Drops up to `maxDropsPerCall` tables and schemas that are due, tables first, of one organisation or of all. Returns
+ * the number of successful drops. Reports failed drops to `onFailure`; they are retried with exponential backoff of at
+ * most a day.
  */
 export async function executeDueDrops(
   db: Kysely<DB>,
   warehouses: ClientWarehouses,
-  failed: (error: unknown, drop: PendingDrop) => void,
+  onFailure: (error: unknown, drop: PendingDrop) => void,
   client?: string,
 ): Promise<number> {
-  let due = db.selectFrom('warehouse_drops').select('id').where('try_after', '<=', sql<Date>`now()`)
-  if (client) due = due.where('client', '=', client)
-  const waiting = await due.orderBy(sql`table_name is null`).orderBy('id').limit(50).execute()
+  let dueDrops = db.selectFrom('warehouse_drops').select('id').where('try_after', '<=', sql<Date>`now()`)
+  if (client) dueDrops = dueDrops.where('client', '=', client)
+  const drops = await dueDrops.orderBy(sql`table_name is null`).orderBy('id').limit(maxDropsPerCall).execute()
   let executed = 0
-  for (const { id } of waiting) if (await executeDrop(db, warehouses, id, failed)) executed += 1
+  for (const { id } of drops) if (await executeDrop(db, warehouses, id, onFailure)) executed += 1
   return executed
 }
 
@@ -99,14 +104,14 @@ export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target:
 
 /**
  * Drops a table or schema while its row is locked, because a load into the same table waits for this lock. Returns
- * whether the drop succeeded. Other transactions must not wait for a warehouse; this one may, because the statements
- * have timeouts of seconds.
+ * whether the drop succeeded. Returns false if another process is executing the drop. Other transactions must not wait
+ * for a warehouse; this one may, because the statements have timeouts of seconds.
  */
 async function executeDrop(
   db: Kysely<DB>,
   warehouses: ClientWarehouses,
   id: number,
-  failed: (error: unknown, drop: PendingDrop) => void,
+  onFailure: (error: unknown, drop: PendingDrop) => void,
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const dropQuery = trx.selectFrom('warehouse_drops').selectAll().where('id', '=', id)
@@ -120,11 +125,12 @@ async function executeDrop(
       else if (warehouse && table !== undefined)
         await dropWithOtherTables(trx, warehouse, { client: drop.client, schema, table })
     } catch (error) {
-      failed(error, drop)
-      const wait = sql<Date>`now() + make_interval(mins => ${Math.min(2 ** drop.tries, 1440)}::int)`
+      onFailure(error, drop)
+      const retryMinutes = Math.min(2 ** drop.tries, minutesPerDay)
+      const retryAt = sql<Date>`now() + make_interval(mins => ${retryMinutes}::int)`
       await trx
         .updateTable('warehouse_drops')
-        .set({ tries: drop.tries + 1, try_after: wait })
+        .set({ tries: drop.tries + 1, try_after: retryAt })
         .where('id', '=', id)
         .execute()
       return false

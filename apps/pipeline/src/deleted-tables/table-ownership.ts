@@ -9,23 +9,24 @@ export interface TableName {
 }
 
 /**
- * Whether a further table of the pipeline with table `ownTable` belongs to another pipeline or a view: one of them has
- * this name, or a pipeline has a longer table name. For example, `a__b__c` belongs to the pipeline with table `a__b`,
- * and not to the one with table `a`.
+ * Returns whether a table belongs to another owner than the pipeline with the main table `mainTable`. That is so if a
+ * view or another pipeline has the name of the table, or if a pipeline has a longer main table of which this is an
+ * additional table. For example, `a__b__c` belongs to the pipeline with the main table `a__b`, and not to the one with
+ * `a`.
  */
 export async function isTableOfAnother(
   db: Kysely<DB>,
   { client, schema, table }: TableName,
-  ownTable: string,
+  mainTable: string,
 ): Promise<boolean> {
-  const { rows } = await sql<{ taken: boolean }>`
+  const { rows } = await sql<{ isOwnedByAnother: boolean }>`
     select exists (
-        select from data_pipelines p where p.schema_id = s.id and p.table_name <> ${ownTable} and (
+        select from data_pipelines p where p.schema_id = s.id and p.table_name <> ${mainTable} and (
           p.table_name = ${table}
-          or starts_with(${table}, p.table_name || '__') and length(p.table_name) > length(${ownTable})))
-      or exists (select from views v where v.schema_id = s.id and v.view_name = ${table}) as taken
+          or starts_with(${table}, p.table_name || '__') and length(p.table_name) > length(${mainTable})))
+      or exists (select from views v where v.schema_id = s.id and v.view_name = ${table}) as "isOwnedByAnother"
     from schemas s where s.client = ${client} and s.schema_name = ${schema}`.execute(db)
-  return rows[0]?.taken ?? false
+  return rows[0]?.isOwnedByAnother ?? false
 }
 
 /**

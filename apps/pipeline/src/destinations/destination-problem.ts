@@ -5,25 +5,25 @@ export class DestinationProblem extends Error {
   /** Whether a retry may succeed, because the target is down, overloaded or unreachable. */
   readonly retryable: boolean
   /** Whether a smaller request may succeed. */
-  readonly tooMuch: boolean
+  readonly maySucceedIfSmaller: boolean
   /** The number of seconds in the header Retry-After. */
   readonly retryAfter: number | undefined
 
   constructor(
     code: string,
     message: string,
-    { retryable = false, tooMuch = false, retryAfter, cause }: ProblemDetails & ErrorOptions = {},
+    { retryable = false, maySucceedIfSmaller = false, retryAfter, cause }: ProblemDetails & ErrorOptions = {},
   ) {
     super(message, { cause })
     this.code = code
     this.retryable = retryable
-    this.tooMuch = tooMuch
+    this.maySucceedIfSmaller = maySucceedIfSmaller
     this.retryAfter = retryAfter
   }
 }
 
 interface ProblemDetails {
   retryable?: boolean
-  tooMuch?: boolean
+  maySucceedIfSmaller?: boolean
   retryAfter?: number | undefined
 }

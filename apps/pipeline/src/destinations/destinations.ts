@@ -2,7 +2,7 @@ import { ssrfSafeFetch, type OutgoingAllowList } from '@sluice/http-client'
 import { causeOf } from '@sluice/process'
 import type { QueryRows } from '@sluice/warehouses/warehouse'
 import { DestinationProblem } from './destination-problem.ts'
-import { type Dhis2Api, dhis2 } from './dhis2/dhis2-client.ts'
+import { type Dhis2Api, createDhis2Client } from './dhis2/dhis2-client.ts'
 import { type Choice, searchOptions, canImportValues, readSystem } from './dhis2/metadata.ts'
 import { pushValues } from './dhis2/push-values.ts'
 import type { PushResult, PushReport } from './push-report.ts'
@@ -72,7 +72,7 @@ export function openDestinations({
   return {
     async test(target, signal) {
       try {
-        return await testTarget(dhis2(lookupHttp, target), target, signal)
+        return await testTarget(createDhis2Client(lookupHttp, target), target, signal)
       } catch (error) {
         if (!(error instanceof DestinationProblem)) throw error
         const { code, message } = error
@@ -80,10 +80,11 @@ export function openDestinations({
         return { status: 'ERROR', code, message, ...causeOf(error, secrets) }
       }
     },
-    lookup: async (kind, target, query, signal) => searchOptions(dhis2(lookupHttp, target), kind, query, signal),
+    lookup: async (kind, target, query, signal) =>
+      searchOptions(createDhis2Client(lookupHttp, target), kind, query, signal),
     push({ target, ...view }, report, signal) {
-      const lookupClient = dhis2(lookupHttp, target)
-      const importClient = dhis2(importHttp, target)
+      const lookupClient = createDhis2Client(lookupHttp, target)
+      const importClient = createDhis2Client(importHttp, target)
       const client: Dhis2Api = {
         redact: lookupClient.redact,
         // The list of all data sets with their data elements is large, so it uses the limits of imports.

@@ -11,18 +11,18 @@ export interface ValueItem {
 }
 
 /**
- * Groups items into chunks, one per request. Calls `limits` for each item, because the limits can decrease between
+ * Groups items into chunks, one per request. Calls `getLimits` for each item, because the limits can decrease between
  * items.
  */
 export async function* splitChunks<T extends ValueItem>(
   items: AsyncIterable<T>,
-  limits: () => ChunkLimits,
+  getLimits: () => ChunkLimits,
 ): AsyncGenerator<T[]> {
   let chunk: T[] = []
   let bytes = 0
   for await (const item of items) {
     const size = Buffer.byteLength(item.json) + 1
-    const { values, bytes: maxBytes } = limits()
+    const { values, bytes: maxBytes } = getLimits()
     const isFull = chunk.length >= values || bytes + size > maxBytes
     if (chunk.length > 0 && isFull) {
       yield chunk

@@ -88,6 +88,7 @@ export async function eraseClientRows(trx: Transaction<DB>, client: string): Pro
   return erased
 }
 
+/** Deletes up to `rowsPerBatch` rows of the organisation's runs, and returns their number. */
 async function eraseDetailBatch(
   db: Kysely<DB>,
   table: 'run_logs' | 'rejected_rows' | 'data_quality_results',

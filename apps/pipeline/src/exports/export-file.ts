@@ -196,6 +196,7 @@ async function* withoutHeader(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<
   }
 }
 
+/** Compresses bytes with gzip while they arrive. */
 async function* compress(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gzip = createGzip({ level: gzipLevel })
   const write = promisify((chunk: Uint8Array, done: (error?: Error | null) => void) => gzip.write(chunk, done))

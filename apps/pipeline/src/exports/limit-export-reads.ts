@@ -14,8 +14,8 @@ export interface LimitedRead extends Disposable {
 }
 
 /**
- * Limits the duration of a read. `signal` aborts after `readMs` from now, or if the source of `limit` sends nothing for
- * `silenceMs`. Dispose of the result when the read has ended.
+ * Limits the duration of a read. The `signal` of the result aborts after `readMs` from now, or if the bytes passed to
+ * `limit` pause for `silenceMs`. Dispose of the result when the read has ended.
  */
 export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: AbortSignal): LimitedRead {
   const timeoutController = new AbortController()

@@ -38,8 +38,8 @@ const createDecoder: Record<BodyEncoding, () => BodyDecoder> = {
  * Returns the compression of a body; undefined for an uncompressed body. Throws 415 for other encodings, and for
  * several at once.
  */
-export function findBodyEncoding({ 'content-encoding': given }: IncomingHttpHeaders): BodyEncoding | undefined {
-  const name = given?.trim().toLowerCase() ?? ''
+export function findBodyEncoding({ 'content-encoding': header }: IncomingHttpHeaders): BodyEncoding | undefined {
+  const name = header?.trim().toLowerCase() ?? ''
   if (name === '' || name === 'identity') return undefined
   const encoding = Object.hasOwn(encodingsByName, name) ? encodingsByName[name] : undefined
   if (encoding) return encoding
@@ -62,7 +62,7 @@ export async function* decodeBody(
 ): AsyncGenerator<Buffer> {
   let received = 0
   let decoded = 0
-  let frames = 1
+  let frameCount = 1
   let frame = new FrameDecoder(createDecoder[encoding]())
   try {
     for await (const chunk of chunks) {
@@ -70,7 +70,8 @@ export async function* decodeBody(
       // Check the received bytes too: empty gzip members expand to nothing, so the decompressed size does not limit the
       // body.
       if (received > receivedBytes) throw problems.tooLarge(receivedBytes)
-      for (let rest = chunk; rest.length > 0; ) {
+      let rest = chunk
+      while (rest.length > 0) {
         for await (const piece of frame.decode(rest)) {
           decoded += piece.length
           if (decoded > ratioFrom && decoded > received * ratio) throw expandsTooFar(encoding, ratio)
@@ -81,8 +82,8 @@ export async function* decodeBody(
         // for them.
         if (rest.length > 0) {
           frame.close()
-          frames += 1
-          if (frames > maxFrames) throw tooManyFrames(encoding)
+          frameCount += 1
+          if (frameCount > maxFrames) throw tooManyFrames(encoding)
           frame = new FrameDecoder(createDecoder[encoding]())
         }
       }
@@ -153,17 +154,22 @@ class FrameDecoder {
 const isDecoderError = (error: unknown): boolean => /^(Z_|ZSTD_error_)/.test(String((error as { code?: string }).code))
 
 function damagedBody(encoding: BodyEncoding, cause: unknown): Problem {
-  const code = (cause as { code?: string }).code
-  const why =
-    code === 'ZSTD_error_frameParameter_windowTooLarge'
-      ? 'The body needs more than 8 MB of memory to decode. Compress it with level 19 or lower, and without --long or --ultra.'
-      : code === 'Z_BUF_ERROR'
-        ? `The ${encoding} body ends too early. Send the whole file again.`
-        : `The body is damaged or not in the format of its Content-Encoding, ${encoding}. Send the file again, or leave out the header.`
+  const { code } = cause as { code?: string }
   return new Problem(400, 'unreadable-body', 'The request body cannot be read.', {
-    detail: `${why} Nothing was stored; any earlier file stays.`,
+    detail: `${describeDecoderError(code, encoding)} Nothing was stored; any earlier file stays.`,
     cause,
   })
+}
+
+function describeDecoderError(code: string | undefined, encoding: BodyEncoding): string {
+  switch (code) {
+    case 'ZSTD_error_frameParameter_windowTooLarge':
+      return 'The body needs more than 8 MB of memory to decode. Compress it with level 19 or lower, and without --long or --ultra.'
+    case 'Z_BUF_ERROR':
+      return `The ${encoding} body ends too early. Send the whole file again.`
+    default:
+      return `The body is damaged or not in the format of its Content-Encoding, ${encoding}. Send the file again, or leave out the header.`
+  }
 }
 
 const expandsTooFar = (encoding: BodyEncoding, ratio: number) =>

@@ -22,12 +22,12 @@ export async function receiveFile(
   uid: string,
 ): Promise<ReceivedFile> {
   const path = getUploadPath(directory, uid)
-  const partial = `${path}.partial`
+  const partialPath = `${path}.partial`
   const hash = createHash('sha256')
   let size = 0
   try {
     await mkdir(getUploadsDirectory(directory), { recursive: true })
-    const file = await open(partial, 'wx', 0o600)
+    const file = await open(partialPath, 'wx', 0o600)
     try {
       for await (const chunk of chunks) {
         size += chunk.length
@@ -40,10 +40,10 @@ export async function receiveFile(
     } finally {
       await file.close()
     }
-    await rename(partial, path)
+    await rename(partialPath, path)
     await syncDirectory(getUploadsDirectory(directory))
   } catch (error) {
-    await rm(partial, { force: true }).catch(() => {})
+    await rm(partialPath, { force: true }).catch(() => {})
     throw toUploadProblem(error)
   }
   return { size, sha256: hash.digest('hex'), discard: () => rm(path, { force: true }) }

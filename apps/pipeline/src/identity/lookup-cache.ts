@@ -92,20 +92,21 @@ export function lookupCache<V>(
 const computeAge = ({ readAt }: { readAt: number }): number => performance.now() - readAt
 
 /**
- * Returns a function that reads one value. All calls in the same tick share one call of `readMany`. A key that is
- * missing in its result does not exist.
+ * Returns a function that reads one value. All calls in the same tick share one call of `readMany`. It returns
+ * undefined for a key that is missing in the result of `readMany`.
  */
 export function batchLookups<V>(readMany: (keys: string[]) => Promise<ReadonlyMap<string, V>>) {
   let keys: string[] = []
-  let values: Promise<ReadonlyMap<string, V>> | undefined
+  let nextBatch: Promise<ReadonlyMap<string, V>> | undefined
   return async (key: string): Promise<V | undefined> => {
     keys.push(key)
-    values ??= Promise.resolve().then(() => {
+    nextBatch ??= Promise.resolve().then(() => {
       const batch = keys
       keys = []
-      values = undefined
+      nextBatch = undefined
       return readMany(batch)
     })
-    return (await values).get(key)
+    const values = await nextBatch
+    return values.get(key)
   }
 }

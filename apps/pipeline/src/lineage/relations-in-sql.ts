@@ -88,19 +88,20 @@ export function relationsInSql(sql: string): NamedRelation[] {
     const level = levels.at(-1)!
     if (kind === 'mark') {
       if (text === '(' && levels.length > maxDepth) break
-      if (text === '(') levels.push(openLevel(enterExpression(level, tokens[position - 1])))
+      if (text === '(') levels.push(openLevel(enterTableExpression(level, tokens[position - 1])))
       if (text === ')' && levels.length > 1) closeLevel(levels)
       if (text === ';') levels = [openLevel()]
       isRelationNext = text === ',' && level.isInFrom
       continue
     }
+    // A quoted name is never a keyword.
     const keyword = isQuoted ? '' : text
     if (isRelationNext && !beforeRelation.has(keyword) && !endOfFrom.has(keyword)) {
       const { relation, end } = readRelation(tokens, position)
       const isFunction = tokens[end]?.text === '(' && tokens[end]?.kind === 'mark'
-      const isExpression =
+      const isTableExpression =
         relation.schema === undefined && levels.some(({ expressions }) => expressions.has(relation.name))
-      if (!isFunction && !isExpression) relations.set(JSON.stringify(relation), relation)
+      if (!isFunction && !isTableExpression) relations.set(JSON.stringify(relation), relation)
       position = end - 1
       isRelationNext = false
       continue
@@ -123,11 +124,13 @@ export function relationsInSql(sql: string): NamedRelation[] {
 const inExpressionHead = new Set(['as', 'not', 'materialized', 'recursive', 'with'])
 
 /**
- * Returns the name of the common table expression that the parenthesis after this token defines, as in `name as (` and
- * `name (columns) as materialized (`. After WITH RECURSIVE, the expression is visible in its own query.
+ * Returns the name of the common table expression whose query starts at this parenthesis, as in `name as (` and `name
+ * (columns) as materialized (`. Returns undefined at any other parenthesis. After WITH RECURSIVE, the expression is
+ * visible in its own query.
  */
-function enterExpression(level: SqlLevel, before: SqlToken | undefined): string | undefined {
-  const isQueryNext = before?.kind === 'name' && !before.isQuoted && ['as', 'materialized'].includes(before.text)
+function enterTableExpression(level: SqlLevel, previousToken: SqlToken | undefined): string | undefined {
+  const previousKeyword = previousToken?.kind === 'name' && !previousToken.isQuoted ? previousToken.text : ''
+  const isQueryNext = ['as', 'materialized'].includes(previousKeyword)
   if (!level.isInWith || !isQueryNext) return undefined
   if (level.isRecursive) level.expressions.add(level.lastName)
   return level.lastName

@@ -1,11 +1,11 @@
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import { readVariables, type Variables } from '../variables/variables.ts'
+import { readVariables, type VariableOverride, type Variables } from '../variables/variables.ts'
 import type { CheckToRun } from './run-checks.ts'
 
 /** A variable in the request that starts a run. Without a value, the run uses the stored value. */
-export interface GivenVariable {
+export interface RunVariable {
   name: string
   value?: string | undefined
   secured?: boolean | undefined
@@ -19,11 +19,11 @@ export function readRunVariables(
   db: Kysely<DB>,
   client: string,
   keyRing: KeyRing,
-  variables: readonly GivenVariable[] = [],
+  variables: readonly RunVariable[] = [],
 ): Promise<Variables> {
-  const overrides = variables.flatMap(({ name, value, secured }) =>
-    value === undefined ? [] : [{ name, value, ...(secured && { secured }) }],
-  )
+  const overrides: VariableOverride[] = []
+  for (const { name, value, secured } of variables)
+    if (value !== undefined) overrides.push(secured ? { name, value, secured } : { name, value })
   return readVariables(db, client, keyRing, overrides)
 }
 
@@ -36,7 +36,7 @@ const sealPurpose = (run: string) => `runs.sealed_input:${run}`
 export async function storeSealedVariables(
   db: Kysely<DB>,
   run: { id: number; uid: string },
-  variables: readonly GivenVariable[],
+  variables: readonly RunVariable[],
   keyRing: KeyRing,
 ): Promise<void> {
   if (variables.length === 0) return
@@ -55,9 +55,9 @@ export async function readSealedVariables(
   db: Kysely<DB>,
   run: { id: number; uid: string },
   keyRing: KeyRing,
-): Promise<GivenVariable[]> {
+): Promise<RunVariable[]> {
   const row = await db.selectFrom('runs').select('sealed_input').where('id', '=', run.id).executeTakeFirst()
-  return row?.sealed_input ? (JSON.parse(keyRing.open(row.sealed_input, sealPurpose(run.uid))) as GivenVariable[]) : []
+  return row?.sealed_input ? (JSON.parse(keyRing.open(row.sealed_input, sealPurpose(run.uid))) as RunVariable[]) : []
 }
 
 /** Returns the checks of a group in their order. */

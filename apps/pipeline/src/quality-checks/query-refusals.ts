@@ -16,7 +16,7 @@ const maxNamedSchemas = 5
 /**
  * Returns a function that refuses queries with an unqualified table name that exists in several schemas, because a
  * check of the wrong table would find no violations. The first `preferredCount` schemas of the query take precedence
- * over the others.
+ * over the others. The function returns the reason, or undefined if the query is allowed.
  */
 export function refuseAmbiguousTables(
   warehouse: Pick<Warehouse, 'queries'> | undefined,
@@ -53,7 +53,8 @@ export const combineRefusals =
 
 /**
  * Returns a function that refuses queries of published tables. In a quality gate, a check must read the staged rows,
- * which are about to be published, and not the rows of the last load.
+ * which are about to be published, and not the rows of the last load. The function returns the reason, or undefined if
+ * the query is allowed.
  */
 export function refuseOldRows(preview: StagedRowsPreview, tables: readonly ReadyTable[]): QueryRefusal {
   const names = tables.map(({ table }) => `“${table}”`).join(', ')
@@ -61,9 +62,9 @@ export function refuseOldRows(preview: StagedRowsPreview, tables: readonly Ready
 
   /** Explains the warehouse's error that a table does not exist: before the first load is published, it does not. */
   function describeUnpublishedTable(error: unknown): string {
-    const table = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
-    if (!(error instanceof WarehouseProblem) || !table) throw error
-    return `The query reads ${table.schema}.${table.table}, which was not published yet. ${advice}`
+    const missing = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
+    if (!(error instanceof WarehouseProblem) || !missing) throw error
+    return `The query reads ${missing.schema}.${missing.table}, which was not published yet. ${advice}`
   }
   return async (query: UserQuery, signal) => {
     const published = await preview.oldRows(query, signal).catch(describeUnpublishedTable)

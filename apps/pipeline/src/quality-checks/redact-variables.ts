@@ -29,7 +29,7 @@ export function createRedactor(secured: readonly string[]) {
     if (Array.isArray(value)) return value.map(cell)
     const digits = exactNumberOf(value)
     if (digits !== undefined) return securedValues.has(digits) ? redactedText : value
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [text(key), cell(part as RowCell)]))
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [text(key), cell(item as RowCell)]))
   }
   return { text, cell }
 }

@@ -42,7 +42,7 @@ export interface CheckOutcome {
    * A sentence for everyone who sees the run, its log or its alert. It omits the warehouse's message, which may contain
    * values of rows.
    */
-  toAll: string
+  publicMessage: string
   findings?: CheckFindings
   completedAt: Date
 }
@@ -78,17 +78,17 @@ export async function* runChecks(
   context: CheckRunContext,
 ): AsyncGenerator<CheckOutcome> {
   const { limits, seconds = Infinity } = context
-  const end = performance.now() + seconds * 1_000
+  const deadline = performance.now() + seconds * 1_000
   for (const check of checks) {
     context.signal.throwIfAborted()
-    const secondsLeft = Math.floor((end - performance.now()) / 1_000)
-    if (secondsLeft < 1)
-      yield checkNotRun(
-        check,
-        `This check was not run, because earlier checks used all ${seconds} seconds. Split the group.`,
-      )
-    else
-      yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, secondsLeft) } })
+    const secondsLeft = Math.floor((deadline - performance.now()) / 1_000)
+    if (secondsLeft < 1) {
+      const reason = `This check was not run, because earlier checks used all ${seconds} seconds. Split the group.`
+      yield checkNotRun(check, reason)
+      continue
+    }
+    const remainingLimits = { ...limits, seconds: Math.min(limits.seconds, secondsLeft) }
+    yield await runCheck(check, { ...context, limits: remainingLimits })
   }
 }
 
@@ -104,7 +104,8 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
   let redact = createRedactor([])
   try {
     const { text, values, texts, names } = bindVariables(check.query, variables)
-    redact = createRedactor([...names].filter((name) => variables.isSecured(name)).map((name) => variables.get(name)!))
+    const securedNames = [...names].filter((name) => variables.isSecured(name))
+    redact = createRedactor(securedNames.map((name) => variables.get(name)!))
     const query: UserQuery = { text, values, texts, schemas, limits }
     const refusalSentence = await refusal?.(query, signal)
     if (refusalSentence) return checkNotRun(check, redact.text(refusalSentence))
@@ -123,14 +124,22 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
       milliseconds,
     }
     const message = isEmpty ? 'No row violates the check.' : describeViolations(findings)
-    return { check, status: isEmpty ? 'OK' : 'FAILED', message, toAll: message, findings, completedAt: new Date() }
+    return {
+      check,
+      status: isEmpty ? 'OK' : 'FAILED',
+      message,
+      publicMessage: message,
+      findings,
+      completedAt: new Date(),
+    }
   } catch (error) {
     signal.throwIfAborted()
     const isKnownProblem = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
     if (!isKnownProblem) throw error
     const message = redact.text(error.message)
-    const isForAll = error instanceof VariableProblem || safeCodes.has(error.code)
-    return checkNotRun(check, message, isForAll ? message : couldNotBeRun)
+    // Other messages of the warehouse may contain values of rows.
+    const isPublic = error instanceof VariableProblem || safeCodes.has(error.code)
+    return checkNotRun(check, message, isPublic ? message : couldNotBeRun)
   }
 }
 
@@ -141,12 +150,12 @@ export const couldNotBeRun = 'The check could not be run. Users with read access
 const safeCodes = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
 
 /** Returns the outcome of a check that could not run. */
-export function checkNotRun(check: CheckToRun, message: string, toAll = message): CheckOutcome {
+export function checkNotRun(check: CheckToRun, message: string, publicMessage = message): CheckOutcome {
   return {
     check,
     status: 'ERROR',
     message: toStorableText(message, 2_000),
-    toAll: toStorableText(toAll, 2_000),
+    publicMessage: toStorableText(publicMessage, 2_000),
     completedAt: new Date(),
   }
 }
@@ -194,7 +203,7 @@ async function readFirstRows(
   slotTimeoutSeconds: number,
   signal: AbortSignal,
 ): Promise<FirstRows> {
-  const end = performance.now() + slotTimeoutSeconds * 1_000
+  const deadline = performance.now() + slotTimeoutSeconds * 1_000
   for (;;) {
     try {
       const { columns, rows, more, truncated } = await warehouse.queries.query(query, signal)
@@ -202,7 +211,7 @@ async function readFirstRows(
     } catch (error) {
       if (!(error instanceof WarehouseProblem)) throw error
       if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], complete: false, isEmpty: false }
-      if (!isBusy(error) || performance.now() > end) throw error
+      if (!isBusy(error) || performance.now() > deadline) throw error
       await sleep(1_000, undefined, { signal }).catch(() => signal.throwIfAborted())
     }
   }

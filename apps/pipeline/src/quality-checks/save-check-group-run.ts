@@ -76,9 +76,11 @@ export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): CheckVerdi
       message: outcomes.length === 1 ? 'The check is OK.' : `All ${outcomes.length} checks are OK.`,
     }
   const status = unsuccessful.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
-  const reasons = unsuccessful.slice(0, maxNamedChecks).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
-  const unnamed = unsuccessful.length - maxNamedChecks
-  const moreText = unnamed > 0 ? ` And ${unnamed} more: see the results.` : ''
+  const reasons = unsuccessful
+    .slice(0, maxNamedChecks)
+    .map(({ check, publicMessage }) => `“${check.name}”: ${publicMessage}`)
+  const unnamedCount = unsuccessful.length - maxNamedChecks
+  const moreText = unnamedCount > 0 ? ` And ${unnamedCount} more: see the results.` : ''
   const count = `${unsuccessful.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
   const message = `${count} ${unsuccessful.length === 1 ? 'is' : 'are'} not OK. ${reasons.join(' ')}${moreText}`
   return { status, message: toStorableText(message, 4_500) }

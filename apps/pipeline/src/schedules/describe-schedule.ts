@@ -22,13 +22,13 @@ export function describeSchedule(schedule: DescribedSchedule): string {
   const { continuouslyUpdated, continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
   const trigger = describeTrigger(schedule)
   if (!continuouslyUpdated) return trigger === undefined ? 'Only on request.' : toSentence(trigger)
-  const fullRunTimes = [trigger, hours !== null && formatInterval(hours, 'hour')].filter(
-    (part) => typeof part === 'string',
-  )
-  const incrementalText = minutes === null ? '' : `Incremental runs ${formatInterval(minutes, 'minute')}.`
-  return [incrementalText, fullRunTimes.length > 0 && `Full runs ${fullRunTimes.join(', and also ')}.`]
-    .filter(Boolean)
-    .join(' ')
+  const fullRunTimes: string[] = []
+  if (trigger !== undefined) fullRunTimes.push(trigger)
+  if (hours !== null) fullRunTimes.push(formatInterval(hours, 'hour'))
+  const sentences: string[] = []
+  if (minutes !== null) sentences.push(`Incremental runs ${formatInterval(minutes, 'minute')}.`)
+  if (fullRunTimes.length > 0) sentences.push(`Full runs ${fullRunTimes.join(', and also ')}.`)
+  return sentences.join(' ')
 }
 
 /**
@@ -71,8 +71,10 @@ function describeTimes(minutes: readonly number[], hours: readonly number[]): st
     return `at ${joinWords(hours.flatMap((hour) => minutes.map((minute) => formatTimeOfDay(hour, minute))))}`
   const minuteStep = stepOf(minutes, 60)
   const hourStep = stepOf(hours, 24)
-  if (minuteStep !== undefined)
-    return `${formatInterval(minuteStep, 'minute')}${hours.length === 24 ? '' : ` in ${describeHours(hours)}`}`
+  if (minuteStep !== undefined) {
+    const hoursText = hours.length === 24 ? '' : ` in ${describeHours(hours)}`
+    return `${formatInterval(minuteStep, 'minute')}${hoursText}`
+  }
   const minuteText = `at ${minutes.length === 1 ? 'minute' : 'minutes'} ${joinWords(minutes.map(String))}`
   if (hourStep !== undefined) return `${formatInterval(hourStep, 'hour')} ${minuteText}`
   return `every hour ${minuteText} in ${describeHours(hours)}`
@@ -115,6 +117,7 @@ function describeDaysOfMonth({ values, hasLastChar }: Cron['fields']['dayOfMonth
   return `on the ${joinWords(dayTexts)} of the month`
 }
 
+/** Describes the days of the week, for example `on Monday`, or `on the last Friday of the month`. */
 function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): string {
   // Sort Sunday as the last day of the week.
   const days = numbersIn(values).toSorted((one, other) => ((one + 6) % 7) - ((other + 6) % 7))
@@ -124,11 +127,10 @@ function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): st
   const lastDays = values
     .filter((value) => typeof value === 'string')
     .map((value) => dayNames[Number.parseInt(value, 10) % 7])
-  const parts = [
-    ...(days.length === 0 ? [] : [describeWeekdays(days)]),
-    ...(lastDays.length === 0 ? [] : [`on the last ${joinWords(lastDays.map(String))} of the month`]),
-  ]
-  return parts.join(', and also ')
+  const phrases: string[] = []
+  if (days.length > 0) phrases.push(describeWeekdays(days))
+  if (lastDays.length > 0) phrases.push(`on the last ${joinWords(lastDays.map(String))} of the month`)
+  return phrases.join(', and also ')
 }
 
 /** Describes weekdays by their numbers; 0 is Sunday. */

@@ -28,7 +28,9 @@ export function findNextTick(expression: string, zone: string, after: number): n
 function computeNextTick(expression: string, zone: string, after: number): number | undefined {
   const cron = parseCron(expression)
   const wall = toWallClockTime(zone, after)
-  if (getUtcOffset(zone, after - maxOffsetChange) === getUtcOffset(zone, after + maxOffsetChange)) {
+  const offsetBefore = getUtcOffset(zone, after - maxOffsetChange)
+  const offsetAfter = getUtcOffset(zone, after + maxOffsetChange)
+  if (offsetBefore === offsetAfter) {
     const next = cron.next(wall)
     return next === undefined ? undefined : listInstants(zone, next)[0]
   }
@@ -41,7 +43,7 @@ function computeNextTick(expression: string, zone: string, after: number): numbe
     candidates.push(...(cron.everyHour ? instants : instants.slice(0, 1)))
     wallTick = cron.next(wallTick)
   }
-  const later = candidates.filter((instant) => instant > after)
-  if (later.length > 0) return Math.min(...later)
+  const laterInstants = candidates.filter((instant) => instant > after)
+  if (laterInstants.length > 0) return Math.min(...laterInstants)
   return wallTick === undefined ? undefined : listInstants(zone, wallTick)[0]
 }

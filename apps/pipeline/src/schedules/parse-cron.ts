@@ -36,6 +36,7 @@ export function parseCron(expression: string): Cron {
   return cron
 }
 
+/** Parses a cron expression. Throws `CronProblem` if it is invalid or never matches. */
 function parseUncached(expression: string): Cron {
   const fields = expression.trim().split(/\s+/)
   if (fields.length === 6 && !/^0+$/.test(fields[0]!))
@@ -86,6 +87,10 @@ function assertFieldValid(all: readonly string[], field: string, index: number):
   }
 }
 
+/**
+ * Parses five cron fields. The result finds the ticks after the local time `wall`. Throws `CronProblem` if none of the
+ * months has the day.
+ */
 const parseFields = (fiveFields: readonly string[], wall = Date.UTC(2024, 0, 1)) => {
   try {
     return CronExpressionParser.parse(`0 ${fiveFields.join(' ')}`, { tz: 'UTC', currentDate: new Date(wall) })

@@ -109,6 +109,7 @@ async function readZones({ db, clients, logger }: SchedulerContext, uids: string
   }
 }
 
+/** Returns the time zones with which the schedules of these organisations were planned. */
 async function readLastZones(db: Kysely<DB>, uids: string[]): Promise<Map<string, string>> {
   const rows = await db
     .selectFrom('runnables')

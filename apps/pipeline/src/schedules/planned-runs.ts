@@ -60,6 +60,10 @@ export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promi
   return mergePlans(earliestPlans, window, now)
 }
 
+/**
+ * Reads the next page of enabled schedules that the caller may see, in the order of their primary keys. Omits schedules
+ * whose stored next run is not before the end of the window.
+ */
 async function readSchedules(
   db: Kysely<DB>,
   { client, objects, to }: PlanWindow,
@@ -76,38 +80,45 @@ async function readSchedules(
 /** Returns the first run of an object in the window that is not on a previous page. */
 function findFirstPlan(object: ScheduledObject, window: PlanWindow, now: number): ObjectPlan | undefined {
   const { from = 0, after } = window
-  if (after === undefined) return planAt(object, window, now, from)
+  if (after === undefined) return findNextPlan(object, window, now, from)
   // Runs with the same time are ordered by uid. If this object's uid follows that of the last run, the same time
   // belongs to this page.
   const firstTimeOnPage = object.uid > after.uid ? after.at : after.at + 1
-  return planAt(object, window, now, Math.max(from, firstTimeOnPage))
+  return findNextPlan(object, window, now, Math.max(from, firstTimeOnPage))
 }
 
 /**
  * Returns the first run of an object at `earliestTime` or later, or undefined if none starts before the end of
  * the window.
  */
-function planAt(
+function findNextPlan(
   object: ScheduledObject,
   window: PlanWindow,
   now: number,
   earliestTime: number,
 ): ObjectPlan | undefined {
-  const zone = object.zone ?? (isKnownZone(window.zone) ? window.zone : 'UTC')
-  const storedTime = object.planned ? object.next_run_at?.getTime() : undefined
+  const defaultZone = isKnownZone(window.zone) ? window.zone : 'UTC'
+  const zone = object.zone ?? defaultZone
+  const storedTime = readStoredTime(object)
   const plannedTime =
-    storedTime !== undefined && storedTime >= earliestTime
-      ? { at: storedTime, isFull: object.next_full_run_at !== null && object.next_full_run_at.getTime() <= storedTime }
-      : nextTime(toSchedule(object), zone, Math.max(earliestTime - 1, now))
+    storedTime !== undefined && storedTime.at >= earliestTime
+      ? storedTime
+      : findNextTime(toSchedule(object), zone, Math.max(earliestTime - 1, now))
   if (plannedTime === undefined || plannedTime.at >= window.to) return undefined
   return { ...plannedTime, object, zone, isLate: plannedTime.at < now }
+}
+
+/** Returns the time of the next run that a worker has stored. */
+function readStoredTime({ planned, next_run_at, next_full_run_at }: ScheduledObject): PlannedTime | undefined {
+  if (!planned || next_run_at === null) return undefined
+  return { at: next_run_at.getTime(), isFull: next_full_run_at !== null && next_full_run_at <= next_run_at }
 }
 
 /**
  * Returns the next run after a time. Returns undefined if the schedule has no further run or its stored expression is
  * invalid.
  */
-function nextTime(schedule: Schedule, zone: string, after: number): PlannedTime | undefined {
+function findNextTime(schedule: Schedule, zone: string, after: number): PlannedTime | undefined {
   const { run, full }: NextRun = computeNextRunOrDisable(
     () => computeNextRun(schedule, zone, after),
     () => {},
@@ -122,7 +133,7 @@ function mergePlans(firstPlans: readonly ObjectPlan[], window: PlanWindow, now: 
   while (waitingPlans.length > 0 && mergedPlans.length < window.limit) {
     const plan = waitingPlans.shift()!
     mergedPlans.push(plan)
-    const nextPlan = planAt(plan.object, window, now, plan.at + 1)
+    const nextPlan = findNextPlan(plan.object, window, now, plan.at + 1)
     if (nextPlan === undefined) continue
     const insertIndex = waitingPlans.findIndex((waitingPlan) => byTime(nextPlan, waitingPlan) < 0)
     waitingPlans.splice(insertIndex < 0 ? waitingPlans.length : insertIndex, 0, nextPlan)
@@ -139,7 +150,7 @@ export function listNextTimes(schedule: Schedule, zone: string, after: number, c
   const times: PlannedTime[] = []
   let lastTime = after
   while (times.length < count) {
-    const plannedTime = nextTime(schedule, zone, lastTime)
+    const plannedTime = findNextTime(schedule, zone, lastTime)
     if (plannedTime === undefined) break
     times.push(plannedTime)
     lastTime = plannedTime.at

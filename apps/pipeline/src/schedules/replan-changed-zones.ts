@@ -98,12 +98,9 @@ export function nextRunInNewZone(schedule: Schedule, oldZone: string, newZone: s
   const zoneDifference = Math.abs(getUtcOffset(oldZone, now) - getUtcOffset(newZone, now))
   const lastOldTick = findLastTick(expression, oldZone, now)
   const nextOldTick = findNextTick(expression, oldZone, now)
-  if (
-    lastOldTick === undefined ||
-    nextOldTick === undefined ||
-    nextOldTick - lastOldTick <= Math.min(zoneDifference, maxZoneDifference)
-  )
-    return regularNext
+  if (lastOldTick === undefined || nextOldTick === undefined) return regularNext
+  const isTickFrequent = nextOldTick - lastOldTick <= Math.min(zoneDifference, maxZoneDifference)
+  if (isTickFrequent) return regularNext
   // The local time of the last tick, as an instant in the new zone. If that local time occurs twice, use the nearer
   // instant.
   const [lastTickInNewZone] = listInstants(newZone, toWallClockTime(oldZone, lastOldTick)).toSorted(

@@ -33,6 +33,7 @@ export const databaseClock: Clock = async (db) => {
 
 type SchedulerMetrics = ReturnType<typeof schedulerMetrics>
 
+/** Creates the metrics of the scheduler in the registry. */
 export function schedulerMetrics(registry: Registry) {
   const registers = [registry]
   return {

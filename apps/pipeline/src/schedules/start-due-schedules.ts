@@ -47,6 +47,7 @@ export async function startDueSchedules(context: SchedulerContext): Promise<void
 const isDue = (now: Date) => sql<boolean>`
   planned and not disabled and next_run_at <= ${now} and (not_before is null or not_before <= ${now})`
 
+/** Returns up to `maxClients` organisations with schedules that are due. */
 async function listClientsWithDueSchedules(db: Kysely<DB>, now: Date): Promise<string[]> {
   const rows = await db
     .selectFrom('runnables')
@@ -162,6 +163,10 @@ interface CollectingQueue extends JobQueue {
   sendAll(trx: Transaction<DB>): Promise<void>
 }
 
+/**
+ * Returns a queue that collects runs and sends all of them at `sendAll`. `truncate` removes the runs that were added
+ * after the queue had this length.
+ */
 function createCollectingQueue(queue: JobQueue): CollectingQueue {
   const runs: QueuedRun[] = []
   return {

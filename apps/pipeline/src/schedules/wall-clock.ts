@@ -12,17 +12,18 @@ export function isKnownZone(name: string): boolean {
 
 /** Returns the UTC offset of a zone at an instant, in milliseconds, positive east of Greenwich. */
 export function getUtcOffset(zone: string, instant: number): number {
-  const parts: Record<string, number> = {}
-  for (const { type, value } of getFormat(zone).formatToParts(instant)) parts[type] = Number(value)
+  const fields: Record<string, number> = {}
+  for (const { type, value } of getFormat(zone).formatToParts(instant)) fields[type] = Number(value)
   const wallClockTime = Date.UTC(
-    parts['year']!,
-    parts['month']! - 1,
-    parts['day'],
-    parts['hour'],
-    parts['minute'],
-    parts['second'],
+    fields['year']!,
+    fields['month']! - 1,
+    fields['day'],
+    fields['hour'],
+    fields['minute'],
+    fields['second'],
   )
-  return wallClockTime - Math.floor(instant / 1000) * 1000
+  const instantInSeconds = Math.floor(instant / 1000)
+  return wallClockTime - instantInSeconds * 1000
 }
 
 /** Returns the local time at an instant, represented in milliseconds as if it were UTC. */
@@ -50,6 +51,7 @@ export function listInstants(zone: string, wall: number): number[] {
   return matching.length > 0 ? [...new Set(matching)].toSorted((a, b) => a - b) : [wall - before]
 }
 
+/** Returns the cached date format of a zone, because creating one takes long. */
 function getFormat(zone: string): Intl.DateTimeFormat {
   let format = formatByZone.get(zone)
   if (!format) {

@@ -13,9 +13,9 @@ describe('secrets that an older version sealed', () => {
       '~givenFor': JSON.stringify({ address, was: { url: 'https://a.example/api' } }),
     }
     const source_secrets = sealSecrets(stored, 'data_pipelines.source_secrets:uid', ring)
-    const { secrets, givenFor } = unsealSource({ uid: 'uid', source_secrets }, ring)
+    const { secrets, secretAddress } = unsealSource({ uid: 'uid', source_secrets }, ring)
     expect(secrets).toEqual({ password: 'secret' })
-    expect(isSameAddress(givenFor!, { address, was: { url: 'https://a.example/api' } })).toBe(true)
-    expect(isSameAddress(givenFor!, { address, was: { url: 'https://b.example/api' } })).toBe(false)
+    expect(isSameAddress(secretAddress!, { address, was: { url: 'https://a.example/api' } })).toBe(true)
+    expect(isSameAddress(secretAddress!, { address, was: { url: 'https://b.example/api' } })).toBe(false)
   })
 })

@@ -24,9 +24,9 @@ export interface SecretAddress {
 }
 
 /** The secrets of a source, and the address to which they may be sent. */
-export interface SentSecrets {
+export interface SecretsWithAddress {
   secrets: SourceSecrets
-  givenFor?: SecretAddress | undefined
+  secretAddress?: SecretAddress | undefined
 }
 
 interface SealedPipeline {
@@ -43,9 +43,9 @@ const addressKey = '~givenFor'
 const sourceSecretsPurpose = (uid: string) => `data_pipelines.source_secrets:${uid}`
 
 /** Decrypts the secrets of a source. Throws `SealProblem` if their encryption key is not configured. */
-export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyRing): SentSecrets {
+export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyRing): SecretsWithAddress {
   const { [addressKey]: address, ...secrets } = unsealSecrets(source_secrets, sourceSecretsPurpose(uid), ring)
-  return { secrets, ...(address !== undefined && { givenFor: JSON.parse(address) as SecretAddress }) }
+  return { secrets, ...(address !== undefined && { secretAddress: JSON.parse(address) as SecretAddress }) }
 }
 
 /** Decrypts the secrets of a source without their address, for callers that do not send the secrets. */

@@ -16,9 +16,11 @@ export function mergeSecretTimes(
   before: SecretTimes | null = null,
 ): SecretTimes {
   const now = new Date().toISOString()
-  return Object.fromEntries(
-    Object.keys(secrets).map((name) => [name, typeof sentSecrets[name] === 'string' ? now : (before?.[name] ?? null)]),
-  )
+  const timeOf = (name: string) => {
+    const isSent = typeof sentSecrets[name] === 'string'
+    return isSent ? now : (before?.[name] ?? null)
+  }
+  return Object.fromEntries(Object.keys(secrets).map((name) => [name, timeOf(name)]))
 }
 
 /**

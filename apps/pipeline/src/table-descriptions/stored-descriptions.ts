@@ -11,7 +11,7 @@ export interface TableDescriptions {
   columnDescriptions: ReadonlyMap<string, string>
 }
 
-/** Reads the descriptions of these tables. Returns a function that returns those of one table. */
+/** Reads the descriptions of these tables. Returns a function that returns the descriptions of one of them. */
 export async function readDescriptions(
   db: Kysely<DB>,
   client: string,
@@ -60,17 +60,22 @@ interface DescriptionChange {
   by: string
 }
 
-/** Stores and removes descriptions of a table. The caller must hold the lock of `lockDescriptions`. */
+/**
+ * Stores descriptions of a table, and deletes those with an empty text. The caller must hold the lock of
+ * `lockDescriptions`.
+ */
 export async function storeDescriptions(
   trx: Transaction<DB>,
   { schemaId, name, texts, by }: DescriptionChange,
 ): Promise<void> {
   const sorted = [...texts].toSorted(([one], [other]) => (one < other ? -1 : 1))
-  const removed = sorted.filter(([, text]) => text === '').map(([column]) => column)
+  const removedColumns = sorted.filter(([, text]) => text === '').map(([column]) => column)
   const described = sorted.filter(([, text]) => text !== '')
   await sql`
     delete from table_descriptions
-    where schema_id = ${schemaId} and table_name = ${name} and column_name = any(${removed}::text[])`.execute(trx)
+    where schema_id = ${schemaId} and table_name = ${name} and column_name = any(${removedColumns}::text[])`.execute(
+    trx,
+  )
   await sql`
     insert into table_descriptions (schema_id, table_name, column_name, description, updated_by)
     select ${schemaId}::bigint, ${name}::text, c.name, c.text, ${by}::uuid

@@ -96,8 +96,8 @@ function referredProfiles(client: string, tables: readonly ReferringTable[]) {
 export type ColumnStatistics = ReadonlyMap<string, ColumnStatistic>
 
 /**
- * Reads the column statistics of tables from their profiles. Omits a profile of only a part of the rows, because it
- * does not describe the table.
+ * Reads the column statistics of tables from their profiles. Returns a function that returns the statistics of one of
+ * the tables. A profile of only a part of the rows does not count, because it does not describe the table.
  */
 export async function readColumnStatistics(
   db: Kysely<DB>,
@@ -125,8 +125,8 @@ export const withoutValues = (statistics: ColumnStatistics): ColumnStatistics =>
 const keptPublications = 3
 
 /**
- * Keeps the profiles of a run that published its rows. Deletes profiles of earlier rows of the same tables, unless a
- * restore could publish these rows.
+ * Marks the profiles of a run as published, so that they are kept. Deletes profiles of earlier rows of the same tables,
+ * unless a restore could publish these rows.
  */
 export async function keepPublishedProfiles(trx: Transaction<DB>, run: string): Promise<void> {
   await sql`

@@ -39,22 +39,24 @@ export interface BoundQuery {
  */
 export function bindVariables(sql: string, variables: ReadonlyMap<string, string>): BoundQuery {
   const values: string[] = []
-  const texts = new Set<number>()
+  const textIndexes = new Set<number>()
   const names = new Set<string>()
   let text = ''
   // Split the whole query first, so that a misplaced variable is reported before an unknown one.
-  const parts = [...splitAtVariables(withoutParameters(splitSql(sql)))]
-  for (const part of parts) {
+  const sqlParts = [...splitAtVariables(assertNoParameters(splitSql(sql)))]
+  for (const part of sqlParts) {
     if (!('name' in part)) {
       text += part.text
       continue
     }
     names.add(part.name)
     const value = getVariableValue(part.name, variables, unknownVariableAdvice)
-    if (part.use === 'TEXT') texts.add(values.length)
+    if (part.use === 'TEXT') textIndexes.add(values.length)
+    // Fill up with spaces, so that the following text keeps its position.
     text += replacementOf(part, value).padEnd(part.text.length)
   }
-  return { text, values, texts, names }
+  return { text, values, texts: textIndexes, names }
+
   function replacementOf({ name, use }: VariablePart, value: string): string {
     switch (use) {
       case 'IDENTIFIER':
@@ -91,9 +93,10 @@ export function variablesInSql(sql: string): Set<string> {
 }
 
 /**
- * Yields the pieces. Throws `VariableProblem` for a bind parameter such as `$1`, because users cannot give it a value.
+ * Yields the pieces unchanged. Throws `VariableProblem` for a bind parameter such as `$1`, because users cannot give it
+ * a value.
  */
-function* withoutParameters(pieces: Iterable<SqlPiece>): Generator<SqlPiece> {
+function* assertNoParameters(pieces: Iterable<SqlPiece>): Generator<SqlPiece> {
   for (const piece of pieces) {
     if (piece.kind === 'parameter')
       throw new VariableProblem(

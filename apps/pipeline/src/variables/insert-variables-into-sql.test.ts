@@ -5,7 +5,7 @@ import type { Client } from 'pg'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 import { mariadbMissing, startMariadb, type Mariadb } from '@sluice/connectors/testing/mariadb-server'
 import {
-  findOwnPosition,
+  findUserPosition,
   findVariablesInSql,
   insertVariablesIntoSql,
   replaceSqlVariables,
@@ -342,7 +342,7 @@ function concatenated(sql: string): [string, string] {
   }
 }
 
-describe('findOwnPosition', () => {
+describe('findUserPosition', () => {
   const positionOf = (text: string) => {
     const lines = text.split('\n')
     return { line: lines.length, column: [...lines.at(-1)!].length + 1 }
@@ -374,24 +374,24 @@ describe('findOwnPosition', () => {
             'postgres',
           ),
         ]
-        expect(parts.map((part) => part.ownText).join('')).toBe(sql)
+        expect(parts.map((part) => part.userText).join('')).toBe(sql)
         let [before, sent] = ['', '']
         for (const part of parts) {
           for (let at = 0; at < part.sent.length; at += String.fromCodePoint(part.sent.codePointAt(at)!).length) {
-            const expected = positionOf(part.ownText === part.sent ? before + part.ownText.slice(0, at) : before)
-            expect(findOwnPosition(parts, positionOf(sent + part.sent.slice(0, at)))).toEqual(expected)
+            const expected = positionOf(part.userText === part.sent ? before + part.userText.slice(0, at) : before)
+            expect(findUserPosition(parts, positionOf(sent + part.sent.slice(0, at)))).toEqual(expected)
           }
-          before += part.ownText
+          before += part.userText
           sent += part.sent
         }
-        expect(findOwnPosition(parts, positionOf(sent))).toEqual(positionOf(sql))
+        expect(findUserPosition(parts, positionOf(sent))).toEqual(positionOf(sql))
       }),
     )
   })
 
   it('keeps a line without a column', () => {
     const parts = [...replaceSqlVariables("select '${A}',\n${A}\nfrom t", new Map([['A', 'x\ny']]), 'sql-server')]
-    expect([1, 2, 3, 4, 5].map((line) => findOwnPosition(parts, { line }))).toEqual([
+    expect([1, 2, 3, 4, 5].map((line) => findUserPosition(parts, { line }))).toEqual([
       { line: 1 },
       { line: 1 },
       { line: 2 },

@@ -28,18 +28,19 @@ const functionWithFrom = /^(extract|substring|trim|overlay)$/i
  * inside quotes, for a variable directly after a word, and for a value where SQL expects a table name.
  */
 export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart> {
-  let last: SqlPiece | undefined
+  let previousPiece: SqlPiece | undefined
   const precedingWords: string[] = []
-  const brackets: (string | undefined)[] = []
+  // The word before each open parenthesis, for example the name of a function.
+  const wordsBeforeParentheses: (string | undefined)[] = []
   for (const piece of pieces) {
     if (piece.kind === 'variable') {
       const { name, use } = parsePlaceholder(piece.text)
-      if (last?.kind === 'word')
+      if (previousPiece?.kind === 'word')
         throw misplacedVariable(
           name,
           'directly follows a word. Put a space between them; a variable is a value, not a part of a name.',
         )
-      if (use === 'VALUE' && expectsTableName(precedingWords, brackets.at(-1)))
+      if (use === 'VALUE' && expectsTableName(precedingWords, wordsBeforeParentheses.at(-1)))
         throw misplacedVariable(
           name,
           `is a value, but is used as a table name. Write \${${name}:identifier} for a name.`,
@@ -51,11 +52,11 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
       assertNoVariableInside(piece)
       yield { text: piece.text }
     }
-    if (piece.text === '(') brackets.push(precedingWords.at(-1))
-    if (piece.text === ')') brackets.pop()
+    if (piece.text === '(') wordsBeforeParentheses.push(precedingWords.at(-1))
+    if (piece.text === ')') wordsBeforeParentheses.pop()
     if (piece.kind === 'word') precedingWords.push(piece.text)
     else if (piece.kind !== 'comment' && piece.text.trim() !== '') precedingWords.length = 0
-    last = piece
+    previousPiece = piece
   }
 }
 
@@ -83,15 +84,16 @@ function parsePlaceholder(text: string): { name: string; use: VariableUse } {
   throw misplacedVariable(inside, 'has an unknown word after the colon. Write :identifier or :list, or omit the colon.')
 }
 
+/** Throws `VariableProblem` if a literal or a quoted name contains a variable. */
 function assertNoVariableInside({ kind, text }: SqlPiece): void {
-  const inside = kind === 'literal' || kind === 'quoted name' ? /\$\{([^{}\n]*)\}/.exec(text)?.[1] : undefined
-  if (inside === undefined) return
-  throw kind === 'literal'
-    ? misplacedVariable(
-        inside,
-        `is in quotes with other text. Write '\${${inside}}' for the value alone, and join it with other text by || or concat().`,
-      )
-    : misplacedVariable(inside, `is inside of a quoted name. Write \${${inside}:identifier} for a name.`)
+  if (kind !== 'literal' && kind !== 'quoted name') return
+  const variable = /\$\{([^{}\n]*)\}/.exec(text)?.[1]
+  if (variable === undefined) return
+  const advice =
+    kind === 'literal'
+      ? `is in quotes with other text. Write '\${${variable}}' for the value alone, and join it with other text by || or concat().`
+      : `is inside of a quoted name. Write \${${variable}:identifier} for a name.`
+  throw misplacedVariable(variable, advice)
 }
 
 /**
@@ -111,7 +113,7 @@ export const insertVariablesIntoSql = (
 
 /** A part of SQL as the user wrote it, and as it is sent to the database. */
 export interface ReplacedPart {
-  ownText: string
+  userText: string
   sent: string
 }
 
@@ -128,12 +130,12 @@ export function* replaceSqlVariables(
   const rules = getSqlRules(language)
   for (const part of splitAtVariables(rules.pieces(sql))) {
     if (!('name' in part)) {
-      yield { ownText: part.text, sent: part.text }
+      yield { userText: part.text, sent: part.text }
       continue
     }
     const literal = toLiteral(part, getVariableValue(part.name, variables, advice), rules)
     // Add spaces around the literal, because some databases join two adjacent literals.
-    yield { ownText: part.text, sent: ` ${literal} ` }
+    yield { userText: part.text, sent: ` ${literal} ` }
   }
 }
 
@@ -160,19 +162,20 @@ function toLiteral({ name, use }: VariablePart, value: string, { text, identifie
  * Converts a position in the SQL that was sent to a position in the SQL that the user wrote. A position within an
  * inserted value becomes the position of its variable.
  */
-export function findOwnPosition(parts: readonly ReplacedPart[], { line, column }: TextPosition): TextPosition {
+export function findUserPosition(parts: readonly ReplacedPart[], { line, column }: TextPosition): TextPosition {
   const sentText = parts.map((part) => part.sent).join('')
   let remaining = indexOfPosition(sentText, line, column ?? 1)
-  let before = ''
+  let userTextBefore = ''
   for (const part of parts) {
     if (remaining < part.sent.length) {
-      if (part.sent === part.ownText) before += part.ownText.slice(0, remaining)
+      const isUnchanged = part.sent === part.userText
+      if (isUnchanged) userTextBefore += part.userText.slice(0, remaining)
       break
     }
     remaining -= part.sent.length
-    before += part.ownText
+    userTextBefore += part.userText
   }
-  const lines = before.split('\n')
+  const lines = userTextBefore.split('\n')
   return { line: lines.length, ...(column !== undefined && { column: [...lines.at(-1)!].length + 1 }) }
 }
 
@@ -222,9 +225,9 @@ export function splitListValue(value: string): string[] {
   if (trimmed.startsWith('[')) {
     try {
       const list: unknown = JSON.parse(trimmed)
-      if (Array.isArray(list) && list.every((one) => typeof one === 'string' || typeof one === 'number'))
-        return list.map(String)
+      const isItem = (item: unknown) => typeof item === 'string' || typeof item === 'number'
+      if (Array.isArray(list) && list.every(isItem)) return list.map(String)
     } catch {}
   }
-  return trimmed === '' ? [] : trimmed.split(',').map((one) => one.trim())
+  return trimmed === '' ? [] : trimmed.split(',').map((item) => item.trim())
 }

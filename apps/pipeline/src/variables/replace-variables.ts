@@ -16,11 +16,12 @@ export function replaceVariables<Settings>(
     if (typeof value === 'string') return replaceInText(value, variables, encode)
     if (Array.isArray(value)) return value.map(replace)
     if (value === null || typeof value !== 'object') return value
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, replace(part)]))
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, replace(item)]))
   }
   return replace(settings) as Settings
 }
 
+/** Replaces the variables in a text. `$${name}` becomes the text `${name}`. */
 function replaceInText(
   text: string,
   variables: ReadonlyMap<string, string>,

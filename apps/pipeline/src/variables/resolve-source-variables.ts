@@ -23,7 +23,7 @@ interface SourceValues {
   type: string
   settings: unknown
   secrets: Readonly<Record<string, string>>
-  givenFor?: SecretAddress | undefined
+  secretAddress?: SecretAddress | undefined
 }
 
 /**
@@ -32,27 +32,26 @@ interface SourceValues {
  * `VariableProblem`, also if a changed variable would send the stored secrets to another address.
  */
 export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
-  { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
+  { type, settings, secrets, secretAddress }: SourceValues & { secrets: Secrets },
   variables: Variables,
 ): { settings: unknown; secrets: Secrets } {
-  if (givenFor) assertAddressUnchanged(givenFor, variables)
+  if (secretAddress) assertAddressUnchanged(secretAddress, variables)
   const language = findSourceLanguage(type)
-  const { sqlQuery, restApi, ...others } = settings as { sqlQuery?: unknown; restApi?: { path?: string } }
-  const ready = {
-    ...(replaceVariables(others, variables) as object),
+  const { sqlQuery, restApi, ...plainSettings } = settings as { sqlQuery?: unknown; restApi?: { path?: string } }
+  const fillQuery = () =>
+    language && typeof sqlQuery === 'string'
+      ? insertVariablesIntoSql(sqlQuery, variables, language)
+      : replaceVariables(sqlQuery, variables)
+  const filledSettings = {
+    ...(replaceVariables(plainSettings, variables) as object),
     ...(restApi && { restApi: fillRestApi(restApi, variables) }),
-    ...(sqlQuery !== undefined && {
-      sqlQuery:
-        language && typeof sqlQuery === 'string'
-          ? insertVariablesIntoSql(sqlQuery, variables, language)
-          : replaceVariables(sqlQuery, variables),
-    }),
+    ...(sqlQuery !== undefined && { sqlQuery: fillQuery() }),
   }
-  return { settings: ready, secrets: replaceVariables(secrets, variables) }
+  return { settings: filledSettings, secrets: replaceVariables(secrets, variables) }
 }
 
-const fillRestApi = ({ path, ...others }: { path?: string }, variables: Variables): object => ({
-  ...replaceVariables(others, variables),
+const fillRestApi = ({ path, ...plainSettings }: { path?: string }, variables: Variables): object => ({
+  ...replaceVariables(plainSettings, variables),
   ...(path !== undefined && { path: replaceVariables(path, variables, encodePathPart) }),
 })
 

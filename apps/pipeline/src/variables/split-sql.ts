@@ -31,6 +31,7 @@ export function* splitSql(sql: string): Generator<SqlPiece> {
   }
 }
 
+/** Returns the piece of SQL that begins at `position`. */
 function pieceAt(sql: string, position: number): SqlPiece {
   const matchHere = (pattern: RegExp) => {
     pattern.lastIndex = position
@@ -48,7 +49,8 @@ function pieceAt(sql: string, position: number): SqlPiece {
     if (variable) return piece('variable', variable)
     const tag = matchHere(dollarQuote)
     if (tag) return piece('literal', sql.slice(position, findDollarQuoteEnd(sql, position, tag)))
-    return piece(matchHere(parameterPattern) ? 'parameter' : 'code', matchHere(parameterPattern) ?? character)
+    const parameter = matchHere(parameterPattern)
+    return parameter ? piece('parameter', parameter) : piece('code', character)
   }
   if ((character === 'E' || character === 'e') && sql[position + 1] === "'")
     return piece('literal', character + readLiteral(sql, position + 1, escapedLiteral))
@@ -79,14 +81,14 @@ function readLiteral(sql: string, position: number, pattern: RegExp): string {
 
 /** Returns the end of a block comment. In PostgreSQL, block comments nest. */
 function findBlockCommentEnd(sql: string, position: number): number {
-  const marks = /\/\*|\*\//g
-  marks.lastIndex = position
+  const commentMark = /\/\*|\*\//g
+  commentMark.lastIndex = position
   let depth = 0
   for (;;) {
-    const mark = marks.exec(sql)
+    const mark = commentMark.exec(sql)
     if (!mark) return sql.length
     depth += mark[0] === '/*' ? 1 : -1
-    if (depth === 0) return marks.lastIndex
+    if (depth === 0) return commentMark.lastIndex
   }
 }
 

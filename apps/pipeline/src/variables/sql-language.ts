@@ -195,17 +195,20 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
   }
 }
 
-/** Returns the end of the block comment that begins at `position`. */
+/**
+ * Returns the end of the block comment that begins at `position`. `nested` says whether block comments nest in the
+ * language.
+ */
 function commentEnd(sql: string, position: number, nested: boolean): number {
-  const marks = /\/\*|\*\//g
-  marks.lastIndex = position + 2
+  const commentMark = /\/\*|\*\//g
+  commentMark.lastIndex = position + 2
   let depth = 1
   for (;;) {
-    const mark = marks.exec(sql)
+    const mark = commentMark.exec(sql)
     if (!mark) return sql.length
     if (mark[0] === '*/') depth -= 1
     else if (nested) depth += 1
-    if (depth === 0) return marks.lastIndex
+    if (depth === 0) return commentMark.lastIndex
   }
 }
 

@@ -6,7 +6,7 @@ import type { DB } from '../database.ts'
 import { unsealVariableValue } from '../secrets/encrypted-secrets.ts'
 
 /** A variable with its decrypted value. */
-export interface OpenVariable {
+export interface DecryptedVariable {
   name: string
   value: string
   secured: boolean
@@ -17,7 +17,7 @@ export class Variables extends Map<string, string> {
   readonly #secured = new Set<string>()
   readonly #redaction = new Redaction()
 
-  constructor(variables: Iterable<OpenVariable> = []) {
+  constructor(variables: Iterable<DecryptedVariable> = []) {
     super()
     for (const { name, value, secured } of variables) {
       this.set(name, value)
@@ -53,15 +53,15 @@ export class Variables extends Map<string, string> {
 }
 
 /** A value that overrides a stored variable. If `secured` is undefined, that of the stored variable applies. */
-interface VariableOverride {
+export interface VariableOverride {
   name: string
   value: string
   secured?: boolean | undefined
 }
 
 /**
- * Returns an organisation's variables, decrypted. A process that writes logs must add `spellings` to its redaction.
- * Throws `SealProblem` if an encryption key is not configured.
+ * Returns an organisation's variables, decrypted. `overrides` replaces stored values and adds variables. A process that
+ * writes logs must add `spellings` to its redaction. Throws `SealProblem` if an encryption key is not configured.
  */
 export async function readVariables(
   db: Kysely<DB>,
@@ -74,16 +74,17 @@ export async function readVariables(
     .select(['uid', 'name', 'secured', 'value', 'sealed_value'])
     .where('client', '=', client)
     .execute()
-  const overridden = new Set(overrides.map(({ name }) => name))
-  const wasSecured = new Set(rows.filter(({ secured }) => secured).map(({ name }) => name))
+  const overriddenNames = new Set(overrides.map(({ name }) => name))
+  const securedNames = new Set(rows.filter(({ secured }) => secured).map(({ name }) => name))
   // A secured variable from an applied configuration has no value until a user enters it.
-  const stored = rows.filter(
-    ({ name, secured, sealed_value }) => !overridden.has(name) && !(secured && sealed_value === null),
-  )
+  const hasValue = ({ secured, sealed_value }: (typeof rows)[number]) => !secured || sealed_value !== null
+  const stored = rows.filter((row) => !overriddenNames.has(row.name) && hasValue(row))
   return new Variables([
     ...stored.map(
-      (row): OpenVariable => ({ name: row.name, secured: row.secured, value: unsealVariableValue(row, keyRing) }),
+      (row): DecryptedVariable => ({ name: row.name, secured: row.secured, value: unsealVariableValue(row, keyRing) }),
     ),
-    ...overrides.map(({ name, value, secured = wasSecured.has(name) }): OpenVariable => ({ name, value, secured })),
+    ...overrides.map(
+      ({ name, value, secured = securedNames.has(name) }): DecryptedVariable => ({ name, value, secured }),
+    ),
   ])
 }

@@ -7,22 +7,22 @@ import { type SqlPiece, splitSql } from '../variables/split-sql.ts'
 
 /**
  * The timeouts while a user saves a view: seconds for one statement (`seconds`), and milliseconds for all statements
- * (`whole`).
+ * (`totalMs`).
  */
-const savingLimits = { seconds: 8, whole: 20_000 }
+const savingLimits = { seconds: 8, totalMs: 20_000 }
 
 /** The result of creating or changing a view in the warehouse. */
-export interface MadeView {
+export interface ViewSaveResult {
   /** The tables that the view reads. Undefined if the existing view was not changed. */
   reads: TablePlace[] | undefined
   /** Whether a run must fill the view, because that takes longer than a user should wait. */
-  unfinished: boolean
+  needsFill: boolean
   /** Set if the view cannot be created yet, because its query reads a table that does not exist. */
   pending?: string
 }
 
 /**
- * Creates or changes a view in the warehouse while a user waits. If the result is `unfinished`, the caller must queue a
+ * Creates or changes a view in the warehouse while a user waits. If the result has `needsFill`, the caller must queue a
  * run that fills the view: until then a new view is empty, and a changed view stays the same. If the result has
  * `pending`, the view was not created, because its query reads a table that does not exist. If it throws
  * `WarehouseProblem`, nothing has changed. `requestAborted` stops the creation when the user no longer waits.
@@ -32,8 +32,8 @@ export async function makeView(
   warehouse: Warehouse,
   view: ViewDefinition,
   requestAborted?: AbortSignal,
-): Promise<MadeView> {
-  const timeout = AbortSignal.timeout(savingLimits.whole)
+): Promise<ViewSaveResult> {
+  const timeout = AbortSignal.timeout(savingLimits.totalMs)
   const signal = requestAborted ? AbortSignal.any([requestAborted, timeout]) : timeout
   await warehouse.catalog.ensureSchema(view.schema)
   const existingView = await warehouse.views.find(view.schema, view.name)
@@ -45,16 +45,17 @@ export async function makeView(
   }
   try {
     const { reads } = await warehouse.views.define(definition, savingLimits, signal)
-    return { reads, unfinished: false }
+    return { reads, needsFill: false }
   } catch (error) {
     const pendingReason = findPendingReason(error)
-    // Only a new view can wait for a missing table. The change of an existing view is rejected, and the view stays the
-    // same.
+    // Only a new view can wait for a missing table. A change of an existing view fails, and the view stays the same.
     if (pendingReason !== undefined && !(await warehouse.views.isManaged(view.id)))
-      return { reads: undefined, unfinished: false, pending: pendingReason }
-    if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
-    if (isExistingVersion) return { reads: undefined, unfinished: true }
-    return { ...(await createEmptyView(warehouse, definition, signal, error)), unfinished: true }
+      return { reads: undefined, needsFill: false, pending: pendingReason }
+    // Filling a materialised view may take longer than a user should wait, so a run fills it.
+    const isSlowFill = error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized
+    if (!isSlowFill) throw error
+    if (isExistingVersion) return { reads: undefined, needsFill: true }
+    return { ...(await createEmptyView(warehouse, definition, signal, error)), needsFill: true }
   }
 }
 

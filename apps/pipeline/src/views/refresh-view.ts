@@ -73,10 +73,13 @@ export async function refreshView(
     isRebuilt = await createIfOutdated(db, warehouse, view, { signal, writeLine })
   } catch (error) {
     const pendingReason = findPendingReason(error)
-    // A view with an error in its query is not pending, because no later load can fix it.
-    if (pendingReason === undefined && error instanceof WarehouseProblem && !error.retryable)
-      await storePendingReason(db, id, null)
-    if (pendingReason === undefined || (await warehouse.views.isManaged(view.uid))) throw error
+    if (pendingReason === undefined) {
+      // A view with an error in its query is not pending, because no later load can fix it.
+      if (error instanceof WarehouseProblem && !error.retryable) await storePendingReason(db, id, null)
+      throw error
+    }
+    // An earlier version of the view exists, so the view is not pending.
+    if (await warehouse.views.isManaged(view.uid)) throw error
     await storePendingReason(db, id, pendingReason)
     return { message: pendingReason, pending: true, rows: 0, bytes: 0 }
   }
@@ -112,7 +115,8 @@ async function createIfOutdated(
   { signal, writeLine }: { signal: AbortSignal; writeLine: (line: string) => void },
 ): Promise<boolean> {
   const existingView = await warehouse.views.find(view.schema, view.name)
-  const isCurrent = existingView?.managed?.id === view.uid && existingView.managed.definition === definitionHash(view)
+  const existingVersion = existingView?.managed
+  const isCurrent = existingVersion?.id === view.uid && existingVersion.definition === definitionHash(view)
   const mustRecreate = isCurrent && hasSelectAll(view.query)
   if (isCurrent && !mustRecreate) {
     // Store the tables that the view reads here too, because the process that created the view may have been killed

@@ -22,10 +22,8 @@ export async function hasStoredSources(db: Kysely<DB>, view: number, reads: read
   const storedSources = new Set(
     sources.map(({ schema_name, relation_name }) => JSON.stringify([schema_name, relation_name])),
   )
-  return (
-    storedSources.size === reads.length &&
-    reads.every(({ schema, name }) => storedSources.has(JSON.stringify([schema, name])))
-  )
+  if (storedSources.size !== reads.length) return false
+  return reads.every(({ schema, name }) => storedSources.has(JSON.stringify([schema, name])))
 }
 
 /**

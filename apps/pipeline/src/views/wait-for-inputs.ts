@@ -2,8 +2,8 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { DB } from '../database.ts'
 
 /**
- * Returns SQL of the table expression `inputs`: the materialised views that some views read, directly or through
- * others. `start` selects the ids of the latter.
+ * Returns SQL of the common table expression `inputs`: the materialised views that some views read, directly or through
+ * other views. The query `start` selects the ids of the views that read.
  */
 const selectInputs = (start: RawBuilder<unknown>) => sql`
   dependencies (id, client, level) as (
@@ -18,9 +18,9 @@ const selectInputs = (start: RawBuilder<unknown>) => sql`
   inputs as (select v.* from dependencies d join views v on v.id = d.id where d.level > 0 and v.materialized)`
 
 /**
- * SQL of whether a queued run of a view must wait for runs of the views that it reads, so that it does not read old
- * rows. The run waits for runs that were requested before it or up to a minute later, and for runs that are due by
- * schedule, at most for six hours. Manual runs do not wait.
+ * Returns SQL that is true if a queued run of a view must wait for runs of the views that it reads, so that it does not
+ * read old rows. The run waits for runs that were requested before it or up to a minute later, and for runs that are
+ * due by schedule, at most for six hours. Manual runs do not wait.
  */
 export const mustWaitForInputs = (run: string): RawBuilder<boolean> => sql<boolean>`(
     with recursive waiting as (

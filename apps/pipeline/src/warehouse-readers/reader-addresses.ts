@@ -8,8 +8,8 @@ import type { WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
 
 type Connection = Required<WarehouseReader['connection']>
 
-/** The server of one kind of warehouse, as programs with a reader login (warehouse readers) see it. */
-export interface ReaderPlace {
+/** The server of one kind of warehouse, and how programs with the login of a warehouse reader connect to it. */
+export interface ReaderEndpoint {
   server: ReaderServer
   /** The address for warehouse readers. Undefined if the operator still has to configure it with `addressSetting`. */
   address: { host: string; port: number } | undefined
@@ -28,7 +28,7 @@ export interface ReaderPlace {
   ): NewWarehouseReader['connectionStrings']
 }
 
-interface PlaceSettings {
+interface EndpointSettings {
   WAREHOUSE_DATABASE_URL: string
   WAREHOUSE_PUBLIC_ADDRESS?: { host: string; port: number } | undefined
   WAREHOUSE_PUBLIC_CERTIFICATE?: string | undefined
@@ -38,16 +38,19 @@ interface PlaceSettings {
 }
 
 /** Returns the kinds of warehouses in this installation that can have readers, each with its server. */
-export function readerPlaces(
-  settings: PlaceSettings,
+export function readerEndpoints(
+  settings: EndpointSettings,
   drivers: readonly WarehouseDriver[] = [],
-): ReadonlyMap<WarehouseKind, ReaderPlace> {
-  const places = new Map<WarehouseKind, ReaderPlace>([[warehouseTypes.postgres, postgresPlace(settings)]])
-  for (const { kind, readers } of drivers) if (readers) places.set(kind, clickHousePlace(settings, readers))
-  return places
+): ReadonlyMap<WarehouseKind, ReaderEndpoint> {
+  const endpoints = new Map<WarehouseKind, ReaderEndpoint>([
+    [warehouseTypes.postgres, createPostgresEndpoint(settings)],
+  ])
+  for (const { kind, readers } of drivers) if (readers) endpoints.set(kind, createClickHouseEndpoint(settings, readers))
+  return endpoints
 }
 
-function postgresPlace(settings: PlaceSettings): ReaderPlace {
+/** If no address is configured, programs can connect only if the warehouse is on this host. */
+function createPostgresEndpoint(settings: EndpointSettings): ReaderEndpoint {
   const { WAREHOUSE_DATABASE_URL: adminUrl, WAREHOUSE_PUBLIC_CERTIFICATE, WAREHOUSE_HBA_INCLUDE } = settings
   const address = settings.WAREHOUSE_PUBLIC_ADDRESS ?? loopbackAddress(adminUrl, 5432)
   const isLocal = address !== undefined && isLoopback(address.host)
@@ -66,7 +69,7 @@ function postgresPlace(settings: PlaceSettings): ReaderPlace {
  * Returns connection strings for PostgreSQL. They set the search path of the session. If it were set for the role
  * instead, every login of the server could read it.
  */
-const postgresStrings: ReaderPlace['connectionStrings'] = (connection, password, schemas) => {
+const postgresStrings: ReaderEndpoint['connectionStrings'] = (connection, password, schemas) => {
   const { host, port, database, user, sslMode } = connection
   const address = `${urlHost(host)}:${port}/${database}`
   const searchPath = schemas.map(quoteSchemaName).join(',')
@@ -92,7 +95,7 @@ const quoteSchemaName = (name: string): string =>
 /** Quotes a value for a libpq connection string, which consists of names and values. */
 const quoteSetting = (value: string): string => `'${value.replace(/[\\']/g, '\\$&')}'`
 
-function clickHousePlace(settings: PlaceSettings, server: ReaderServer): ReaderPlace {
+function createClickHouseEndpoint(settings: EndpointSettings, server: ReaderServer): ReaderEndpoint {
   const url = settings.CLICKHOUSE_PUBLIC_URL ?? settings.CLICKHOUSE_URL!
   const isSecure = new URL(url).protocol === 'https:'
   const defaultPort = isSecure ? 8443 : 8123

@@ -8,7 +8,7 @@ import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, WarehouseReaders as ReadersTable } from '../database.ts'
 import type { IdentityLookups } from '../identity/identity-lookups.ts'
 import { type ClientWarehouses, warehouseCredentials } from '../warehouses/client-warehouses.ts'
-import type { ReaderPlace } from './reader-addresses.ts'
+import type { ReaderEndpoint } from './reader-addresses.ts'
 
 export type StoredReader = Omit<Selectable<ReadersTable>, 'schema_ids' | 'networks'> & {
   schema_ids: number[]
@@ -21,12 +21,12 @@ export interface WarehouseReaders {
    * Returns the server of a kind of warehouse. Throws NOT_SUPPORTED_HERE if the kind has no readers or the server has
    * no public address.
    */
-  place(kind: WarehouseKind): ReaderPlace & Required<Pick<ReaderPlace, 'address'>>
+  getEndpoint(kind: WarehouseKind): ReaderEndpoint & Required<Pick<ReaderEndpoint, 'address'>>
   /**
    * Returns the server for stored readers of a kind. Returns undefined if the operator has removed the warehouse from
    * the settings.
    */
-  findPlace(kind: string): ReaderPlace | undefined
+  findEndpoint(kind: string): ReaderEndpoint | undefined
   /**
    * Creates or changes a login as its row defines, and sets `password` if it is given. The row stays locked, so
    * concurrent changes are applied in their order. Throws `WarehouseProblem`; `sync` then tries again.
@@ -51,13 +51,13 @@ interface WarehouseReadersOptions {
   keyRing: KeyRing
   redaction: Redaction
   warehouses: ClientWarehouses
-  places: ReadonlyMap<WarehouseKind, ReaderPlace>
+  endpoints: ReadonlyMap<WarehouseKind, ReaderEndpoint>
   identity: Pick<IdentityLookups, 'currentClients'>
   logger: Logger
 }
 
 export function warehouseReaders(options: WarehouseReadersOptions): WarehouseReaders {
-  const { db, places, logger } = options
+  const { db, endpoints, logger } = options
   /** Whether the readers of each organisation may read, as of the last lookup. */
   const mayClientRead = new Map<string, boolean>()
   /** The readers with an invalid network that were already logged. */
@@ -76,7 +76,7 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
 
   async function drop(readers: readonly Pick<StoredReader, 'provider_schema' | 'login'>[]): Promise<void> {
     for (const { provider_schema, login } of readers)
-      await places
+      await endpoints
         .get(provider_schema as WarehouseKind)
         ?.server.drop(login)
         .catch((error: unknown) => logger.warn({ err: error, login }, 'a warehouse reader could not be dropped yet'))
@@ -88,7 +88,7 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
       await sql`select pg_advisory_xact_lock(hashtext('networks of warehouse readers'))`.execute(trx)
       const readers = await listReaders(trx)
       readers.forEach(reportInvalidNetworks)
-      for (const [kind, { server }] of places) {
+      for (const [kind, { server }] of endpoints) {
         const readersOfKind = readers.filter((reader) => reader.provider_schema === kind)
         await server.setNetworks?.(readersOfKind.map(({ login, networks }) => ({ login, networks })))
       }
@@ -139,7 +139,7 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
   }
 
   /** Corrects the readers on the server of one kind of warehouse. Returns the number of changed logins. */
-  async function syncPlace(kind: WarehouseKind, { server }: ReaderPlace, signal: AbortSignal): Promise<number> {
+  async function syncEndpoint(kind: WarehouseKind, { server }: ReaderEndpoint, signal: AbortSignal): Promise<number> {
     const observed = new Map((await server.observe()).map((state) => [state.login, state]))
     // Read the rows after the logins: a login that has no row then belongs to a deleted reader.
     const readers = (await listReaders(db)).filter((reader) => reader.provider_schema === kind)
@@ -164,28 +164,28 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
   }
 
   return {
-    place(kind) {
-      const place = places.get(kind)
-      if (!place)
+    getEndpoint(kind) {
+      const endpoint = endpoints.get(kind)
+      if (!endpoint)
         throw new WarehouseProblem(
           'NOT_SUPPORTED_HERE',
           `Warehouse readers are available for schemas in PostgreSQL and ClickHouse. This schema is in ${warehouseName(kind)}.`,
         )
-      const { address } = place
+      const { address } = endpoint
       if (!address)
         throw new WarehouseProblem(
           'NOT_SUPPORTED_HERE',
-          `Warehouse readers need an address to which programs can connect. Ask the operator to set ${place.addressSetting}.`,
+          `Warehouse readers need an address to which programs can connect. Ask the operator to set ${endpoint.addressSetting}.`,
         )
-      return { ...place, address }
+      return { ...endpoint, address }
     },
-    findPlace: (kind) => places.get(kind as WarehouseKind),
+    findEndpoint: (kind) => endpoints.get(kind as WarehouseKind),
     apply,
     drop,
     applyNetworks,
     async limitSessions() {
       let ended = 0
-      for (const { server } of places.values()) ended += (await server.limitSessions?.()) ?? 0
+      for (const { server } of endpoints.values()) ended += (await server.limitSessions?.()) ?? 0
       return ended
     },
     async sync(signal) {
@@ -196,11 +196,11 @@ export function warehouseReaders(options: WarehouseReadersOptions): WarehouseRea
       )
       let changed = 0
       const failures: unknown[] = []
-      for (const [kind, place] of places) {
+      for (const [kind, endpoint] of endpoints) {
         if (readers.some((reader) => reader.provider_schema === kind)) withoutLogins.delete(kind)
         if (withoutLogins.has(kind)) continue
         try {
-          changed += await syncPlace(kind, place, signal)
+          changed += await syncEndpoint(kind, endpoint, signal)
         } catch (error) {
           failures.push(error)
         }
@@ -229,13 +229,13 @@ const lockReader = (trx: Transaction<DB>, id: number): Promise<StoredReader | un
 
 /** Creates or changes a login as its row defines, and records that the warehouse has this state. */
 async function defineReader(
-  { db, keyRing, redaction, warehouses, places }: WarehouseReadersOptions,
+  { db, keyRing, redaction, warehouses, endpoints }: WarehouseReadersOptions,
   trx: Transaction<DB>,
   reader: StoredReader,
   { isActive, password }: { isActive: boolean; password: string | undefined },
 ): Promise<void> {
-  const place = places.get(reader.provider_schema as WarehouseKind)
-  if (!place) return
+  const endpoint = endpoints.get(reader.provider_schema as WarehouseKind)
+  if (!endpoint) return
   const rows = await trx.selectFrom('schemas').select('schema_name').where('id', 'in', reader.schema_ids).execute()
   const schemas = rows.map(({ schema_name }) => schema_name)
   if (isActive) {
@@ -246,7 +246,7 @@ async function defineReader(
   if (!credentials) return
   const { login, expires_at } = reader
   try {
-    await place.server.define(
+    await endpoint.server.define(
       credentials,
       { login, schemas, active: isActive, ...(expires_at && { expires: expires_at }) },
       password,
@@ -278,10 +278,10 @@ async function recordUse(db: Kysely<DB>, readers: readonly Pick<StoredReader, 'i
 
 /**
  * Removes a schema from all readers, in the transaction that deletes the schema. A reader that loses its last schema is
- * deleted; the others are pending until the warehouse has the change. Returns both.
+ * deleted. The others are changed, and pending until the warehouse has the change. Returns both lists.
  */
 export async function detachReaders(trx: Transaction<DB>, schema: { id: number; client: string }) {
-  const affected = await trx
+  const readersOfSchema = await trx
     .selectFrom('warehouse_readers')
     .selectAll()
     .where('client', '=', schema.client)
@@ -290,17 +290,18 @@ export async function detachReaders(trx: Transaction<DB>, schema: { id: number; 
     .forUpdate()
     .$castTo<StoredReader>()
     .execute()
-  const [ended, kept]: [StoredReader[], StoredReader[]] = [[], []]
-  for (const reader of affected) {
+  const deletedReaders: StoredReader[] = []
+  const changedReaders: StoredReader[] = []
+  for (const reader of readersOfSchema) {
     const schema_ids = reader.schema_ids.filter((id) => id !== schema.id)
     if (schema_ids.length === 0) {
       await trx.deleteFrom('warehouse_readers').where('id', '=', reader.id).execute()
-      ended.push(reader)
+      deletedReaders.push(reader)
       continue
     }
     const change = { schema_ids: JSON.stringify(schema_ids), pending: true, version: sql<number>`version + 1` }
     await trx.updateTable('warehouse_readers').set(change).where('id', '=', reader.id).execute()
-    kept.push(reader)
+    changedReaders.push(reader)
   }
-  return { ended, kept }
+  return { deletedReaders, changedReaders }
 }

@@ -187,16 +187,17 @@ function findWarehouseRow(db: Kysely<DB>, client: string): Promise<WarehouseRow 
 
 const sealPurpose = (client: string, role: 'load' | 'read') => `warehouses.${role}_password:${client}`
 
+/** Inserts the row of an organisation's warehouse with random passwords, unless it exists. Returns the row. */
 async function insertRow({ db, keyRing }: ClientWarehouseOptions, client: string): Promise<WarehouseRow> {
-  const sealed = (role: 'load' | 'read') =>
+  const createEncryptedPassword = (role: 'load' | 'read') =>
     keyRing.seal(randomBytes(32).toString('base64url'), sealPurpose(client, role))
   await db
     .insertInto('warehouses')
     .values({
       client,
       key: client === catalogueClient ? catalogueKey : randomBytes(10).toString('hex'),
-      load_password: sealed('load'),
-      read_password: sealed('read'),
+      load_password: createEncryptedPassword('load'),
+      read_password: createEncryptedPassword('read'),
     })
     .onConflict((conflict) => conflict.column('client').doNothing())
     .execute()

@@ -123,22 +123,23 @@ async function emptyWarehouse({ catalog, views, upkeep }: Warehouse): Promise<vo
     throw error
   })
   if (schemas.length === 0) return
+  // No load is in progress, so drop all staging tables.
   await upkeep.sweepStaging(async () => new Set())
   for (;;) {
-    const places = await catalog.listRelations(schemas)
-    if (places.length === 0) break
-    let dropped = 0
-    let problem: unknown
-    for (const { schema, name } of places)
+    const relations = await catalog.listRelations(schemas)
+    if (relations.length === 0) break
+    let droppedCount = 0
+    let lastError: unknown
+    for (const { schema, name } of relations)
       try {
         if (await views.find(schema, name)) await views.drop(schema, name)
         else await catalog.dropTable(schema, name)
-        dropped += 1
+        droppedCount += 1
       } catch (error) {
         // Another view still reads this table or view, so the next round tries again.
-        problem = error
+        lastError = error
       }
-    if (dropped === 0) throw problem
+    if (droppedCount === 0) throw lastError
   }
   for (const schema of schemas) await catalog.dropSchema(schema)
 }

@@ -121,13 +121,13 @@ export async function readSource(
   pipeline: PipelineToLoad,
 ): Promise<{ type: string; settings: unknown; secrets: SourceSecrets }> {
   const { type, settings } = pipeline
-  const { secrets, givenFor } = unsealSource(pipeline, keyRing)
+  const { secrets, secretAddress } = unsealSource(pipeline, keyRing)
   if (!namesVariables(settings, secrets)) {
     redaction.add(...Object.values(secrets))
     return { type, settings, secrets }
   }
   const variables = await readVariables(db, client, keyRing)
-  const filledSource = fillVariables({ type, settings, secrets, givenFor }, variables)
+  const filledSource = fillVariables({ type, settings, secrets, secretAddress }, variables)
   redaction.add(...variables.spellings, ...Object.values(filledSource.secrets))
   return { type, ...filledSource }
 }

@@ -52,8 +52,8 @@ async function runCheckGroup(
   }
 }
 
-export function logOutcome(log: RunLog, { check, status, toAll }: CheckOutcome): void {
-  const text = `Check “${check.name}”: ${toAll}`
+export function logOutcome(log: RunLog, { check, status, publicMessage }: CheckOutcome): void {
+  const text = `Check “${check.name}”: ${publicMessage}`
   if (status === 'OK') log.write('INFO', 'LOW', text)
   else log.write('WARN', 'HIGH', text)
 }

@@ -24,7 +24,7 @@ export async function advanceWorkflow(
     if (run.state !== 'RUNNING') return undefined
     const jobs = await listJobs(trx, run.id)
     const nextAction = chooseNextAction(jobs, getStrategy(run), await readDatabaseTime(trx))
-    switch (nextAction.act) {
+    switch (nextAction.type) {
       case 'start':
         for (const job of nextAction.jobs) await startJob(trx, queue, run, job)
         break
@@ -56,7 +56,7 @@ async function skipJobs(trx: Transaction<DB>, run: WorkflowRun, jobs: readonly S
   await writeLog(trx, run, 'WARN', 'HIGH', `The workflow stops after a failed job: ${countJobs(jobs)} skipped.`)
 }
 
-/** Stores the start time of the step that waits for its delay, and logs it once. */
+/** Stores and logs the start time of the step that waits for its delay. Does nothing if this time is stored already. */
 async function writeDueTime(
   trx: Transaction<DB>,
   run: WorkflowRun,
@@ -76,6 +76,7 @@ async function writeDueTime(
   await writeLog(trx, run, 'INFO', 'LOW', `Step ${firstJob.step} starts at ${startTime.toISOString()}.`)
 }
 
+/** Ends a workflow run with its final state and message. */
 async function endRun(
   trx: Transaction<DB>,
   run: WorkflowRun,

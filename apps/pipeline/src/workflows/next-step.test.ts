@@ -71,9 +71,9 @@ function advance(world: World): void {
       if (job.state === 'RUNNING' && job.over)
         Object.assign(job, { state: job.outcome, finishedAt: new Date(world.clock * 1000) })
     const next = chooseNextAction(world.jobs, world.strategy, new Date(world.clock * 1000))
-    if (next.act === 'wait') return
-    if (next.act === 'end') world.end = next.state
-    else if (next.act === 'skip') for (const job of next.jobs) job.state = 'SKIPPED'
+    if (next.type === 'wait') return
+    if (next.type === 'end') world.end = next.state
+    else if (next.type === 'skip') for (const job of next.jobs) job.state = 'SKIPPED'
     else for (const job of next.jobs) start(world, job)
   }
 }
@@ -154,7 +154,7 @@ describe('workflow steps', () => {
         const next = chooseNextAction(world.jobs, world.strategy, new Date(0))
         const waiting = world.jobs.filter(({ state }) => state === 'WAITING')
         const first = waiting.filter(({ step }) => step === waiting[0]?.step)
-        if (next.act !== 'start') return expect([next.act, waiting.length]).toEqual(['end', 0])
+        if (next.type !== 'start') return expect([next.type, waiting.length]).toEqual(['end', 0])
         return expect(next.jobs).toEqual(first[0]!.executionMode === 'PARALLEL' ? first : first.slice(0, 1))
       }),
     )
@@ -170,7 +170,7 @@ describe('workflow steps', () => {
       finishedAt,
     })
     const jobs = [job(1, 'OK', new Date(5_000)), job(2, 'SKIPPED', null), job(3, 'WAITING', null)]
-    expect(chooseNextAction(jobs, 'STOP', new Date(14_999))).toEqual({ act: 'wait', until: new Date(15_000) })
-    expect(chooseNextAction(jobs, 'STOP', new Date(15_000))).toEqual({ act: 'start', jobs: [jobs[2]] })
+    expect(chooseNextAction(jobs, 'STOP', new Date(14_999))).toEqual({ type: 'wait', until: new Date(15_000) })
+    expect(chooseNextAction(jobs, 'STOP', new Date(15_000))).toEqual({ type: 'start', jobs: [jobs[2]] })
   })
 })

@@ -18,14 +18,18 @@ export interface RunJob {
 
 /** The next action of a workflow run. Without `until`, `wait` waits for the running jobs. */
 export type NextAction<Job extends RunJob> =
-  | { act: 'start' | 'skip'; jobs: Job[] }
-  | { act: 'wait'; until?: Date }
-  | { act: 'end'; state: 'OK' | 'WARNING' | 'FAILED' }
+  | { type: 'start' | 'skip'; jobs: Job[] }
+  | { type: 'wait'; until?: Date }
+  | { type: 'end'; state: 'OK' | 'WARNING' | 'FAILED' }
 
 const hasFailed = ({ state }: RunJob) => state === 'FAILED' || state === 'CANCELLED'
 const hasRun = ({ state }: RunJob) => state !== 'WAITING' && state !== 'SKIPPED'
 
-/** Returns the next action. It is a pure function, so that tests can try every order of events. */
+/**
+ * Returns the next action of a workflow run. Steps run one after another, each after the delay of the previous step.
+ * The jobs of a step run one after another, or all at once if the step is PARALLEL. This is a pure function, so that
+ * tests can try every order of events.
+ */
 export function chooseNextAction<Job extends RunJob>(
   jobs: readonly Job[],
   strategy: ErrorStrategy,
@@ -34,19 +38,20 @@ export function chooseNextAction<Job extends RunJob>(
   const waitingJobs = jobs.filter(({ state }) => state === 'WAITING')
   const runningJobs = jobs.filter(({ state }) => state === 'RUNNING')
   if (waitingJobs.length === 0)
-    return runningJobs.length > 0 ? { act: 'wait' } : { act: 'end', state: computeEndState(jobs) }
-  if (strategy === 'STOP' && jobs.some(hasFailed)) return { act: 'skip', jobs: waitingJobs }
+    return runningJobs.length > 0 ? { type: 'wait' } : { type: 'end', state: computeEndState(jobs) }
+  if (strategy === 'STOP' && jobs.some(hasFailed)) return { type: 'skip', jobs: waitingJobs }
 
-  const step = Math.min(...[...waitingJobs, ...runningJobs].map((job) => job.step))
-  const waitingInStep = waitingJobs.filter((job) => job.step === step).toSorted((a, b) => a.job - b.job)
-  if (waitingInStep.length === 0) return { act: 'wait' }
-  const hasStarted = jobs.some((job) => job.step === step && hasRun(job))
-  const stepStart = hasStarted ? undefined : computeStepStart(jobs, step)
-  if (stepStart && stepStart > now) return { act: 'wait', until: stepStart }
+  const currentStep = Math.min(...[...waitingJobs, ...runningJobs].map(({ step }) => step))
+  const waitingInStep = waitingJobs.filter(({ step }) => step === currentStep).toSorted((a, b) => a.job - b.job)
+  // All jobs of the step are running or have ended.
+  if (waitingInStep.length === 0) return { type: 'wait' }
+  const hasStepStarted = jobs.some((job) => job.step === currentStep && hasRun(job))
+  const stepStart = hasStepStarted ? undefined : computeStepStart(jobs, currentStep)
+  if (stepStart && stepStart > now) return { type: 'wait', until: stepStart }
   const firstJob = waitingInStep[0]!
-  if (firstJob.executionMode === 'PARALLEL') return { act: 'start', jobs: waitingInStep }
-  if (runningJobs.length > 0) return { act: 'wait' }
-  return { act: 'start', jobs: [firstJob] }
+  if (firstJob.executionMode === 'PARALLEL') return { type: 'start', jobs: waitingInStep }
+  if (runningJobs.length > 0) return { type: 'wait' }
+  return { type: 'start', jobs: [firstJob] }
 }
 
 /**
@@ -65,5 +70,7 @@ function computeStepStart(jobs: readonly RunJob[], step: number): Date | undefin
 /** Returns the final state of a workflow run. If no job ran, the state is WARNING. */
 function computeEndState(jobs: readonly RunJob[]): 'OK' | 'WARNING' | 'FAILED' {
   if (jobs.some(hasFailed)) return 'FAILED'
-  return jobs.some(({ state }) => state === 'WARNING') || !jobs.some(hasRun) ? 'WARNING' : 'OK'
+  const hasWarning = jobs.some(({ state }) => state === 'WARNING')
+  const hasRunNoJob = !jobs.some(hasRun)
+  return hasWarning || hasRunNoJob ? 'WARNING' : 'OK'
 }

@@ -13,7 +13,7 @@ import { openDestinations } from '../../src/destinations/destinations.ts'
 import { openDatasets } from '../../src/warehouses/find-public-datasets.ts'
 import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { identityLookups } from '../../src/identity/http-identity-lookups.ts'
-import { readerPlaces } from '../../src/warehouse-readers/reader-addresses.ts'
+import { readerEndpoints } from '../../src/warehouse-readers/reader-addresses.ts'
 import { warehouseReaders } from '../../src/warehouse-readers/warehouse-readers.ts'
 import { startStack } from '../worker/worker-stack.ts'
 import { joinIdentity, type Person } from '../join-identity.ts'
@@ -73,7 +73,7 @@ export async function startService({
     const { warehouses } = stack
     const { SECRET_KEYS } = config
     const parts = { db, keyRing: SECRET_KEYS, redaction, warehouses, identity: lookups, logger }
-    const readers = warehouseReaders({ ...parts, places: readerPlaces(config) })
+    const readers = warehouseReaders({ ...parts, endpoints: readerEndpoints(config) })
     const app = pipelineApp({
       db,
       config,

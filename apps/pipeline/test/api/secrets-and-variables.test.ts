@@ -132,7 +132,7 @@ describe('a secret of a source whose address contains a variable', () => {
     await set(name, meant.host)
     const uid = await save(functionAt(name, { authToken: token }))
     const keys = service.config.SECRET_KEYS
-    expect(unsealSource(await stored(uid), keys)).toMatchObject({ secrets: { authToken: token }, givenFor: {} })
+    expect(unsealSource(await stored(uid), keys)).toMatchObject({ secrets: { authToken: token }, secretAddress: {} })
     const source_secrets = sealSourceSecrets(uid, { authToken: token }, keys)
     await service.stack.db.updateTable('data_pipelines').set({ source_secrets }).where('uid', '=', uid).execute()
     await owner.post(`/data-pipelines/${uid}/test-connection`).expect(200)

@@ -14,7 +14,7 @@ import { migrateQueue, openQueue } from '../../src/queue/pg-boss-queue.ts'
 import type { JobQueue } from '../../src/queue/job-queue.ts'
 import { createRun } from '../../src/runs/queue-run.ts'
 import { type ClientWarehouses, clientWarehouses } from '../../src/warehouses/client-warehouses.ts'
-import { readerPlaces } from '../../src/warehouse-readers/reader-addresses.ts'
+import { readerEndpoints } from '../../src/warehouse-readers/reader-addresses.ts'
 import { type WarehouseReaders, warehouseReaders } from '../../src/warehouse-readers/warehouse-readers.ts'
 import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 import { connected, scratchServer, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
@@ -79,7 +79,7 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
     keyRing: keyRing(keys),
     redaction,
     warehouses,
-    places: readerPlaces({ WAREHOUSE_DATABASE_URL: server.adminUrl }),
+    endpoints: readerEndpoints({ WAREHOUSE_DATABASE_URL: server.adminUrl }),
     identity: { currentClients: () => Promise.reject(new Error('There is no identity service.')) },
     logger,
   })

@@ -26,7 +26,7 @@ export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
    * which records its violations.
    */
   complete?(sentObjects: readonly Sent[], input: RequestContext, collect: CollectViolations): Promise<Body[]>
-  /** Completes a save, for example queues a run. Returns additional fields for the response. */
+  /** Returns additional fields of a saved object for the response. */
   present?(saved: SavedRow<Row>): object
 }
 
@@ -41,11 +41,12 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
   signature: OperationSignature<any, undefined>,
   kind: NamedKind<Row, Body & { name: string }, Sent>,
 ): Operation<PipelineContext> {
-  const list = signature.id.split('.')[0]!
+  // The id of the operation starts with the name of the list in the body, for example `dataPipelines.saveMany`.
+  const listField = signature.id.split('.')[0]!
   return definePipelineOperation(signature, async (operationInput) => {
     const input = operationInput as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
-    const sentObjects = input.body[list]!
-    const pointerOf = (index: number) => `/${list}/${index}`
+    const sentObjects = input.body[listField]!
+    const pointerOf = (index: number) => `/${listField}/${index}`
     const violations = createViolationList()
     const collect: CollectViolations = (index, callback) => violations.collect(pointerOf(index), callback)
     const bodies = kind.complete
@@ -63,7 +64,7 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
       const saved = await saveByName(trx, kind, bodies, input, { pointerOf, violations })
       for (const savedRow of saved) auditSaved(savedRow, input.request)
       return {
-        [list]: saved.map((savedRow) => ({
+        [listField]: saved.map((savedRow) => ({
           id: savedRow.after.uid,
           name: savedRow.after.name,
           result: savedRow.before ? 'UPDATED' : 'CREATED',
@@ -104,7 +105,8 @@ export interface SaveOptions {
 
 /**
  * Creates or replaces objects by name in the caller's transaction. Returns the rows in the order of the objects. Throws
- * the violations of all objects.
+ * the violations of all objects. First tries to save all objects with few statements. If that is not possible, saves
+ * them one after another.
  */
 export async function saveByName<Row extends NamedRow, Body extends { name: string }>(
   trx: Transaction<DB>,
@@ -114,16 +116,15 @@ export async function saveByName<Row extends NamedRow, Body extends { name: stri
   options: SaveOptions,
 ): Promise<SavedRow<Row>[]> {
   if (bodies.length === 0) return []
-  return (
-    (await saveTogether(trx, kind, bodies, input, options)) ?? (await saveOneByOne(trx, kind, bodies, input, options))
-  )
+  const savedInBatch = await trySaveInBatch(trx, kind, bodies, input, options)
+  return savedInBatch ?? saveOneByOne(trx, kind, bodies, input, options)
 }
 
 /**
  * Saves all objects with few statements: updates existing ones, and inserts all new ones at once. Returns undefined and
  * changes nothing if an object is invalid or depends on the change of another one; then use `saveOneByOne`.
  */
-async function saveTogether<Row extends NamedRow, Body extends { name: string }>(
+async function trySaveInBatch<Row extends NamedRow, Body extends { name: string }>(
   trx: Transaction<DB>,
   kind: NamedKind<Row, Body>,
   bodies: readonly Body[],
@@ -133,14 +134,14 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
   const { records } = kind
   const { caller } = input
   const saved: SavedRow<Row>[] = []
-  await sql`savepoint together`.execute(trx)
+  await sql`savepoint batch`.execute(trx)
   try {
     const uidOf = await findUidsByName(trx, kind, bodies, input, formerName)
     const uids = bodies.map((_body, index) => uidOf(index))
     const storedUids = uids.filter((uid) => uid !== undefined)
     const locked = await records.lockAll(trx, caller, storedUids)
     // The caller may not write some of the stored objects. `saveOneByOne` reports which ones.
-    if (locked.size < storedUids.length) throw new CannotSaveTogether()
+    if (locked.size < storedUids.length) throw new CannotSaveInBatch()
     const writing = kind.cached?.(trx, input) ?? kind.writing
     const newItems: { index: number; columns: object }[] = []
     for (const [index, body] of bodies.entries()) {
@@ -158,16 +159,16 @@ async function saveTogether<Row extends NamedRow, Body extends { name: string }>
       const after = rows[position]!
       saved[index] = { after, parts: (await writing.writeParts?.(trx, after, bodies[index]!, undefined, input)) ?? {} }
     }
-    await sql`release savepoint together`.execute(trx)
+    await sql`release savepoint batch`.execute(trx)
     return saved
   } catch (error) {
-    if (!(error instanceof CannotSaveTogether) && !toViolations(error)) throw error
-    await sql`rollback to savepoint together`.execute(trx)
+    if (!(error instanceof CannotSaveInBatch) && !toViolations(error)) throw error
+    await sql`rollback to savepoint batch`.execute(trx)
     return undefined
   }
 }
 
-class CannotSaveTogether extends Error {}
+class CannotSaveInBatch extends Error {}
 
 /**
  * Saves the objects one after another, so that each save sees the previous ones. Throws the violations of all objects.
@@ -186,7 +187,7 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
     const isValid = await violations.collect(pointerOf(index), async () => {
       const uidOf = await findUidsByName(trx, kind, [body], input, () => formerName?.(index))
       const uid = uidOf(0)
-      const before = uid === undefined ? undefined : await lockNamed(trx, kind, uid, input)
+      const before = uid === undefined ? undefined : await lockStoredObject(trx, kind, uid, input)
       saved.push(await saveRow(trx, kind, body, before, input))
     })
     await (isValid ? sql`release savepoint one` : sql`rollback to savepoint one`).execute(trx)
@@ -196,7 +197,11 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
   return saved
 }
 
-/** Returns a function that returns the uid of the stored object that a body replaces; undefined for a new object. */
+/**
+ * Returns a function that maps the index of a body to the uid of the stored object that the body replaces. This is the
+ * object with the name of the body. Otherwise it is the object with the former name. The function returns undefined for
+ * a new object.
+ */
 async function findUidsByName<Row extends NamedRow>(
   trx: Transaction<DB>,
   { records }: NamedKind<Row, any>,
@@ -223,8 +228,8 @@ export async function readUidsByName(
   return new Map(rows.map(({ uid, name }) => [name, uid]))
 }
 
-/** Locks the stored object that a body replaces. */
-async function lockNamed<Row extends NamedRow>(
+/** Locks the stored object that a body replaces. Throws 409 if the caller may not see it. */
+async function lockStoredObject<Row extends NamedRow>(
   trx: Transaction<DB>,
   { records }: NamedKind<Row, any>,
   uid: string,

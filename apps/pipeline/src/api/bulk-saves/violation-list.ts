@@ -18,11 +18,11 @@ export interface ViolationList {
 }
 
 /**
- * Returns a list that collects violations of several objects and throws them as one problem. `describe` can change each
+ * Returns a list that collects violations of several objects and throws them as one problem. `rewrite` can change each
  * violation.
  */
 export function createViolationList(
-  describe: (violation: FieldViolation) => FieldViolation = (one) => one,
+  rewrite: (violation: FieldViolation) => FieldViolation = (violation) => violation,
 ): ViolationList {
   const violations: FieldViolation[] = []
   return {
@@ -41,7 +41,7 @@ export function createViolationList(
       } catch (error) {
         const problem = toViolations(error)
         if (!problem) throw error
-        violations.push(...violationsAt(basePointer, problem).map(describe))
+        violations.push(...violationsAt(basePointer, problem).map(rewrite))
         return false
       }
     },

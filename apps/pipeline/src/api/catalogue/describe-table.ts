@@ -33,7 +33,8 @@ export async function describeTable(input: DescribeRequest): Promise<Table> {
   const relation = { schema: schema.schema_name, name: params.name }
   const warehouse = await warehouses.find(caller.client)
   const isDropPending = await isTableDropPending(input.db, { ...relation, table: relation.name, client: caller.client })
-  const [table] = isDropPending ? [] : ((await warehouse?.catalog.findTables([relation])) ?? [])
+  if (!warehouse || isDropPending) throw problems.notFound('table')
+  const [table] = await warehouse.catalog.findTables([relation])
   if (!table) throw problems.notFound('table')
   const texts = parseDescriptions(
     body,
@@ -114,7 +115,8 @@ async function readEditableTable(
       ${callerHas('ROLE_MANAGE_VIEW')} and ${writable}
     from views r where r.schema_id = ${schema.id} and r.view_name = ${name}`.execute(db)
   // Several names can match; the longest is the owner's. `a__b__c` belongs to `a__b` if that exists, otherwise to `a`.
-  const [owner] = owners.toSorted((one, other) => other.relation.length - one.relation.length)
+  const longestFirst = owners.toSorted((one, other) => other.relation.length - one.relation.length)
+  const owner = longestFirst[0]
   const seesAll = hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
   const isVisible = seesAll || (schema.readable && owner?.readable)
   if (owner?.writable || (isVisible && schema.writable)) return { schema, owner }
@@ -136,8 +138,8 @@ function possibleOwners(name: string): string[] {
 }
 
 /**
- * Returns the descriptions of a request body by column. Throws 422 for a column that the table lacks, and for a
- * repeated column.
+ * Returns the descriptions of a request body by column name. The description of the table has the key `ofTable`. Throws
+ * 422 for a column that the table lacks, and for a repeated column.
  */
 function parseDescriptions(
   { description, columns = [] }: TableDescriptionsBody,

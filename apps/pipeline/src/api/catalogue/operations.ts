@@ -34,7 +34,7 @@ type TablePath = '/schemas/:uid/tables/:name'
 type ReadTableRequest = OperationInput<PipelineContext, TablePath, undefined, undefined>
 type ReadTableRowsRequest = OperationInput<PipelineContext, '/schemas/:uid/tables/:name/data', DataQuery, undefined>
 
-/** Lists tables and views, sorted by schema and name. */
+/** Returns a page of the tables and views that the caller may see, sorted by schema and name. */
 async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[]>> {
   const { query, params, request, warehouses, caller, db } = input
   const { page = 1, pageSize = 50, query: text = '' } = query
@@ -49,8 +49,8 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
 }
 
 /**
- * Reads the names, descriptions and statistics of tables. Omits statistics that contain values if the caller may not
- * read the rows.
+ * Returns a function that returns the name, the descriptions and the statistics of one of these tables. It omits
+ * statistics that contain values if the caller may not read the rows of the table.
  */
 async function readLabels(
   db: PipelineContext['db'],
@@ -84,19 +84,16 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
     .map(({ schema_name }) => schema_name)
     .filter((name) => schema === undefined && startsWith(name, partialName))
     .toSorted()
-  const tables = visible.filter(
-    (table) =>
-      startsWith(table.name, partialName) &&
-      (schema === undefined || (qualifiers.length === 1 && isSameName(table.schema, schema))),
-  )
-  const tablesOfColumn = tablesOf(visible, qualifiers)
+  // A prefix with two qualifiers names a column.
+  const isInSchema = (table: VisibleTable) =>
+    schema === undefined || (qualifiers.length === 1 && isSameName(table.schema, schema))
+  const tables = visible.filter((table) => startsWith(table.name, partialName) && isInSchema(table))
+  const tablesWithColumns = findTablesOfColumn(visible, qualifiers)
   const warehouse = await warehouses.find(caller.client)
-  // An empty prefix would otherwise list the columns of all tables.
-  const restrictsColumns = schema !== undefined || partialName !== ''
-  const columns =
-    warehouse && tablesOfColumn.length > 0 && restrictsColumns
-      ? await warehouse.catalog.findColumnNames(tablesOfColumn, partialName, limit + 1)
-      : []
+  // An empty prefix matches the columns of all tables, so it lists none.
+  const hasPrefix = schema !== undefined || partialName !== ''
+  const listsColumns = warehouse && tablesWithColumns.length > 0 && hasPrefix
+  const columns = listsColumns ? await warehouse.catalog.findColumnNames(tablesWithColumns, partialName, limit + 1) : []
   return {
     names: [
       ...schemaNames.slice(0, limit).map((name) => ({ kind: 'SCHEMA' as const, name })),
@@ -108,25 +105,25 @@ async function findNames(input: NamesRequest): Promise<CatalogueNames> {
 }
 
 /**
- * Splits `schema.table.col` at its dots. Parts may be in double quotes; the closing quote of the last part may be
- * missing.
+ * Splits a name that a user is typing at its dots. Example: `schema.table.col` has the qualifiers `schema` and `table`
+ * and the partial name `col`. Names may be in double quotes. The closing quote of the last name may be missing.
  */
 function splitName(text: string): { qualifiers: string[]; partialName: string } {
-  const nameParts = ['']
+  const names = ['']
   let isQuoted = false
   for (const character of text) {
     if (character === '"') isQuoted = !isQuoted
-    else if (character === '.' && !isQuoted) nameParts.push('')
-    else nameParts[nameParts.length - 1] += character
+    else if (character === '.' && !isQuoted) names.push('')
+    else names[names.length - 1] += character
   }
-  return { qualifiers: nameParts.slice(0, -1), partialName: nameParts.at(-1)! }
+  return { qualifiers: names.slice(0, -1), partialName: names.at(-1)! }
 }
 
 /**
  * Returns the tables to which a qualified column name can refer. The qualifier is a table, or a schema and a table.
  * Returns all tables for a name that has no qualifier.
  */
-function tablesOf(visible: readonly VisibleTable[], qualifiers: readonly string[]): readonly VisibleTable[] {
+function findTablesOfColumn(visible: readonly VisibleTable[], qualifiers: readonly string[]): readonly VisibleTable[] {
   const [first, second] = qualifiers
   if (first === undefined) return visible
   if (qualifiers.length > 2) return []

@@ -45,7 +45,7 @@ export async function listVisibleTables(
   const { warehouses, caller } = context
   const warehouse = await warehouses.find(caller.client)
   if (!warehouse || schemas.length === 0) return []
-  const [relations, owners, toDrop] = await Promise.all([
+  const [relations, owners, keysToDrop] = await Promise.all([
     warehouse.catalog.listRelations(schemas.map(({ schema_name }) => schema_name)),
     findTableOwners(context, schemas),
     listTablesToDrop(context),
@@ -54,8 +54,8 @@ export async function listVisibleTables(
   return relations.flatMap((relation) => {
     const key = tableKey(relation)
     const owner = owners.get(key) ?? findMainTableOwner(relation, owners)
-    const isShown = owner ? owner.shown : seesAll
-    if (toDrop.has(key) || !isShown) return []
+    const isVisible = owner ? owner.isVisible : seesAll
+    if (keysToDrop.has(key) || !isVisible) return []
     // The rows of other tables require the permission to read all loaded data.
     const mayReadRows = seesAll || owners.has(key)
     return [{ ...relation, displayName: owner?.name, description: owner?.description ?? undefined, mayReadRows }]
@@ -65,8 +65,8 @@ export async function listVisibleTables(
 const tableKey = ({ schema, name }: TablePlace) => JSON.stringify([schema, name])
 
 /**
- * Finds the pipeline of an additional table. The name of such a table is that of the pipeline's main table, `__` and a
- * suffix.
+ * Finds the pipeline of an additional table, with the display name of the additional table. The name of such a table is
+ * that of the pipeline's main table, `__` and a suffix. If several main tables match, the longest name applies.
  */
 function findMainTableOwner({ schema, name }: TablePlace, owners: ReadonlyMap<string, TableOwner>) {
   for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1)) {
@@ -81,9 +81,10 @@ interface TableOwner {
   relation: string
   name: string
   description: string | null
-  shown: boolean
+  isVisible: boolean
 }
 
+/** Returns the pipelines and views that create the tables of these schemas, by `tableKey`. */
 async function findTableOwners(
   context: CatalogueContext,
   schemas: readonly CatalogueSchema[],
@@ -96,13 +97,13 @@ async function findTableOwners(
   const seesViews = hasRole(caller.roles, 'ROLE_SEE_VIEW')
   const { rows } = await sql<TableOwner>`
     select r.schema_id, r.table_name as relation, r.name, r.description,
-      ${seesAll}::boolean or (${seesPipelines}::boolean and ${visible}) as shown
+      ${seesAll}::boolean or (${seesPipelines}::boolean and ${visible}) as "isVisible"
     from data_pipelines r where r.schema_id = any(${ids}::bigint[])
     union all
     select r.schema_id, r.view_name, r.name, r.description, ${seesViews}::boolean and ${visible}
     from views r where r.schema_id = any(${ids}::bigint[])`.execute(db)
-  const names = new Map(schemas.map(({ id, schema_name }) => [id, schema_name]))
-  return new Map(rows.map((row) => [tableKey({ schema: names.get(row.schema_id)!, name: row.relation }), row]))
+  const schemaNames = new Map(schemas.map(({ id, schema_name }) => [id, schema_name]))
+  return new Map(rows.map((row) => [tableKey({ schema: schemaNames.get(row.schema_id)!, name: row.relation }), row]))
 }
 
 /** Lists the tables of deleted pipelines and views that still exist in the warehouse and will be dropped. */

@@ -12,7 +12,7 @@ import { auditSaved, type SavedRow } from '@sluice/records'
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { saveByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
 import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare.ts'
@@ -52,15 +52,16 @@ function changeConfiguration(input: ChangeRequest, { apply }: { apply: boolean }
       `The configuration took longer than ${changeTimeoutMs / 60_000} minutes, so nothing was saved. Split it into several documents, by kinds for example.`,
     )
   }
-  return whileConnected(
+  return runWhileConnected(
     { request: input.request, queue: (callback) => callback(), timeoutMs: changeTimeoutMs, onTimeout },
     (signal) => runChange(input, { apply, signal }),
   )
 }
 
 /**
- * Saves the configuration in a transaction. For a plan, it then rolls back to a savepoint, and counts the comparisons
- * with stored secrets.
+ * Saves the configuration in a transaction, and writes the result to the audit log. For a plan, it rolls the save back,
+ * and counts the comparisons with stored secrets. If the request fails, it counts and audits the comparisons made so
+ * far.
  */
 async function runChange(
   input: ChangeRequest,
@@ -76,32 +77,35 @@ async function runChange(
       comparisons.length = 0
       await waitForOtherChanges(trx, caller.client)
       await sql`savepoint configuration`.execute(trx)
-      const offline = { ...input, db: trx, identity: principals.identity }
-      const changes = await saveConfiguration(trx, configuration, offline, { principals, comparisons, signal })
-      const answer = presentChanges(changes, { applied: apply, ring: keyRing })
+      // During the transaction, no lookup may wait for the identity service.
+      const offlineInput = { ...input, db: trx, identity: principals.identity }
+      const changes = await saveConfiguration(trx, configuration, offlineInput, { principals, comparisons, signal })
+      const response = presentChanges(changes, { applied: apply, ring: keyRing })
       if (apply) {
-        if (input.query?.plan !== undefined && input.query.plan !== answer.plan) throw outdatedPlan()
+        const expectedPlan = input.query?.plan
+        if (expectedPlan !== undefined && expectedPlan !== response.plan) throw outdatedPlan()
       } else {
         await sql`rollback to savepoint configuration`.execute(trx)
-        const wait = await countComparisons(trx, comparisons, input)
-        if (wait > 0) throw tooManyComparisons(wait)
+        const waitSeconds = await countComparisons(trx, comparisons, input)
+        if (waitSeconds > 0) throw tooManyComparisons(waitSeconds)
       }
-      const { created, updated, unchanged } = answer
-      request.audit(null, { created, updated, unchanged, ...describeComparisons(comparisons, true) })
+      const { created, updated, unchanged } = response
+      request.audit(null, { created, updated, unchanged, ...describeComparisons(comparisons, { withStates: true }) })
       if (apply) for (const { saved, result } of changes) if (result !== 'UNCHANGED') auditSaved(saved, request)
-      return answer
+      return response
     })
   } catch (error) {
-    if (comparisons.length > 0) await recordFailed(comparisons, input)
+    if (comparisons.length > 0) await recordFailedComparisons(comparisons, input)
     throw error
   }
 }
 
 /** Counts and audits the secret comparisons of a failed request, because its error message may depend on them. */
-const recordFailed = (comparisons: readonly SecretComparison[], input: ChangeRequest): Promise<void> =>
+const recordFailedComparisons = (comparisons: readonly SecretComparison[], input: ChangeRequest): Promise<void> =>
   input.write(async (trx) => {
-    const isCounted = (await countComparisons(trx, comparisons, input)) === 0
-    input.request.audit(null, { outcome: 'FAILED', ...describeComparisons(comparisons, isCounted) })
+    const waitSeconds = await countComparisons(trx, comparisons, input)
+    const isCounted = waitSeconds === 0
+    input.request.audit(null, { outcome: 'FAILED', ...describeComparisons(comparisons, { withStates: isCounted }) })
   })
 
 function assertRoles(configuration: Configuration, { caller }: ChangeRequest): void {
@@ -143,19 +147,19 @@ async function saveConfiguration(
   trx: Transaction<DB>,
   configuration: Configuration,
   input: RequestContext,
-  shared: Pick<KindToSave, 'principals' | 'comparisons' | 'signal'>,
+  saveContext: Pick<KindToSave, 'principals' | 'comparisons' | 'signal'>,
 ): Promise<ObjectChange[]> {
   const readStoredObjects: ReadStoredObjects = async (kind, objects) => {
-    const stored = await readStored(trx, { kind, objects }, input)
-    const toObject = (described: DescribedRow) => toConfigured(kind, described, shared.principals, input.keyRing)
-    return new Map([...stored].map(([object, described]) => [object, toObject(described)]))
+    const replaced = await findReplacedObjects(trx, { kind, objects }, input)
+    const toObject = (described: DescribedRow) => toConfigured(kind, described, saveContext.principals, input.keyRing)
+    return new Map([...replaced].map(([object, described]) => [object, toObject(described)]))
   }
   const names = await resolveNames(trx, configuration, input.caller, readStoredObjects)
   const changes: ObjectChange[] = []
   for (const kind of configurationKinds) {
     const objects = configuration[kind] ?? []
     if (objects.length === 0) continue
-    changes.push(...(await saveKind(trx, { kind, objects, names, ...shared }, input)))
+    changes.push(...(await saveKind(trx, { kind, objects, names, ...saveContext }, input)))
     if (kind === 'views') await assertNoViewCycles(trx, input.caller, objects)
   }
   return changes
@@ -178,7 +182,7 @@ interface KindToSave {
  */
 async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: RequestContext): Promise<ObjectChange[]> {
   const { kind, objects, names } = kindToSave
-  const before = await readStored(trx, kindToSave, input)
+  const before = await findReplacedObjects(trx, kindToSave, input)
   await sql`savepoint kind`.execute(trx)
   await names.prepare(trx, kind, objects)
   const indexes = objects.map((_object, index) => index)
@@ -200,8 +204,10 @@ async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: Req
   return changes
 }
 
-/** Returns the stored objects that the configuration replaces, if the caller may see them. */
-async function readStored(
+/**
+ * Returns the stored object that each object of the configuration replaces. Omits objects that the caller may not see.
+ */
+async function findReplacedObjects(
   trx: Transaction<DB>,
   { kind, objects }: { kind: ConfigurationKind; objects: readonly ConfiguredObject[] },
   input: RequestContext,
@@ -236,6 +242,7 @@ async function saveObjects(
   const bodies: { name: string }[] = []
   for (const [position, index] of indexes.entries()) {
     const { was: _was, redacted, access, ...fields } = objects[index]!
+    // A variable may lack a value only if the document lists its value as redacted.
     const object = kind === 'variables' ? { ...fields, redacted } : fields
     const body = toBody(object, names.findId) as { name: string }
     const refuse = (pointer: string, detail: string) => violations.add(`${pointerOf(position)}${pointer}`, detail)
@@ -274,29 +281,30 @@ function compareSaved(
   const secrets = compareSecrets(object, secretsBefore, secretsAfter)
   for (const { pointer, state } of secrets) {
     const isComparison = state === 'SAME' || state === 'CHANGED'
-    if (!isComparison || findValueAt(object, pointer) === undefined) continue
+    const isInDocument = findValueAt(object, pointer) !== undefined
+    if (!isComparison || !isInDocument) continue
     const compared = {
       uid: before!.row.uid,
       pointer,
       stored: secretsBefore[pointer]!,
-      given: secretsAfter[pointer]!,
+      sent: secretsAfter[pointer]!,
     }
     comparisons.push({ kind, name: object.name, pointer, state, digest: digestComparison(compared, keyRing) })
   }
   const changesSecrets = secrets.some(({ state }) => ['CHANGED', 'SET', 'REMOVED'].includes(state))
   const isChanged = comparison.fields.length > 0 || changesSecrets
-  const resultOfStored = isChanged ? 'UPDATED' : 'UNCHANGED'
-  const result = before ? resultOfStored : 'CREATED'
+  const resultOfExisting = isChanged ? 'UPDATED' : 'UNCHANGED'
+  const result = before ? resultOfExisting : 'CREATED'
   const { pending = false } = (configuredKinds[kind].named.present?.(saved) ?? {}) as { pending?: boolean }
-  const was = before && before.row.name !== object.name ? before.row.name : undefined
+  const isRenamed = before !== undefined && before.row.name !== object.name
   return {
     ...comparison,
     kind,
     name: object.name,
-    was,
+    was: isRenamed ? before.row.name : undefined,
     result,
     secrets,
-    boundSecrets: bindSecrets(kind, object, before, secrets),
+    secretsForDigest: listSecretsForDigest(kind, object, before, secrets),
     pending: pending && result !== 'UNCHANGED',
     saved,
   }
@@ -306,13 +314,13 @@ function compareSaved(
  * Returns the secrets that the plan's digest covers: the encrypted stored values, and the values in the document. If
  * one changes between plan and apply, the digest differs.
  */
-function bindSecrets(
+function listSecretsForDigest(
   kind: ConfigurationKind,
   object: ConfiguredObject,
   before: DescribedRow | undefined,
   secrets: readonly SecretState[],
 ): unknown[] {
-  const column = configuredKinds[kind].sealedColumn
-  const sealed = before && column ? (before.row as unknown as Record<string, unknown>)[column] : undefined
-  return [sealed ?? null, ...secrets.map(({ pointer }) => findValueAt(object, pointer) ?? null)]
+  const column = configuredKinds[kind].encryptedColumn
+  const encrypted = before && column ? (before.row as unknown as Record<string, unknown>)[column] : undefined
+  return [encrypted ?? null, ...secrets.map(({ pointer }) => findValueAt(object, pointer) ?? null)]
 }

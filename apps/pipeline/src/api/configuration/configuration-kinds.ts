@@ -32,7 +32,7 @@ export interface ConfiguredKind {
   toBody(object: any, findId: FindId): object
   readSecrets(row: any, ring: KeyRing): SecretsByPointer
   /** The column with the encrypted secrets. */
-  sealedColumn?: string
+  encryptedColumn?: string
 }
 
 const noSecrets = () => ({})
@@ -44,7 +44,7 @@ export const configuredKinds: Readonly<Record<ConfigurationKind, ConfiguredKind>
   variables: {
     named: variableKind,
     toBody: ({ redacted, ...body }: ConfiguredObject) => ({ ...body, mayLackValue: redacted?.includes('/value') }),
-    sealedColumn: 'sealed_value',
+    encryptedColumn: 'sealed_value',
     readSecrets: (row: VariableRow, ring): SecretsByPointer =>
       row.secured && row.sealed_value !== null ? { '/value': unsealVariableValue(row, ring) } : {},
   },
@@ -76,13 +76,13 @@ export const configuredKinds: Readonly<Record<ConfigurationKind, ConfiguredKind>
         },
       }),
     }),
-    sealedColumn: 'source_secrets',
+    encryptedColumn: 'source_secrets',
     readSecrets: (row: DataPipelineRow, ring) => {
-      const { secrets, givenFor } = unsealSource(row, ring)
+      const { secrets, secretAddress } = unsealSource(row, ring)
       const { pointer } = getDefinition(row.type).secretAudience ?? {}
       const entries = Object.entries(secrets).map(([name, value]) => [
         `${pointer}/${name}`,
-        givenFor ? JSON.stringify([value, givenFor]) : value,
+        secretAddress ? JSON.stringify([value, secretAddress]) : value,
       ])
       return Object.fromEntries(entries) as SecretsByPointer
     },
@@ -103,7 +103,7 @@ export const configuredKinds: Readonly<Record<ConfigurationKind, ConfiguredKind>
       ...body,
       viewSource: { id: findId('views', viewSource.name, '/viewSource/name') },
     }),
-    sealedColumn: 'target_secrets',
+    encryptedColumn: 'target_secrets',
     readSecrets: (row: DestinationRow, ring) => {
       const [field] = Object.keys(row.settings)
       const secrets = Object.entries(unsealTargetSecrets(row, ring))

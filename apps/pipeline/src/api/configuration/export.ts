@@ -34,9 +34,9 @@ export function exportConfiguration(input: ExportRequest): Promise<Configuration
       .transaction()
       .setIsolationLevel('repeatable read')
       .execute(async (trx) => {
-        const offline = { ...input, db: trx, identity: offlineIdentity(input.identity) }
+        const offlineInput = { ...input, db: trx, identity: offlineIdentity(input.identity) }
         const lists: [ConfigurationKind, DescribedRow[]][] = []
-        for (const kind of kinds) lists.push([kind, await readVisible(kind, offline)])
+        for (const kind of kinds) lists.push([kind, await listVisibleObjects(kind, offlineInput)])
         return lists
       })
     const resources = rowsByKind.flatMap(([, rows]) => rows.map(({ resource }) => resource))
@@ -62,7 +62,10 @@ export interface PresentedResource {
   [field: string]: unknown
 }
 
-async function readVisible(kind: ConfigurationKind, context: RequestContext): Promise<DescribedRow[]> {
+/**
+ * Returns the objects of a kind that the caller may see, sorted by name. Throws 422 if there are too many to export.
+ */
+async function listVisibleObjects(kind: ConfigurationKind, context: RequestContext): Promise<DescribedRow[]> {
   const { table, scope, noun } = configuredKinds[kind].named.records.kind
   const { rows } = await sql<DescribedRow['row']>`
     select r.* from ${sql.table(table)} as r where ${scope(context.caller, 'READ')}
@@ -79,8 +82,8 @@ async function readVisible(kind: ConfigurationKind, context: RequestContext): Pr
 const presentBatchSize = 1_000
 
 /**
- * Presents rows of a kind. Within a transaction, `context.identity` must be offline (`offlineIdentity`), so that the
- * transaction does not wait for another service.
+ * Returns rows of a kind with their API representations. Within a transaction, `context.identity` must be offline
+ * (`offlineIdentity`), so that the transaction does not wait for another service.
  */
 export async function describeRows(
   kind: ConfigurationKind,
@@ -103,7 +106,7 @@ const emptyValues = new Set(['[]', '{}', '{"sqlStatements":[]}'])
 
 /**
  * Returns an object in the form of the configuration document: the fields of its request body, with names instead of
- * ids.
+ * ids, and the pointers of its secrets in `redacted`. Omits optional fields that are empty.
  */
 export function toConfigured(
   kind: ConfigurationKind,

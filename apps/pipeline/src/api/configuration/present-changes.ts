@@ -12,7 +12,7 @@ export interface ObjectChange extends ObjectComparison {
   result: 'CREATED' | 'UPDATED' | 'UNCHANGED'
   secrets: SecretState[]
   /** The secrets that the plan's digest covers: encrypted stored values, and new values. */
-  boundSecrets: unknown[]
+  secretsForDigest: unknown[]
   pending: boolean
   saved: SavedRow<DescribedRow['row']>
 }
@@ -65,7 +65,8 @@ interface ChangeCounts {
 function describeChanges({ created, updated, unchanged, pending, missing }: ChangeCounts, applied: boolean): string {
   const tense = applied ? '' : 'to be '
   const counts = `${created} ${tense}created, ${updated} ${tense}updated, ${unchanged} unchanged.`
-  const [oneView, severalViews] = applied ? ['waits for its run', 'wait for their runs'] : ['needs a run', 'need runs']
+  const oneView = applied ? 'waits for its run' : 'needs a run'
+  const severalViews = applied ? 'wait for their runs' : 'need runs'
   const sentences = [
     created + updated === 0 ? 'No changes.' : counts,
     pending > 0 && `${formatCount(pending, 'view')} ${pending === 1 ? oneView : severalViews} in the warehouse.`,
@@ -84,7 +85,7 @@ const formatCount = (count: number, noun: string) => `${count} ${noun}${count ==
 const computePlanDigest = (changes: readonly ObjectChange[], ring: KeyRing): string =>
   ring.mac(
     JSON.stringify(
-      changes.map(({ kind, name, was, result, fields, created, secrets, boundSecrets }) => [
+      changes.map(({ kind, name, was, result, fields, created, secrets, secretsForDigest }) => [
         kind,
         name,
         was,
@@ -92,7 +93,7 @@ const computePlanDigest = (changes: readonly ObjectChange[], ring: KeyRing): str
         fields,
         created,
         secrets,
-        boundSecrets,
+        secretsForDigest,
       ]),
     ),
     'configuration.plan',

@@ -105,7 +105,10 @@ const byText =
   (one: T, other: T): number =>
     textOf(one) < textOf(other) ? -1 : 1
 
-/** Returns a lookup client that knows only these users and groups, and sends no request. */
+/**
+ * Returns a lookup client whose lookups of users, groups and organisations find only the users and groups in `known`.
+ * These lookups send no request.
+ */
 export function offlineIdentity(
   identity: IdentityLookups,
   known: {

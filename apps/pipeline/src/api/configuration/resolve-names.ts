@@ -63,7 +63,7 @@ export async function resolveNames(
     else if (!visible.get(kind)!.has(name)) unknown.push(reference)
     if (violations.isFull) break
   }
-  for (const { kind, name, pointer } of await withoutStored(unknown, readStoredObjects))
+  for (const { kind, name, pointer } of await excludeStoredReferences(unknown, readStoredObjects))
     violations.add(pointer, describeMissing(kind, name))
   violations.throwIfAny()
 
@@ -119,16 +119,16 @@ async function readVisibleNames(
  * Returns the references that the stored objects do not already have. Callers may keep, but not add, a reference to an
  * object that they may not see.
  */
-async function withoutStored(
+async function excludeStoredReferences(
   references: readonly NamedReference[],
   readStoredObjects: ReadStoredObjects,
 ): Promise<NamedReference[]> {
   const missing: NamedReference[] = []
   for (const [ownerKind, referencesOfKind] of Map.groupBy(references, (reference) => reference.ownerKind)) {
     const owners = new Set(referencesOfKind.map(({ owner }) => owner))
-    const storedOwners = await readStoredObjects(ownerKind, [...owners])
+    const storedObjects = await readStoredObjects(ownerKind, [...owners])
     for (const reference of referencesOfKind) {
-      const storedOwner = storedOwners.get(reference.owner)
+      const storedOwner = storedObjects.get(reference.owner)
       const storedReferences = storedOwner ? collectReferences({ [ownerKind]: [storedOwner] }) : []
       const isStored = storedReferences.some(({ kind, name }) => kind === reference.kind && name === reference.name)
       if (!isStored) missing.push(reference)
@@ -146,8 +146,8 @@ const indexNames = (objects: readonly ConfiguredObject[]) => ({
 const tableOf = (kind: ConfigurationKind) => configuredKinds[kind].named.records.kind.table
 
 /**
- * Adds a violation for each repeated name, and for each former name (`was`) that does not match exactly one stored
- * object.
+ * Adds a violation for each repeated name, and for each former name (`was`) that cannot be used: it equals the name of
+ * this or another object in the configuration, or the former name of another one, or stored objects have both names.
  */
 function checkNames(
   kind: ConfigurationKind,
@@ -188,6 +188,7 @@ interface NamedReference {
   pointer: string
 }
 
+/** Returns the references from objects of the configuration to other objects. */
 function collectReferences(
   configuration: Partial<Record<ConfigurationKind, readonly ConfiguredObject[]>>,
 ): NamedReference[] {

@@ -11,27 +11,27 @@ export interface SecretComparison {
   name: string
   pointer: string
   state: 'SAME' | 'CHANGED'
-  /** A keyed hash of the object, the stored value and the given value. It identifies them without revealing them. */
+  /** A keyed hash of the object, the stored value and the sent value. It identifies them without revealing them. */
   digest: string
 }
 
-/** Returns the digest of a comparison. It is the same for the same object, stored value and given value. */
+/** Returns the digest of a comparison. It is the same for the same object, stored value and sent value. */
 export const digestComparison = (
-  { uid, pointer, stored, given }: { uid: string; pointer: string; stored: string; given: string },
+  { uid, pointer, stored, sent }: { uid: string; pointer: string; stored: string; sent: string },
   ring: KeyRing,
-): string => ring.mac(JSON.stringify([uid, pointer, stored, given]), 'configuration.comparison')
+): string => ring.mac(JSON.stringify([uid, pointer, stored, sent]), 'configuration.comparison')
 
 /**
- * The maximum number of given values that differ from stored secrets within an hour. More are refused, because a caller
+ * The maximum number of sent values that differ from stored secrets within an hour. More are refused, because a caller
  * could guess secrets by comparing.
  */
 const maxDifferent = { user: 20, client: 60 }
 
 /**
- * Counts the comparisons for the caller and the organisation. Returns 0, or the seconds to wait, without counting, if
- * the limit of `maxDifferent` was reached within the last hour and one of these values is new. A correct value is
- * refused too, because otherwise the refusal would reveal it. Below the limit, one document may have any number of
- * values, so that all secrets of an organisation can be replaced at once.
+ * Counts the comparisons for the caller and the organisation, and returns 0. If the limit of `maxDifferent` was reached
+ * within the last hour and one of these comparisons is new, counts nothing and returns the seconds to wait. A correct
+ * value is refused too, because otherwise the refusal would reveal it. Below the limit, one document may have any
+ * number of values, so that all secrets of an organisation can be replaced at once.
  */
 export async function countComparisons(
   trx: Transaction<DB>,
@@ -47,7 +47,7 @@ export async function countComparisons(
     trx,
   )
   const digests = comparisons.map(({ digest }) => digest)
-  const { rows } = await sql<{ known: number; wait: number | null }>`
+  const { rows } = await sql<{ knownCount: number; waitSeconds: number | null }>`
     with recent as (
       select * from secret_comparisons where client = ${client} and compared_at > now() - interval '1 hour'
     ),
@@ -58,16 +58,18 @@ export async function countComparisons(
       (select min(compared_at) from recent where differed group by digest
         order by 1 desc offset ${maxDifferent.client - 1} limit 1)
     )
-    select (select count(*)::int from recent where user_uid = ${user} and digest = any(${digests})) as known,
-      (select extract(epoch from max(compared_at) + interval '1 hour' - now())::float8 from full_at) as wait`.execute(
+    select (select count(*)::int from recent where user_uid = ${user} and digest = any(${digests})) as "knownCount",
+      (select extract(epoch from max(compared_at) + interval '1 hour' - now())::float8 from full_at) as "waitSeconds"`.execute(
     trx,
   )
-  const { known, wait } = rows[0]!
-  if (wait !== null && known < digests.length) return Math.max(1, Math.ceil(wait))
+  const { knownCount, waitSeconds } = rows[0]!
+  const isLimitReached = waitSeconds !== null
+  const hasNewComparison = knownCount < digests.length
+  if (isLimitReached && hasNewComparison) return Math.max(1, Math.ceil(waitSeconds))
   const differed = comparisons.map(({ state }) => state === 'CHANGED')
   await sql`
     insert into secret_comparisons (client, user_uid, digest, differed)
-    select ${client}, ${user}, digest, differed from unnest(${digests}::text[], ${differed}::boolean[]) as given (digest, differed)
+    select ${client}, ${user}, digest, differed from unnest(${digests}::text[], ${differed}::boolean[]) as compared (digest, differed)
     on conflict do nothing`.execute(trx)
   return 0
 }
@@ -76,17 +78,16 @@ export async function countComparisons(
  * Returns the comparisons for the audit log, without values. Omits the states (same or changed) if the caller did not
  * get them.
  */
-export const describeComparisons = (comparisons: readonly SecretComparison[], withStates: boolean): object =>
-  comparisons.length === 0
-    ? {}
-    : {
-        compared: comparisons.map(({ kind, name, pointer, state }) => ({
-          kind,
-          name,
-          pointer,
-          ...(withStates && { state }),
-        })),
-      }
+export function describeComparisons(
+  comparisons: readonly SecretComparison[],
+  { withStates }: { withStates: boolean },
+): object {
+  if (comparisons.length === 0) return {}
+  const compared = comparisons.map(({ kind, name, pointer, state }) =>
+    withStates ? { kind, name, pointer, state } : { kind, name, pointer },
+  )
+  return { compared }
+}
 
 export function tooManyComparisons(seconds: number): Error {
   return problems.tooManyRequests(

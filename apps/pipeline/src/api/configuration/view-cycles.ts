@@ -34,7 +34,7 @@ export async function assertNoViewCycles(
     caller,
     objects.map(({ name }) => name),
   )
-  const findReadViews = readViewFinder(nodes.map(({ schema, view }) => ({ schema, name: view })))
+  const findReadViews = createViewFinder(nodes.map(({ schema, view }) => ({ schema, name: view })))
   const byQualifiedName = new Map(nodes.map((node) => [`${node.schema}.${node.view}`, node]))
   const reads = new Map(
     nodes.map((node) => {
@@ -56,6 +56,10 @@ export async function assertNoViewCycles(
   violations.throwIfAny()
 }
 
+/**
+ * Reads all views of the organisation. `query` is the query of a view with one of these names, and null for other
+ * views. `sources` are the tables and views that the warehouse reported.
+ */
 async function readViews(trx: Transaction<DB>, caller: Caller, names: readonly string[]): Promise<ViewNode[]> {
   const { rows } = await sql<ViewNode>`
     select r.id, r.name, s.schema_name as schema, r.view_name as view, ${viewRecords.kind.scope(caller, 'READ')} as "isVisible",
@@ -77,10 +81,10 @@ const fromWithoutTable = /\b(extract|trim|substring|overlay)\s*\([^()]*\)|\bdist
 const maxComparisons = 20_000_000
 
 /**
- * Returns a function that returns the views which a view reads, possibly with duplicates. Returns none for a query that
- * is skipped or cannot be parsed.
+ * Returns a function that returns the views which a view reads, possibly with duplicates. It returns none for a query
+ * that cannot be parsed, and for all further queries when `maxComparisons` is exceeded.
  */
-function readViewFinder(views: readonly TablePlace[]): (node: ViewNode) => TablePlace[] {
+function createViewFinder(views: readonly TablePlace[]): (node: ViewNode) => TablePlace[] {
   const byName = Map.groupBy(views, ({ name }) => name)
   let comparisons = 0
   return ({ query, schema, sources }) => {
@@ -143,7 +147,7 @@ function findComponents(reads: ReadViews): Set<ViewNode>[] {
 
 /** Returns the views of a cycle that starts at `start`; undefined if no cycle contains it. */
 function findCycle(start: ViewNode, component: ReadonlySet<ViewNode>, reads: ReadViews): ViewNode[] | undefined {
-  const seen = new Set<ViewNode>()
+  const visited = new Set<ViewNode>()
   const path: { node: ViewNode; next: number }[] = [{ node: start, next: 0 }]
   while (path.length > 0) {
     const top = path.at(-1)!
@@ -151,8 +155,8 @@ function findCycle(start: ViewNode, component: ReadonlySet<ViewNode>, reads: Rea
     top.next += 1
     if (read === undefined) path.pop()
     else if (read === start) return path.map(({ node }) => node)
-    else if (component.has(read) && !seen.has(read)) {
-      seen.add(read)
+    else if (component.has(read) && !visited.has(read)) {
+      visited.add(read)
       path.push({ node: read, next: 0 })
     }
   }

@@ -6,7 +6,7 @@ import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import type { SourceShape } from '@sluice/warehouses/shape/previous-source-columns'
 import type { TypeRules } from '@sluice/warehouses/shape/plan-shape'
 import { sourceProblemCode, translateDatabaseError } from '../../problems/translate-errors.ts'
-import { sourceDefinitionDigest, discardOutdatedMemory } from '../../source-definition-digest.ts'
+import { sourceDefinitionDigest, discardOutdatedShape } from '../../source-definition-digest.ts'
 import type { RequestContext } from '../operation-context.ts'
 import { isFileLoaded } from '@sluice/connectors/uploaded-file/loaded-files'
 import { describeKeyProblems } from './write-mode.ts'
@@ -69,34 +69,30 @@ export async function checkUpload(
   file: ReceivedUpload,
 ): Promise<UploadCheck> {
   const definition = sourceDefinitionDigest(pipeline)
-  const lastLoad = await findLastLoad(input, pipeline).catch((error: unknown) => {
+  const warehouseAnswer = await findLastLoad(input, pipeline).catch((error: unknown) => {
     logUnexpected(input, error)
-    return 'UNKNOWN' as const
+    return 'NO_ANSWER' as const
   })
-  const knownLoad = lastLoad === 'UNKNOWN' ? undefined : lastLoad
-  const remembered = discardOutdatedMemory(definition, knownLoad?.sourceShape)
+  const lastLoad = warehouseAnswer === 'NO_ANSWER' ? undefined : warehouseAnswer
+  const previousShape = discardOutdatedShape(definition, lastLoad?.sourceShape)
   const mergeKey = (pipeline.merge_key ?? []) as string[]
   // The keys of a large file are only compared in its first rows, because the check delays the response to the upload.
   const rows = mergeKey.length > 0 ? maxComparedKeys : 1
-  const outcome = await readUploadRows(input, pipeline, file, { rows, remembered })
+  const outcome = await readUploadRows(input, pipeline, file, { rows, previousShape })
   if ('checkSkipped' in outcome) return outcome
-  if (lastLoad === 'UNKNOWN') return skippedCheck('the warehouse did not answer')
-  if (pipeline.write_mode === 'APPEND' && isFileLoaded(knownLoad?.cursor, file.sha256))
+  if (warehouseAnswer === 'NO_ANSWER') return skippedCheck('the warehouse did not answer')
+  if (pipeline.write_mode === 'APPEND' && isFileLoaded(lastLoad?.cursor, file.sha256))
     return { mismatch: describeLoadedUpload(file.name) }
   if ('failure' in outcome) {
     const { code, message } = outcome.failure
     // If a file has no header and no rows, a run uses the columns of the last load, if that had the same settings.
-    const hasColumns = code === 'EMPTY_SOURCE' && remembered?.columns.some(({ vanished }) => !vanished)
+    const hasColumns = code === 'EMPTY_SOURCE' && previousShape?.columns.some(({ vanished }) => !vanished)
     return { mismatch: hasColumns ? describeEmptying(pipeline) : describeFailure(message) }
   }
   const { preview } = outcome
-  const keyProblems = describeKeyProblems(preview, mergeKey, { isTransformed: isTransformed(pipeline) })
-  const sentences =
-    keyProblems.length > 0
-      ? keyProblems
-      : knownLoad
-        ? compareWithLastLoad(knownLoad, preview, pipeline, definition)
-        : listFailures(preview)
+  let sentences = describeKeyProblems(preview, mergeKey, { isTransformed: isTransformed(pipeline) })
+  if (sentences.length === 0)
+    sentences = lastLoad ? compareWithLastLoad(lastLoad, preview, pipeline, definition) : listFailures(preview)
   if (preview.unread !== undefined) sentences.push(preview.unread)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
 }
@@ -104,7 +100,9 @@ export async function checkUpload(
 const isTransformed = ({ transformation }: DataPipelineRow): boolean =>
   ((transformation as DataPipeline['transformation'])?.sqlStatements ?? []).length > 0
 
-/** Returns sentences about the next run. If the run would fail, they describe only the failure. */
+/**
+ * Returns sentences on what the next run would do with the file. If the run would fail, they describe only the failure.
+ */
 function compareWithLastLoad(
   { sourceShape, rules }: LastLoad,
   preview: SourcePreview,
@@ -129,9 +127,12 @@ function compareWithLastLoad(
   )
   const failures = isRefused ? [sentence] : listFailures(preview)
   if (failures.length > 0) return failures
-  return [sentence, hasNoRows ? describeEmptying(pipeline) : ''].filter(Boolean)
+  const sentences = sentence === '' ? [] : [sentence]
+  if (hasNoRows) sentences.push(describeEmptying(pipeline))
+  return sentences
 }
 
+/** Returns why a run would fail, or would probably reject rows. */
 const listFailures = ({ tooManyRejected, likelyRejected }: SourcePreview): string[] => [
   ...(tooManyRejected === undefined ? [] : [describeFailure(tooManyRejected)]),
   ...(likelyRejected === undefined ? [] : [likelyRejected]),
@@ -165,6 +166,7 @@ interface LastLoad {
   rules: TypeRules
 }
 
+/** Returns the columns, the cursor and the type rules of the last load; undefined if there was none. */
 async function findLastLoad(
   { db, warehouses }: CheckContext,
   pipeline: DataPipelineRow,
@@ -178,16 +180,16 @@ async function findLastLoad(
 }
 
 /**
- * Reads the first rows of a received file. The memory of the last load (`remembered`) sets the delimiter, the date
- * order and the decimal sign, as in a run. Throws a 422 for a file that no setting makes readable.
+ * Reads the first rows of a received file. `previousShape` has the delimiter, the date order and the decimal sign of
+ * the last load, which a run uses too. Throws 422 for a file that no setting makes readable.
  */
 export async function readUploadRows(
   input: CheckContext,
   { type, settings }: Pick<DataPipelineRow, 'type' | 'settings'>,
   file: Pick<ReceivedUpload, 'uid' | 'name'>,
-  { rows, remembered }: { rows: number; remembered?: SourceShape | undefined },
+  { rows, previousShape }: { rows: number; previousShape?: SourceShape | undefined },
 ): Promise<FirstRowsResult> {
-  const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
+  const reading = { type, settings, secrets: {}, input: { file }, ...(previousShape && { remembered: previousShape }) }
   try {
     const { preview } = await readFirstRows(input, reading, { rows, timeoutMs: uploadCheckTimeoutMs })
     return { preview }

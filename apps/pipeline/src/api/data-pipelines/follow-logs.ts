@@ -22,34 +22,38 @@ export async function followLogs(input: FollowLogsRequest): Promise<EventStream>
   const { db, caller, params, query, request } = input
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const { taskId: run, ...filter } = query
-  const followed: LogFilter = { runnableId: pipeline.id, run, ...filter }
-  const followedRun = await findRun(db, followed)
+  const logFilter: LogFilter = { runnableId: pipeline.id, run, ...filter }
+  const followedRun = await findRun(db, logFilter)
   if (run && !followedRun) throw problems.notFound('run')
 
   const lastLineId = parseLastEventId(request.stream.headers['last-event-id'])
-  const after = lastLineId ?? (run ? 0 : await findStartKey(db, followed, followedRun?.id))
+  const after = lastLineId ?? (run ? 0 : await findStartKey(db, logFilter, followedRun?.id))
   const slot = logStreamLimit.acquire(caller.client)
-  return new EventStream((signal) => slot.releaseAfter(streamEvents(input, pipeline, followed, after, signal)))
+  return new EventStream((signal) => slot.releaseAfter(streamEvents(input, pipeline, logFilter, after, signal)))
 }
 
+/**
+ * Yields new log lines and changes of the run. Ends when the requested run has ended, after `maxStreamMs`, or when the
+ * caller may no longer see the pipeline.
+ */
 async function* streamEvents(
   input: FollowLogsRequest,
   pipeline: DataPipelineRow,
-  followed: LogFilter,
+  logFilter: LogFilter,
   startAfter: number,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent, void, void> {
   const { db } = input
-  const until = Date.now() + maxStreamMs
+  const deadline = Date.now() + maxStreamMs
   let after = startAfter
   let accessCheckedAt = Date.now()
   let lastSentRun = ''
-  while (!signal.aborted && Date.now() < until) {
+  while (!signal.aborted && Date.now() < deadline) {
     // Read the run before its log lines: if it has ended, these are then all its lines.
-    const run = await findRun(db, followed)
+    const run = await findRun(db, logFilter)
     let lines: LogLine[]
     do {
-      lines = await listLines(db, followed, after)
+      lines = await listLines(db, logFilter, after)
       for (const line of lines) {
         yield { id: String(line.id), event: 'log', data: presentLogEntry(line, pipeline) }
         after = line.id
@@ -63,7 +67,7 @@ async function* streamEvents(
       yield { event: 'run', data }
     }
     const isFinished = !run || run.finished_at !== null
-    if (followed.run && isFinished) return
+    if (logFilter.run && isFinished) return
     if (Date.now() - accessCheckedAt >= accessCheckIntervalMs) {
       if (!(await mayStillRead(input))) return
       accessCheckedAt = Date.now()
@@ -72,6 +76,7 @@ async function* streamEvents(
   }
 }
 
+/** Returns whether the caller may still see the pipeline. Access rights can change while the stream is open. */
 async function mayStillRead(input: FollowLogsRequest): Promise<boolean> {
   if (!(await hasKeptRights(input))) return false
   try {

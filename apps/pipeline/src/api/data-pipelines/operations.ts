@@ -53,12 +53,13 @@ type ResetCursorRequest = OperationInput<
 >
 
 /**
- * Stores the position at which the next incremental run starts. A run that is already running does not use the stored
- * position.
+ * Stores the time from which the next incremental run reads changes. Without `from`, the next run reads everything. A
+ * run that is already running does not use the stored time.
  */
 async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   const { caller, params, body, request, sources, write } = input
   const { from } = body
+  const fromIso = from === undefined ? undefined : new Date(from).toISOString()
   await write(async (trx) => {
     const row = await dataPipelines.lock(trx, caller, params.uid, undefined)
     const cursorKind = await sources.getCursorKind(row.type, row.settings)
@@ -76,7 +77,7 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
       )
     if (from !== undefined && Date.parse(from) > Date.now())
       throw problems.refused('/from', 'This time is in the future. Choose a time in the past.')
-    const reset = from === undefined ? {} : { from: new Date(from).toISOString() }
+    const reset = fromIso === undefined ? {} : { from: fromIso }
     await trx
       .updateTable('data_pipelines')
       .set({ cursor_reset: JSON.stringify(reset) })
@@ -85,9 +86,9 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
     request.audit(params.uid, { cursorReset: reset })
   })
   const nextRunText =
-    from === undefined
+    fromIso === undefined
       ? 'The next run reads everything and replaces the rows.'
-      : `The next incremental load reads the changes since ${new Date(from).toISOString()}.`
+      : `The next incremental load reads the changes since ${fromIso}.`
   return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${nextRunText}` })
 }
 
@@ -118,6 +119,7 @@ async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipel
     throw problems.refused('/file', `The pipeline has no file yet. Upload one to /api/v1/data-pipelines/${uid}/file.`)
 }
 
+/** Lists the runs of a pipeline that changed its tables, newest first. */
 async function listTablePublications(
   input: OperationInput<PipelineContext, '/data-pipelines/:uid/publications', PageQuery, undefined>,
 ): Promise<JsonResponse<TablePublication[]>> {
@@ -139,8 +141,8 @@ async function listTablePublications(
 const tableTimeoutMs = 2_000
 
 /**
- * Reads a pipeline with its loaded table and the name of its staging table. Lists omit both, because they would need a
- * warehouse query for each pipeline.
+ * Reads a pipeline with its loaded table and the name of its staging table. Omits both if the warehouse is slow or its
+ * query fails. Lists always omit both, because they would need a warehouse query for each pipeline.
  */
 async function readPipeline(
   input: OperationInput<PipelineContext, '/data-pipelines/:uid', undefined, undefined>,
@@ -182,6 +184,7 @@ async function undefinedIfSlow<T>(promise: Promise<T>): Promise<T | undefined> {
 
 const pageOf = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
 
+/** Returns a page of the log of a pipeline. */
 async function listPipelineLogs(
   input: OperationInput<PipelineContext, '/data-pipelines/:uid/logs', LogQuery, undefined>,
 ): Promise<JsonResponse<LogEntry[]>> {

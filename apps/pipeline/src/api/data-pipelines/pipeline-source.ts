@@ -4,7 +4,7 @@ import { type Caller, type OperationInput, Problem, problems } from '@sluice/htt
 import {
   sealSourceSecrets,
   type SecretAddress,
-  type SentSecrets,
+  type SecretsWithAddress,
   unsealSource,
 } from '../../secrets/encrypted-secrets.ts'
 import { mergeSecretTimes } from '../../secrets/secret-status.ts'
@@ -23,25 +23,25 @@ import { throwIfSourceProblem, translateDatabaseError } from '../../problems/tra
 
 /**
  * Returns the columns of a source: its settings in plain text, its secrets encrypted together with the address for
- * which they were entered, and the time at which each secret was sent. Calls `variables` only if the source has secrets
- * and its address has variables.
+ * which they were entered, and the time at which each secret was sent. Calls `loadVariables` only if the source has
+ * secrets and its address has variables.
  */
 export async function sourceColumns(
   body: DataPipelineBody,
   uid: string,
   current: DataPipelineRow | undefined,
   ring: KeyRing,
-  variables: () => Promise<ReadonlyMap<string, string>>,
+  loadVariables: () => Promise<ReadonlyMap<string, string>>,
 ): Promise<{ settings: string; source_secrets: string | null; secret_times: string }> {
   const definition = getDefinition(body.type)
   const settings = definition.getSettings(body)
   const sentSecrets = definition.getSecrets?.(body) ?? {}
-  const isAnyAbsent = Object.values(sentSecrets).includes(undefined)
-  const stored = isAnyAbsent ? current : undefined
-  const hasSecrets =
-    Object.values(sentSecrets).some((value) => typeof value === 'string') || stored?.source_secrets != null
+  const needsStoredSecrets = Object.values(sentSecrets).includes(undefined)
+  const stored = needsStoredSecrets ? current : undefined
+  const sendsSecrets = Object.values(sentSecrets).some((value) => typeof value === 'string')
+  const hasSecrets = sendsSecrets || stored?.source_secrets != null
   const newAddress = hasSecrets
-    ? await createSecretAddress(definition.secretAudience?.of(settings), variables)
+    ? await createSecretAddress(definition.secretAudience?.of(settings), loadVariables)
     : undefined
   const { secrets } = stored
     ? mergeSourceSecrets(definition, stored, settings, sentSecrets, ring, { newAddress })
@@ -63,8 +63,8 @@ interface AddressChange {
 
 /**
  * Returns the sent secrets, and the stored ones for those that were omitted. Throws 422 for omitted secrets if the
- * address changes, because they would be sent to another server. `givenFor` is the address for which the stored secrets
- * were entered, if it has variables.
+ * address changes, because they would be sent to another server. `secretAddress` is the address for which the stored
+ * secrets were entered, if it has variables.
  */
 export function mergeSourceSecrets(
   definition: AnyDefinition,
@@ -73,17 +73,16 @@ export function mergeSourceSecrets(
   sentSecrets: GivenSecrets,
   ring: KeyRing,
   { pointer, newAddress }: AddressChange = {},
-): SentSecrets {
-  const { secrets: storedSecrets, givenFor } = unsealSource(stored, ring)
+): SecretsWithAddress {
+  const { secrets: storedSecrets, secretAddress } = unsealSource(stored, ring)
   const firstAbsent = Object.keys(sentSecrets).find((name) => sentSecrets[name] === undefined && name in storedSecrets)
   const isAddressChanged = changesAddress(definition, stored.settings as object, settings)
-  const isVariableChanged = newAddress !== undefined && givenFor !== undefined && !isSameAddress(givenFor, newAddress)
-  const addressChange =
-    isAddressChanged || isVariableChanged
-      ? (pointer ?? `${definition.secretAudience!.pointer}/${firstAbsent}`)
-      : undefined
+  const isVariableChanged =
+    newAddress !== undefined && secretAddress !== undefined && !isSameAddress(secretAddress, newAddress)
+  const secretPointer = pointer ?? `${definition.secretAudience?.pointer}/${firstAbsent}`
+  const addressChange = isAddressChanged || isVariableChanged ? secretPointer : undefined
   const secrets = mergeSecrets({ stored: storedSecrets, sentSecrets, addressChange })
-  return { secrets, givenFor: firstAbsent === undefined ? undefined : givenFor }
+  return { secrets, secretAddress: firstAbsent === undefined ? undefined : secretAddress }
 }
 
 /**
@@ -94,7 +93,7 @@ const changesAddress = ({ secretAudience }: AnyDefinition, before: object, after
   secretAudience !== undefined && JSON.stringify(secretAudience.of(before)) !== JSON.stringify(secretAudience.of(after))
 
 /** A source to read, and the address to which its stored secrets may be sent. */
-export type RequestedSource = ReadRequest & SentSecrets
+export type RequestedSource = ReadRequest & SecretsWithAddress
 
 type SourceRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
@@ -148,13 +147,16 @@ type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Calle
  */
 export async function withVariables<T>(
   { db, keyRing, caller }: VariableContext,
-  { givenFor, ...reading }: RequestedSource,
+  { secretAddress, ...reading }: RequestedSource,
   callback: (reading: ReadRequest, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
   if (!namesVariables(settings, secrets)) return callback(reading, (sentence) => sentence, createRedactor([]))
   const variables = await readVariables(db, caller.client, keyRing)
-  const filledReading = { ...reading, ...fillVariables({ type: reading.type, settings, secrets, givenFor }, variables) }
+  const filledReading = {
+    ...reading,
+    ...fillVariables({ type: reading.type, settings, secrets, secretAddress }, variables),
+  }
   try {
     return await callback(filledReading, (sentence) => variables.hideIn(sentence), createRedactor(variables.secured))
   } catch (error) {

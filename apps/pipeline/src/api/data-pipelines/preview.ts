@@ -7,7 +7,7 @@ import { type RequestedSource, readRequestedSource, withVariables } from './pipe
 import type { FoundSheet } from '@sluice/file-formats/format/converted-upload'
 import type { RowCell } from '@sluice/warehouses/warehouse'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { sourceProblemCode } from '../../problems/translate-errors.ts'
@@ -79,16 +79,16 @@ export function readFirstRows(
   { rows, timeoutMs }: { rows: number; timeoutMs: number },
 ) {
   const { sources, caller, request } = input
-  return withVariables(input, reading, async (ready, _sentence, hide) => ({
+  return withVariables(input, reading, async (filledReading, _hideInSentence, hide) => ({
     hide,
-    preview: await whileConnected(
+    preview: await runWhileConnected(
       {
         request,
         queue: requestSlots.previews.queueOf(caller.client),
         timeoutMs,
         onTimeout: () => throwPreviewTimeout(timeoutMs),
       },
-      (signal) => sources.preview(ready, rows, signal),
+      (signal) => sources.preview(filledReading, rows, signal),
     ),
   }))
 }
@@ -124,10 +124,12 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
   assertBinaryBody(request.stream.headers)
   assertPlainEncoding(request.stream.headers)
 
-  const { bytes, cut } = await requestSlots.previewFiles.run(caller.client, () => readFirstBytes(request.stream))
+  const { bytes, isTruncated } = await requestSlots.previewFiles.run(caller.client, () =>
+    readFirstBytes(request.stream),
+  )
   if (bytes.length === 0) throw problems.refused('/', 'The file is empty.')
   const uid = randomUUID()
-  const received = await receiveFile(Readable.from([cut ? dropIncompleteLine(bytes) : bytes]), files, uid)
+  const received = await receiveFile(Readable.from([isTruncated ? dropIncompleteLine(bytes) : bytes]), files, uid)
   try {
     const reading = {
       type,
@@ -136,17 +138,21 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
       input: { file: { uid, name } },
     }
     const preview = await presentPreview(input, reading, { name, rows })
-    return { ...preview, size: received.size, complete: preview.complete && !cut }
+    return { ...preview, size: received.size, complete: preview.complete && !isTruncated }
   } catch (error) {
-    const isSourceProblem = !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE'
-    throw cut && isSourceProblem ? tooLarge(error) : error
+    const isReadingFailure = !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE'
+    // The file may be unreadable only because its end is missing.
+    throw isTruncated && isReadingFailure ? tooLarge(error) : error
   } finally {
     await received.discard()
   }
 }
 
-/** Reads the first bytes of a request body. The connection closes after the response, so the rest is not read. */
-async function readFirstBytes(stream: Readable): Promise<{ bytes: Buffer; cut: boolean }> {
+/**
+ * Reads at most `maxPreviewBytes` of a request body. `isTruncated` says whether the body has more bytes. The connection
+ * closes after the response, so the rest is not read.
+ */
+async function readFirstBytes(stream: Readable): Promise<{ bytes: Buffer; isTruncated: boolean }> {
   const chunks: Buffer[] = []
   let size = 0
   const receiveTimer = setTimeout(() => stream.destroy(), receiveTimeoutMs)
@@ -154,14 +160,14 @@ async function readFirstBytes(stream: Readable): Promise<{ bytes: Buffer; cut: b
     for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       chunks.push(chunk)
       size += chunk.length
-      if (size > maxPreviewBytes) return { bytes: Buffer.concat(chunks, maxPreviewBytes), cut: true }
+      if (size > maxPreviewBytes) return { bytes: Buffer.concat(chunks, maxPreviewBytes), isTruncated: true }
     }
   } catch {
     throw problems.unreadableBody('The upload was interrupted or took too long. Send the file again.')
   } finally {
     clearTimeout(receiveTimer)
   }
-  return { bytes: Buffer.concat(chunks), cut: false }
+  return { bytes: Buffer.concat(chunks), isTruncated: false }
 }
 
 /** Removes the last line, because it may be incomplete. Returns bytes without a line break unchanged. */

@@ -26,8 +26,8 @@ export async function qualityGroupColumn(
     .where('r.client', '=', caller.client)
     .executeTakeFirst()
   const isUnchanged = groupRow !== undefined && groupRow.id === current?.quality_group_id
-  const readable = groupRow?.readable && hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP')
-  if (!groupRow || (!isUnchanged && !readable))
+  const mayRead = groupRow?.readable && hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP')
+  if (!groupRow || (!isUnchanged && !mayRead))
     throw problems.refused(
       '/dataQualityCheckGroup/id',
       `No data quality check group that you may read has the id ${group.id}. Choose another group.`,

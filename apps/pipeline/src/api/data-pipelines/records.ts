@@ -117,10 +117,12 @@ function sourceFields(row: DataPipelineRow, keyRing: KeyRing): object {
   return { ...fields, [object]: { ...(fields[object] as object), secretStatus } }
 }
 
+/** Returns the uploaded files of these pipelines by the primary key of the pipeline. */
 async function readFiles(rows: DataPipelineRow[], { db, identity }: RequestContext) {
   const fileRows = await db
     .selectFrom('uploaded_files')
     .selectAll()
+    // No pipeline has the key 0. It is there because SQL does not allow an empty list.
     .where('pipeline_id', 'in', [0, ...rows.map((row) => row.id)])
     .execute()
   const usernames = await lookUpUsernames(
@@ -138,17 +140,20 @@ export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string 
   uploadedBy,
 })
 
-/** Reads the status of each pipeline: its last run, and the tables that its last successful run loaded. */
+/**
+ * Returns a function that returns the status of a pipeline: its last run, and the tables that its last successful run
+ * loaded.
+ */
 async function readStatuses(rows: DataPipelineRow[], { db }: RequestContext) {
   const statusOf = await runStatusesOf(db, rows)
 
   return (row: DataPipelineRow, schema: string): DataPipelineStatus => {
-    const { status, last, lastSuccess } = statusOf(row.id)
+    const { status, lastRun, lastSuccessfulRun } = statusOf(row.id)
     return {
       ...status,
-      taskId: last?.uid,
-      ...(last?.state === 'RUNNING' && { progress: progressOf(last) }),
-      tables: lastSuccess ? presentTables(lastSuccess, row, schema) : [],
+      taskId: lastRun?.uid,
+      ...(lastRun?.state === 'RUNNING' && { progress: progressOf(lastRun) }),
+      tables: lastSuccessfulRun ? presentTables(lastSuccessfulRun, row, schema) : [],
     }
   }
 }
@@ -162,9 +167,13 @@ const maxTables = 1_000
  */
 function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
   const { table_name: tableName, name: title } = row
-  const legacyTables = [{ schema, name: tableName, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
-  return ((run.tables as unknown as PublishedTableSize[] | null) ?? legacyTables)
-    .filter((table) => table.schema === schema && (table.name === tableName || table.name.startsWith(`${tableName}__`)))
+  // Older runs have no list of tables, only the totals of the one table that they loaded.
+  const onlyTable = { schema, name: tableName, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }
+  const loadedTables = (run.tables as unknown as PublishedTableSize[] | null) ?? [onlyTable]
+  const isStillLoaded = ({ schema: tableSchema, name }: PublishedTableSize) =>
+    tableSchema === schema && (name === tableName || name.startsWith(`${tableName}__`))
+  return loadedTables
+    .filter(isStillLoaded)
     .slice(0, maxTables)
     .map(({ name, rows, size }) => ({
       schema,

@@ -90,28 +90,32 @@ export async function resolveType(
 }
 
 /**
- * Adds the types to request bodies that omit them, using the stored pipelines of the same names. Runs the check of each
- * body in `collect`, which records its violations.
+ * Returns the request bodies with their types. A body that omits its type gets the type of the stored pipeline with the
+ * same name. Runs the check of each body in `collect`, which records its violations.
  */
 export async function resolveTypes(
   sentBody: readonly SentDataPipelineBody[],
   { db, caller }: RequestContext,
   collect: (index: number, callback: () => Promise<void>) => Promise<unknown>,
 ): Promise<DataPipelineBody[]> {
-  const names = sentBody.flatMap(({ type, name }) => (type || typeof name !== 'string' ? [] : [name]))
+  const namesWithoutType = sentBody
+    .filter(({ type, name }) => !type && typeof name === 'string')
+    .map(({ name }) => name)
   const stored =
-    names.length === 0
+    namesWithoutType.length === 0
       ? []
       : await db
           .selectFrom('data_pipelines as r')
           .select(['name', 'type'])
-          .where('name', 'in', names)
+          .where('name', 'in', namesWithoutType)
           .where(visibleTo(caller, 'READ'))
           .execute()
   const typeOf = new Map(stored.map(({ name, type }) => [name, type]))
   const typed: DataPipelineBody[] = []
   for (const [index, body] of sentBody.entries())
-    await collect(index, async () => void typed.push(await resolveType(body, async () => typeOf.get(body.name))))
+    await collect(index, async () => {
+      typed.push(await resolveType(body, async () => typeOf.get(body.name)))
+    })
   return typed
 }
 

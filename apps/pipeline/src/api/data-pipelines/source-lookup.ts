@@ -13,7 +13,7 @@ import { type RequestedSource, mergeSourceSecrets, readSavedSource, withVariable
 import { definedSecrets } from '../merge-secrets.ts'
 import { type AnyDefinition, findDefinition } from '@sluice/connectors/registry/connector-definitions'
 import { requestSlots } from '../concurrency-limits.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 
 type SourceLookupRequest = OperationInput<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
 type SavedLookupRequest = OperationInput<
@@ -34,6 +34,7 @@ const maxResults = 1_000
 export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   const { type, kind } = input.params
   const definition = findDefinition(type)
+  // Only sources with a connection have choices.
   if (!definition?.assertConnection) throw problems.notFound('look-up')
   const body = buildSourceBody(type, input.body)
   assertLookup(definition, body, kind)
@@ -53,20 +54,22 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   const { db, caller, params, body, keyRing } = input
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
   const definition = findDefinition(row.type)
+  // Only sources with a connection have choices.
   if (!definition?.assertConnection) throw problems.notFound('look-up')
   const source = mergeIntoStored(row, body)
   if (!source) return listChoices(input, params.kind, await readSavedSource(input, row))
   assertLookup(definition, source, params.kind)
   const settings = definition.getSettings(source)
   const sentSecrets = definition.getSecrets?.(source) ?? {}
-  // Values in the request body override stored ones.
-  const definedValues = definedSecrets(sentSecrets)
+  // If the body has any secret, its secrets replace all stored ones.
+  const newSecrets = definedSecrets(sentSecrets)
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource } = body
   const nestedSource = jdbcSource ?? functionSource ?? spreadsheetSource ?? objectStoreSource ?? blobStoreSource
+  // A body without a nested source has the address at its top level.
   const pointer = nestedSource ? undefined : '/url'
   const mergedSecrets =
-    Object.keys(definedValues).length > 0
-      ? { secrets: definedValues }
+    Object.keys(newSecrets).length > 0
+      ? { secrets: newSecrets }
       : mergeSourceSecrets(definition, row, settings, sentSecrets, keyRing, { pointer })
   return listChoices(input, params.kind, { type: row.type, settings, ...mergedSecrets, input: {} })
 }
@@ -76,7 +79,10 @@ function assertLookup({ assertLookup, assertConnection }: AnyDefinition, source:
   else assertConnection?.(source as never)
 }
 
-/** Merges the request body into the stored source. Returns undefined for an empty body. */
+/**
+ * Merges the request body into the stored source. The fields of the body override the stored ones, also within nested
+ * sources. Returns undefined for an empty body.
+ */
 function mergeIntoStored({ type, settings }: DataPipelineRow, body: SourceLookupBody): SourceBody | undefined {
   const { query: _query, within: _within, ...sentSource } = body
   if (Object.keys(sentSource).length === 0) return undefined
@@ -93,38 +99,39 @@ function mergeIntoStored({ type, settings }: DataPipelineRow, body: SourceLookup
 const mergedFields = ['apiSource', 'objectStoreSource', 'blobStoreSource'] as const
 type MergedField = (typeof mergedFields)[number]
 
-/** Returns a source body with only the address and the credentials. */
+/** Returns a source body that has only the address and the credentials. Throws 422 if the body lacks the address. */
 function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource, restApi, ...rest } = body
-  const { query: _query, within: _within, ...flat } = rest
+  const { query: _query, within: _within, ...topLevelFields } = rest
   if (type === connectorTypes.publicDataset) return { type } as SourceBody
-  const ownFields: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
-  if (ownFields.includes('jdbcSource')) {
+  const fieldsOfType: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
+  if (fieldsOfType.includes('jdbcSource')) {
     if (!jdbcSource) throw problems.refused('/jdbcSource', 'Set the address of the database and the credentials.')
     return { type, jdbcSource } as SourceBody
   }
   for (const [field, store] of Object.entries({ objectStoreSource, blobStoreSource })) {
-    if (!ownFields.includes(field)) continue
+    if (!fieldsOfType.includes(field)) continue
     if (!store) throw problems.refused(`/${field}`, 'Set the account, the bucket (or container) and the credentials.')
     return { type, [field]: store } as SourceBody
   }
   // Lookups accept the nested fields of a pipeline body, and the same fields without nesting.
   const sources = {
-    apiSource: flat,
-    functionSource: functionSource ?? flat,
-    spreadsheetSource: spreadsheetSource ?? flat,
+    apiSource: topLevelFields,
+    functionSource: functionSource ?? topLevelFields,
+    spreadsheetSource: spreadsheetSource ?? topLevelFields,
   }
   const sourceField = (['apiSource', 'functionSource', 'spreadsheetSource'] as const).find((field) =>
-    ownFields.includes(field),
+    fieldsOfType.includes(field),
   )
   if (!sourceField) throw problems.notFound('look-up')
   // A function source has no address that the body must contain: all AWS functions share one.
   if (sources[sourceField].url === undefined && !functionSource)
     throw problems.refused('/url', 'Set the address of the system and the credentials.')
-  const isRestApi = restApi !== undefined && ownFields.includes('restApi')
+  const isRestApi = restApi !== undefined && fieldsOfType.includes('restApi')
   return { type, [sourceField]: sources[sourceField], ...(isRestApi && { restApi }) } as SourceBody
 }
 
+/** Lists the choices of a source for a setting (`kind`). Filters them by the search text in the body. */
 async function listChoices(
   input: Pick<SavedLookupRequest, 'sources' | 'caller' | 'body' | 'request' | 'db' | 'keyRing'>,
   kind: string,
@@ -134,10 +141,11 @@ async function listChoices(
   const onTimeout = () => {
     throw problems.refused('/', `The source did not answer within ${lookupTimeoutMs / 1000} seconds. Try again later.`)
   }
-  const options = await withVariables(input, reading, (ready) =>
-    whileConnected(
+  const options = await withVariables(input, reading, (filledReading) =>
+    runWhileConnected(
       { request, queue: requestSlots.lookups.queueOf(caller.client), timeoutMs: lookupTimeoutMs, onTimeout },
-      (signal) => sources.listOptions(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
+      (signal) =>
+        sources.listOptions(kind, { ...filledReading, query: body.query?.trim(), within: body.within }, signal),
     ),
   )
   if (!options) throw problems.notFound('look-up')

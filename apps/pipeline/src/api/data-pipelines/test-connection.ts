@@ -7,7 +7,7 @@ import type { KnownType } from '@sluice/connectors/settings/connector-definition
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import { resultEnvelope } from '../result-envelope.ts'
 import { requestSlots } from '../concurrency-limits.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 
 type TestSourceRequest = OperationInput<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
 type TestConnectionRequest = OperationInput<
@@ -47,7 +47,7 @@ async function runTest(
     message: `${system} did not respond completely within ${testTimeoutMs / 1000} seconds. Check the address and the network.`,
   })
   const connectionProblem = await withVariables(input, reading, async (ready, hide) => {
-    const problem = await whileConnected(
+    const problem = await runWhileConnected(
       { request, queue: requestSlots.connectionTests.queueOf(caller.client), timeoutMs: testTimeoutMs, onTimeout },
       (signal) => sources.testConnection(ready, signal),
     )

@@ -63,8 +63,8 @@ interface CompleteFile {
 }
 
 /**
- * Checks a received file and makes it the pipeline's file. Calls `onReplaced` in the same transaction. Throws 422 for a
- * file that cannot be read with any settings; the previous file then stays.
+ * Checks a received file, makes it the pipeline's file and removes the old file. Calls `onReplaced` in the same
+ * transaction. Throws 422 for a file that cannot be read with any settings; the previous file then stays.
  */
 export async function replaceFile(
   input: RequestContext,
@@ -76,9 +76,9 @@ export async function replaceFile(
   // Read the pipeline again, because its settings may have changed while the body arrived.
   const current = await dataPipelines.readToWrite(db, caller, pipelineUid, request.ifMatch)
   const check = await checkUpload(input, current, { uid, name, sha256 })
-  const { file, replaced } = await write(async (trx) => {
+  const { file, replacedUids } = await write(async (trx) => {
     const { id } = await dataPipelines.lock(trx, caller, pipelineUid, request.ifMatch)
-    const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', id).returning('uid').execute()
+    const oldFiles = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', id).returning('uid').execute()
     request.audit(pipelineUid, { file: { uid, name, size, sha256 } })
     const stored = await trx
       .insertInto('uploaded_files')
@@ -87,8 +87,8 @@ export async function replaceFile(
       .executeTakeFirstOrThrow()
     const file = { ...presentFile(stored, caller.username), ...check }
     await onReplaced(trx, file)
-    return { file, replaced: old.map((oldFile) => oldFile.uid) }
+    return { file, replacedUids: oldFiles.map((oldFile) => oldFile.uid) }
   })
-  await removeUnneededFiles({ db, directory: files.directory }, replaced)
+  await removeUnneededFiles({ db, directory: files.directory }, replacedUids)
   return file
 }

@@ -196,7 +196,7 @@ async function targetColumns(
   return { schema_id: targetSchema.id, table_name: table }
 }
 
-/** Returns whether the table may exist: a run has loaded it or is queued to load it. */
+/** Returns whether the table may exist: a run has loaded it, is loading it, or is queued to load it. */
 async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolean> {
   const run = await trx
     .selectFrom('runs')

@@ -46,6 +46,7 @@ async function checksOfGroups(
   const members = await db
     .selectFrom('data_quality_group_checks')
     .select(['group_id', 'check_id'])
+    // No group or check has the key 0. It is there because SQL does not allow an empty list.
     .where('group_id', 'in', [0, ...groups.map(({ id }) => id)])
     .orderBy('group_id')
     .orderBy('position')
@@ -53,16 +54,16 @@ async function checksOfGroups(
   const checkRows = await db
     .selectFrom('data_quality_checks as r')
     .selectAll()
-    .select(visibleTo(caller, 'READ').as('shown'))
+    .select(visibleTo(caller, 'READ').as('isReadable'))
     .where('id', 'in', [0, ...new Set(members.map((member) => member.check_id))])
-    .$castTo<CheckRow & { shown: boolean }>()
+    .$castTo<CheckRow & { isReadable: boolean }>()
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')
   const presented = await dataQualityChecks.present(checkRows, context)
   const checks = new Map(
-    checkRows.map(({ id, shown }, index): [number, ReferencedCheck] => {
-      const { id: uid, name } = presented[index]!
-      return [id, maySee && shown ? presented[index]! : { id: uid, name }]
+    checkRows.map(({ id, isReadable }, index): [number, ReferencedCheck] => {
+      const check = presented[index]!
+      return [id, maySee && isReadable ? check : { id: check.id, name: check.name }]
     }),
   )
   const membersByGroup = Map.groupBy(members, (member) => member.group_id)

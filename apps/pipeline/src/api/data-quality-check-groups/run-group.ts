@@ -9,7 +9,7 @@ import {
 import { recordGroupRun, summarizeOutcomes } from '../../quality-checks/save-check-group-run.ts'
 import { type CheckOutcome, runChecks, checkNotRun } from '../../quality-checks/run-checks.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { presentOutcome, findReadableUids } from '../data-quality/check-results.ts'
 import { assertKnownVariables } from '../data-quality/assert-known-variables.ts'
@@ -50,7 +50,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
     }
     for await (const outcome of runChecks(checks, checkContext)) outcomes.push(outcome)
   }
-  await whileConnected(
+  await runWhileConnected(
     {
       request,
       queue: requestSlots.checks.queueOf(group.client),

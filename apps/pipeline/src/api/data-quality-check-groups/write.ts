@@ -86,6 +86,7 @@ async function findGroupChecks(trx: Transaction<DB>, group: number): Promise<Map
   return new Map(rows.map(({ uid, id }) => [uid, id]))
 }
 
+/** Returns the primary keys of the checks that the caller may read, by uid. */
 async function findReadableChecks(trx: Transaction<DB>, caller: Caller, uids: readonly string[]) {
   if (uids.length === 0 || !hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Map<string, number>()
   const rows = await trx

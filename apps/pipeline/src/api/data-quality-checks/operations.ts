@@ -9,7 +9,7 @@ import { checkKind, checkWriting } from './write.ts'
 import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
 import { type CheckOutcome, runCheck, checkNotRun } from '../../quality-checks/run-checks.ts'
 import { readRunVariables } from '../../quality-checks/encrypted-run-variables.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { presentOutcome } from '../data-quality/check-results.ts'
 import { assertKnownVariables } from '../data-quality/assert-known-variables.ts'
@@ -34,7 +34,7 @@ async function runOneCheck(
   ])
   const onTimeout = (): CheckOutcome =>
     checkNotRun(check, `The check took longer than ${checkTimeoutMs / 1_000} seconds. Add a filter to its query.`)
-  const outcome = await whileConnected(
+  const outcome = await runWhileConnected(
     { request, queue: requestSlots.checks.queueOf(client), timeoutMs: checkTimeoutMs, onTimeout },
     async (signal) => {
       const schemas = (await warehouse?.catalog.listSchemas()) ?? []

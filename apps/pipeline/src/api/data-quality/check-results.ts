@@ -25,21 +25,21 @@ export async function findReadableUids(db: Kysely<DB>, caller: Caller, uids: rea
   return new Set(rows.map(({ uid }) => uid))
 }
 
-/** Presents the result of a check. Includes the violating rows only if `readable` is true. */
+/** Presents the result of a check. Omits the violating rows if the caller may not read them. */
 export function presentOutcome(
-  { check, status, message, findings, completedAt }: Omit<CheckOutcome, 'toAll'>,
-  readable: boolean,
+  { check, status, message, findings, completedAt }: Omit<CheckOutcome, 'publicMessage'>,
+  mayReadRows: boolean,
 ): CheckResult {
   return {
     dataQualityCheckId: check.uid,
     name: check.name,
     status,
     // The error message of a warehouse may contain values of rows.
-    message: status === 'ERROR' && !readable ? couldNotBeRun : message,
+    message: status === 'ERROR' && !mayReadRows ? couldNotBeRun : message,
     completedAt: completedAt.toISOString(),
     violations: findings?.violations,
     ...(findings &&
-      readable && { data: presentQueryResult(check.name, { ...findings, rowCount: findings.violations }) }),
+      mayReadRows && { data: presentQueryResult(check.name, { ...findings, rowCount: findings.violations }) }),
   }
 }
 

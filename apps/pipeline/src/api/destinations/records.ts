@@ -77,12 +77,13 @@ async function viewsOf(rows: readonly DestinationRow[], context: RequestContext)
   const viewRows = await db
     .selectFrom('views as r')
     .selectAll()
-    .select(visibleTo(caller, 'READ').as('shown'))
+    .select(visibleTo(caller, 'READ').as('isReadable'))
+    // No view has the key 0. It is there because SQL does not allow an empty list.
     .where('id', 'in', [0, ...rows.map((row) => row.view_id)])
-    .$castTo<ViewRow & { shown: boolean }>()
+    .$castTo<ViewRow & { isReadable: boolean }>()
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_VIEW')
-  const visibleViews = viewRows.filter(({ shown }) => maySee && shown)
+  const visibleViews = viewRows.filter(({ isReadable }) => maySee && isReadable)
   const presented = await viewRecords.present(visibleViews, context)
   return new Map([
     ...viewRows.map(({ id, uid, name }): [number, ReferencedView] => [id, { id: uid, name }]),

@@ -12,7 +12,7 @@ import {
 } from '../../destinations/push-target.ts'
 import { replaceTargetVariables } from '../../destinations/read-destination.ts'
 import type { PipelineContext } from '../operation-context.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { resultEnvelope } from '../result-envelope.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { type DestinationRow, destinationRecords } from './records.ts'
@@ -68,7 +68,7 @@ async function lookUpTarget(input: TargetContext, kind: string, sentTarget: Targ
     throw problems.refused('/', `DHIS2 did not answer within ${targetTimeoutMs / 1000} seconds. Try again later.`)
   }
   try {
-    const choices = await whileConnected(slotOptions(input, onTimeout), (signal) =>
+    const choices = await runWhileConnected(slotOptions(input, onTimeout), (signal) =>
       input.destinations.lookup(kind, target, { query: query.trim(), limit: maxLookupResults }, signal),
     )
     if (!choices) throw problems.notFound('look-up')
@@ -91,7 +91,7 @@ async function runTest(input: TargetContext, sentTarget: Target): Promise<Result
     message,
     cause,
     ...data
-  } = await whileConnected(slotOptions(input, onTimeout), (signal) => input.destinations.test(target, signal))
+  } = await runWhileConnected(slotOptions(input, onTimeout), (signal) => input.destinations.test(target, signal))
   return resultEnvelope({ area: 'destination', status, errorCode, message, cause, data })
 }
 

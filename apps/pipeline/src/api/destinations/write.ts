@@ -38,7 +38,7 @@ export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, D
     return {
       ...(current ? {} : { uid, client: caller.client }),
       type: body.type ?? connectorTypes.dhis2,
-      view_id: await chooseView(trx, body, current, caller),
+      view_id: await lockViewToPush(trx, body, current, caller),
       name: body.name,
       translations: JSON.stringify(body.translations ?? []),
       description: body.description ?? null,
@@ -61,8 +61,11 @@ export const destinationKind: NamedKind<DestinationRow, DestinationBody> = {
   writing: destinationWriting,
 }
 
-/** Returns the primary key of the view to push. It must be the current view, or one that the caller may read. */
-async function chooseView(
+/**
+ * Locks the view to push and returns its primary key. Throws 422 unless the caller may read the view, or the
+ * destination already pushes it to the same address.
+ */
+async function lockViewToPush(
   trx: Transaction<DB>,
   body: DestinationBody,
   current: DestinationRow | undefined,
@@ -71,22 +74,23 @@ async function chooseView(
   const uid = body.viewSource.id
   const view = await trx
     .selectFrom('views as r')
-    .select(['r.id', visibleTo(caller, 'READ').as('shown')])
+    .select(['r.id', visibleTo(caller, 'READ').as('isReadable')])
     .where('r.uid', '=', uid)
     .where('r.client', '=', caller.client)
     .forKeyShare()
     .executeTakeFirst()
   // A caller who may not read the current view can keep it, but not send it to another address.
-  const keepsView = view?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
-  const mayUseView = view && (keepsView || (view.shown && hasRole(caller.roles, 'ROLE_SEE_VIEW')))
-  if (!mayUseView)
+  const isCurrentView = view !== undefined && current !== undefined && view.id === current.view_id
+  const keepsViewAndAddress = isCurrentView && !changesAddress(body, current)
+  const mayReadView = view?.isReadable && hasRole(caller.roles, 'ROLE_SEE_VIEW')
+  if (!view || !(keepsViewAndAddress || mayReadView))
     throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}. Choose another view.`)
   return view.id
 }
 
 /**
  * Returns the columns of a target: its address in plain text, its encrypted secrets, and the time at which each secret
- * was sent.
+ * was sent. An omitted secret keeps its stored value. Throws 422 for an omitted secret if the address changes.
  */
 function targetColumns(
   body: DestinationBody,
@@ -94,7 +98,7 @@ function targetColumns(
   current: DestinationRow | undefined,
   ring: KeyRing,
 ): { settings: string; target_secrets: string | null; secret_times: string } {
-  const { settings, given: sentSecrets, pointer } = parseTargetBody(body)
+  const { settings, sentSecrets, pointer } = parseTargetBody(body)
   const keepsSecrets = current && Object.values(sentSecrets).includes(undefined)
   const secrets = keepsSecrets
     ? mergeSecrets({
@@ -114,14 +118,17 @@ function changesAddress(body: DestinationBody, { settings }: Pick<DestinationRow
   return !isSameTarget(urlOf(settings), urlOf(parseTargetBody(body).settings))
 }
 
-/** Returns the target in a request body. Throws 422 if the body has no target or two. */
+/**
+ * Returns the target in a request body: its settings, its secret, and the JSON pointer of the secret. Throws 422 if the
+ * body has no target or two.
+ */
 function parseTargetBody({ apiTarget, apiTokenTarget }: DestinationBody) {
   if (apiTarget && apiTokenTarget)
     throw problems.refused('/apiTokenTarget', 'Set either apiTarget or apiTokenTarget, but not both.')
   if (apiTokenTarget) {
     const { url, authToken } = apiTokenTarget
     const settings: TargetSettings = { apiTokenTarget: { url } }
-    return { settings, given: { authToken }, pointer: '/apiTokenTarget/authToken' }
+    return { settings, sentSecrets: { authToken }, pointer: '/apiTokenTarget/authToken' }
   }
   if (!apiTarget)
     throw problems.refused(
@@ -130,7 +137,7 @@ function parseTargetBody({ apiTarget, apiTokenTarget }: DestinationBody) {
     )
   const { url, username, password } = apiTarget
   const settings: TargetSettings = { apiTarget: { url, ...(username !== undefined && { username }) } }
-  return { settings, given: { password }, pointer: '/apiTarget/password' }
+  return { settings, sentSecrets: { password }, pointer: '/apiTarget/password' }
 }
 
 export const urlOf = (settings: TargetSettings): string =>

@@ -28,8 +28,9 @@ export interface ObjectReader {
 export const maxReaders = 1_000
 
 /**
- * Finds the objects that read, run or contain an object, sorted by kind and name. They prevent its deletion, and its
- * lineage shows them. Checks and transformations count as readers of a table if their SQL contains its name.
+ * Finds the objects that read, run or contain an object. They prevent its deletion, and its lineage shows them. First
+ * come at most `maxReaders` objects with a stored reference, then checks and transformations whose SQL contains the
+ * name of the table. Both lists are sorted by kind and name.
  */
 export async function findReaders(db: Kysely<DB>, caller: Caller, object: ReadObject): Promise<ObjectReader[]> {
   const queries = referencesTo(object).map(
@@ -37,14 +38,17 @@ export async function findReaders(db: Kysely<DB>, caller: Caller, object: ReadOb
       select ${kind}::text as kind, r.uid as id, r.name, ${isShown(caller, kind)} as "isShown"
       from ${sql.table(objectKinds[kind].table)} as r where r.client = ${object.client} and ${condition}`,
   )
-  const bySql = object.relation ? await findReadersBySql(db, caller, object) : []
-  if (queries.length === 0) return bySql
+  const readersBySql = object.relation ? await findReadersBySql(db, caller, object) : []
+  if (queries.length === 0) return readersBySql
   const { rows } = await sql<ObjectReader>`
     ${sql.join(queries, sql` union all `)} order by kind, name, id limit ${maxReaders}`.execute(db)
-  return [...rows, ...bySql]
+  return [...rows, ...readersBySql]
 }
 
-/** Returns, for each kind, the SQL condition that finds objects with a stored reference to this object. */
+/**
+ * Returns SQL conditions that find the objects with a stored reference to this object, each with the kind of objects
+ * that it finds.
+ */
 function referencesTo({ kind, id, relation }: ReadObject): { kind: ObjectKind; condition: RawBuilder<unknown> }[] {
   const viewsOfRelation = relation && {
     kind: 'VIEW' as const,
@@ -113,12 +117,13 @@ export async function findReadersBySql(
     from data_quality_checks r
     where r.client = ${client} and strpos(lower(r.query), lower(${relation.name})) > 0
     order by kind, name, id`.execute(db)
-  const isNamed = (name: string) =>
+  // The name of an additional table of a pipeline starts with that of its main table and `__`.
+  const isTableOfObject = (name: string) =>
     name === relation.name || (kind === 'DATA_PIPELINE' && name.startsWith(`${relation.name}__`))
   return rows
     .filter(({ text }) =>
       relationsInSql(text).some(
-        ({ schema, name }) => isNamed(name) && (schema === undefined || schema === relation.schema),
+        ({ schema, name }) => isTableOfObject(name) && (schema === undefined || schema === relation.schema),
       ),
     )
     .map(({ text: _text, ...reader }) => reader)

@@ -31,26 +31,29 @@ export const lineageOperation = <Row extends LineageRow>(
     const { db, caller, params } = input as OperationInput<PipelineContext, '/:uid', undefined, undefined>
     const row = await records.read(db, caller, params.uid)
     const object = { kind, id: row.id, client: row.client, relation: await findRelation(db, kind, row.id) }
-    const [reads, external] = await Promise.all([
+    const [reads, externalViews] = await Promise.all([
       listReads(db, object),
       listExternalReaders?.(input, row) ?? Promise.resolve([]),
     ])
-    return readLineage(input, object, reads, external)
+    return readLineage(input, object, reads, externalViews)
   }),
 })
 
-/** Returns the lineage of an object. `external` has the names of views that Sluice did not create. */
+/**
+ * Returns the lineage of an object: the objects that it reads (`reads`), and the objects that read it. `externalViews`
+ * has the names of views over it that Sluice did not create.
+ */
 export async function readLineage(
   { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
   object: ReadObject,
   reads: readonly LineageObject[],
-  external: readonly string[] = [],
+  externalViews: readonly string[] = [],
 ): Promise<Lineage> {
   const readers = await findReaders(db, caller, object)
   const shownReaders = readers.filter(({ isShown }) => isShown)
   const readBy = [
     ...shownReaders.map(({ kind, id, name }): LineageObject => ({ kind, id, name })),
-    ...external.map((name): LineageObject => ({ kind: 'EXTERNAL_VIEW', name })),
+    ...externalViews.map((name): LineageObject => ({ kind: 'EXTERNAL_VIEW', name })),
   ]
   return {
     reads: reads.slice(0, maxReaders),
@@ -59,7 +62,7 @@ export async function readLineage(
   }
 }
 
-/** Returns the table or view that an object creates in the warehouse. */
+/** Returns the table or view that a pipeline or view creates in the warehouse; undefined for other objects. */
 async function findRelation(db: Kysely<DB>, kind: ReadObject['kind'], id: number): Promise<TablePlace | undefined> {
   const tables: Partial<Record<ReadObject['kind'], RawBuilder<unknown>>> = {
     DATA_PIPELINE: sql`select n.schema_name as schema, o.table_name as name from data_pipelines o`,
@@ -123,6 +126,7 @@ async function listReads(db: Kysely<DB>, { kind, id, client }: ReadObject): Prom
   }
 }
 
+/** Returns the pipelines and views whose tables the transformation of a pipeline reads. */
 async function listReadsOfTransformation(db: Kysely<DB>, id: number, client: string): Promise<LineageObject[]> {
   const row = await db
     .selectFrom('data_pipelines')
@@ -132,7 +136,7 @@ async function listReadsOfTransformation(db: Kysely<DB>, id: number, client: str
   const { sqlStatements = [] } = (row?.transformation ?? {}) as { sqlStatements?: { statement: string }[] }
   const relations = sqlStatements.flatMap(({ statement }) => relationsInSql(statement))
   const owners = await findOwners(db, client, relations)
-  // Ignore names without an owner, because they can be temporary tables of the transformation.
+  // Ignore the pipeline itself, and names without an owner, which can be temporary tables of the transformation.
   return owners.filter((owner) => owner.kind !== 'TABLE' && owner.id !== row!.uid)
 }
 
@@ -165,9 +169,15 @@ export async function findOwners(
     where n.client = ${client} and o.view_name = any(${names}::text[])
     order by schema, "table"`.execute(db)
   const owners = relations.flatMap((relation) => ownersOf(relation, rows))
-  return [...new Map(owners.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner])).values()]
+  const ownersByKey = new Map(owners.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner]))
+  return [...ownersByKey.values()]
 }
 
+/**
+ * Returns the owners of a table or view, one per schema that matches. An additional table (`a__b`) belongs to the
+ * pipeline of its main table (`a`), unless a pipeline or view has its full name. If nothing owns the table, returns the
+ * table itself with the kind TABLE.
+ */
 function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwner[]): LineageObject[] {
   const inSchema = owners.filter((owner) => schema === undefined || owner.schema === schema)
   for (const table of possibleTables(name)) {

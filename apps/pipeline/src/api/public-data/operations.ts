@@ -23,8 +23,8 @@ const burstSize = 100
 const maxNetworks = 20_000
 
 interface TokenBucket {
-  left: number
-  at: number
+  tokens: number
+  updatedAt: number
 }
 
 /**
@@ -37,12 +37,12 @@ export function networkRateLimit(now: () => number = Date.now) {
   /** Counts a request. Throws 429 with the seconds to wait if the bucket is empty. */
   return (address: string): void => {
     const key = parseNetwork(address)
-    const { left, at } = buckets.get(key) ?? { left: burstSize, at: now() }
-    const refilled = ((now() - at) / 60_000) * perMinute
-    const tokens = Math.min(burstSize, left + refilled)
+    const bucket = buckets.get(key) ?? { tokens: burstSize, updatedAt: now() }
+    const refill = ((now() - bucket.updatedAt) / 60_000) * perMinute
+    const tokens = Math.min(burstSize, bucket.tokens + refill)
     // Deleting and adding the key moves it to the end of the map. The first key is thus the one seen longest ago.
     buckets.delete(key)
-    buckets.set(key, { left: Math.max(0, tokens - 1), at: now() })
+    buckets.set(key, { tokens: Math.max(0, tokens - 1), updatedAt: now() })
     if (buckets.size > maxNetworks) buckets.delete(buckets.keys().next().value!)
     if (tokens >= 1) return
     const seconds = Math.ceil(((1 - tokens) / perMinute) * 60)
@@ -53,15 +53,22 @@ export function networkRateLimit(now: () => number = Date.now) {
   }
 }
 
+/**
+ * Returns the /64 network of an IPv6 address as its first four groups, for example `2001:db8:0:0`. Returns an IPv4
+ * address itself, also if it is written as an IPv6 address (`::ffff:192.0.2.1`).
+ */
 function parseNetwork(address: string): string {
   const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
   if (!isIPv6(plain)) return plain
-  const [head = '', tail] = plain.toLowerCase().split('%')[0]!.split('::')
-  const groups = head.split(':').filter(Boolean)
-  if (tail === undefined) return groups.slice(0, 4).join(':')
-  const after = tail.split(':').filter(Boolean)
-  const gap = Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => '0')
-  return [...groups, ...gap, ...after].slice(0, 4).join(':')
+  const withoutZone = plain.toLowerCase().split('%')[0]!
+  // The double colon stands for the groups of zeros that are missing from the eight groups of an address.
+  const [head = '', tail] = withoutZone.split('::')
+  const headGroups = head.split(':').filter(Boolean)
+  if (tail === undefined) return headGroups.slice(0, 4).join(':')
+  const tailGroups = tail.split(':').filter(Boolean)
+  const missingCount = Math.max(0, 8 - headGroups.length - tailGroups.length)
+  const zeroGroups = Array.from({ length: missingCount }, () => '0')
+  return [...headGroups, ...zeroGroups, ...tailGroups].slice(0, 4).join(':')
 }
 
 const { public: signatures } = pipelineOperations
@@ -84,55 +91,63 @@ const publicCacheHeaders = { 'Cache-Control': 'public, max-age=30', Vary: 'Accep
 const notPublic = () => problems.notFound('public object with this id')
 
 /**
- * Returns the row of an object. Throws 404 unless its metadata or data, depending on `part`, is public and its
- * organisation is active.
+ * Returns the row of an object whose metadata or data, depending on `visibility`, is public. Throws 404 if it is not
+ * public or its organisation is not active. Throws 429 if the caller's network has sent too many requests.
  */
 async function readPublicRow(
   { db, params, request, identity }: PublicRequest<unknown>,
   table: PublicTable,
-  part: 'metadata' | 'data',
+  visibility: 'metadata' | 'data',
 ) {
   assertWithinRate(request.address)
-  const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, part) : undefined
+  const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, visibility) : undefined
   const client = row && (await identity.client(row.client))
   if (!row || !client || client.disabled || !client.pipelinesEnabled) throw notPublic()
   return row
 }
 
+/** Returns the row of an object whose metadata or data is public. */
 async function findPublicRow(
   db: Kysely<DB>,
   table: PublicTable,
   uid: string,
-  part: 'metadata' | 'data',
+  visibility: 'metadata' | 'data',
 ): Promise<PublicRow | undefined> {
   const row = await db
     .selectFrom(table)
     .selectAll()
     .where('uid', '=', uid)
-    .where(`anonymous_${part}`, '=', true)
+    .where(`anonymous_${visibility}`, '=', true)
     .executeTakeFirst()
   return row as PublicRow | undefined
 }
 
+/**
+ * Returns the table of a pipeline, or the built view of a view. Throws 404 if it does not exist, or the view is not
+ * filled.
+ */
 async function readRelation(context: PublicRequest<unknown>, row: PublicRow): Promise<WarehouseRelation> {
-  if (!('query' in row)) {
-    const loadedTable = await findLoadedTable(context, row)
-    if (loadedTable) return loadedTable
-  } else {
+  const isView = 'query' in row
+  if (isView) {
     const builtView = await findBuiltView(context, row)
-    if (builtView?.view.populated) return { warehouse: builtView.warehouse, table: builtView.view }
+    if (!builtView?.view.populated) throw notPublic()
+    return { warehouse: builtView.warehouse, table: builtView.view }
   }
-  throw notPublic()
+  const loadedTable = await findLoadedTable(context, row)
+  if (!loadedTable) throw notPublic()
+  return loadedTable
 }
 
 const presentColumn = ({ name, label, dataType }: WarehouseColumn) => ({ name, label, dataType })
 
+/** Returns the operation that returns the metadata of a public pipeline or view. */
 const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
   const row = await readPublicRow(input, table, 'metadata')
   const { locales } = input.request
-  const answer = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
+  const response = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
     const { table: currentTable } = await readRelation(input, row)
-    const last = (await lastRuns(input.db, [row.id])).get(row.id)?.lastSuccess?.finished_at
+    const runs = await lastRuns(input.db, [row.id])
+    const lastLoadedAt = runs.get(row.id)?.lastSuccess?.finished_at
     return {
       id: row.uid,
       name: row.name,
@@ -141,12 +156,12 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
       displayDescription: translatedProperty(row, 'description', row.description, locales),
       tags: row.tags,
       ...('query' in row ? {} : presentOrigin(row)),
-      lastUpdated: (last ?? ('query' in row ? row.filled_at : null))?.toISOString(),
+      lastUpdated: (lastLoadedAt ?? ('query' in row ? row.filled_at : null))?.toISOString(),
       rowCount: currentTable.rowCount,
       columns: currentTable.columns.map(presentColumn),
     }
   })
-  return new JsonResponse(answer, publicCacheHeaders)
+  return new JsonResponse(response, publicCacheHeaders)
 }
 
 /** Returns the public fields about the origin of the data. Omits the owner, because that may be a person. */
@@ -205,13 +220,14 @@ function exportAnonymously(
   }))
 }
 
+/** Returns the operation that returns a page of a public pipeline or view, or all its rows as a file. */
 const readRows = (operation: string, table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
   const choice = chooseExport(input.query, input.request.acceptedType)
   const row = await readPublicRow(input, table, 'data')
   if (choice) return exportAnonymously(input, operation, row, choice)
   const { page = 1, pageSize = 100 } = input.query
   const { socket } = input.request.stream
-  const answer = await cachedData(
+  const response = await cachedData(
     JSON.stringify([row.uid, row.version, page, pageSize]),
     async (signal) => {
       const range = { limit: pageSize, offset: (page - 1) * pageSize }
@@ -228,7 +244,7 @@ const readRows = (operation: string, table: PublicTable) => async (input: Public
     },
     socket,
   )
-  return new JsonResponse(answer, publicCacheHeaders)
+  return new JsonResponse(response, publicCacheHeaders)
 }
 
 export const publicOperations = {

@@ -2,11 +2,12 @@ import type { Socket } from 'node:net'
 import { problems } from '@sluice/http-server'
 
 interface CachedResponse<T> {
-  answer: Promise<T>
-  until: number
+  response: Promise<T>
+  expiresAt: number
   /** The connections that wait for the response. When all of them are closed, the fetch is aborted. */
   callers: Set<Socket>
-  abandoned: AbortController
+  /** Aborts the fetch. */
+  fetchAbort: AbortController
 }
 
 interface CacheLimits {
@@ -33,44 +34,45 @@ export function responseCache<T>({ lifetimeMs, maxEntries }: CacheLimits, now: (
 
   return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
     // All entries have the same lifetime, so the map is in the order of expiry.
-    for (const [cachedKey, { until }] of cache) {
-      if (until > now()) break
+    for (const [cachedKey, { expiresAt }] of cache) {
+      if (expiresAt > now()) break
       cache.delete(cachedKey)
     }
     const cached = cache.get(key)
-    if (cached && !cached.abandoned.signal.aborted) {
+    if (cached && !cached.fetchAbort.signal.aborted) {
       if (caller) watchCaller(cached, caller)
-      return cached.answer
+      return cached.response
     }
-    const abandoned = new AbortController()
-    const answer = fetch(abandoned.signal)
+    const fetchAbort = new AbortController()
+    const response = fetch(fetchAbort.signal)
     const entry: CachedResponse<T> = {
-      answer,
-      until: now() + Math.max(lifetimeMs, minSharedMs),
+      response,
+      expiresAt: now() + Math.max(lifetimeMs, minSharedMs),
       callers: new Set(),
-      abandoned,
+      fetchAbort,
     }
     if (caller) watchCaller(entry, caller)
     cache.set(key, entry)
-    const forget = () => {
+    const removeEntry = () => {
       if (cache.get(key) === entry) cache.delete(key)
     }
-    answer.then(lifetimeMs > 0 ? undefined : forget, forget)
+    // Failures are never cached. With a lifetime of 0, responses are not cached either.
+    response.then(lifetimeMs > 0 ? undefined : removeEntry, removeEntry)
     if (cache.size > maxEntries) cache.delete(cache.keys().next().value!)
-    return answer
+    return response
   }
 }
 
 /** Aborts the fetch when the last connection that waits for it closes. */
-function watchCaller<T>({ answer, callers, abandoned }: CachedResponse<T>, caller: Socket): void {
+function watchCaller<T>({ response, callers, fetchAbort }: CachedResponse<T>, caller: Socket): void {
   if (callers.has(caller)) return
   callers.add(caller)
-  const leave = () => {
+  const onClose = () => {
     callers.delete(caller)
-    if (callers.size === 0) abandoned.abort(problems.unreadableBody('The client closed the connection.'))
+    if (callers.size === 0) fetchAbort.abort(problems.unreadableBody('The client closed the connection.'))
   }
-  caller.once('close', leave)
-  if (caller.destroyed) leave()
-  const forget = () => caller.off('close', leave)
-  answer.then(forget, forget)
+  caller.once('close', onClose)
+  if (caller.destroyed) onClose()
+  const stopWatching = () => caller.off('close', onClose)
+  response.then(stopWatching, stopWatching)
 }

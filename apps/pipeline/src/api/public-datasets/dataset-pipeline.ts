@@ -35,6 +35,7 @@ export async function insertPipeline(
 
 const formatSettings = (headerRow: boolean): string => JSON.stringify({ csvOptions: { headerRow } })
 
+/** Returns the primary key of the schema of public datasets. Creates the schema if it does not exist. */
 async function ensureSchema(trx: Transaction<DB>): Promise<number> {
   await trx
     .insertInto('schemas')
@@ -77,12 +78,12 @@ export async function replaceFile(
     userUid,
   }: Pick<ReceivedFile, 'size' | 'sha256'> & { uid: string; name: string; userUid: string },
 ): Promise<string[]> {
-  const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', pipeline).returning('uid').execute()
+  const oldFiles = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', pipeline).returning('uid').execute()
   await trx
     .insertInto('uploaded_files')
     .values({ uid, pipeline_id: pipeline, name, size, sha256, uploaded_by: userUid })
     .execute()
-  return old.map((oldFile) => oldFile.uid)
+  return oldFiles.map((oldFile) => oldFile.uid)
 }
 
 /**

@@ -6,7 +6,7 @@ import { type RecordKind, type RefinedRow, type WithoutMay, createRecordReposito
 import type { DB, PublicDatasets } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { recordedProperties, tagsColumn } from '../record-fields.ts'
-import { type LastRuns, runStatusesOf } from '../runs/run-responses.ts'
+import { type ObjectRunStatus, runStatusesOf } from '../runs/run-responses.ts'
 import { listRejectedRows } from '../../runs/read-runs.ts'
 import { catalogueClient, catalogueSchema } from '../../warehouses/public-dataset-owner.ts'
 import { describedLabels, presentTable } from '../table-responses.ts'
@@ -39,9 +39,12 @@ async function presentPublicDatasets(
   }))
 }
 
-function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatasetStatus {
-  if (!isOwn || !last) return status
-  return { ...status, message: last.message ?? undefined, rowsRejected: last.rows_rejected }
+/**
+ * Returns the status of a dataset. Only the publishing organisation sees the message and the number of rejected rows.
+ */
+function presentStatus({ status, lastRun }: ObjectRunStatus, isPublisher: boolean): PublicDatasetStatus {
+  if (!isPublisher || !lastRun) return status
+  return { ...status, message: lastRun.message ?? undefined, rowsRejected: lastRun.rows_rejected }
 }
 
 /**
@@ -105,11 +108,11 @@ export async function answerDataset(
   context: RequestContext,
 ): Promise<JsonResponse<PublicDataset>> {
   const { body, headers } = await publicDatasets.answer(row, context)
-  const datasetTable = (await findDatasetTable(context, row))?.table
-  const labels = datasetTable && (await describedLabels(context.db, { ...row, client: catalogueClient }, datasetTable))
-  const table = datasetTable && presentTable(datasetTable, labels)
   const status = await withRejectedRows(body.status, row, context)
-  return new JsonResponse({ ...body, status, ...(table && { table }) }, headers)
+  const datasetTable = await findDatasetTable(context, row)
+  if (!datasetTable) return new JsonResponse({ ...body, status }, headers)
+  const labels = await describedLabels(context.db, { ...row, client: catalogueClient }, datasetTable.table)
+  return new JsonResponse({ ...body, status, table: presentTable(datasetTable.table, labels) }, headers)
 }
 
 const maxRejectedRows = 20

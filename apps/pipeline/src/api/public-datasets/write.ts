@@ -33,7 +33,12 @@ const { form } = pipelineOperations.publicDatasets.create
 export async function createDataset(input: CreateRequest): Promise<JsonResponse<PublicDataset>> {
   const { db, caller, write, request, query } = input
   assertPlainEncoding(request.stream.headers)
-  const { fields, file, ended, leave } = await readForm<PublicDatasetForm>(request.stream, form!)
+  const {
+    fields,
+    file,
+    ended: waitForFormEnd,
+    leave: abandonForm,
+  } = await readForm<PublicDatasetForm>(request.stream, form!)
   const uid = randomUUID()
   let received: StoredUpload | undefined
   let created: { row: PublicDatasetRow; run: string }
@@ -46,7 +51,7 @@ export async function createDataset(input: CreateRequest): Promise<JsonResponse<
       .executeTakeFirst()
     if (existing) throw keyTakenProblem()
     received = await receiveUpload(input, uid, file.stream)
-    await ended()
+    await waitForFormEnd()
     const { size, sha256 } = received
     if (size === 0) throw problems.refused('/file', 'The file is empty.')
     created = await write(async (trx) => {
@@ -57,15 +62,16 @@ export async function createDataset(input: CreateRequest): Promise<JsonResponse<
     })
     await received.release()
   } catch (error) {
-    leave()
+    abandonForm()
     await received?.discard(error)
     throw error
   }
-  await loadOrRemove(input, created, query.wait)
+  await waitForLoadOrDelete(input, created, query.wait)
   const { body, headers } = await answerDataset(created.row, input)
   return new JsonResponse(body, { ...headers, Location: `/api/v1/public-datasets/${created.row.key}` })
 }
 
+/** Inserts a dataset and the pipeline that loads it. Throws 409 if another dataset has the key. */
 async function insertDataset(
   trx: Transaction<DB>,
   { key, tags = '', headerRow = 'true', termsOfUse, ...fields }: PublicDatasetForm,
@@ -95,8 +101,11 @@ function parseTag(tag: string, index: number): string {
   return tag
 }
 
-/** Waits for the load, and deletes the dataset if the load fails. No pipeline can use the dataset yet. */
-async function loadOrRemove(
+/**
+ * Waits for the load of a new dataset. If the load fails, deletes the dataset, which no pipeline can use yet, and
+ * throws 422.
+ */
+async function waitForLoadOrDelete(
   input: CreateRequest,
   { row, run }: { row: PublicDatasetRow; run: string },
   seconds?: number,
@@ -131,11 +140,11 @@ export async function deleteDataset(input: RequestContext, key: string): Promise
  * the others.
  */
 async function assertDatasetUnused(trx: Transaction<DB>, key: string, caller: Caller): Promise<void> {
-  const { rows } = await sql<{ name: string; shown: boolean }>`
-    select r.name, coalesce(${visibleTo(caller, 'READ')}, false) as shown from data_pipelines r
+  const { rows } = await sql<{ name: string; isVisible: boolean }>`
+    select r.name, coalesce(${visibleTo(caller, 'READ')}, false) as "isVisible" from data_pipelines r
     where r.type = 'PUBLIC_DATASET' and r.settings ->> 'key' = ${key} order by r.name`.execute(trx)
   if (rows.length === 0) return
-  const visibleNames = rows.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
+  const visibleNames = rows.filter(({ isVisible }) => isVisible).map(({ name }) => `"${name}"`)
   const shownNames = visibleNames.slice(0, 5)
   const otherCount = rows.length - shownNames.length
   const otherText = `${otherCount} ${shownNames.length > 0 ? 'more' : 'that you may not see'}`
@@ -143,6 +152,7 @@ async function assertDatasetUnused(trx: Transaction<DB>, key: string, caller: Ca
   throw problems.conflict('/', `Data pipelines load this public dataset: ${pipelines}. Delete these pipelines first.`)
 }
 
+/** Deletes the pipeline of a dataset. Throws 409 if a load is queued or running. */
 async function removePipeline(
   trx: Transaction<DB>,
   id: number,
@@ -217,16 +227,16 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonRespon
     const { header_row: headerRow } = await readDataset()
     const source = { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }
     await readUploadRows(input, source, { uid, name }, { rows: 1 })
-    const { row, run, replaced } = await write(async (trx) => {
+    const { row, run, replacedUids } = await write(async (trx) => {
       await lockKey(trx, key)
       const before = await publicDatasets.lock(trx, caller, await readDatasetUid(trx, key), request.ifMatch)
-      const replaced = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, userUid: caller.uid })
+      const replacedUids = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, userUid: caller.uid })
       const after = await publicDatasets.update(trx, caller, before, {})
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
-      return { row: after, run: await startLoad(trx, before.pipeline_id, input, query), replaced }
+      return { row: after, run: await startLoad(trx, before.pipeline_id, input, query), replacedUids }
     })
     await release()
-    await removeUnneededFiles({ db, directory: files.directory }, replaced)
+    await removeUnneededFiles({ db, directory: files.directory }, replacedUids)
     await waitForLoad(input, run, query.wait)
     return await answerDataset(row, input)
   } catch (error) {
@@ -247,7 +257,7 @@ async function waitForLoad(
   run: string,
   seconds: number = defaultWaitSeconds,
 ): Promise<void> {
-  const until = Date.now() + seconds * 1000
+  const deadline = Date.now() + seconds * 1000
   for (;;) {
     const { state, message } = await db
       .selectFrom('runs')
@@ -256,7 +266,7 @@ async function waitForLoad(
       .executeTakeFirstOrThrow()
     if (state === 'OK' || state === 'WARNING') return
     if (state === 'FAILED' || state === 'CANCELLED') throw datasetNotLoaded(message)
-    if (Date.now() >= until || request.stream.socket.destroyed) return
+    if (Date.now() >= deadline || request.stream.socket.destroyed) return
     await sleep(loadPollMs)
   }
 }

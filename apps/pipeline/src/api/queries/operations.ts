@@ -15,14 +15,14 @@ import type { QueryPlan, QueryRows, UserQuery, Warehouse } from '@sluice/warehou
 import { exportFile } from '../../exports/export-file.ts'
 import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
 import {
-  findOwnPosition,
+  findUserPosition,
   findVariablesInSql,
   replaceSqlVariables,
   type ReplacedPart,
 } from '../../variables/insert-variables-into-sql.ts'
 import { getWarehouseLanguage, type SqlLanguage } from '../../variables/sql-language.ts'
 import { readVariables } from '../../variables/variables.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { definePipelineOperation, type PipelineContext, type RequestContext } from '../operation-context.ts'
 import { chooseExport, startWithin } from '../read-table-page.ts'
@@ -55,15 +55,15 @@ async function runQuery(input: QueryRequest): Promise<SqlQueryResult | FileDownl
       '/limit',
       `A JSON response has at most ${maxQueryResultRows.toLocaleString('en')} rows. Use a smaller limit, or request a file with format=csv.`,
     )
-  const prepared = await prepareQuery(input)
-  if (!exportChoice) return queryRows(input, prepared)
+  const preparedQuery = await prepareQuery(input)
+  if (!exportChoice) return queryRows(input, preparedQuery)
   return exportFile({ ...input, operation: signatures.run.id }, exportChoice, async () => {
-    const warehouse = await whileQuerying(input, (signal) => openWarehouse(input, prepared, signal))
-    const exported = { query: { ...prepared.query, limits: { rows: body.limit } } }
+    const warehouse = await whileQuerying(input, (signal) => openWarehouse(input, preparedQuery, signal))
+    const rowsToExport = { query: { ...preparedQuery.query, limits: { rows: body.limit } } }
     return {
       open: (format, signal) =>
         startWithin(querySeconds, signal, (signalWithTimeout) =>
-          warehouse.queries.exportRows(exported, format, signalWithTimeout),
+          warehouse.queries.exportRows(rowsToExport, format, signalWithTimeout),
         ),
       object: null,
       details: auditedQuery(body),
@@ -72,6 +72,7 @@ async function runQuery(input: QueryRequest): Promise<SqlQueryResult | FileDownl
   })
 }
 
+/** Runs a query, and returns its first rows. Writes the audit row, also if the query fails. */
 const queryRows = (input: QueryRequest, prepared: PreparedQuery): Promise<SqlQueryResult> =>
   whileQuerying(input, async (signal) => {
     const { body, caller, db, request } = input
@@ -123,6 +124,9 @@ const auditedQuery = ({ sql, schemas, variables }: QueryBody) => ({
   ...(variables && { variables: variables.map(({ name }) => name) }),
 })
 
+/**
+ * Returns the execution plan of a query, the tables that it reads, and a summary for people. Does not run the query.
+ */
 async function explainQuery(input: ExplainRequest): Promise<ExplainedQuery> {
   const prepared = await prepareQuery(input)
   const { text, reads, estimatedRows } = await whileQuerying(input, async (signal) => {
@@ -154,7 +158,7 @@ type QueryInput = Pick<QueryRequest, 'request' | 'caller' | 'warehouses'>
 
 /** Runs `callback` in a query slot of the organisation. Aborts it when the connection closes. */
 const whileQuerying = <T>({ request, caller }: QueryInput, callback: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-  whileConnected(
+  runWhileConnected(
     {
       request,
       queue: requestSlots.queries.queueOf(caller.client),
@@ -170,8 +174,8 @@ const whileQuerying = <T>({ request, caller }: QueryInput, callback: (signal: Ab
   )
 
 /**
- * Returns the warehouse of the organisation. Throws 422 if the query uses an unqualified table name that exists in
- * several schemas, unless the request gives the order of the schemas.
+ * Returns the warehouse of the organisation. First checks the query: throws 422 if the query uses an unqualified table
+ * name that exists in several schemas, unless the request gives the order of the schemas.
  */
 async function openWarehouse(
   { caller, warehouses }: QueryInput,
@@ -203,9 +207,9 @@ async function prepareQuery(input: PrepareInput): Promise<PreparedQuery> {
   const { body } = input
   if (body.sql.trim() === '') throw problems.refused('/sql', 'The query must not be blank.')
   const schemas = await findSchemas(input)
-  const parts = await insertVariables(input, schemas)
-  const toOwnPosition: UserQuery['toOwnPosition'] = (position) => findOwnPosition(parts, position)
-  const text = trimStatementEnd(parts.map(({ sent }) => sent).join(''))
+  const sqlParts = await insertVariables(input, schemas)
+  const toOwnPosition: UserQuery['toOwnPosition'] = (position) => findUserPosition(sqlParts, position)
+  const text = trimStatementEnd(sqlParts.map(({ sent }) => sent).join(''))
   const query = { text, schemas: schemas.map(({ schema_name }) => schema_name), toOwnPosition }
   return { query, hasSchemaOrder: body.schemas !== undefined }
 }
@@ -246,8 +250,8 @@ async function findSchemas({ db, caller, body }: PrepareInput): Promise<QueriedS
 const unknownVariableAdvice = 'Create it, correct its name, or pass its value in `variables`.'
 
 /**
- * Returns the parts of the query, with variables replaced by their values. Secured variables have a value only if the
- * request sends one, because the result would reveal a stored value.
+ * Splits the query at its variables, and replaces each variable by its value. Secured variables have a value only if
+ * the request sends one, because the result would reveal a stored value.
  */
 async function insertVariables(input: PrepareInput, schemas: readonly QueriedSchema[]): Promise<ReplacedPart[]> {
   const { db, caller, keyRing, body } = input
@@ -261,7 +265,7 @@ async function insertVariables(input: PrepareInput, schemas: readonly QueriedSch
       `/variables/${unusedIndex}/name`,
       `The query does not use \${${sentVariables[unusedIndex]!.name.slice(0, 100)}}. Correct the name, or leave it out.`,
     )
-  if (usedNames.size === 0) return [{ ownText: body.sql, sent: body.sql }]
+  if (usedNames.size === 0) return [{ userText: body.sql, sent: body.sql }]
   if (languages.size > 1)
     throw problems.refused(
       '/schemas',

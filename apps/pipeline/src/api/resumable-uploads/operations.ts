@@ -6,7 +6,7 @@ import { dataPipelines, type DataPipelineRow } from '../data-pipelines/records.t
 import { readUploadTarget } from '../data-pipelines/upload.ts'
 import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
 import { lookUpUsernames } from '../record-fields.ts'
-import { inUploadSlot } from '../receive-upload.ts'
+import { runInUploadSlot } from '../receive-upload.ts'
 import { discardUpload, finishUpload, removeUpload } from './end-upload.ts'
 import { handleTusRequest } from './tus-request.ts'
 import { assertAppendable, assertTusVersion, parseFileName, parseUploadLength, tusVersion } from './upload-headers.ts'
@@ -17,6 +17,7 @@ import { UploadStore } from './upload-store.ts'
 type UploadRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/uploads/:upload', undefined, undefined>
 type CreateRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/uploads', undefined, undefined>
 
+/** Creates an upload without bytes. The caller sends the bytes with PATCH requests. */
 async function createUpload(input: CreateRequest): Promise<JsonResponse<ResumableUpload>> {
   const { db, caller, params, request, files } = input
   const { headers } = request.stream
@@ -39,11 +40,12 @@ async function createUpload(input: CreateRequest): Promise<JsonResponse<Resumabl
   const read = async () => created!
   const tusHeaders = await handleTusRequest(
     { method: 'POST', path: uploadsPath(pipeline), uid, headers: pick(headers, 'upload-length', 'upload-metadata') },
-    { store: new UploadStore({ ...storeOf(input, new UploadLease(db, uid), read), create }), locker: freeLocker },
+    { store: new UploadStore({ ...storeOptions(input, new UploadLease(db, uid), read), create }), locker: freeLocker },
   )
   return new JsonResponse(presentUpload(created!, caller.username), tusHeaders)
 }
 
+/** Appends the bytes in the body to an upload. Finishes the upload when its last byte has arrived. */
 async function appendToUpload(input: UploadRequest): Promise<JsonResponse<undefined>> {
   const { request, caller } = input
   const { stream } = request
@@ -57,7 +59,7 @@ async function appendToUpload(input: UploadRequest): Promise<JsonResponse<undefi
     headers: pick(stream.headers, 'upload-offset', 'content-type', 'content-length'),
     body: stream,
   } as const
-  return inUploadSlot(
+  return runInUploadSlot(
     caller,
     stream,
     async () => new JsonResponse(undefined, await handleTusRequest(tusRequest, storeAndLocker)),
@@ -113,10 +115,11 @@ async function openUpload(input: UploadRequest, { ofAnyUser = false } = {}) {
   const read = () => readUpload(db, { uid: params.upload, pipeline: pipeline.id, user })
   const row = await read()
   const lease = new UploadLease(db, row.uid)
-  return { pipeline, row, store: new UploadStore(storeOf(input, lease, read)), locker: { newLock: () => lease } }
+  return { pipeline, row, store: new UploadStore(storeOptions(input, lease, read)), locker: { newLock: () => lease } }
 }
 
-const storeOf = (
+/** Returns the options of the store in which the tus library reads and writes one upload. */
+const storeOptions = (
   input: RequestContext & { params: { uid: string } },
   lease: UploadLease,
   read: () => Promise<UploadRow>,

@@ -60,6 +60,7 @@ export function assertAppendable(headers: IncomingHttpHeaders): void {
     throw problems.refused('/Upload-Length', 'The length was set when the upload was created. Leave out this header.')
 }
 
+/** Returns the number of bytes in a header. Throws 400 if the header is missing or has another format. */
 function parseByteCount(
   headers: IncomingHttpHeaders,
   name: 'upload-length' | 'upload-offset',
@@ -92,6 +93,7 @@ export function parseFileName(header: string | undefined): string | undefined {
   }
   const values = new Map<string, string>()
   for (const [key = '', value = ''] of header.split(',').map((pair) => pair.split(' '))) values.set(key, value)
+  // An empty value counts as absent.
   const encoded = values.get('filename') || values.get('name')
   if (!encoded) return undefined
   const bytes = Buffer.from(encoded, 'base64')

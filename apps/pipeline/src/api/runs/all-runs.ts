@@ -17,6 +17,7 @@ async function listAllRuns(
   const { db, caller, query, request, identity } = input
   const { pageSize = defaultPageSize, after, since, ...filter } = query
   const listId = JSON.stringify(['/runs', since, filter])
+  // The cursor has the creation time in milliseconds and the primary key of the last run of the previous page.
   const cursor = readCursor(listId, after, [/^\d{1,13}$/, /^\d{1,15}$/])
   const matchingRuns = await listRunsOfObjects(
     db,
@@ -33,14 +34,18 @@ async function listAllRuns(
     identity,
   )
   const page = cursor?.page ?? 1
-  const last = runs.at(-1)
+  const lastRun = runs.at(-1)
   const headers = pageHeaders(
     {
       page,
       pageSize,
       more: matchingRuns.length > pageSize,
       cursor:
-        last && serializeCursor(listId, { page: page + 1, keys: [String(last.created_at.getTime()), String(last.id)] }),
+        lastRun &&
+        serializeCursor(listId, {
+          page: page + 1,
+          keys: [String(lastRun.created_at.getTime()), String(lastRun.id)],
+        }),
       onlyCursors: true,
     },
     request.url,

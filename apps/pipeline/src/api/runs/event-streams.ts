@@ -17,7 +17,10 @@ export interface StreamSlot {
   releaseAfter<T>(stream: AsyncIterable<T>): AsyncGenerator<T, void, void>
 }
 
-/** Limits the number of open streams, in total and per organisation. */
+/**
+ * Returns a limit of the number of open streams, in total and per organisation. `acquire` throws 503 if the limit is
+ * reached. `releaseAfter` yields a stream and frees its slot when the stream ends.
+ */
 export function limitStreams({ total, perClient }: { total: number; perClient: number }): StreamLimit {
   const openByClient = new Map<string, number>()
   let openStreams = 0

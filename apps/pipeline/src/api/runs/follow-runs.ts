@@ -33,6 +33,11 @@ export async function followRuns(input: FollowRunsRequest): Promise<EventStream>
   return new EventStream((signal) => slot.releaseAfter(streamRuns(input, signal)))
 }
 
+/**
+ * Yields an event for each new or changed run, and from time to time the position from which the caller can resume.
+ * Starts with the queued and running runs, and after a reconnect also with the runs that ended since the caller's
+ * position. Ends after `maxStreamMs`, or when the caller has lost their rights.
+ */
 async function* streamRuns(input: FollowRunsRequest, signal: AbortSignal): AsyncGenerator<ServerSentEvent, void, void> {
   const { db, caller, query, runWatcher, request } = input
   const filter: RunFilter = {
@@ -41,7 +46,7 @@ async function* streamRuns(input: FollowRunsRequest, signal: AbortSignal): Async
     status: query.status,
     trigger: query.trigger,
   }
-  const until = Date.now() + maxStreamMs
+  const deadline = Date.now() + maxStreamMs
   using changes = await runWatcher.subscribe(caller.client)
   const resumePosition = parsePosition(request.stream.headers['last-event-id'], changes.asOf)
   if (resumePosition === 'too old') yield { event: 'reset', data: {} }
@@ -54,7 +59,7 @@ async function* streamRuns(input: FollowRunsRequest, signal: AbortSignal): Async
   yield positionEvent(position)
 
   let accessCheckedAt = Date.now()
-  while (!signal.aborted && Date.now() < until) {
+  while (!signal.aborted && Date.now() < deadline) {
     const { asOf } = changes
     const changedRuns = changes.take()
     yield* readEvents(input, filter, changedRuns)
@@ -80,13 +85,14 @@ const positionEvent = (position: Date): ServerSentEvent => ({
   data: {},
 })
 
+/** Yields an event for each of the runs with these primary keys that matches the filter. */
 async function* readEvents(
   { db, identity }: FollowRunsRequest,
   filter: RunFilter,
   ids: readonly number[],
 ): AsyncGenerator<ServerSentEvent, void, void> {
-  for (let lastRead = 0; lastRead < ids.length; lastRead += runsPerQuery) {
-    const runs = await readRunsOfObjects(db, filter, ids.slice(lastRead, lastRead + runsPerQuery))
+  for (let start = 0; start < ids.length; start += runsPerQuery) {
+    const runs = await readRunsOfObjects(db, filter, ids.slice(start, start + runsPerQuery))
     const usernames = await lookUpUsernames(
       runs.map((run) => run.created_by),
       identity,

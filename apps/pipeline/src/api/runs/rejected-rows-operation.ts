@@ -64,6 +64,7 @@ export const rejectedRowsOperation = <Row extends { id: number; uid: string; ver
   ),
 })
 
+/** Returns the rejected rows of a run as an export in a text format. */
 function exportRejectedRows(db: Kysely<DB>, runId: number, format: RowTextFormat): RowExport {
   async function* cells() {
     for await (const rows of readRejectedRows(db, runId))

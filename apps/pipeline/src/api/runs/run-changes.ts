@@ -115,6 +115,10 @@ interface RecentRun {
   progress: string
 }
 
+/**
+ * Returns the queued and running runs of these organisations, and the runs that finished since the last query. `now` is
+ * the time of the database.
+ */
 async function readRecentRuns(
   db: Kysely<DB>,
   clients: readonly string[],
@@ -142,11 +146,16 @@ function compareRuns(before: ReadonlyMap<number, KnownRun> | undefined, runs: re
   const current = new Map<number, KnownRun>()
   const changed: number[] = []
   for (const { id, status, progress } of runs) {
-    const old = before?.get(id)
-    const isReported =
-      old?.status === status && (old.progress === progress || now - old.reportedAt < progressIntervalMs)
-    if (before && !isReported) changed.push(id)
-    current.set(id, isReported ? old : { status, progress, reportedAt: now })
+    const known = before?.get(id)
+    const hasSameStatus = known !== undefined && known.status === status
+    // Progress changes often, so it is reported only once per interval.
+    const hasReportedProgress = known?.progress === progress || now - (known?.reportedAt ?? 0) < progressIntervalMs
+    if (hasSameStatus && hasReportedProgress) {
+      current.set(id, known)
+      continue
+    }
+    if (before) changed.push(id)
+    current.set(id, { status, progress, reportedAt: now })
   }
   return { current, changed }
 }

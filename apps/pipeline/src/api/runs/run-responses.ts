@@ -109,40 +109,42 @@ const presentChanges = (changes: PlannedTable['changes']) =>
     warning,
   }))
 
-export interface LastRuns {
+/** The status of an object in responses, and the runs from which it was computed. */
+export interface ObjectRunStatus {
   status: RunStatus
-  last?: Selectable<Runs>
-  lastSuccess?: Selectable<Runs>
+  lastRun?: Selectable<Runs>
+  lastSuccessfulRun?: Selectable<Runs>
 }
 
-/** Reads the status of each object: its last run, and the time of its next full load. */
+/** Returns a function that returns the status of an object: its last run, and the time of its next full load. */
 export async function runStatusesOf(
   db: Kysely<DB>,
   rows: readonly { id: number }[],
-): Promise<(id: number) => LastRuns> {
+): Promise<(id: number) => ObjectRunStatus> {
   const ids = rows.map(({ id }) => id)
   const [runs, runnables] = await Promise.all([
     lastRuns(db, ids),
     db
       .selectFrom('runnables')
       .select(['id', 'next_full_run_at'])
+      // No object has the key 0. It is there because SQL does not allow an empty list.
       .where('id', 'in', [0, ...ids])
       .where('next_full_run_at', 'is not', null)
       .execute(),
   ])
-  const nextFull = new Map(runnables.map((row) => [row.id, row.next_full_run_at!.toISOString()]))
+  const nextFullRuns = new Map(runnables.map((row) => [row.id, row.next_full_run_at!.toISOString()]))
 
   return (id) => {
-    const { last, lastSuccess } = runs.get(id) ?? {}
+    const { last: lastRun, lastSuccess: lastSuccessfulRun } = runs.get(id) ?? {}
     const status: RunStatus = {
-      lastRunStatus: (last?.state as RunStatus['lastRunStatus'] | undefined) ?? 'NEVER_RUN',
-      lastRun: (last?.started_at ?? last?.created_at)?.toISOString(),
-      lastRunSuccess: lastSuccess?.finished_at?.toISOString(),
-      nextFullReplaceRun: nextFull.get(id),
-      lastRunDuration: last && formatDuration(last.started_at, last.finished_at),
-      jobId: last?.uid,
+      lastRunStatus: (lastRun?.state as RunStatus['lastRunStatus'] | undefined) ?? 'NEVER_RUN',
+      lastRun: (lastRun?.started_at ?? lastRun?.created_at)?.toISOString(),
+      lastRunSuccess: lastSuccessfulRun?.finished_at?.toISOString(),
+      nextFullReplaceRun: nextFullRuns.get(id),
+      lastRunDuration: lastRun && formatDuration(lastRun.started_at, lastRun.finished_at),
+      jobId: lastRun?.uid,
     }
-    return { status, ...(last && { last }), ...(lastSuccess && { lastSuccess }) }
+    return { status, ...(lastRun && { lastRun }), ...(lastSuccessfulRun && { lastSuccessfulRun }) }
   }
 }
 

@@ -48,14 +48,14 @@ export async function listRunsOfObjects(
   { client, objects, status = runStates, trigger }: RunFilter,
   { since, after, limit }: { since?: Date | undefined; after?: RunPosition | undefined; limit: number },
 ): Promise<RunOfObject[]> {
-  const position = sql`${isTriggeredBy(trigger)} ${since ? sql`and created_at >= ${since}` : sql``} ${
+  const conditions = sql`${isTriggeredBy(trigger)} ${since ? sql`and created_at >= ${since}` : sql``} ${
     after ? sql`and (created_at, id) < (${after.created}, ${after.id}::bigint)` : sql``
   }`
   // Use one index range per status, so that a rare status is found as fast as a frequent one.
   const ranges = status.map(
     (state) => sql`
       (select ${columns} from runs
-       where client = ${client} and state = ${sql.lit(state)} ${position} and not (select is_small from share)
+       where client = ${client} and state = ${sql.lit(state)} ${conditions} and not (select is_small from share)
          and (select true from (${objects}) o where o.id = runs.runnable_id limit 1)
        ${newestFirst} limit ${limit})`,
   )
@@ -69,7 +69,7 @@ export async function listRunsOfObjects(
     page as (
       (select of_object.* from seen cross join lateral (
          select ${columns} from runs
-         where runnable_id = seen.id and state = any(${[...status]}::text[]) ${position}
+         where runnable_id = seen.id and state = any(${[...status]}::text[]) ${conditions}
          order by id desc limit ${limit}
        ) of_object
        where (select is_small from share) ${newestFirst} limit ${limit})
@@ -89,12 +89,12 @@ export async function readRunsOfObjects(
 ): Promise<RunOfObject[]> {
   if (ids.length === 0) return []
   const { rows } = await sql<RunOfObject>`
-    select found.*, o.uid as object_uid, o.name as object_name, o.kind as object_kind
+    select matching.*, o.uid as object_uid, o.name as object_name, o.kind as object_kind
     from (
       select ${columns} from runs
       where id = any(${[...ids]}::bigint[]) and client = ${client} and state = any(${[...status]}::text[]) ${isTriggeredBy(trigger)}
-    ) found join runnables o on o.id = found.runnable_id
-    where (select true from (${objects}) v where v.id = found.runnable_id limit 1)
-    order by found.id`.execute(db)
+    ) matching join runnables o on o.id = matching.runnable_id
+    where (select true from (${objects}) v where v.id = matching.runnable_id limit 1)
+    order by matching.id`.execute(db)
   return rows
 }

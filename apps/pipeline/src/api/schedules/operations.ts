@@ -28,6 +28,7 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
   const { db, caller, query, request } = input
   const { pageSize = defaultPageSize, after, from, to, ...filter } = query
   const listId = JSON.stringify(['/schedules', from, to, filter])
+  // The cursor has the end of the time window, and the time and the object of the last run of the previous page.
   const cursor = readCursor(listId, after, [/^\d{1,13}$/, /^\d{1,13}$/, /^[0-9a-f-]{36}$/])
   // The first page sets the end of the time window, and the cursor carries it, so that all pages have the same end.
   const end = cursor ? Number(cursor.keys[0]) : readWindowEnd(query)

@@ -38,9 +38,9 @@ export const schemaRecords = createRecordRepository<SchemaRow, Schema, RequestCo
 async function presentSchemas(rows: SchemaRow[], context: RequestContext): Promise<WithoutMay<Schema>[]> {
   const ids = rows.map(({ id }) => id)
   const [schemas, pipelines, views] = await Promise.all([
-    presentUncounted(rows, context),
-    countIn(context.db, 'data_pipelines', ids),
-    countIn(context.db, 'views', ids),
+    presentWithoutStatistics(rows, context),
+    countBySchema(context.db, 'data_pipelines', ids),
+    countBySchema(context.db, 'views', ids),
   ])
   return rows.map((row, index) => ({
     ...schemas[index]!,
@@ -49,7 +49,7 @@ async function presentSchemas(rows: SchemaRow[], context: RequestContext): Promi
 }
 
 /** Counts the pipelines or views in each schema. Schemas without any have no entry. */
-async function countIn(
+async function countBySchema(
   db: RequestContext['db'],
   table: 'data_pipelines' | 'views',
   schemas: readonly number[],
@@ -63,7 +63,8 @@ async function countIn(
   return new Map(counts.map(({ schema_id, count }) => [schema_id, count]))
 }
 
-async function presentUncounted(rows: SchemaRow[], { identity, request }: RequestContext) {
+/** Presents schemas without their numbers of pipelines and views. */
+async function presentWithoutStatistics(rows: SchemaRow[], { identity, request }: RequestContext) {
   const authors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({
     ...recordedFields(row, request.locales),
@@ -85,12 +86,12 @@ export async function schemasOf(
   const schemaRows = await db
     .selectFrom('schemas as r')
     .selectAll()
-    .select(visibleTo(caller, 'READ').as('shown'))
+    .select(visibleTo(caller, 'READ').as('isReadable'))
     .where('id', 'in', [0, ...rows.map((row) => row.schema_id)])
-    .$castTo<SchemaRow & { shown: boolean }>()
+    .$castTo<SchemaRow & { isReadable: boolean }>()
     .execute()
   const maySee = hasRole(caller.roles, 'ROLE_SEE_SCHEMA')
-  const visible = schemaRows.filter(({ shown }) => maySee && shown)
+  const visible = schemaRows.filter(({ isReadable }) => maySee && isReadable)
   const presented = new Map((await schemaRecords.present(visible, context)).map((schema) => [schema.id, schema]))
   return new Map(
     schemaRows.map(({ id, uid, name, schema_name }) => [
@@ -100,7 +101,7 @@ export async function schemasOf(
   )
 }
 
-/** Locks and returns a schema. Returns undefined if the caller may not write to it. */
+/** Locks and returns a schema. Returns undefined if it does not exist or the caller may not write to it. */
 export async function lockWritableSchema(
   trx: Transaction<DB>,
   caller: Caller,

@@ -80,16 +80,16 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
     await assertUnused(trx, caller, { kind: 'SCHEMA', id: row.id, client: row.client })
     await recordDrop(trx, { client: row.client, schema: row.schema_name })
     const detached = await detachReaders(trx, row)
-    for (const reader of [...detached.ended, ...detached.kept])
+    for (const reader of [...detached.deletedReaders, ...detached.changedReaders])
       request.audit(reader.uid, { before: redactSecrets(reader), lostSchema: row.uid })
     return detached
   },
 
   /** Drops the schema in the warehouse now if possible; otherwise a worker drops it later. */
-  async afterDelete(row, input, { ended, kept }) {
-    await input.readers.drop(ended)
+  async afterDelete(row, input, { deletedReaders, changedReaders }) {
+    await input.readers.drop(deletedReaders)
     // If this fails, a worker tries it again.
-    for (const { id } of kept) await input.readers.apply(id).catch(() => {})
+    for (const { id } of changedReaders) await input.readers.apply(id).catch(() => {})
     await dropDeletedTables(input, row.client, { schema: row.uid })
   },
 }

@@ -92,6 +92,7 @@ function findSetting(db: Kysely<DB>, client: string, key: SettingKey): Promise<S
 const presentResponse = (client: string, key: SettingKey, row: SettingRow | undefined, mails: boolean) =>
   new JsonResponse(presentSetting(client, key, row, mails), { ETag: etagOf(row?.version ?? 0) })
 
+/** Presents a setting. If it is not stored, presents its default value. */
 const presentSetting = (client: string, key: SettingKey, row: SettingRow | undefined, mails: boolean): Setting => ({
   ...(row && {
     id: row.uid,
@@ -126,17 +127,18 @@ const settingValue: Readonly<Record<SettingKey, (value: string) => string>> = {
   THEME: parseTheme,
 }
 
+/** Checks the value of ALERT_EMAIL and returns it in its stored form. Throws 422 for an invalid value. */
 function parseAlertEmail(value: string): string {
   if (value.trim() === '') return ''
-  const empty = value.split(',').some((part) => part.trim() === '')
-  if (empty) throw invalidValue('The list has an empty entry before or after a comma. Remove this comma.')
+  const hasEmptyEntry = value.split(',').some((entry) => entry.trim() === '')
+  if (hasEmptyEntry) throw invalidValue('The list has an empty entry before or after a comma. Remove this comma.')
   const setting = parseAlertSetting(value)
-  const invalidAddress = setting.addresses.find((part) => !isAddressLike(part))
+  const invalidAddress = setting.addresses.find((address) => !isAddressLike(address))
   if (invalidAddress !== undefined)
     throw invalidValue(
       `${quoteValue(invalidAddress)} is not an email address. Separate entries by commas; besides addresses, WARNING and NO_SUCCESS_24_HOURS (with any number of hours) are allowed.`,
     )
-  const unmailable = setting.addresses.find((part) => mailableAddress(part) === undefined)
+  const unmailable = setting.addresses.find((address) => mailableAddress(address) === undefined)
   if (unmailable !== undefined)
     throw invalidValue(
       `Mail cannot be sent to ${quoteValue(unmailable)}: use up to 64 unaccented letters, digits and signs before the @, and a valid domain after it.`,

@@ -19,7 +19,7 @@ type VariableReference = Pick<VariableRow, 'client' | 'name'>
 /** An object that uses a variable. Messages contain its name only if the caller may read the object. */
 interface VariableUse {
   name: string
-  shown: boolean
+  isShown: boolean
 }
 
 /** The first objects that use each variable, by the name of the variable. */
@@ -53,19 +53,19 @@ export async function assertVariableUnused(
   variable: VariableReference,
   { pointer, advice, ...context }: { pointer: string; advice: string } & UseContext,
 ): Promise<void> {
-  const reading = usesByTransaction.get(trx) ?? readVariableUses(trx, variable.client, context)
-  usesByTransaction.set(trx, reading)
-  const { checks, pipelines, destinations } = await reading
+  const usesPromise = usesByTransaction.get(trx) ?? readVariableUses(trx, variable.client, context)
+  usesByTransaction.set(trx, usesPromise)
+  const { checks, pipelines, destinations } = await usesPromise
   const toReaders = (nouns: string, uses: UsesByName) =>
-    (uses.get(variable.name) ?? []).map(({ name, shown }) => ({ nouns, name, isShown: shown }))
+    (uses.get(variable.name) ?? []).map(({ name, isShown }) => ({ nouns, name, isShown }))
   const readers = [
     ...toReaders('data quality checks', checks),
     ...toReaders('data pipelines', pipelines),
     ...toReaders('destinations', destinations),
   ]
-  const users = describeReaders(readers.slice(0, maxNamedReaders))
-  if (users === undefined) return
-  throw problems.conflict(pointer, `\${${variable.name}} is used by ${users}. ${advice}`)
+  const readerList = describeReaders(readers.slice(0, maxNamedReaders))
+  if (readerList === undefined) return
+  throw problems.conflict(pointer, `\${${variable.name}} is used by ${readerList}. ${advice}`)
 }
 
 const readVariableUses = async (trx: Transaction<DB>, client: string, context: UseContext): Promise<VariableUses> => ({
@@ -75,21 +75,23 @@ const readVariableUses = async (trx: Transaction<DB>, client: string, context: U
 })
 
 /** Adds an object to the uses of each variable in `variables`, up to the number of objects that a message names. */
-function addUse(uses: UsesByName, { name, shown }: VariableUse, variables: Iterable<string>): void {
+/** Adds an object to the uses of each of these variables, at most `maxNamedReaders` per variable. */
+function addUse(uses: UsesByName, { name, isShown }: VariableUse, variables: Iterable<string>): void {
   for (const variable of variables) {
     const list = uses.get(variable) ?? []
-    if (list.length < maxNamedReaders) list.push({ name, shown })
+    if (list.length < maxNamedReaders) list.push({ name, isShown })
     uses.set(variable, list)
   }
 }
 
+/** Returns the uses of variables in checks. Checks that the caller may see come first. */
 async function findUsesInChecks(trx: Transaction<DB>, client: string, { caller }: UseContext): Promise<UsesByName> {
   const rows = await trx
     .selectFrom('data_quality_checks as r')
-    .select(['r.name', 'r.query', shownTo(caller, 'ROLE_SEE_DATA_QUALITY_CHECK')])
+    .select(['r.name', 'r.query', selectIsShown(caller, 'ROLE_SEE_DATA_QUALITY_CHECK')])
     .where('r.client', '=', client)
     .where(sql<boolean>`strpos(r.query, '\${') > 0`)
-    .orderBy('shown', 'desc')
+    .orderBy('isShown', 'desc')
     .orderBy('r.name')
     .execute()
   const uses: UsesByName = new Map()
@@ -97,8 +99,8 @@ async function findUsesInChecks(trx: Transaction<DB>, client: string, { caller }
   return uses
 }
 
-const shownTo = (caller: Caller, role: Parameters<typeof hasRole>[1]) =>
-  sql<boolean>`${hasRole(caller.roles, role)} and coalesce(${visibleTo(caller, 'READ')}, false)`.as('shown')
+const selectIsShown = (caller: Caller, role: Parameters<typeof hasRole>[1]) =>
+  sql<boolean>`${hasRole(caller.roles, role)} and coalesce(${visibleTo(caller, 'READ')}, false)`.as('isShown')
 
 /** Returns the uses of variables in pipelines, oldest pipelines first. */
 async function findUsesInPipelines(
@@ -113,7 +115,7 @@ async function findUsesInPipelines(
       .selectFrom('data_pipelines as r')
       .innerJoin('schemas as s', 's.id', 'r.schema_id')
       .select(['r.id', 'r.uid', 'r.name', 'r.type', 'r.settings', 'r.source_secrets', 'r.transformation'])
-      .select(['s.provider_schema as provider', shownTo(caller, 'ROLE_SEE_DATA_PIPELINE')])
+      .select(['s.provider_schema as provider', selectIsShown(caller, 'ROLE_SEE_DATA_PIPELINE')])
       .where('r.client', '=', client)
       .where('r.id', '>', lastId)
       .where(
@@ -137,19 +139,20 @@ interface PipelineRow {
   provider: string
 }
 
+/** Returns the names of the variables in the settings, secrets, query and transformation of a pipeline. */
 function variablesOfPipeline(row: PipelineRow, keyRing: KeyRing): Set<string> {
   const { sqlQuery, ...settings } = row.settings as { sqlQuery?: unknown }
   const language = findSourceLanguage(row.type)
-  const query =
-    typeof sqlQuery === 'string' && language ? findVariablesInSql(sqlQuery, language) : variablesInSettings(sqlQuery)
+  const isSql = typeof sqlQuery === 'string' && language !== undefined
+  const queryVariables = isSql ? findVariablesInSql(sqlQuery, language) : variablesInSettings(sqlQuery)
   const statements = (row.transformation as { sqlStatements?: { statement: string }[] } | null)?.sqlStatements ?? []
   const warehouse = getWarehouseLanguage(row.provider)
   return new Set([
-    ...query,
+    ...queryVariables,
     ...statements.flatMap(({ statement }) => [...findVariablesInSql(statement, warehouse)]),
     ...variablesInSettings(
       settings,
-      openOrEmpty(() => unsealSourceSecrets(row, keyRing)),
+      unsealOrEmpty(() => unsealSourceSecrets(row, keyRing)),
     ),
   ])
 }
@@ -162,22 +165,22 @@ async function findUsesInDestinations(
 ): Promise<UsesByName> {
   const rows = await trx
     .selectFrom('destinations as r')
-    .select(['r.uid', 'r.name', 'r.target_secrets', shownTo(caller, 'ROLE_SEE_DESTINATION')])
+    .select(['r.uid', 'r.name', 'r.target_secrets', selectIsShown(caller, 'ROLE_SEE_DESTINATION')])
     .where('r.client', '=', client)
     .where('r.target_secrets', 'is not', null)
     .orderBy('r.id')
     .execute()
   const uses: UsesByName = new Map()
-  for (const row of rows) addUse(uses, row, variablesInSettings(openOrEmpty(() => unsealTargetSecrets(row, keyRing))))
+  for (const row of rows) addUse(uses, row, variablesInSettings(unsealOrEmpty(() => unsealTargetSecrets(row, keyRing))))
   return uses
 }
 
 /**
  * Decrypts secrets. Returns an empty object if their encryption key is missing, because a run cannot use them either.
  */
-function openOrEmpty(open: () => object): object {
+function unsealOrEmpty(unseal: () => object): object {
   try {
-    return open()
+    return unseal()
   } catch (error) {
     if (error instanceof SealProblem) return {}
     throw error

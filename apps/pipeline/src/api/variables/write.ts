@@ -43,7 +43,9 @@ export const variableKind: NamedKind<VariableRow, VariableBody> = { records: var
  */
 export type ConfiguredVariable = VariableBody & { mayLackValue?: boolean }
 
-/** Returns the columns of a variable. Throws a problem if the value is missing. */
+/**
+ * Returns the columns of a variable. Keeps the stored value if the body omits the value. Throws if there is neither.
+ */
 function variableColumns(
   body: ConfiguredVariable,
   current: VariableRow | undefined,
@@ -74,8 +76,9 @@ const variableTimes = ({ value }: VariableBody, sealed: string | null, current: 
   mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
 
 /**
- * Returns the stored value, which a variable keeps if the body omits the value. Throws a problem if it has no suitable
- * stored value.
+ * Returns the value of a variable whose body omits it: the stored value, encrypted (`sealed`) if the variable is
+ * secured. A new secured variable of a configuration may have no value yet. Throws a problem for any other new
+ * variable, and for a secured variable that becomes unsecured.
  */
 function readStoredValue(
   current: VariableRow | undefined,

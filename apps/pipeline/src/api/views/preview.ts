@@ -2,7 +2,7 @@ import type { QueryResult, ViewPreviewBody } from '@sluice/contracts'
 import { problems, type OperationInput } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import { presentTable } from '../table-responses.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import type { PipelineContext } from '../operation-context.ts'
@@ -29,7 +29,7 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
   const text = trimStatementEnd(body.query)
   const limits = { rows: body.rows ?? 100, seconds: querySeconds }
   const start = new Date()
-  const { columns, rows } = await whileConnected(
+  const { columns, rows } = await runWhileConnected(
     {
       request,
       queue: requestSlots.previews.queueOf(caller.client),
@@ -54,6 +54,7 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
   }
 }
 
+/** Returns the name of the body's schema in the warehouse. Throws 422 if the caller may not see the schema. */
 async function readSchemaName({ db, body, caller }: ViewPreviewRequest): Promise<string> {
   const schemaRow = await db
     .selectFrom('schemas as r')

@@ -35,6 +35,7 @@ async function presentViews(rows: ViewRow[], context: RequestContext): Promise<W
 
   return rows.map((row) => {
     const schema = schemas.get(row.schema_id)!
+    const { status } = statusOf(row.id)
     return {
       ...recordedFields(row, request.locales),
       ...authors(row),
@@ -48,8 +49,8 @@ async function presentViews(rows: ViewRow[], context: RequestContext): Promise<W
       qualifiedDataWarehouseViewName: `${schema.schemaName}.${row.view_name}`,
       warehouseAViewName: row.view_name,
       status: {
-        ...statusOf(row.id).status,
-        ...pendingStatus(row, statusOf(row.id).status),
+        ...status,
+        ...pendingStatus(row, status),
         visualizationId: row.visualization_id ?? undefined,
         visualizationHref: row.visualization_href ?? undefined,
       },
@@ -61,7 +62,7 @@ async function presentViews(rows: ViewRow[], context: RequestContext): Promise<W
 
 /**
  * Returns the response fields of a pending view, which the warehouse could not create yet. While a run is queued or
- * running, keeps its status, because it may create the view.
+ * running, the status of that run stays, because the run may create the view.
  */
 function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   if (pending === null) return {}

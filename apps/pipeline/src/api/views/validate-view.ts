@@ -14,7 +14,10 @@ import { splitSql } from '../../variables/split-sql.ts'
 /** The columns that define a view in the warehouse. */
 export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }
 
-/** Returns the columns for a request body, and the name of the schema in the warehouse. */
+/**
+ * Returns the columns for a request body, and the name of the schema in the warehouse. Throws 409 if one of the names
+ * is taken.
+ */
 export async function viewColumns(
   trx: Transaction<DB>,
   body: ViewBody,
@@ -24,7 +27,7 @@ export async function viewColumns(
   const { name, field } = chooseViewName(body, current?.view_name)
   const nameProblem = identifierProblem(name)
   if (nameProblem) throw problems.refused(`/${field}`, nameProblem)
-  const schema = await readTargetSchema(trx, body, current, caller)
+  const schema = await lockTargetSchema(trx, body, current, caller)
   await assertRelationNameFree(trx, schema.id, name, current)
   await assertNameFree(trx, caller.client, body.name, current)
   const columns = {
@@ -57,22 +60,22 @@ function chooseViewName(
 ): { name: string; field: 'dataWarehouseViewName' | 'warehouseAViewName' } {
   const isNew = (viewName: string | undefined): viewName is string => viewName !== undefined && viewName !== stored
   const isAliasNew = isNew(warehouseAViewName)
-  const areDifferent = warehouseAViewName !== dataWarehouseViewName
-  if (isAliasNew && isNew(dataWarehouseViewName) && areDifferent)
+  const isNameNew = isNew(dataWarehouseViewName)
+  if (isAliasNew && isNameNew && warehouseAViewName !== dataWarehouseViewName)
     throw problems.refused(
       '/warehouseAViewName',
       'Two different names are given. Set dataWarehouseViewName, and leave warehouseAViewName out.',
     )
-  if (isAliasNew && !isNew(dataWarehouseViewName)) return { name: warehouseAViewName, field: 'warehouseAViewName' }
-  const field = 'dataWarehouseViewName'
-  return { name: dataWarehouseViewName ?? stored ?? toUniqueIdentifiers([name])[0]!, field }
+  if (isAliasNew && !isNameNew) return { name: warehouseAViewName, field: 'warehouseAViewName' }
+  const viewName = dataWarehouseViewName ?? stored ?? toUniqueIdentifiers([name])[0]!
+  return { name: viewName, field: 'dataWarehouseViewName' }
 }
 
 /**
- * Returns the warehouse schema of the body. Throws 422 if the caller may not write to it, unless the view is already in
- * it.
+ * Returns the warehouse schema of the body. Locks it if the view moves to it. Throws 422 if the caller may not write to
+ * it, unless the view is already in it.
  */
-async function readTargetSchema(
+async function lockTargetSchema(
   trx: Transaction<DB>,
   { schema: { id } }: ViewBody,
   current: ViewRow | undefined,
@@ -92,8 +95,8 @@ async function readTargetSchema(
 }
 
 /**
- * Throws if the row would violate a unique constraint. Checks this early, because the warehouse creates the view before
- * the row is written.
+ * Throws 409 if another view of the organisation has this name. Checks this early, because the warehouse creates the
+ * view before the row is written.
  */
 async function assertNameFree(
   trx: Transaction<DB>,
@@ -101,9 +104,9 @@ async function assertNameFree(
   name: string,
   current: ViewRow | undefined,
 ): Promise<void> {
-  let others = trx.selectFrom('views').select('id').where('client', '=', client).where('name', '=', name)
-  if (current) others = others.where('id', '<>', current.id)
-  if (await others.executeTakeFirst())
+  let viewsWithName = trx.selectFrom('views').select('id').where('client', '=', client).where('name', '=', name)
+  if (current) viewsWithName = viewsWithName.where('id', '<>', current.id)
+  if (await viewsWithName.executeTakeFirst())
     throw problems.conflict('/name', 'Another view has this name. Choose another name.')
 }
 
@@ -136,8 +139,8 @@ export async function checkView(body: ViewBody, input: RequestContext): Promise<
 }
 
 /**
- * Throws 422 for a query with variables, because the warehouse would store their values, and every user could read them
- * there.
+ * Throws 422 for a blank query, and for a query with variables, because the warehouse would store their values, and
+ * every user could read them there.
  */
 export function checkQuery(query: string): void {
   if (query.trim() === '') throw problems.refused('/query', 'The query must not be blank.')

@@ -5,12 +5,12 @@ import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { dropLeftover, recordDrop } from '../../deleted-tables/pending-drops.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
-import { type MadeView, makeView, hasSelectAll } from '../../views/make-view.ts'
+import { type ViewSaveResult, makeView, hasSelectAll } from '../../views/make-view.ts'
 import { queuePendingViews, storePendingReason } from '../../views/pending-views.ts'
 import { storeViewSources, renameSource } from '../../views/view-dependencies.ts'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { moveDescriptions } from '../../table-descriptions/stored-descriptions.ts'
-import { whileConnected } from '../abort-on-disconnect.ts'
+import { runWhileConnected } from '../abort-on-disconnect.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { type ViewColumns, checkView, viewColumns } from './validate-view.ts'
@@ -41,8 +41,9 @@ export async function createView(input: SaveContext): Promise<JsonResponse<View>
     const builtView = await buildView(input, defined, schema, signal)
     return restoreOnFailure(input, defined, { schema, name: columns.view_name }, () =>
       write(async (trx) => {
-        const { columns: checked } = await viewColumns(trx, body, undefined, input)
-        const inserted = await viewRecords.insert(trx, caller, { ...checked, uid: defined.uid })
+        // Check the body again, because another request may have taken a name while the warehouse created the view.
+        const { columns: checkedColumns } = await viewColumns(trx, body, undefined, input)
+        const inserted = await viewRecords.insert(trx, caller, { ...checkedColumns, uid: defined.uid })
         const saved = await recordBuiltView(trx, input, inserted, builtView)
         request.audit(saved.uid, { after: redactSecrets(saved) })
         return saved
@@ -52,9 +53,10 @@ export async function createView(input: SaveContext): Promise<JsonResponse<View>
   return viewRecords.created(row, input)
 }
 
+/** Updates a view. Tries again if another request changes it at the same time. Throws 409 after `maxAttempts`. */
 export async function updateView(input: SaveContext & { params: { uid: string } }): Promise<JsonResponse<View>> {
   await checkView(input.body, input)
-  for (let tries = 1; tries <= maxAttempts; tries += 1) {
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const row = await updateOnce(input)
     if (row) return viewRecords.answer(row, input)
   }
@@ -72,7 +74,9 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
   const oldPlace = await findViewPlace(db, before)
   const newPlace = { schema: planned.schema, name: planned.columns.view_name }
   await inTransaction(db, (trx) => assertOldNameUnused(trx, caller, before, oldPlace, newPlace))
-  if (isDefinitionUnchanged(before, oldPlace, planned) && before.pending === null && !hasSelectAll(before.query))
+  // The warehouse stores the columns of `select *` at creation, so such a view is always created again.
+  const isRebuildNeeded = before.pending !== null || hasSelectAll(before.query)
+  if (isDefinitionUnchanged(before, oldPlace, planned) && !isRebuildNeeded)
     return saveUpdate(input, before, oldPlace, undefined)
   return runInSlot(input, async (signal) => {
     await assertNotRunning(db, before)
@@ -94,15 +98,15 @@ async function assertOldNameUnused(
   await assertNameUnused(trx, caller, '/dataWarehouseViewName', { kind: 'VIEW', id, client, relation: oldPlace })
 }
 
+/** Returns whether the view keeps its schema, name, query and `materialized`. */
 function isDefinitionUnchanged(
   before: ViewRow,
   oldPlace: TablePlace,
   { columns, schema }: { columns: ViewColumns; schema: string },
 ): boolean {
-  return (
-    oldPlace.schema === schema &&
-    (['view_name', 'query', 'materialized'] as const).every((column) => before[column] === columns[column])
-  )
+  if (oldPlace.schema !== schema) return false
+  const definingColumns = ['view_name', 'query', 'materialized'] as const
+  return definingColumns.every((column) => before[column] === columns[column])
 }
 
 /**
@@ -144,7 +148,7 @@ function runInSlot<T>({ request, caller }: SaveContext, callback: (signal: Abort
     )
   }
   const queue = requestSlots.views.queueOf(caller.client)
-  return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, callback)
+  return runWhileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, callback)
 }
 
 const inTransaction = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
@@ -174,11 +178,11 @@ async function assertNotRunning(db: Kysely<DB>, { id }: ViewRow): Promise<void> 
     )
 }
 
-interface BuiltView extends MadeView {
+interface BuiltView extends ViewSaveResult {
   startedAt: Date
 }
 
-/** Creates the view in the warehouse. The timeout is 20 seconds. */
+/** Creates or changes the view in the warehouse. `startedAt` is the time from which its rows are current. */
 async function buildView(
   input: SaveContext,
   view: DefiningColumns,
@@ -194,20 +198,21 @@ async function buildView(
 }
 
 /**
- * Stores the state of the view in the warehouse, and queues a run if the view still has to be filled. Returns the
- * updated row.
+ * Stores the state of the view in the warehouse, and returns the updated row. If the warehouse could not create the
+ * view, stores only the reason. Otherwise queues runs of the views that wait for this one, and a run of this view if it
+ * still has to be filled.
  */
 async function recordBuiltView(
   trx: Transaction<DB>,
   { queue, caller }: SaveContext,
   row: ViewRow,
-  { reads, unfinished, startedAt, pending }: BuiltView,
+  { reads, needsFill, startedAt, pending }: BuiltView,
 ): Promise<ViewRow> {
   await storePendingReason(trx, row.id, pending ?? null)
   if (pending !== undefined) return { ...row, pending }
   await queuePendingViews(trx, queue, row.client, row.view_name)
   if (reads) await storeViewSources(trx, row.id, reads)
-  if (unfinished) {
+  if (needsFill) {
     const runnable = { id: row.id, client: row.client, kind: 'VIEW' as const }
     await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
     return { ...row, pending: null }
@@ -240,7 +245,10 @@ async function restoreOnFailure<T>(
   }
 }
 
-/** Creates the stored view with this id or place in the warehouse again. If no view is stored, drops the new one. */
+/**
+ * Creates the stored view with this id, or otherwise the stored view with this name, in the warehouse again. If neither
+ * is stored, drops the view with this id.
+ */
 async function restoreView(
   { db, warehouses }: SaveContext,
   { uid, client }: DefiningColumns,
@@ -314,12 +322,12 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
   // Query the warehouse before the transaction, because a transaction must not wait for a warehouse.
   const currentRow = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
-  const handmadeViews = await listHandmadeViews(input, currentRow, await findViewPlace(db, currentRow))
+  const externalViews = await listExternalViews(input, currentRow, await findViewPlace(db, currentRow))
   const row = await write(async (trx) => {
     const locked = await viewRecords.lock(trx, caller, params.uid, request.ifMatch)
     const place = await findViewPlace(trx, locked)
     const object = { kind: 'VIEW', id: locked.id, client: locked.client, relation: place } as const
-    await assertDeletable(trx, caller, object, handmadeViews)
+    await assertDeletable(trx, caller, object, externalViews)
     await recordDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
     await viewRecords.remove(trx, locked)
     request.audit(locked.uid, { before: redactSecrets(locked) })
@@ -333,7 +341,7 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
  * Lists the views that users created in the warehouse on top of this view. Returns none while the warehouse is
  * unavailable; the drop then fails if there are any.
  */
-async function listHandmadeViews(
+async function listExternalViews(
   { warehouses }: DeleteRequest,
   { client }: ViewRow,
   { schema, name }: TablePlace,

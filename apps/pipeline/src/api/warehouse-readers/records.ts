@@ -44,7 +44,7 @@ async function presentReaders(
   ])
   const seesNetworks = hasRole(caller.roles, 'ROLE_SEE_FIREWALL_RULE')
   return rows.map((row) => {
-    const read = row.schema_ids.flatMap((id) => schemas.get(id) ?? [])
+    const schemasOfReader = row.schema_ids.flatMap((id) => schemas.get(id) ?? [])
     return {
       id: row.uid,
       client: row.client,
@@ -54,7 +54,7 @@ async function presentReaders(
       created: row.created_at.toISOString(),
       lastUpdated: row.updated_at.toISOString(),
       ...authors(row),
-      schemas: read,
+      schemas: schemasOfReader,
       ...(row.expires_at && { expires: row.expires_at.toISOString() }),
       ...(seesNetworks && { networks: row.networks }),
       readerStatus: statusOf(row),
@@ -62,7 +62,7 @@ async function presentReaders(
       connection: connectionOf(
         row,
         warehouse?.key ?? '',
-        read.map(({ schemaName }) => schemaName),
+        schemasOfReader.map(({ schemaName }) => schemaName),
         readers,
       ),
     }
@@ -84,8 +84,8 @@ function connectionOf(
   schemas: readonly string[],
   readers: RequestContext['readers'],
 ): WarehouseReader['connection'] {
-  const place = readers.findPlace(provider_schema)
-  if (!place?.address) return { user }
-  const { address, sslMode } = place
-  return { ...address, database: place.database(key, schemas), user, sslMode }
+  const endpoint = readers.findEndpoint(provider_schema)
+  if (!endpoint?.address) return { user }
+  const { address, sslMode } = endpoint
+  return { ...address, database: endpoint.database(key, schemas), user, sslMode }
 }

@@ -22,9 +22,9 @@ export const warehouseReaderWriting: RecordWriter<PipelineContext, WarehouseRead
   },
 
   async columns(trx, body, current, { caller, readers }) {
-    const schemas = await chooseSchemas(trx, body, caller)
-    const kind = kindOf(schemas, current)
-    const { server } = readerServerOf(readers, kind)
+    const schemas = await lockSchemas(trx, body, caller)
+    const kind = warehouseKindOf(schemas, current)
+    const { server } = endpointOf(readers, kind)
     const networks = chooseNetworks(body, current, caller)
     if (networks.length > 0 && !server.setNetworks)
       throw problems.refused(
@@ -71,7 +71,7 @@ interface ChosenSchema {
  * Returns the schemas of the body in its order, and locks them against deletion. Throws 422 for a schema that the
  * caller may not see.
  */
-async function chooseSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, caller: Caller): Promise<ChosenSchema[]> {
+async function lockSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, caller: Caller): Promise<ChosenSchema[]> {
   const uids = body.schemas.map(({ id }) => id.toLowerCase())
   const repeatedIndex = uids.findIndex((uid, index) => uids.indexOf(uid) !== index)
   if (repeatedIndex !== -1)
@@ -98,9 +98,10 @@ async function chooseSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, ca
 }
 
 /**
- * Returns the kind of warehouse of these schemas. It must be the same for all of them, and a reader cannot change it.
+ * Returns the kind of warehouse of these schemas. Throws 422 if they differ in it, or if an existing reader has another
+ * kind.
  */
-function kindOf(schemas: readonly ChosenSchema[], current: WarehouseReaderRow | undefined): WarehouseKind {
+function warehouseKindOf(schemas: readonly ChosenSchema[], current: WarehouseReaderRow | undefined): WarehouseKind {
   const kind = (current?.provider_schema ?? schemas[0]!.provider_schema) as WarehouseKind
   const otherIndex = schemas.findIndex(({ provider_schema }) => provider_schema !== kind)
   if (otherIndex !== -1) {
@@ -117,9 +118,9 @@ function kindOf(schemas: readonly ChosenSchema[], current: WarehouseReaderRow | 
  * Returns the server on which the login of a reader is created. Throws 422 if this installation does not allow logins
  * there.
  */
-function readerServerOf(readers: WarehouseReaders, kind: WarehouseKind) {
+function endpointOf(readers: WarehouseReaders, kind: WarehouseKind) {
   try {
-    return readers.place(kind)
+    return readers.getEndpoint(kind)
   } catch (error) {
     throw error instanceof WarehouseProblem ? problems.refused('/schemas', error.message) : error
   }
@@ -144,10 +145,12 @@ function chooseNetworks(
   return networks
 }
 
+/** Returns the time at which the reader expires, or null. Throws 422 for a new time that is in the past. */
 function chooseExpiry({ expires }: WarehouseReaderBody, current: WarehouseReaderRow | undefined): Date | null {
   if (expires === undefined) return null
   const time = new Date(expires)
-  if (time.getTime() <= Date.now() && time.getTime() !== current?.expires_at?.getTime())
+  const isUnchanged = time.getTime() === current?.expires_at?.getTime()
+  if (time.getTime() <= Date.now() && !isUnchanged)
     throw problems.refused(
       '/expires',
       'This time is in the past. Choose a later time, or delete the reader to end it now.',
@@ -155,7 +158,9 @@ function chooseExpiry({ expires }: WarehouseReaderBody, current: WarehouseReader
   return time
 }
 
+/** Throws 422 if the organisation has the maximum number of readers. */
 async function assertBelowLimit(trx: Transaction<DB>, client: string): Promise<void> {
+  // Lock until the end of the transaction, so that concurrent requests cannot exceed the limit together.
   await sql`select pg_advisory_xact_lock(hashtext(${`warehouse readers:${client}`}))`.execute(trx)
   const { count } = await trx
     .selectFrom('warehouse_readers')
@@ -233,7 +238,8 @@ export async function rotateReader(
   assertMayReadAllRows(caller)
   const row = await write(async (trx) => {
     const before = await warehouseReaderRecords.lock(trx, caller, params.uid, undefined)
-    readerServerOf(input.readers, before.provider_schema as WarehouseKind)
+    // Throws 422 if this installation no longer allows logins there.
+    endpointOf(input.readers, before.provider_schema as WarehouseKind)
     await assertSeesSchemas(trx, before, caller)
     const after = await warehouseReaderRecords.update(trx, caller, before, { pending: true })
     request.audit(after.uid, { rotated: true })
@@ -244,6 +250,7 @@ export async function rotateReader(
   return answerWithPassword(input, row.uid, password)
 }
 
+/** Throws 403 if the caller may not see all schemas of a reader. */
 async function assertSeesSchemas(trx: Transaction<DB>, { schema_ids }: WarehouseReaderRow, caller: Caller) {
   const visible = await trx
     .selectFrom('schemas as r')
@@ -267,13 +274,14 @@ const applyReader = ({ readers }: PipelineContext, row: WarehouseReaderRow, pass
     await readers.apply(row.id, password)
   })
 
+/** Returns the response for a reader with its new password, which no later response contains. */
 async function answerWithPassword(
   input: RequestContext,
   uid: string,
   password: string,
 ): Promise<JsonResponse<NewWarehouseReader>> {
   const row = await warehouseReaderRecords.read(input.db, input.caller, uid)
-  const { connectionStrings } = readerServerOf(input.readers, row.provider_schema as WarehouseKind)
+  const { connectionStrings } = endpointOf(input.readers, row.provider_schema as WarehouseKind)
   const { body: reader, headers } = await warehouseReaderRecords.answer(row, input)
   const connection = reader.connection as Parameters<typeof connectionStrings>[0]
   const strings = connectionStrings(

@@ -43,6 +43,7 @@ async function listWorkflowRuns(
   return new JsonResponse(presentedRuns, pageHeaders({ ...page, total }, request.url))
 }
 
+/** Returns the jobs of each workflow run, in the order of the steps. */
 async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<Map<number, WorkflowRunJob[]>> {
   const rows = await db
     .selectFrom('workflow_run_jobs as j')
@@ -50,26 +51,27 @@ async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<
     .leftJoin('runs as c', 'c.id', 'j.child_run_id')
     .select(['j.run_id', 'j.step', 'j.job', 'j.kind', 'j.name', 'j.state', 'j.started_at', 'j.finished_at'])
     .select(['o.uid as object_uid', 'c.uid as child_uid', 'c.state as child_state', 'c.started_at as child_started'])
+    // No run has the key 0. It is there because SQL does not allow an empty list.
     .where('j.run_id', 'in', [0, ...runs.map(({ id }) => id)])
     .orderBy('j.run_id')
     .orderBy('j.step')
     .orderBy('j.job')
     .execute()
-  const grouped = Map.groupBy(rows, ({ run_id }) => run_id)
-  return new Map([...grouped].map(([run, jobs]) => [run, jobs.map(presentJob)]))
+  const rowsByRun = Map.groupBy(rows, ({ run_id }) => run_id)
+  return new Map([...rowsByRun].map(([run, jobs]) => [run, jobs.map(presentJob)]))
 
   function presentJob(row: (typeof rows)[number]): WorkflowRunJob {
-    // The run still waits for a slot, because no worker has claimed it.
-    const waits = row.state === 'RUNNING' && row.child_state === 'QUEUED'
+    // The job has queued its run, but no worker has claimed the run yet.
+    const isWaitingForWorker = row.state === 'RUNNING' && row.child_state === 'QUEUED'
     return {
       step: row.step,
       job: row.job,
       jobType: jobTypeOf(row.kind),
       name: row.name,
       uid: row.object_uid ?? undefined,
-      status: waits ? 'QUEUED' : (row.state as WorkflowRunJob['status']),
+      status: isWaitingForWorker ? 'QUEUED' : (row.state as WorkflowRunJob['status']),
       taskId: row.child_uid ?? undefined,
-      started: waits ? undefined : (row.child_started ?? row.started_at)?.toISOString(),
+      started: isWaitingForWorker ? undefined : (row.child_started ?? row.started_at)?.toISOString(),
       finished: row.finished_at?.toISOString(),
     }
   }

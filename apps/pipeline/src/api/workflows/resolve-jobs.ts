@@ -31,11 +31,14 @@ function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): Name
   return (steps.steps ?? []).map(({ jobs = [] }, step) =>
     jobs.map(({ jobType, object, id }, job) => {
       const storedJob = id === undefined ? undefined : jobsByUid.get(id.toLowerCase())
+      // Only the first job with this id keeps the stored job.
       if (storedJob) jobsByUid.delete(storedJob.uid)
+      const sentObject = object?.uid?.toLowerCase() ?? object?.id
+      const objectWithoutField = storedJob ? storedJob.object.uid : uidOf(id)
       return {
         pointer: `/steps/steps/${step}/jobs/${job}`,
         jobType,
-        object: object?.uid?.toLowerCase() ?? object?.id ?? storedJob?.object.uid ?? uidOf(id),
+        object: sentObject ?? objectWithoutField,
         uid: storedJob?.uid,
       }
     }),

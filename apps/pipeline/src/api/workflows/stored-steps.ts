@@ -17,10 +17,12 @@ export interface StoredJob {
   object: { id: number; uid: string; kind: string; name: string }
 }
 
+/** Returns the steps and the jobs of these workflows, in their order within each workflow. */
 export async function readStoredSteps(
   db: Kysely<DB>,
   workflows: readonly number[],
 ): Promise<{ steps: StoredStep[]; jobs: StoredJob[] }> {
+  // No workflow has the key 0. It is there because SQL does not allow an empty list.
   const ids = [0, ...workflows]
   const steps = await db
     .selectFrom('workflow_steps')

@@ -54,7 +54,7 @@ async function writeSteps(
   trx: Transaction<DB>,
   { id }: { id: number },
   { steps: { steps = [] } }: WorkflowBody,
-  resolved: readonly ResolvedJob[][],
+  jobsByStep: readonly ResolvedJob[][],
 ): Promise<void> {
   await trx.deleteFrom('workflow_steps').where('workflow_id', '=', id).execute()
   if (steps.length === 0) return
@@ -66,8 +66,8 @@ async function writeSteps(
     disabled,
   }))
   await trx.insertInto('workflow_steps').values(rows).execute()
-  const jobs = resolved.flatMap((step, index) =>
-    step.map(({ uid, runnableId }, position) => ({
+  const jobs = jobsByStep.flatMap((jobsOfStep, index) =>
+    jobsOfStep.map(({ uid, runnableId }, position) => ({
       workflow_id: id,
       step: index + 1,
       job: position + 1,

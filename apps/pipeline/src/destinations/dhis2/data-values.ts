@@ -10,7 +10,10 @@ export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, s
 /** A converted row of the view: a value to send, EMPTY if the row has no value, or the reason why it cannot be sent. */
 export type ConvertedRow = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
 
-/** Returns a function that converts the rows of a view to data values. */
+/**
+ * Returns a function that converts a row of a view to a data value. It returns EMPTY for a row without a value, and the
+ * column and the reason for a row that lacks another required field.
+ */
 export function createRowConverter(
   { indexByField }: MappedColumns,
   columns: QueryRows['columns'],

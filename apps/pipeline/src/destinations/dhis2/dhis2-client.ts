@@ -32,7 +32,8 @@ function parseHost(url: string): string {
   )
 }
 
-export function dhis2(http: Pick<SsrfSafeFetch, 'fetch'>, target: Target): Dhis2Api {
+/** Returns a client for the API of a DHIS2 server. Opens no connection before the first request. */
+export function createDhis2Client(http: Pick<SsrfSafeFetch, 'fetch'>, target: Target): Dhis2Api {
   const host = parseHost(target.url)
   const credentialHeaders = authorizationHeaders(target)
   const { username = '', password = '', authToken = '' } = target
@@ -76,6 +77,7 @@ export function dhis2(http: Pick<SsrfSafeFetch, 'fetch'>, target: Target): Dhis2
   }
 }
 
+/** Converts a problem of an outgoing request. Returns any other error unchanged. */
 function toDestinationProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error
@@ -85,7 +87,7 @@ function toDestinationProblem(error: unknown): unknown {
       : ''
   return new DestinationProblem(code, message + moreText, {
     retryable: error.isTransient,
-    tooMuch: code === 'CONNECTION_TIMEOUT',
+    maySucceedIfSmaller: code === 'CONNECTION_TIMEOUT',
     cause: error,
   })
 }
@@ -154,7 +156,7 @@ function createResponseProblem({ status, headers, host, redact }: Dhis2Response,
       return new DestinationProblem(
         'TOO_LARGE',
         `The request is too large for ${host} (413): increase the limit of its proxy.${serverText}`,
-        { tooMuch: true },
+        { maySucceedIfSmaller: true },
       )
     case 429:
       return new DestinationProblem('TARGET_BUSY', `${host} limits the rate of requests (429).${serverText}`, {
@@ -165,7 +167,7 @@ function createResponseProblem({ status, headers, host, redact }: Dhis2Response,
     case 504:
       return new DestinationProblem('TARGET_TIMEOUT', `${host} did not finish in time (${status}).${serverText}`, {
         retryable: true,
-        tooMuch: true,
+        maySucceedIfSmaller: true,
         retryAfter,
       })
     default:

@@ -68,8 +68,8 @@ export function findErrorMessage(responseBody: unknown): string | undefined {
     asText(body?.['message']) ?? asText(innerResponse?.['description']) ?? asText(body?.['description'])
   const code = asText(body?.['errorCode']) ?? asText(innerResponse?.['errorCode'])
   const describedCode = code && description ? `${code}: ${description}` : description
-  const parts = [describedCode, firstConflict?.reason].filter((part) => part !== undefined)
-  return parts.length > 0 ? parts.join(' ') : undefined
+  const sentences = [describedCode, firstConflict?.reason].filter((sentence) => sentence !== undefined)
+  return sentences.length > 0 ? sentences.join(' ') : undefined
 }
 
 function parseConflict(value: unknown): Conflict {
@@ -161,6 +161,7 @@ function createConflictFinder(items: readonly ValueItem[]): (conflict: Conflict)
   }
 }
 
+/** Returns the indexes of the values by the texts of their fields. A value has an entry for each of its fields. */
 function indexByFieldText(items: readonly ValueItem[]): Map<string, number[]> {
   const indexesByText = new Map<string, number[]>()
   items.forEach(({ json }, index) => {

@@ -63,10 +63,9 @@ export async function searchOptions(
 ): Promise<Choice[] | undefined> {
   const objectPath = findObjectPath(kind)
   if (!objectPath) return undefined
-  return (parseOptions(await dhis2.get(objectPath, createOptionsQuery(query, limit), signal), objectPath) ?? []).slice(
-    0,
-    limit,
-  )
+  const response = await dhis2.get(objectPath, createOptionsQuery(query, limit), signal)
+  const choices = parseOptions(response, objectPath) ?? []
+  return choices.slice(0, limit)
 }
 
 /** The first release of DHIS2 in which all values of a request must belong to one data set. */
@@ -91,8 +90,8 @@ interface DataSet {
 }
 
 /**
- * Reads which data set contains each data element. If several contain it, chooses the largest one, so that few requests
- * are needed.
+ * Returns a function that returns the id of the data set with a data element. If several data sets contain the element,
+ * it returns the largest one, so that few requests are needed.
  */
 export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, signal: AbortSignal): Promise<DataSetOf> {
   const scheme = options.dataElementIdScheme ?? options.idScheme ?? 'UID'

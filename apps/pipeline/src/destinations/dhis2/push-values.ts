@@ -123,11 +123,10 @@ async function* readValues(
       pushed.rows += 1
       const value = readRow(row, pushed.rows)
       if (value === 'EMPTY') pushed.empty += 1
-      else if (!('reason' in value)) yield value
-      else {
+      else if ('reason' in value) {
         pushed.rejected += 1
         reject(value)
-      }
+      } else yield value
     }
     reportTotals()
   }

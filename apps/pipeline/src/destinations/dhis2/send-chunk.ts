@@ -89,7 +89,7 @@ async function postValues(
   try {
     response = await dhis2.post('dataValueSets', parameters, body, signal)
   } catch (error) {
-    if (error instanceof DestinationProblem && error.tooMuch && limits.values > minValues)
+    if (error instanceof DestinationProblem && error.maySucceedIfSmaller && limits.values > minValues)
       throw new RequestTooLarge(error.message)
     throw error
   }
