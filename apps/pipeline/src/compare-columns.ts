@@ -90,11 +90,11 @@ const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
  */
 function describeDifferences(
   before: readonly PreviousSourceColumn[],
-  rememberedColumns: readonly PreviousSourceColumn[],
+  previousColumns: readonly PreviousSourceColumn[],
   now: readonly SourceColumn[],
   { plan, keepsRows = false }: { plan?: ShapePlan; keepsRows?: boolean } = {},
 ): string {
-  const [knownNames, names] = [rememberedColumns, now].map((columns) => new Set(columns.map(({ name }) => name)))
+  const [knownNames, names] = [previousColumns, now].map((columns) => new Set(columns.map(({ name }) => name)))
   const missing = before.filter(({ name }) => !names!.has(name))
   const added = now.filter(({ name }) => !knownNames!.has(name))
   if (missing.length === 0 && added.length === 0) return ''
@@ -129,10 +129,8 @@ function describeDifferences(
  * Names the columns that would get another type. Omits columns that had no type yet, and changes of precision, because
  * the decimals of almost every file have more digits than before.
  */
-function describeTypeChanges(rememberedColumns: readonly PreviousSourceColumn[], plan: ShapePlan): string {
-  const decided = new Map(
-    rememberedColumns.filter(({ undecided }) => !undecided).map((column) => [column.name, column]),
-  )
+function describeTypeChanges(previousColumns: readonly PreviousSourceColumn[], plan: ShapePlan): string {
+  const decided = new Map(previousColumns.filter(({ undecided }) => !undecided).map((column) => [column.name, column]))
   const changes = plan.columns.flatMap(({ name, label, dataType }) => {
     const from = decided.get(name)?.dataType
     return from === undefined || from === dataType

@@ -9,8 +9,14 @@ export const sourceDefinitionDigest = ({ type, settings }: { type: string; setti
   hash('sha256', JSON.stringify([type, settings])).slice(0, 32)
 
 /**
- * Returns the columns of the last load, or undefined if the settings of the source have changed since, because its
- * columns are then unrelated.
+ * Returns the record of the last load. Returns undefined if the settings of the source have changed since then, because
+ * its columns may be unrelated to those of the source now.
  */
-export const discardOutdatedMemory = (definition: string, last: SourceShape | undefined): SourceShape | undefined =>
-  last?.definition === undefined || last.definition === definition ? last : undefined
+export function discardOutdatedShape(
+  definition: string,
+  previousShape: SourceShape | undefined,
+): SourceShape | undefined {
+  const previousDefinition = previousShape?.definition
+  const isOutdated = previousDefinition !== undefined && previousDefinition !== definition
+  return isOutdated ? undefined : previousShape
+}

@@ -1,7 +1,7 @@
 import type { WriteMode } from '@sluice/contracts'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { sourceDefinitionDigest, discardOutdatedMemory } from '../source-definition-digest.ts'
+import { sourceDefinitionDigest, discardOutdatedShape } from '../source-definition-digest.ts'
 import { dropLeftover } from '../deleted-tables/pending-drops.ts'
 import {
   type LoadedTable,
@@ -331,7 +331,7 @@ async function stageAndPublish(
   // The schema of a table that was loaded before is complete.
   if (!last && !onPlan) await warehouse.catalog.ensureSchema(pipeline.schema)
   const definition = sourceDefinitionDigest(pipeline)
-  const remembered = discardOutdatedMemory(definition, last)
+  const previousShape = discardOutdatedShape(definition, last)
   const source = await readSource(context, claim.client, pipeline)
   const transformation = await readTransformation(context, claim.client, pipeline)
   const writeMode = isRebuild(input) || pipeline.reset ? 'REPLACE' : pipeline.writeMode
@@ -344,7 +344,7 @@ async function stageAndPublish(
     table: target.table,
     ...(cursor !== undefined && { cursor }),
     ...(pipeline.reset && { reset: pipeline.reset }),
-    ...(remembered && { remembered }),
+    ...(previousShape && { previousShape }),
   }
   let sourceRows = 0
   let merged = keepsRows(writeMode) || (claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading)))

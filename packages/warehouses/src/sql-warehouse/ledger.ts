@@ -5,7 +5,7 @@ import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql-statement.ts'
 
 /** The ledger's data about a managed view. The ledger is Sluice's own set of tables in the warehouse. */
-export interface ViewMark {
+export interface ViewMetadata {
   id: string
   definition: string
   materialized: boolean
@@ -22,7 +22,7 @@ export interface ViewMark {
  * The ledger's data about a table or view that the server's catalogue cannot store. It is keyed by the object id, which
  * a rename does not change.
  */
-export interface RelationMark {
+export interface RelationMetadata {
   /**
    * LOADED: a published table. STAGING: a table that is not published yet. VIEW: a plain or materialised view. PASSING:
    * a temporary relation.
@@ -49,7 +49,7 @@ export interface RelationMark {
   cursor?: unknown
   /** Older versions stored data of another shape in this field. */
   profile?: ProfileReference
-  view?: ViewMark
+  view?: ViewMetadata
 }
 
 /**
@@ -171,24 +171,29 @@ export async function lockLedger({ changes }: SqlDialect, session: SqlSession): 
 /**
  * Returns the metadata of relations by object id: of all the organisation's relations, or only of the relation `id`.
  */
-export async function readMarks(
+export async function readMetadata(
   dialect: SqlDialect,
   session: SqlSession,
   id?: string,
-): Promise<Map<string, RelationMark>> {
-  return (await readEntries(dialect, session, 'marks', id)) as Map<string, RelationMark>
+): Promise<Map<string, RelationMetadata>> {
+  return (await readEntries(dialect, session, 'marks', id)) as Map<string, RelationMetadata>
 }
 
 /**
  * Stores the metadata of a relation. If the server has transactional DDL, call it in the transaction that changes the
  * relation.
  */
-export async function setMark(dialect: SqlDialect, session: SqlSession, id: string, mark: RelationMark): Promise<void> {
-  await dropMark(dialect, session, id)
-  await writeEntry(dialect, session, 'marks', id, mark)
+export async function setMetadata(
+  dialect: SqlDialect,
+  session: SqlSession,
+  id: string,
+  metadata: RelationMetadata,
+): Promise<void> {
+  await deleteMetadata(dialect, session, id)
+  await writeEntry(dialect, session, 'marks', id, metadata)
 }
 
-export async function dropMark(dialect: SqlDialect, session: SqlSession, id: string): Promise<void> {
+export async function deleteMetadata(dialect: SqlDialect, session: SqlSession, id: string): Promise<void> {
   await deleteEntry(dialect, session, 'marks', id)
 }
 
@@ -232,7 +237,7 @@ export async function enterRun(
  * deleted publications.
  */
 export async function pruneRuns(dialect: SqlDialect, session: SqlSession, days: number): Promise<number> {
-  const retainedRuns = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
+  const retainedRuns = new Set([...(await readMetadata(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000
   let dropped = 0
   for (const [run, entry] of await readEntries(dialect, session, 'runs')) {

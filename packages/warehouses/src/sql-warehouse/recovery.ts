@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import type { TablePlace } from '../catalog.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import {
-  type RelationMark,
+  type RelationMetadata,
   countEntries,
-  dropMark,
+  deleteMetadata,
   writeEntry,
   enterRun,
   readEntries,
   deleteEntry,
   lockLedger,
   findPublication,
-  setMark,
+  setMetadata,
 } from './ledger.ts'
 import { tableInUse, toWarehouseProblem } from './problems.ts'
 import { withSession, findRelation, quotePlace } from './table-shape.ts'
@@ -153,12 +153,13 @@ export async function dropRetiredTables(dialect: SqlDialect, tables: readonly Ta
 
 /**
  * A write-ahead record of a publication, for servers without transactional DDL: the DDL steps and their ledger changes.
- * Every step is idempotent, so any process can apply the decision from its start, even after a crash.
+ * Every step is idempotent, so any process can apply the decision from its start, even after a crash. Stored as JSON,
+ * so the names of the fields cannot change.
  */
 export interface PublicationDecision {
   steps: DecisionStep[]
   /** Metadata to store for these relations. If `id` is known, the metadata was stored together with the decision. */
-  marks: { place: TablePlace; id?: string; mark: RelationMark }[]
+  marks: { place: TablePlace; id?: string; mark: RelationMetadata }[]
   /** The object ids of replaced relations. Their metadata is deleted. */
   forgotten: string[]
   run?: { run: string; attempt: number; tables: PublishedTable[] }
@@ -199,10 +200,10 @@ async function applyDecisions(dialect: SqlDialect, sessions: PublishSessions): P
     await deleteEntry(dialect, ledger, 'decisions', id)
     if (!renamed) continue
     replacedTables.push(...renamed)
-    for (const replacedId of forgotten) await dropMark(dialect, ledger, replacedId)
-    for (const known of marks) {
-      const relation = await findRelation(dialect, tables, known.place)
-      if (relation && relation.id !== known.id) await setMark(dialect, ledger, relation.id, known.mark)
+    for (const replacedId of forgotten) await deleteMetadata(dialect, ledger, replacedId)
+    for (const { place, id: recordedId, mark: metadata } of marks) {
+      const relation = await findRelation(dialect, tables, place)
+      if (relation && relation.id !== recordedId) await setMetadata(dialect, ledger, relation.id, metadata)
     }
     if (run && !(await findPublication(dialect, ledger, run.run))) await enterRun(dialect, ledger, run.run, run)
   }

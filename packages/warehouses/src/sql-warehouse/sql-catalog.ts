@@ -7,7 +7,7 @@ import {
   type TablePlace,
   type WarehouseTable,
 } from '../catalog.ts'
-import { readMarks } from './ledger.ts'
+import { readMetadata } from './ledger.ts'
 import { inTransactionIfSupported, withPublishLock } from './recovery.ts'
 import { dropRelation } from './views/replace-view.ts'
 import type { CatalogRelation, SqlDialect, SqlSession } from './sql-dialect.ts'
@@ -25,12 +25,12 @@ import {
   shapeOf,
 } from './table-shape.ts'
 
-export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlSessions): Catalog {
+export function sqlCatalog({ dialect, runOnServer, withServiceSession, parsePlace, withTable }: SqlSessions): Catalog {
   return {
-    listSchemas: () => withService('the warehouse', (session) => listSchemas(dialect, session)),
+    listSchemas: () => withServiceSession('the warehouse', (session) => listSchemas(dialect, session)),
     async ensureSchema(schema) {
       checkName(dialect, 'schema', schema)
-      await withService(`"${schema}"`, async (session) => {
+      await withServiceSession(`"${schema}"`, async (session) => {
         const isTransactional = dialect.publication !== 'NON_TRANSACTIONAL'
         if (isTransactional && (await listSchemas(dialect, session)).includes(schema)) return
         // Creates the schema and its grants atomically, if the server can. Otherwise a crash could leave a schema
@@ -42,7 +42,7 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
     },
     async dropSchema(schema) {
       checkName(dialect, 'schema', schema)
-      await withService(`"${schema}"`, async (session) => {
+      await withServiceSession(`"${schema}"`, async (session) => {
         if (!(await listSchemas(dialect, session)).includes(schema)) return
         const relationNames = (await dialect.catalogue.relations(session, [schema])).map(({ name }) => name).toSorted()
         if (relationNames.length > 0)
@@ -53,20 +53,21 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
         for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
       })
     },
-    listRelations: (schemas) => withService('the warehouse', (session) => listRelations(dialect, session, schemas)),
+    listRelations: (schemas) =>
+      withServiceSession('the warehouse', (session) => listRelations(dialect, session, schemas)),
     findTable: (schema, table) =>
-      atPlace(schema, table, async (session, place) => {
+      withTable(schema, table, async (session, place) => {
         const shape = await readShape(dialect, session, place)
         return shape && describeTable(dialect, session, shape)
       }),
-    findTables: (places) => withService('the warehouse', (session) => findTables(dialect, session, places)),
+    findTables: (places) => withServiceSession('the warehouse', (session) => findTables(dialect, session, places)),
     findColumnNames: (places, prefix, limit) =>
-      withService('the warehouse', (session) => findColumnNames(dialect, session, { places, prefix, limit })),
+      withServiceSession('the warehouse', (session) => findColumnNames(dialect, session, { places, prefix, limit })),
     findStagingTable: (schema, table) =>
-      atPlace(schema, table, (session, place) => findStagingTable(dialect, session, place)),
+      withTable(schema, table, (session, place) => findStagingTable(dialect, session, place)),
     async dropTable(schema, table) {
-      const place = placeOf(schema, table)
-      await run(quotePlace(place), () =>
+      const place = parsePlace(schema, table)
+      await runOnServer(quotePlace(place), () =>
         withPublishLock(dialect, async (sessions) => {
           const shape = await readShape(dialect, sessions.tables, place)
           if (!shape) return
@@ -86,7 +87,7 @@ async function findTables(
   places: readonly TablePlace[],
 ): Promise<WarehouseTable[]> {
   if (places.length === 0) return []
-  const marks = await readMarks(dialect, session)
+  const metadataById = await readMetadata(dialect, session)
   const byPlace = new Map<string, CatalogRelation>()
   for (const relation of await dialect.catalogue.relations(session, [...new Set(places.map(({ schema }) => schema))]))
     byPlace.set(placeKey(relation), relation)
@@ -94,7 +95,7 @@ async function findTables(
   for (const place of places) {
     const relation = byPlace.get(placeKey(place))
     if (relation)
-      foundTables.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
+      foundTables.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, metadataById)))
   }
   return foundTables
 }
@@ -118,16 +119,16 @@ async function findStagingTable(
   session: SqlSession,
   { schema, name }: TablePlace,
 ): Promise<StagingTable | undefined> {
-  const marks = await readMarks(dialect, session)
+  const metadataById = await readMetadata(dialect, session)
   const stagedTables = (await dialect.catalogue.relations(session, [schema]))
     .flatMap((relation) => {
-      const mark = marks.get(relation.id)
-      const matches = mark?.kind === 'STAGING' && mark.target?.[0] === schema && mark.target[1] === name
-      return matches && mark.run !== undefined ? [{ relation, mark, run: mark.run }] : []
+      const metadata = metadataById.get(relation.id)
+      const matches = metadata?.kind === 'STAGING' && metadata.target?.[0] === schema && metadata.target[1] === name
+      return matches && metadata.run !== undefined ? [{ relation, metadata, run: metadata.run }] : []
     })
-    .toSorted((one, other) => (other.mark.madeAt ?? 0) - (one.mark.madeAt ?? 0))
+    .toSorted((one, other) => (other.metadata.madeAt ?? 0) - (one.metadata.madeAt ?? 0))
   const [newest] = stagedTables
   if (!newest) return undefined
-  const shape = await shapeOf(dialect, session, newest.relation, marks)
+  const shape = await shapeOf(dialect, session, newest.relation, metadataById)
   return { ...(await describeTable(dialect, session, shape)), run: newest.run }
 }

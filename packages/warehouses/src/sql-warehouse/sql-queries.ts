@@ -43,36 +43,37 @@ import {
   withSession,
 } from './table-shape.ts'
 import { randomUUID } from 'node:crypto'
-import { dropMark } from './ledger.ts'
+import { deleteMetadata } from './ledger.ts'
 
 /** The maximum number of rows in one batch from the server. */
 const batchRows = 2_000
 
-export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {
+export function sqlQueries({ dialect, runOnServer, parsePlace }: SqlSessions): QueryRunner {
   /** The key under which the warehouse's queries share query slots. */
   const slotKey = randomUUID()
   return {
     async query(request, signal) {
       using _slot = await acquireQuery('queries', slotKey, signal)
-      return await run('the warehouse', () => runUserQuery(dialect, request, signal))
+      return await runOnServer('the warehouse', () => runUserQuery(dialect, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
       using _slot = await acquireQuery('pushes', slotKey, signal)
       // Prepares the warehouse on its first use and translates errors of that step. The generator translates its own
       // errors.
-      await run('the warehouse', async () => {})
+      await runOnServer('the warehouse', async () => {})
       yield* queryPages(dialect, request, pageRows, signal)
     },
-    exportRows: (source, format, signal) => run('the warehouse', () => exportRows(dialect, source, format, signal)),
+    exportRows: (source, format, signal) =>
+      runOnServer('the warehouse', () => exportRows(dialect, source, format, signal)),
     async readTable(schema, table, page, limits) {
-      const place = placeOf(schema, table)
-      return run(quotePlace(place), () => readTable(dialect, place, page, limits))
+      const place = parsePlace(schema, table)
+      return runOnServer(quotePlace(place), () => readTable(dialect, place, page, limits))
     },
     findAmbiguousTable: (request, preferredCount) =>
-      run('the warehouse', () => ambiguousTable(dialect, request, preferredCount)),
+      runOnServer('the warehouse', () => ambiguousTable(dialect, request, preferredCount)),
     async explain(request, signal) {
       using _slot = await acquireQuery('queries', slotKey, signal)
-      return await run('the warehouse', () => readQueryPlan(dialect, request, signal))
+      return await runOnServer('the warehouse', () => readQueryPlan(dialect, request, signal))
     },
   }
 }
@@ -422,7 +423,7 @@ export async function readColumns(
 function dropPagesTable(dialect: SqlDialect, place: TablePlace, id: string | undefined): Promise<void> {
   return withSession(dialect, { role: 'service' }, async (session) => {
     await session.execute(dialect.changes.dropTable(place))
-    if (id !== undefined) await dropMark(dialect, session, id)
+    if (id !== undefined) await deleteMetadata(dialect, session, id)
   })
 }
 

@@ -1,21 +1,22 @@
 import type { WarehouseMaintenance } from '../upkeep.ts'
-import { dropMark, type RelationMark, pruneRuns, readMarks } from './ledger.ts'
+import { deleteMetadata, type RelationMetadata, pruneRuns, readMetadata } from './ledger.ts'
 import { withPublishLock } from './recovery.ts'
 import type { CatalogRelation, SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { isHidden, isHiddenSchema, isRetired, withSession } from './table-shape.ts'
 
-export function sqlUpkeep({ dialect, run, withService }: SqlSessions): WarehouseMaintenance {
+export function sqlUpkeep({ dialect, runOnServer, withServiceSession }: SqlSessions): WarehouseMaintenance {
   /**
    * Relations without metadata, which another process may be creating, with the time at which a sweep first found each.
    */
   const undecided = new Map<string, number>()
   return {
-    check: () => withService('the warehouse', async (session) => void (await dialect.catalogue.schemas(session))),
+    check: () =>
+      withServiceSession('the warehouse', async (session) => void (await dialect.catalogue.schemas(session))),
     // Always 0: sessions open on demand and close after use.
     countConnections: () => 0,
-    sweepStaging: (alive) => run('the warehouse', () => sweepStaging(dialect, alive, undecided)),
-    pruneLedger: (keepDays) => withService('the ledger', (session) => pruneRuns(dialect, session, keepDays)),
+    sweepStaging: (alive) => runOnServer('the warehouse', () => sweepStaging(dialect, alive, undecided)),
+    pruneLedger: (keepDays) => withServiceSession('the ledger', (session) => pruneRuns(dialect, session, keepDays)),
     dropExpiredTables: async () => 0,
   }
 }
@@ -45,7 +46,7 @@ async function sweepStaging(
 ): Promise<number> {
   const dropped = await withPublishLock(dialect, async ({ ledger, tables: session }) => {
     const relations = await dialect.catalogue.relations(session)
-    const marks = await readMarks(dialect, ledger)
+    const metadataById = await readMetadata(dialect, ledger)
     const liveRuns = await alive()
     const undecidedNow = new Map<string, number>()
     /** True if the relation has had no metadata for `unmarkedGraceMs`. Records when it was first found. */
@@ -55,10 +56,10 @@ async function sweepStaging(
       return Date.now() - firstFoundAt >= unmarkedGraceMs
     }
     const isExpired = ({ id, name }: CatalogRelation) => {
-      const mark = marks.get(id)
-      if (!mark) return isRetired(name) || isLeftover(`relation ${id}`)
-      if (mark.kind === 'PASSING') return (mark.until ?? 0) < Date.now()
-      return mark.run === undefined || !liveRuns.has(mark.run)
+      const metadata = metadataById.get(id)
+      if (!metadata) return isRetired(name) || isLeftover(`relation ${id}`)
+      if (metadata.kind === 'PASSING') return (metadata.until ?? 0) < Date.now()
+      return metadata.run === undefined || !liveRuns.has(metadata.run)
     }
     const hidden = relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema))
     await dropAll(dialect, hidden.filter(isExpired))
@@ -66,7 +67,7 @@ async function sweepStaging(
     await dropEmptySchemas(dialect, session, remaining, isLeftover)
     undecided.clear()
     for (const [found, firstFoundAt] of undecidedNow) undecided.set(found, firstFoundAt)
-    return dropStaleMarks(dialect, ledger, remaining, marks)
+    return deleteStaleMetadata(dialect, ledger, remaining, metadataById)
   })
   await dialect.sweep?.(alive)
   return dropped
@@ -98,17 +99,17 @@ async function dropEmptySchemas(
  * Deletes the metadata of relations that no longer exist. Returns the number of staging tables among them. Keeps
  * metadata that was added after the listing.
  */
-async function dropStaleMarks(
+async function deleteStaleMetadata(
   dialect: SqlDialect,
   session: SqlSession,
   relations: readonly CatalogRelation[],
-  marks: ReadonlyMap<string, RelationMark>,
+  metadataById: ReadonlyMap<string, RelationMetadata>,
 ): Promise<number> {
   const existingIds = new Set(relations.map(({ id }) => id))
   let droppedStagingTables = 0
-  for (const [id, { kind }] of marks) {
+  for (const [id, { kind }] of metadataById) {
     if (existingIds.has(id)) continue
-    await dropMark(dialect, session, id)
+    await deleteMetadata(dialect, session, id)
     if (kind === 'STAGING') droppedStagingTables += 1
   }
   return droppedStagingTables

@@ -11,7 +11,7 @@ import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { type ManagedView, listManagedViews, listReads } from './views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
-import { readMarks, type ViewMark } from './ledger.ts'
+import { readMetadata, type ViewMetadata } from './ledger.ts'
 import {
   replaceByDecision,
   assertViewCompiles,
@@ -44,29 +44,29 @@ const replaceView = (dialect: SqlDialect, replacement: ViewReplacement): Promise
     : replaceInTransaction(dialect, replacement)
 const viewProblem = (code: string, sentence: string) => new WarehouseProblem(code, sentence)
 
-export function sqlViews({ dialect, run, withService, placeOf, atPlace }: SqlSessions): ViewStore {
+export function sqlViews({ dialect, runOnServer, withServiceSession, parsePlace, withTable }: SqlSessions): ViewStore {
   return {
-    define: (view, limits, signal) => run('the warehouse', () => defineView(dialect, view, limits, signal)),
+    define: (view, limits, signal) => runOnServer('the warehouse', () => defineView(dialect, view, limits, signal)),
     async drop(schema, name) {
-      const place = placeOf(schema, name)
-      await run(quotePlace(place), () => dropView(dialect, place))
+      const place = parsePlace(schema, name)
+      await runOnServer(quotePlace(place), () => dropView(dialect, place))
     },
     async refresh(schema, name, signal) {
-      const place = placeOf(schema, name)
-      return run(quotePlace(place), () => refreshView(dialect, place, signal))
+      const place = parsePlace(schema, name)
+      return runOnServer(quotePlace(place), () => refreshView(dialect, place, signal))
     },
-    find: (schema, name) => atPlace(schema, name, (session, place) => findView(dialect, session, place)),
+    find: (schema, name) => withTable(schema, name, (session, place) => findView(dialect, session, place)),
     listReads: (schema, name) =>
-      atPlace(schema, name, async (session, place) => {
+      withTable(schema, name, async (session, place) => {
         const view = (await listManagedViews(dialect, session)).find((managedView) => isAt(managedView, place))
         return view ? listReads(view) : []
       }),
     isManaged: (id) =>
-      withService('the warehouse', async (session) =>
-        (await listManagedViews(dialect, session)).some(({ mark }) => mark.view.id === id),
+      withServiceSession('the warehouse', async (session) =>
+        (await listManagedViews(dialect, session)).some(({ metadata }) => metadata.view.id === id),
       ),
     listUnmanagedReaders: (schema, name) =>
-      atPlace(schema, name, (session, place) => listUnmanagedViews(dialect, session, place)),
+      withTable(schema, name, (session, place) => listUnmanagedViews(dialect, session, place)),
   }
 }
 
@@ -87,18 +87,18 @@ async function defineView(
       await recoverPending(dialect, session)
       return [await listManagedViews(dialect, session), await readShape(dialect, session, place)] as const
     })
-    const ownViews = managedViews.filter(({ mark }) => mark.view.id === view.id)
+    const ownViews = managedViews.filter(({ metadata }) => metadata.view.id === view.id)
     const isNameFree =
       !existing ||
-      existing.mark?.view?.id === view.id ||
-      (ownViews.length === 0 && view.takesOver && existing.mark?.view)
+      existing.metadata?.view?.id === view.id ||
+      (ownViews.length === 0 && view.takesOver && existing.metadata?.view)
     if (!isNameFree)
       throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
     const { text, reads } = await prepareQuery(dialect, userQuery)
     assertNoCycle(managedViews, place, reads)
-    const mark = markOf(view, text, reads, limits)
+    const metadata = createViewMetadata(view, text, reads, limits)
     await assertViewCompiles(dialect, place, text, limits, signal)
-    const newView = view.materialized ? await createFilledTable(dialect, place, mark, limits, signal) : mark
+    const newView = view.materialized ? await createFilledTable(dialect, place, metadata, limits, signal) : metadata
     signal.throwIfAborted()
     const replaced = await withSession(dialect, { role: 'service' }, (session) =>
       findViewsAt(dialect, session, [...ownViews, place]),
@@ -115,12 +115,12 @@ async function defineView(
   }
 }
 
-function markOf(
+function createViewMetadata(
   view: ViewDefinition,
   query: string,
   reads: readonly TablePlace[],
   { empty = false }: ViewLimits,
-): ViewMark {
+): ViewMetadata {
   return {
     id: view.id,
     definition: definitionHash(view),
@@ -141,7 +141,7 @@ async function findViewsAt(
   const viewShapes = new Map<string, TableShape>()
   for (const place of places) {
     const shape = await readShape(dialect, session, place)
-    if (shape?.mark?.view) viewShapes.set(shape.id, shape)
+    if (shape?.metadata?.view) viewShapes.set(shape.id, shape)
   }
   return [...viewShapes.values()]
 }
@@ -172,13 +172,13 @@ async function findView(
   place: TablePlace,
 ): Promise<WarehouseView | undefined> {
   const shape = await readShape(dialect, session, place)
-  const mark = shape?.mark?.view
-  if (!shape || !(mark || shape.kind === 'VIEW')) return undefined
+  const metadata = shape?.metadata?.view
+  if (!shape || !(metadata || shape.kind === 'VIEW')) return undefined
   return {
     ...(await describeTable(dialect, session, shape)),
-    materialized: mark?.materialized ?? false,
-    populated: mark?.materialized ? mark.populated : true,
-    ...(mark && { managed: { id: mark.id, definition: mark.definition } }),
+    materialized: metadata?.materialized ?? false,
+    populated: metadata?.materialized ? metadata.populated : true,
+    ...(metadata && { managed: { id: metadata.id, definition: metadata.definition } }),
   }
 }
 
@@ -193,8 +193,8 @@ async function refreshView(
       await recoverPending(dialect, session)
       return readShape(dialect, session, place)
     })
-    const mark = current?.mark?.view
-    if (!current || !mark?.materialized)
+    const metadata = current?.metadata?.view
+    if (!current || !metadata?.materialized)
       throw viewProblem(
         'VIEW_MISSING',
         `The materialised view ${quotePlace(place)} does not exist in the warehouse. Save the view again to create it.`,
@@ -202,14 +202,14 @@ async function refreshView(
     const newView = await createFilledTable(
       dialect,
       place,
-      { ...mark, populated: true },
+      { ...metadata, populated: true },
       { seconds: refreshTimeoutSeconds },
       signal,
     )
     signal.throwIfAborted()
     await replaceView(dialect, { place, replaced: [current], newView })
     return await withSession(dialect, { role: 'service' }, async (session) => ({
-      rows: newView.mark.rows ?? 0,
+      rows: newView.metadata.rows ?? 0,
       bytes: await dialect.catalogue.bytes(session, { ...place, id: newView.id, kind: 'TABLE' }),
     }))
   } catch (error) {
@@ -222,7 +222,7 @@ async function refreshView(
 async function dropView(dialect: SqlDialect, place: TablePlace): Promise<void> {
   await withPublishLock(dialect, async ({ tables, ledger }) => {
     const shape = await readShape(dialect, tables, place)
-    if (!shape || !(shape.mark?.view || shape.kind === 'VIEW')) return
+    if (!shape || !(shape.metadata?.view || shape.kind === 'VIEW')) return
     await assertUnread(dialect, tables, place)
     await dropRelation(dialect, { tables, ledger }, shape)
   })
@@ -246,6 +246,6 @@ async function listUnmanagedViews(dialect: SqlDialect, session: SqlSession, plac
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []
   if (readers.length === 0) return []
-  const marks = await readMarks(dialect, session)
-  return readers.filter(({ id }) => !marks.has(id)).map(({ schema, name }) => `${schema}.${name}`)
+  const metadataById = await readMetadata(dialect, session)
+  return readers.filter(({ id }) => !metadataById.has(id)).map(({ schema, name }) => `${schema}.${name}`)
 }

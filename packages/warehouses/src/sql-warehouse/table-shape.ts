@@ -1,12 +1,12 @@
 import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
 import type { TablePlace } from '../catalog.ts'
 import { parseProfileReference } from '../load-target.ts'
-import { historyOf } from '../shape/previous-source-columns.ts'
+import { createColumnHistory } from '../shape/previous-source-columns.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import type { CatalogColumn, SqlDialect, SessionOptions, CatalogRelation, SqlSession } from './sql-dialect.ts'
-import { type RelationMark, readMarks, setMark } from './ledger.ts'
+import { type RelationMetadata, readMetadata, setMetadata } from './ledger.ts'
 
 export interface ShapeColumn extends CatalogColumn {
   label: string
@@ -20,7 +20,7 @@ export interface ShapeColumn extends CatalogColumn {
 
 /** A table or view from the server's catalogue, together with the ledger's metadata. */
 export interface TableShape extends CatalogRelation {
-  mark: RelationMark | undefined
+  metadata: RelationMetadata | undefined
   columns: ShapeColumn[]
 }
 
@@ -90,19 +90,19 @@ export async function shapeOf(
   dialect: SqlDialect,
   session: SqlSession,
   relation: CatalogRelation,
-  marks?: ReadonlyMap<string, RelationMark>,
+  metadataById?: ReadonlyMap<string, RelationMetadata>,
 ): Promise<TableShape> {
   const columns = await dialect.catalogue.columns(session, relation)
-  const mark = (marks ?? (await readMarks(dialect, session, relation.id))).get(relation.id)
-  const keys = new Set(mark?.keys)
-  const history = historyOf(mark?.feed)
+  const metadata = (metadataById ?? (await readMetadata(dialect, session, relation.id))).get(relation.id)
+  const keys = new Set(metadata?.keys)
+  const history = createColumnHistory(metadata?.feed)
   return {
     ...relation,
-    mark,
+    metadata,
     columns: columns.map((column) => ({
       ...column,
-      label: mark?.labels?.[column.name] ?? column.name,
-      dataType: mark?.dataTypes?.[column.name] ?? dialect.types.describe(column.type).dataType,
+      label: metadata?.labels?.[column.name] ?? column.name,
+      dataType: metadata?.dataTypes?.[column.name] ?? dialect.types.describe(column.type).dataType,
       primaryKey: keys.has(column.name),
       ...history(column.name),
     })),
@@ -128,12 +128,12 @@ export async function describeTable(
   session: SqlSession,
   shape: TableShape,
 ): Promise<WarehouseTable> {
-  const profile = parseProfileReference(shape.mark?.profile)
+  const profile = parseProfileReference(shape.metadata?.profile)
   return {
     schema: shape.schema,
     name: shape.name,
     columns: shape.columns.map((column) => describeColumn(dialect, column)),
-    rowCount: shape.mark?.rows ?? 0,
+    rowCount: shape.metadata?.rows ?? 0,
     size: shape.kind === 'VIEW' ? 0 : await dialect.catalogue.bytes(session, shape),
     foreignKeys: [],
     ...(profile && { profile }),
@@ -177,13 +177,13 @@ export async function createFillableTable(
   session: SqlSession,
   place: TablePlace,
   columns: readonly { name: string; type: string; nullable: boolean }[],
-  mark: RelationMark,
+  metadata: RelationMetadata,
 ): Promise<string> {
   const { changes } = dialect
   await session.execute(changes.dropTable(place))
   await session.execute(changes.createTable(place, columns))
   const { id } = (await findRelation(dialect, session, place))!
-  await setMark(dialect, session, id, mark)
+  await setMetadata(dialect, session, id, metadata)
   for (const statement of changes.grant(place, 'FILL')) await session.execute(statement)
   return id
 }

@@ -6,7 +6,7 @@ import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import type { SourceShape } from '@sluice/warehouses/shape/previous-source-columns'
 import type { TypeRules } from '@sluice/warehouses/shape/plan-shape'
 import { sourceProblemCode, translateDatabaseError } from '../../problems/translate-errors.ts'
-import { sourceDefinitionDigest, discardOutdatedMemory } from '../../source-definition-digest.ts'
+import { sourceDefinitionDigest, discardOutdatedShape } from '../../source-definition-digest.ts'
 import type { RequestContext } from '../operation-context.ts'
 import { isFileLoaded } from '@sluice/connectors/uploaded-file/loaded-files'
 import { describeKeyProblems } from './write-mode.ts'
@@ -74,11 +74,11 @@ export async function checkUpload(
     return 'UNKNOWN' as const
   })
   const knownLoad = lastLoad === 'UNKNOWN' ? undefined : lastLoad
-  const remembered = discardOutdatedMemory(definition, knownLoad?.sourceShape)
+  const previousShape = discardOutdatedShape(definition, knownLoad?.sourceShape)
   const mergeKey = (pipeline.merge_key ?? []) as string[]
   // The keys of a large file are only compared in its first rows, because the check delays the response to the upload.
   const rows = mergeKey.length > 0 ? maxComparedKeys : 1
-  const outcome = await readUploadRows(input, pipeline, file, { rows, remembered })
+  const outcome = await readUploadRows(input, pipeline, file, { rows, previousShape })
   if ('checkSkipped' in outcome) return outcome
   if (lastLoad === 'UNKNOWN') return skippedCheck('the warehouse did not answer')
   if (pipeline.write_mode === 'APPEND' && isFileLoaded(knownLoad?.cursor, file.sha256))
@@ -86,7 +86,7 @@ export async function checkUpload(
   if ('failure' in outcome) {
     const { code, message } = outcome.failure
     // If a file has no header and no rows, a run uses the columns of the last load, if that had the same settings.
-    const hasColumns = code === 'EMPTY_SOURCE' && remembered?.columns.some(({ vanished }) => !vanished)
+    const hasColumns = code === 'EMPTY_SOURCE' && previousShape?.columns.some(({ vanished }) => !vanished)
     return { mismatch: hasColumns ? describeEmptying(pipeline) : describeFailure(message) }
   }
   const { preview } = outcome
@@ -178,16 +178,16 @@ async function findLastLoad(
 }
 
 /**
- * Reads the first rows of a received file. The memory of the last load (`remembered`) sets the delimiter, the date
+ * Reads the first rows of a received file. The record of the last load (`previousShape`) sets the delimiter, the date
  * order and the decimal sign, as in a run. Throws a 422 for a file that no setting makes readable.
  */
 export async function readUploadRows(
   input: CheckContext,
   { type, settings }: Pick<DataPipelineRow, 'type' | 'settings'>,
   file: Pick<ReceivedUpload, 'uid' | 'name'>,
-  { rows, remembered }: { rows: number; remembered?: SourceShape | undefined },
+  { rows, previousShape }: { rows: number; previousShape?: SourceShape | undefined },
 ): Promise<FirstRowsResult> {
-  const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
+  const reading = { type, settings, secrets: {}, input: { file }, ...(previousShape && { previousShape }) }
   try {
     const { preview } = await readFirstRows(input, reading, { rows, timeoutMs: uploadCheckTimeoutMs })
     return { preview }

@@ -144,7 +144,7 @@ export async function prepareLoads(
 }
 
 export const readyTableOf = (load: PostgresStagedTable, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
-  describeReadyTable(load, keepsRows(options.mode) && !load.copiedRows, load.records)
+  describeReadyTable(load, keepsRows(options.mode) && !load.copiedRows, load.parentLoad)
 
 /** Waits until every reader's transaction can see the staged rows. */
 async function waitUntilVisible(

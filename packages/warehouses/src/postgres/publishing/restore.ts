@@ -227,7 +227,7 @@ async function planShapeChange(
   const added = keptColumns.filter(({ name }) => !currentTypes.has(name))
   const retyped = keptColumns.filter(({ name, type }) => currentTypes.has(name) && currentTypes.get(name) !== type)
   const columns = [...keptColumns, ...remainingColumns]
-  const plan = { columns, dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
+  const plan = { columns, dropped, retyped, missing: [], restaged: [], changes: [], recordedColumns: [] }
   const { tableStatements, rebuild } = planEvolution(qualifiedName, currentShape, plan, [...keptNames])
   const keptPartition = qualifyName('sluice', partition)
   const completeSql = [

@@ -1,11 +1,11 @@
 import { countRows, createFillableTable, hiddenName, type TableShape, withSession } from '../table-shape.ts'
-import type { StagedRecords } from '../../load-target.ts'
+import type { StagedParents } from '../../load-target.ts'
 import {
   assertKeysInTable,
   buildDeletedCondition,
   duplicateKeyInTable,
   replacedColumns,
-  stagedRecords,
+  stagedParents,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
@@ -13,8 +13,8 @@ import { previousSourceShape } from '../staging/plan-table.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect } from '../sql-dialect.ts'
 import { type SqlStagedTable } from '../staging/staged-table.ts'
-import type { RelationMark } from '../ledger.ts'
-import { tableMark, type StagingColumn } from '../staging/staging-columns.ts'
+import type { RelationMetadata } from '../ledger.ts'
+import { tableMetadata, type StagingColumn } from '../staging/staging-columns.ts'
 
 /** An increment (new and changed rows) in a staging table, and how to merge it into the published table. */
 export interface MergeInput {
@@ -26,7 +26,7 @@ export interface MergeInput {
   replaced: readonly string[]
   currentShape: TableShape
   /** Set if several rows form one record. All staged rows of a record then replace all its earlier rows. */
-  records?: StagedRecords | undefined
+  parents?: StagedParents | undefined
   /** The name of the column that marks deleted rows. */
   deletedColumn?: string | undefined
 }
@@ -37,7 +37,7 @@ export interface MergeInput {
  */
 export function buildMergeQuery(
   dialect: SqlDialect,
-  { staging, columns, keys, replaced, currentShape, records, deletedColumn }: MergeInput,
+  { staging, columns, keys, replaced, currentShape, parents, deletedColumn }: MergeInput,
 ): string {
   const { names } = dialect
   const { quoted } = names
@@ -52,7 +52,7 @@ export function buildMergeQuery(
   )
   const stayConditions = [
     ...(isAppend ? [] : [`not exists (select 1 from ${staging} as incoming where ${sameKey})`]),
-    ...(records && liveColumns.has(records.column) ? [`not ${isPartOf(dialect, records)}`] : []),
+    ...(parents && liveColumns.has(parents.column) ? [`not ${isChildOf(dialect, parents)}`] : []),
   ]
   const incomingExpressions = columns.map(({ name }, index) =>
     isAppend || replaced.includes(name) || !liveColumns.has(name)
@@ -74,10 +74,10 @@ select ${keptExpressions.join(', ')} from ${table} as live${stayConditions.lengt
 }
 
 /**
- * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the
- * tables of records and parts may store them with different types.
+ * Returns the SQL condition that a row is a child row of one of the staged parent records. Compares ids as text,
+ * because the parent and child tables may store them with different types.
  */
-function isPartOf({ names, types }: SqlDialect, { staging, keys, column }: StagedRecords): string {
+function isChildOf({ names, types }: SqlDialect, { staging, keys, column }: StagedParents): string {
   const text = (value: string) => `cast(${value} as ${types.longText})`
   const keyTexts = keys.map((key) => text(`record.${names.quoted(key)}`))
   // Some servers concatenate at most two texts per call.
@@ -99,7 +99,7 @@ export interface MergedTable extends TablePlace {
 export async function writeMergedTable(
   dialect: SqlDialect,
   load: SqlStagedTable,
-  records: SqlStagedTable | undefined,
+  parentLoad: SqlStagedTable | undefined,
   currentShape: TableShape,
   signal: AbortSignal,
 ): Promise<MergedTable> {
@@ -114,26 +114,26 @@ export async function writeMergedTable(
     }),
   )
   const { run, attempt, schema, table } = load.target
-  const mark: RelationMark = {
+  const metadata: RelationMetadata = {
     kind: 'STAGING',
     run,
     attempt,
     target: [schema, table],
-    ...tableMark(dialect.types, columns),
+    ...tableMetadata(dialect.types, columns),
   }
   const id = await withSession(dialect, { role: 'service', signal }, (session) =>
-    createFillableTable(dialect, session, place, columns, mark),
+    createFillableTable(dialect, session, place, columns, metadata),
   )
   const mergeInput = {
     staging: load.stagingTable,
     columns,
     keys: load.keys,
     replaced: replacedColumns({
-      brought: load.brought,
+      filledColumns: load.filledColumns,
       previouslySupplied: columnsToReplace(previousSourceShape(currentShape), load.target.shape),
     })!,
     currentShape,
-    records: stagedRecords(records, load.target.partOf),
+    parents: stagedParents(parentLoad, load.target.parentRecords),
     deletedColumn: load.target.deletedColumn,
   }
   const rows = await withSession(dialect, { role: 'load', signal }, async (session) => {

@@ -1,10 +1,10 @@
 import { LeaseLost, type PublishedTable, type PublishOptions, type TableChange } from '../../warehouse.ts'
 import { profileToPublish } from '../../load-target.ts'
 import { suppliedColumnNames } from '../../shape/previous-source-columns.ts'
-import { fallOfRows } from '../../shape/load-shape.ts'
+import { reportRowLoss } from '../../shape/load-shape.ts'
 import type { ManagedView } from '../views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { type RelationMark, readMarks } from '../ledger.ts'
+import { type RelationMetadata, readMetadata } from '../ledger.ts'
 import { assertTableOwned, type SqlStagedTable } from '../staging/staged-table.ts'
 import { type MergedTable, writeMergedTable } from './merge.ts'
 import { countRows, findRelation, readShape, type TableShape, withSession } from '../table-shape.ts'
@@ -31,7 +31,7 @@ export interface PlannedPublication {
 export async function planPublication(
   dialect: SqlDialect,
   load: SqlStagedTable,
-  { merging, records }: { merging: boolean; records: SqlStagedTable | undefined },
+  { merging, parentLoad }: { merging: boolean; parentLoad: SqlStagedTable | undefined },
   signal: AbortSignal,
   before: PlannedPublication | undefined,
 ): Promise<PlannedPublication> {
@@ -44,7 +44,7 @@ export async function planPublication(
   if (before && before.currentShape?.id === currentShape?.id) return before
   const merged =
     merging && currentShape
-      ? await retryOnMissingTable(dialect, () => writeMergedTable(dialect, load, records, currentShape, signal))
+      ? await retryOnMissingTable(dialect, () => writeMergedTable(dialect, load, parentLoad, currentShape, signal))
       : undefined
   const rows = load.transformed
     ? await withSession(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
@@ -62,7 +62,7 @@ export const tableToPublish = ({ load, merged }: PlannedPublication) => ({
 /** The ledger's data about a table after its publication. */
 export interface PublishedState {
   currentShape: TableShape | undefined
-  mark: RelationMark
+  metadata: RelationMetadata
   published: PublishedTable
 }
 
@@ -81,18 +81,18 @@ export async function planPublishedState(
   const currentShape = await readShape(dialect, tables, { schema, name: table })
   if (currentShape?.id !== before?.id) throw concurrentlyChanged(load.qualifiedName)
   const liveTable = tableToPublish(planned)
-  const mark = (await readMarks(dialect, ledger, liveTable.id)).get(liveTable.id)
-  if (!mark || (await findRelation(dialect, tables, liveTable))?.id !== liveTable.id)
+  const metadata = (await readMetadata(dialect, ledger, liveTable.id)).get(liveTable.id)
+  if (!metadata || (await findRelation(dialect, tables, liveTable))?.id !== liveTable.id)
     throw new LeaseLost(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
   const { changes, sourceShape } = planCurrentTable(dialect, currentShape, load)
-  const profile = profileToPublish(load, merged && { rows, earlierProfile: currentShape?.mark?.profile })
-  const rowsFell = currentShape && !merged ? fallOfRows(load.target, currentShape.mark?.rows, rows) : []
+  const profile = profileToPublish(load, merged && { rows, earlierProfile: currentShape?.metadata?.profile })
+  const rowLoss = currentShape && !merged ? reportRowLoss(load.target, currentShape.metadata?.rows, rows) : []
   return {
     currentShape,
-    mark: {
-      ...mark,
+    metadata: {
+      ...metadata,
       kind: 'LOADED',
       run,
       fed: suppliedColumnNames(sourceShape),
@@ -106,8 +106,8 @@ export async function planPublishedState(
       table,
       rows,
       bytes: load.written?.bytes ?? 0,
-      changes: [...changes, ...rowsFell],
-      ...(currentShape?.mark?.rows !== undefined && { rowsBefore: currentShape.mark.rows }),
+      changes: [...changes, ...rowLoss],
+      ...(currentShape?.metadata?.rows !== undefined && { rowsBefore: currentShape.metadata.rows }),
       ...(listsTables && { listsTables }),
     },
   }
@@ -122,10 +122,10 @@ export function planCurrentTable(
   currentShape: TableShape | undefined,
   load: SqlStagedTable,
 ): LoadPlan {
-  const { target, held: heldColumns, reading, written, transformed } = load
+  const { target, columnFacts, reading, written, transformed } = load
   const plan = planTableAfterLoad(dialect, currentShape, {
     target,
-    held: heldColumns,
+    columnFacts,
     reading,
     sourceRows: written?.rows,
     transformed,

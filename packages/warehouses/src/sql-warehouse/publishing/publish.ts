@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
-import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
+import { assertReadyToPublish, findParentLoad } from '../../ready-to-publish.ts'
 import type { TablePlace } from '../../catalog.ts'
 import {
   isBusy,
@@ -21,7 +21,7 @@ import {
 } from '../views/dependent-views.ts'
 import { findDuplicateKey } from './merge.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { dropMark, enterRun, lockLedger, findPublication, setMark } from '../ledger.ts'
+import { deleteMetadata, enterRun, lockLedger, findPublication, setMetadata } from '../ledger.ts'
 import type { SqlStagedTable } from '../staging/staged-table.ts'
 import {
   type PlannedPublication,
@@ -96,7 +96,7 @@ export async function publishRun(
           plannedPublications[index] = await planPublication(
             dialect,
             load,
-            { merging: keepsRows(mode), records: recordsOf(loads, load.target) },
+            { merging: keepsRows(mode), parentLoad: findParentLoad(loads, load.target) },
             signal,
             plannedPublications[index],
           )
@@ -190,7 +190,7 @@ async function swapTable(
   const { load } = plannedPublication
   const { schema, table, run } = load.target
   const place = { schema, name: table }
-  const { currentShape, mark, published } = await planPublishedState(
+  const { currentShape, metadata, published } = await planPublishedState(
     dialect,
     { ledger: session, tables: session },
     plannedPublication,
@@ -199,12 +199,12 @@ async function swapTable(
   const retiredTable = currentShape && { schema, name: retiredTableName(currentShape.id, run) }
   if (retiredTable) {
     await session.execute(dialect.changes.rename(place, retiredTable.name))
-    await dropMark(dialect, session, currentShape.id)
+    await deleteMetadata(dialect, session, currentShape.id)
   }
   const newTable = tableToPublish(plannedPublication)
   await session.execute(dialect.changes.rename(newTable, table))
   for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
-  await setMark(dialect, session, newTable.id, mark)
+  await setMetadata(dialect, session, newTable.id, metadata)
   return { published, retiredTable }
 }
 
@@ -315,12 +315,12 @@ async function makeDecision(
   const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
   for (const publication of plannedPublications) {
     const { schema, table } = publication.load.target
-    const { currentShape, mark, published } = await planPublishedState(dialect, sessions, publication, options)
+    const { currentShape, metadata, published } = await planPublishedState(dialect, sessions, publication, options)
     const { name, id } = tableToPublish(publication)
     const asideStep = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
     decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...asideStep })
-    await setMark(dialect, sessions.ledger, id, mark)
-    decision.marks.push({ place: { schema, name: table }, id, mark })
+    await setMetadata(dialect, sessions.ledger, id, metadata)
+    decision.marks.push({ place: { schema, name: table }, id, mark: metadata })
     if (currentShape) decision.forgotten.push(currentShape.id)
     tables.push(published)
   }
@@ -331,9 +331,9 @@ async function makeDecision(
   )
   if (hasUncheckedViews(dependentViews, checkedViews))
     throw concurrentlyChanged(plannedPublications[0]!.load.qualifiedName)
-  for (const { schema, name, id, mark } of dependentViews) {
-    decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: mark.view.query, kept: true })
-    decision.marks.push({ place: { schema, name }, id, mark })
+  for (const { schema, name, id, metadata } of dependentViews) {
+    decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: metadata.view.query, kept: true })
+    decision.marks.push({ place: { schema, name }, id, mark: metadata })
   }
   return { ...decision, run: { run, attempt, tables } }
 }

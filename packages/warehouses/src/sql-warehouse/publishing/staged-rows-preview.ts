@@ -3,7 +3,7 @@ import type { TablePlace } from '../../catalog.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
 import { listManagedViews, listReads } from '../views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { dropMark, setMark } from '../ledger.ts'
+import { deleteMetadata, setMetadata } from '../ledger.ts'
 import { buildMergeQuery } from './merge.ts'
 import { toWarehouseProblem, queryProblemOf } from '../problems.ts'
 import { prepareQuery } from '../sql-queries.ts'
@@ -53,7 +53,7 @@ async function createPreviewView(
   for (const statement of dialect.changes.createView(view, await rowsAfterPublication(dialect, session, table)))
     await session.execute(statement)
   const { id } = (await findRelation(dialect, session, view))!
-  await setMark(dialect, session, id, { kind: 'PASSING', until: Date.now() + previewLifetimeMs })
+  await setMetadata(dialect, session, id, { kind: 'PASSING', until: Date.now() + previewLifetimeMs })
 }
 
 /** Returns a query for the rows that the table will have after the publication. */
@@ -69,15 +69,15 @@ async function rowsAfterPublication(
   if (!merge || !currentShape || !stagingTable) return `select * from ${staging}`
   const columns = await dialect.catalogue.columns(session, stagingTable)
   const replaced = merge.columns ?? columns.map(({ name }) => name)
-  const { keys, records, deletedColumn } = merge
-  return buildMergeQuery(dialect, { staging, columns, keys, replaced, currentShape, records, deletedColumn })
+  const { keys, parents, deletedColumn } = merge
+  return buildMergeQuery(dialect, { staging, columns, keys, replaced, currentShape, parents, deletedColumn })
 }
 
 async function dropPreview(dialect: SqlDialect, session: SqlSession, schema: string): Promise<void> {
   if (!(await dialect.catalogue.schemas(session)).includes(schema)) return
   for (const view of await dialect.catalogue.relations(session, [schema])) {
     await session.execute(dialect.changes.dropView(view))
-    await dropMark(dialect, session, view.id)
+    await deleteMetadata(dialect, session, view.id)
   }
   for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
 }

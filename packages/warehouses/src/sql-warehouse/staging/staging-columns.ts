@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { type PlannedColumn, type TypeRules, widestText } from '../../shape/plan-shape.ts'
 import type { NewColumn, DialectTypes } from '../sql-dialect.ts'
-import type { RelationMark } from '../ledger.ts'
+import type { RelationMetadata } from '../ledger.ts'
 import type { ShapeColumn } from '../table-shape.ts'
 
 export interface StagingColumn extends NewColumn {
@@ -59,16 +59,16 @@ function widestDataType(types: DialectTypes, type: string, one: StoredColumn, ot
 export function dataTypesOf(
   types: DialectTypes,
   columns: readonly StagingColumn[],
-): NonNullable<RelationMark['dataTypes']> {
+): NonNullable<RelationMetadata['dataTypes']> {
   const ambiguous = columns.filter(({ type, dataType }) => types.describe(type).dataType !== dataType)
   return Object.fromEntries(ambiguous.map(({ name, dataType }) => [name, dataType]))
 }
 
 /** Returns the metadata of a staging table. It stays with the table after its publication. */
-export const tableMark = (
+export const tableMetadata = (
   types: DialectTypes,
   columns: readonly StagingColumn[],
-): Pick<RelationMark, 'labels' | 'dataTypes' | 'keys'> => ({
+): Pick<RelationMetadata, 'labels' | 'dataTypes' | 'keys'> => ({
   labels: Object.fromEntries(
     columns.filter(({ name, label }) => name !== label).map(({ name, label }) => [name, label]),
   ),
