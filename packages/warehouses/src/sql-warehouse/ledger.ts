@@ -59,13 +59,15 @@ export interface RelationMetadata {
  */
 const ledgerKeyColumns = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
 
-/** Creates the missing ledger tables. */
+/** Creates the missing ledger tables and, if the warehouse needs a publish lock, its row. */
 export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Promise<void> {
-  const isNonTransactional = dialect.publication === 'NON_TRANSACTIONAL'
-  for (const table of ['marks', 'runs', ...(isNonTransactional ? (['decisions', 'turn'] as const) : [])] as const)
-    await ensureTable(dialect, session, table)
-  if (isNonTransactional && (await countEntries(dialect, session, 'turn')) === 0)
-    await writeEntry(dialect, session, 'turn', 'anybody', {})
+  await ensureTable(dialect, session, 'marks')
+  await ensureTable(dialect, session, 'runs')
+  if (dialect.publication !== 'NON_TRANSACTIONAL') return
+  await ensureTable(dialect, session, 'decisions')
+  await ensureTable(dialect, session, 'turn')
+  const hasLockRow = (await countEntries(dialect, session, 'turn')) > 0
+  if (!hasLockRow) await writeEntry(dialect, session, 'turn', 'anybody', {})
 }
 
 /** Creates a ledger table if it does not exist. */
@@ -83,7 +85,9 @@ async function ensureTable(dialect: SqlDialect, session: SqlSession, table: Ledg
   }
 }
 
-/** Returns the row count of a ledger table. A long entry takes several rows. */
+/**
+ * Returns the number of rows of a ledger table. It can exceed the number of entries: a long entry takes several rows.
+ */
 export async function countEntries({ names }: SqlDialect, session: SqlSession, table: LedgerTable): Promise<number> {
   const [row] = await session.rows<{ n: number | string }>(plainSql(`select count(*) as n from ${names.ledger(table)}`))
   return Number(row!.n)
@@ -120,12 +124,13 @@ export async function readEntries(
   const rowsByKey = Map.groupBy(rows, (row) => row.entry_key)
   return new Map(
     [...rowsByKey].map(([entryName, entryRows]) => {
-      const inOrder = entryRows.toSorted((one, other) => one.part - other.part)
-      return [entryName, JSON.parse(inOrder.map(({ entry }) => entry).join(''))]
+      const rowsInOrder = entryRows.toSorted((one, other) => one.part - other.part)
+      return [entryName, JSON.parse(rowsInOrder.map(({ entry }) => entry).join(''))]
     }),
   )
 }
 
+/** Inserts an entry as JSON, in as many rows as it needs. */
 export async function writeEntry(
   { names }: SqlDialect,
   session: SqlSession,
@@ -180,8 +185,8 @@ export async function readMetadata(
 }
 
 /**
- * Stores the metadata of a relation. If the server has transactional DDL, call it in the transaction that changes the
- * relation.
+ * Stores the metadata of a relation instead of the earlier one, if any. If the server has transactional DDL, call it in
+ * the transaction that changes the relation.
  */
 export async function setMetadata(
   dialect: SqlDialect,
@@ -203,6 +208,7 @@ interface RunEntry {
   tables: PublishedTable[]
 }
 
+/** Returns the publication of a run, or undefined if the run was not published. */
 export async function findPublication(
   dialect: SqlDialect,
   session: SqlSession,
@@ -222,7 +228,7 @@ export async function findPublication(
 }
 
 /** Records in the ledger that a run was published. */
-export async function enterRun(
+export async function recordPublication(
   dialect: SqlDialect,
   session: SqlSession,
   run: string,
@@ -232,18 +238,21 @@ export async function enterRun(
   await writeEntry(dialect, session, 'runs', run, timedEntry)
 }
 
+const millisecondsOfDay = 86_400_000
+
 /**
- * Deletes publications that are older than `days` days, unless a table still has rows of them. Returns the number of
- * deleted publications.
+ * Deletes the entries of publications that are older than `days` days, unless a table still has rows of them. Returns
+ * the number of deleted entries.
  */
 export async function pruneRuns(dialect: SqlDialect, session: SqlSession, days: number): Promise<number> {
   const retainedRuns = new Set([...(await readMetadata(dialect, session)).values()].map(({ run }) => run))
-  const before = Date.now() - days * 86_400_000
-  let dropped = 0
+  const earliestTime = Date.now() - days * millisecondsOfDay
+  let deletedCount = 0
   for (const [run, entry] of await readEntries(dialect, session, 'runs')) {
-    if (retainedRuns.has(run) || Date.parse((entry as RunEntry).at) >= before) continue
+    const isRecent = Date.parse((entry as RunEntry).at) >= earliestTime
+    if (isRecent || retainedRuns.has(run)) continue
     await deleteEntry(dialect, session, 'runs', run)
-    dropped += 1
+    deletedCount += 1
   }
-  return dropped
+  return deletedCount
 }

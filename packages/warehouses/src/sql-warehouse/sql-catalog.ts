@@ -10,7 +10,7 @@ import {
 import { readMetadata } from './ledger.ts'
 import { inTransactionIfSupported, withPublishLock } from './recovery.ts'
 import { dropRelation } from './views/replace-view.ts'
-import type { CatalogRelation, SqlDialect, SqlSession } from './sql-dialect.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { assertUnread } from './sql-views.ts'
 import { assertTableOwned } from './staging/staged-table.ts'
@@ -88,18 +88,20 @@ async function findTables(
 ): Promise<WarehouseTable[]> {
   if (places.length === 0) return []
   const metadataById = await readMetadata(dialect, session)
-  const byPlace = new Map<string, CatalogRelation>()
-  for (const relation of await dialect.catalogue.relations(session, [...new Set(places.map(({ schema }) => schema))]))
-    byPlace.set(placeKey(relation), relation)
-  const foundTables: WarehouseTable[] = []
+  const schemas = [...new Set(places.map(({ schema }) => schema))]
+  const relations = await dialect.catalogue.relations(session, schemas)
+  const relationByPlace = new Map(relations.map((relation) => [placeKey(relation), relation]))
+  const tables: WarehouseTable[] = []
   for (const place of places) {
-    const relation = byPlace.get(placeKey(place))
-    if (relation)
-      foundTables.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, metadataById)))
+    const relation = relationByPlace.get(placeKey(place))
+    if (!relation) continue
+    const shape = await shapeOf(dialect, session, relation, metadataById)
+    tables.push(await describeTable(dialect, session, shape))
   }
-  return foundTables
+  return tables
 }
 
+/** See `Catalog.findColumnNames`. */
 async function findColumnNames(
   dialect: SqlDialect,
   session: SqlSession,
@@ -107,13 +109,14 @@ async function findColumnNames(
 ): Promise<ColumnNameMatch[]> {
   const requestedTables = new Set(places.map(placeKey))
   const schemas = [...new Set(places.map(({ schema }) => schema))]
-  const matches = (await dialect.catalogue.columnNames(session, schemas, prefix))
+  const columns = await dialect.catalogue.columnNames(session, schemas, prefix)
+  const matches = columns
     .filter(({ schema, table }) => requestedTables.has(placeKey({ schema, name: table })))
     .map(({ type, ...match }) => ({ ...match, dataType: dialect.types.describe(type).dataType, tables: 1 }))
   return combineMatches(matches, limit)
 }
 
-/** Returns the newest staging table for this table. */
+/** Returns the newest staging table of this table, or undefined if it has none. */
 async function findStagingTable(
   dialect: SqlDialect,
   session: SqlSession,
@@ -123,8 +126,10 @@ async function findStagingTable(
   const stagedTables = (await dialect.catalogue.relations(session, [schema]))
     .flatMap((relation) => {
       const metadata = metadataById.get(relation.id)
-      const matches = metadata?.kind === 'STAGING' && metadata.target?.[0] === schema && metadata.target[1] === name
-      return matches && metadata.run !== undefined ? [{ relation, metadata, run: metadata.run }] : []
+      if (metadata?.kind !== 'STAGING' || metadata.run === undefined) return []
+      const [targetSchema, targetTable] = metadata.target ?? []
+      const isOfTable = targetSchema === schema && targetTable === name
+      return isOfTable ? [{ relation, metadata, run: metadata.run }] : []
     })
     .toSorted((one, other) => (other.metadata.madeAt ?? 0) - (one.metadata.madeAt ?? 0))
   const [newest] = stagedTables

@@ -36,6 +36,7 @@ export const sqlLoader = ({ dialect, runOnServer, withServiceSession, withTable 
   restore: rejectUndo,
 })
 
+/** Narrows the type of staged tables. Throws if one of them is in another warehouse. */
 function sqlTables(tables: readonly StagedTable[]): SqlStagedTable[] {
   const stagedTables = tables.filter((table) => table instanceof SqlStagedTable)
   if (stagedTables.length < tables.length)

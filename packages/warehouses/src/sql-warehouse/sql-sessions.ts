@@ -18,9 +18,13 @@ export interface SqlSessions {
   runOnServer<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
   /** Runs `callback` in a session of role `service`, after completing pending publications of dead workers. */
   withServiceSession<T>(qualifiedName: string, callback: (session: SqlSession) => Promise<T>): Promise<T>
-  /** Like `withServiceSession`, for one table or view. */
-  withTable<T>(schema: string, table: string, work: (session: SqlSession, place: TablePlace) => Promise<T>): Promise<T>
-  /** Returns the place of a table or view. Throws if the warehouse does not allow its names. */
+  /** Like `withServiceSession`, for one table or view. Throws if the warehouse does not allow its names. */
+  withTable<T>(
+    schema: string,
+    table: string,
+    callback: (session: SqlSession, place: TablePlace) => Promise<T>,
+  ): Promise<T>
+  /** Returns the names of a table or view as a `TablePlace`. Throws if the warehouse does not allow them. */
   parsePlace(schema: string, table: string): TablePlace
 }
 
@@ -62,13 +66,14 @@ export function sqlSessions(dialect: SqlDialect): SqlSessions {
     runOnServer,
     withServiceSession,
     parsePlace,
-    async withTable(schema, name, work) {
+    async withTable(schema, name, callback) {
       const place = parsePlace(schema, name)
-      return withServiceSession(quotePlace(place), (session) => work(session, place))
+      return withServiceSession(quotePlace(place), (session) => callback(session, place))
     },
   }
 }
 
+/** Creates or repairs the organisation's schemas and users, and creates the missing tables of the ledger. */
 async function provisionWithLedger(dialect: SqlDialect): Promise<void> {
   await dialect.provision()
   await withSession(dialect, { role: 'service' }, (session) => ensureLedger(dialect, session))

@@ -37,7 +37,9 @@ import {
 /** The time limit for filling a view, in seconds. */
 const refreshTimeoutSeconds = 7_200
 
-const isAt = (one: TablePlace, other: TablePlace): boolean => one.schema === other.schema && one.name === other.name
+const isSamePlace = (one: TablePlace, other: TablePlace): boolean =>
+  one.schema === other.schema && one.name === other.name
+/** Replaces a view by the mechanism of the server. */
 const replaceView = (dialect: SqlDialect, replacement: ViewReplacement): Promise<void> =>
   dialect.publication === 'NON_TRANSACTIONAL'
     ? replaceByDecision(dialect, replacement)
@@ -58,7 +60,7 @@ export function sqlViews({ dialect, runOnServer, withServiceSession, parsePlace,
     find: (schema, name) => withTable(schema, name, (session, place) => findView(dialect, session, place)),
     listReads: (schema, name) =>
       withTable(schema, name, async (session, place) => {
-        const view = (await listManagedViews(dialect, session)).find((managedView) => isAt(managedView, place))
+        const view = (await listManagedViews(dialect, session)).find((managedView) => isSamePlace(managedView, place))
         return view ? listReads(view) : []
       }),
     isManaged: (id) =>
@@ -70,7 +72,10 @@ export function sqlViews({ dialect, runOnServer, withServiceSession, parsePlace,
   }
 }
 
-/** Creates or replaces a view and drops it under its previous name. Returns the tables that the view reads. */
+/**
+ * See `ViewStore.define`. Creates or replaces the view, and drops it under previous names. Returns the tables and views
+ * that it reads.
+ */
 async function defineView(
   dialect: SqlDialect,
   view: ViewDefinition,
@@ -87,13 +92,14 @@ async function defineView(
       await recoverPending(dialect, session)
       return [await listManagedViews(dialect, session), await readShape(dialect, session, place)] as const
     })
-    const ownViews = managedViews.filter(({ metadata }) => metadata.view.id === view.id)
-    const isNameFree =
-      !existing ||
-      existing.metadata?.view?.id === view.id ||
-      (ownViews.length === 0 && view.takesOver && existing.metadata?.view)
-    if (!isNameFree)
-      throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
+    const previousViews = managedViews.filter(({ metadata }) => metadata.view.id === view.id)
+    if (existing) {
+      const existingView = existing.metadata?.view
+      const isSameView = existingView?.id === view.id
+      const mayTakeOver = view.takesOver && existingView !== undefined && previousViews.length === 0
+      if (!isSameView && !mayTakeOver)
+        throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
+    }
     const { text, reads } = await prepareQuery(dialect, userQuery)
     assertNoCycle(managedViews, place, reads)
     const metadata = createViewMetadata(view, text, reads, limits)
@@ -101,7 +107,7 @@ async function defineView(
     const newView = view.materialized ? await createFilledTable(dialect, place, metadata, limits, signal) : metadata
     signal.throwIfAborted()
     const replaced = await withSession(dialect, { role: 'service' }, (session) =>
-      findViewsAt(dialect, session, [...ownViews, place]),
+      findViewsAt(dialect, session, [...previousViews, place]),
     )
     await replaceView(dialect, { place, replaced, newView })
     return { reads }
@@ -151,21 +157,22 @@ async function findViewsAt(
  * managed views; `reads` are the tables and views in its new query.
  */
 function assertNoCycle(managedViews: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
-  const visited = new Set<ManagedView>()
-  const reaches = (place: TablePlace): boolean => {
-    if (isAt(place, view)) return true
-    const viewThere = managedViews.find((managedView) => isAt(managedView, place))
-    if (!viewThere || visited.has(viewThere)) return false
-    visited.add(viewThere)
-    return listReads(viewThere).some(reaches)
+  const visitedViews = new Set<ManagedView>()
+  const readsThisView = (place: TablePlace): boolean => {
+    if (isSamePlace(place, view)) return true
+    const viewAtPlace = managedViews.find((managedView) => isSamePlace(managedView, place))
+    if (!viewAtPlace || visitedViews.has(viewAtPlace)) return false
+    visitedViews.add(viewAtPlace)
+    return listReads(viewAtPlace).some(readsThisView)
   }
-  if (reads.some(reaches))
+  if (reads.some(readsThisView))
     throw viewProblem(
       'VIEW_READS_ITSELF',
       `${quotePlace(view)} would read itself, directly or through other views. Remove the reference to it.`,
     )
 }
 
+/** Returns the view of this name, or undefined if there is none or the relation is a table. */
 async function findView(
   dialect: SqlDialect,
   session: SqlSession,
@@ -228,10 +235,10 @@ async function dropView(dialect: SqlDialect, place: TablePlace): Promise<void> {
   })
 }
 
-/** Throws VIEWS_DEPEND if a view reads the table or view. */
+/** Throws VIEWS_DEPEND if a managed or an unmanaged view reads the table or view. */
 export async function assertUnread(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<void> {
   const readers = (await listManagedViews(dialect, session))
-    .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
+    .filter((view) => !isSamePlace(view, place) && listReads(view).some((read) => isSamePlace(read, place)))
     .map(({ schema, name }) => `${schema}.${name}`)
   const readerNames = [...new Set([...readers, ...(await listUnmanagedViews(dialect, session, place))])]
   if (readerNames.length > 0)
@@ -241,7 +248,10 @@ export async function assertUnread(dialect: SqlDialect, session: SqlSession, pla
     )
 }
 
-/** Lists the views that an operator created by hand. The ledger (Sluice's table of loads) has no entry for them. */
+/**
+ * Returns the views that an operator created by hand and that read the table or view, as `schema.name`. The ledger
+ * (Sluice's table of loads) has no entry for them. Empty if the server does not record dependencies.
+ */
 async function listUnmanagedViews(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<string[]> {
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []

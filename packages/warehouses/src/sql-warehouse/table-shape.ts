@@ -7,6 +7,7 @@ import type { DataType } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import type { CatalogColumn, SqlDialect, SessionOptions, CatalogRelation, SqlSession } from './sql-dialect.ts'
 import { type RelationMetadata, readMetadata, setMetadata } from './ledger.ts'
+import { plainSql } from './sql-statement.ts'
 
 export interface ShapeColumn extends CatalogColumn {
   label: string
@@ -33,9 +34,12 @@ const hiddenSchemaPrefix = 'sluice-'
 export const isHidden = (name: string): boolean => name.startsWith(hiddenTablePrefix)
 export const isHiddenSchema = (name: string): boolean => name.startsWith(hiddenSchemaPrefix)
 
-/** Returns a hidden table name. The same parts always give the same name. */
-export function hiddenName(kind: string, ...parts: readonly unknown[]): string {
-  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 24)
+/**
+ * Returns a hidden table name, such as `sluice~load_…`. `kind` is the purpose of the table. The name ends with a
+ * hash of `identity`, so the same arguments always give the same name.
+ */
+export function hiddenName(kind: string, ...identity: readonly unknown[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 24)
   return `${hiddenTablePrefix}${kind}_${hash}`
 }
 
@@ -43,9 +47,9 @@ export function hiddenName(kind: string, ...parts: readonly unknown[]): string {
 export const retiredTableName = (id: string, run: string): string => hiddenName('old', id, run)
 export const isRetired = (name: string): boolean => name.startsWith(`${hiddenTablePrefix}old_`)
 
-/** Returns a hidden schema name. The same parts always give the same name. */
-export const hiddenSchemaName = (kind: string, ...parts: readonly unknown[]): string =>
-  hiddenName(kind, ...parts).replace(hiddenTablePrefix, hiddenSchemaPrefix)
+/** Returns a hidden schema name. The same arguments always give the same name. */
+export const hiddenSchemaName = (kind: string, ...identity: readonly unknown[]): string =>
+  hiddenName(kind, ...identity).replace(hiddenTablePrefix, hiddenSchemaPrefix)
 
 /** Returns a map key for a table or view. */
 export const placeKey = ({ schema, name }: TablePlace): string => JSON.stringify([schema, name])
@@ -93,7 +97,8 @@ export async function shapeOf(
   metadataById?: ReadonlyMap<string, RelationMetadata>,
 ): Promise<TableShape> {
   const columns = await dialect.catalogue.columns(session, relation)
-  const metadata = (metadataById ?? (await readMetadata(dialect, session, relation.id))).get(relation.id)
+  const knownMetadata = metadataById ?? (await readMetadata(dialect, session, relation.id))
+  const metadata = knownMetadata.get(relation.id)
   const keys = new Set(metadata?.keys)
   const history = createColumnHistory(metadata?.feed)
   return {
@@ -145,7 +150,7 @@ export async function listSchemas({ catalogue }: SqlDialect, session: SqlSession
   return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
 }
 
-/** Lists relations, sorted by schema, then by name. */
+/** Lists the relations of these schemas without Sluice's hidden ones, sorted by schema, then by name. */
 export async function listRelations(
   { catalogue }: SqlDialect,
   session: SqlSession,
@@ -161,6 +166,7 @@ export async function listRelations(
 
 const sortKey = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
 
+/** Throws INVALID_NAME for a name that the warehouse does not allow or that Sluice uses for hidden relations. */
 export function checkName({ names }: SqlDialect, kind: 'schema' | 'table' | 'column', name: string): void {
   checkIdentifier(kind, name)
   const isReserved = (kind === 'schema' && isHiddenSchema(name)) || (kind === 'table' && isHidden(name))
@@ -189,9 +195,6 @@ export async function createFillableTable(
 }
 
 export async function countRows({ names }: SqlDialect, session: SqlSession, place: TablePlace): Promise<number> {
-  const [row] = await session.rows<{ n: number | string }>({
-    texts: [`select count(*) as n from ${names.place(place)}`],
-    values: [],
-  })
+  const [row] = await session.rows<{ n: number | string }>(plainSql(`select count(*) as n from ${names.place(place)}`))
   return Number(row!.n)
 }

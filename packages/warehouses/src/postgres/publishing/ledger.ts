@@ -59,7 +59,7 @@ export const idleTransactionTimeout = `set local idle_in_transaction_session_tim
  * if the run has already been published. `key` authorises the write, see `ledgerKey`. The run is the primary key, so a
  * concurrent publisher of the same run waits here until the first transaction ends.
  */
-export async function enterRun(
+export async function recordPublication(
   client: ClientBase,
   key: string,
   { run, attempt }: { run: string; attempt: number },
@@ -89,7 +89,7 @@ export async function waitForPublisher(
 const enterTablesQuery = `select sluice.enter_table($1::text, $2::text, ${tableColumns.map(({ name }) => `t.${name}`).join(', ')})
   from jsonb_to_recordset($3::jsonb) as t (${tableColumns.map(({ name, type }) => `${name} ${type}`).join(', ')})`
 
-/** Stores the entries of the tables of a run, in the publishing transaction after `enterRun`. */
+/** Stores the entries of the tables of a run, in the publishing transaction after `recordPublication`. */
 export async function enterLedger(
   client: ClientBase,
   key: string,

@@ -14,8 +14,8 @@ import { retryOnMissingTable, recoverPending } from '../recovery.ts'
 import type { StagingColumn } from '../staging/staging-columns.ts'
 
 /**
- * One load with its plan for the published table. `merged` is the table with the increment merged, if the mode is
- * MERGE.
+ * One load with its plan for the published table. `merged` is the hidden table with all rows after a merge; undefined
+ * if the load replaces or creates the table.
  */
 export interface PlannedPublication {
   load: SqlStagedTable
@@ -25,15 +25,15 @@ export interface PlannedPublication {
 }
 
 /**
- * Plans the publication of a load. Reuses `before`, the plan of an earlier try, if the published table has not changed
- * since.
+ * Plans the publication of a load. For a merge, also writes the merged table. Returns `earlierPlan`, the plan of an
+ * earlier try, if the published table has not been replaced since.
  */
 export async function planPublication(
   dialect: SqlDialect,
   load: SqlStagedTable,
   { merging, parentLoad }: { merging: boolean; parentLoad: SqlStagedTable | undefined },
   signal: AbortSignal,
-  before: PlannedPublication | undefined,
+  earlierPlan: PlannedPublication | undefined,
 ): Promise<PlannedPublication> {
   const { schema, table } = load.target
   const currentShape = await withSession(dialect, { role: 'service', signal }, async (session) => {
@@ -41,7 +41,7 @@ export async function planPublication(
     return readShape(dialect, session, { schema, name: table })
   })
   assertTableOwned(currentShape, load.qualifiedName)
-  if (before && before.currentShape?.id === currentShape?.id) return before
+  if (earlierPlan && earlierPlan.currentShape?.id === currentShape?.id) return earlierPlan
   const merged =
     merging && currentShape
       ? await retryOnMissingTable(dialect, () => writeMergedTable(dialect, load, parentLoad, currentShape, signal))
@@ -76,13 +76,14 @@ export async function planPublishedState(
   planned: PlannedPublication,
   { cursors = {} }: PublishOptions,
 ): Promise<PublishedState> {
-  const { load, currentShape: before, merged, rows } = planned
+  const { load, currentShape: plannedShape, merged, rows } = planned
   const { schema, table, run, attempt, listsTables } = load.target
   const currentShape = await readShape(dialect, tables, { schema, name: table })
-  if (currentShape?.id !== before?.id) throw concurrentlyChanged(load.qualifiedName)
-  const liveTable = tableToPublish(planned)
-  const metadata = (await readMetadata(dialect, ledger, liveTable.id)).get(liveTable.id)
-  if (!metadata || (await findRelation(dialect, tables, liveTable))?.id !== liveTable.id)
+  if (currentShape?.id !== plannedShape?.id) throw concurrentlyChanged(load.qualifiedName)
+  const newTable = tableToPublish(planned)
+  const metadata = (await readMetadata(dialect, ledger, newTable.id)).get(newTable.id)
+  const isNewTableGone = (await findRelation(dialect, tables, newTable))?.id !== newTable.id
+  if (!metadata || isNewTableGone)
     throw new LeaseLost(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
@@ -130,12 +131,10 @@ export function planCurrentTable(
     sourceRows: written?.rows,
     transformed,
   })
-  const joinTypes = (columns: readonly StagingColumn[]) =>
-    columns
-      .map(({ name, type }) => `${name}\0${type}`)
-      .toSorted()
-      .join('\0')
-  if (joinTypes(plan.columns) !== joinTypes(load.columns)) throw concurrentlyChanged(load.qualifiedName)
+  const describeTypes = (columns: readonly StagingColumn[]) =>
+    JSON.stringify(columns.map(({ name, type }) => `${name}\0${type}`).toSorted())
+  const hasStagedColumns = describeTypes(plan.columns) === describeTypes(load.columns)
+  if (!hasStagedColumns) throw concurrentlyChanged(load.qualifiedName)
   return plan
 }
 

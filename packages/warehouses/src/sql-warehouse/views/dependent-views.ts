@@ -20,8 +20,7 @@ export async function listManagedViews(dialect: SqlDialect, session: SqlSession)
   })
 }
 
-const isPlace = (one: TablePlace) => (other: TablePlace) => one.schema === other.schema && one.name === other.name
-
+/** Returns the tables and views that a view reads directly. */
 export const listReads = ({ metadata }: ManagedView): TablePlace[] =>
   metadata.view.reads.map(([schema, name]) => ({ schema, name }))
 
@@ -31,9 +30,10 @@ export const listReads = ({ metadata }: ManagedView): TablePlace[] =>
  */
 export function viewsAbove(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
   const dependents: ManagedView[] = []
-  const visit = (below: TablePlace) => {
+  const visit = (place: TablePlace) => {
     for (const view of views) {
-      if (view.metadata.view.materialized || !listReads(view).some(isPlace(below))) continue
+      const readsPlace = listReads(view).some(({ schema, name }) => schema === place.schema && name === place.name)
+      if (view.metadata.view.materialized || !readsPlace) continue
       // A view that is found a second time moves after the view through which it was found, which it also reads.
       const earlierPosition = dependents.indexOf(view)
       if (earlierPosition >= 0) dependents.splice(earlierPosition, 1)
@@ -45,7 +45,7 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   return dependents
 }
 
-/** Drops views in reverse order. `views` are in the order of `viewsAbove`. */
+/** Drops views and their metadata, each before the views that it reads. `views` are in the order of `viewsAbove`. */
 export async function dropViews(
   dialect: SqlDialect,
   session: SqlSession,
@@ -57,7 +57,7 @@ export async function dropViews(
   }
 }
 
-/** Recreates views, each after the views that it reads. */
+/** Recreates views and their metadata, each after the views that it reads. `views` are in the order of `viewsAbove`. */
 export async function recreateViews(
   dialect: SqlDialect,
   session: SqlSession,

@@ -56,11 +56,11 @@ export async function assertViewCompiles(
 ): Promise<void> {
   const place = { schema, name: hiddenName('view', randomUUID()) }
   await withSession(dialect, { role: 'service', schemas: [schema], seconds, signal }, (session) => {
-    const attempt = async () => {
+    const createAndDrop = async () => {
       for (const statement of dialect.changes.createView(place, query)) await session.execute(statement)
       await session.execute(dialect.changes.dropView(place))
     }
-    return inTransactionIfSupported(dialect, session, attempt)
+    return inTransactionIfSupported(dialect, session, createAndDrop)
   })
 }
 
@@ -117,7 +117,7 @@ async function tryCreateFilledTable(
   }
 }
 
-/** Drops a view and its ledger metadata. The view may be plain or materialised. */
+/** Drops a table or view, and its ledger metadata. */
 export async function dropRelation(
   dialect: SqlDialect,
   { tables, ledger }: PublishSessions,
@@ -183,29 +183,32 @@ export const viewsAboveProblem = (
       `${above.join(', ')} would be invalid over the new ${qualifiedName}: ${reason} Nothing has changed; change or drop these views and try again.`,
   )
 
-/** Does the same as `replaceInTransaction` on servers without transactional DDL: records a decision and applies it. */
+/**
+ * Does the same as `replaceInTransaction` on servers without transactional DDL: records a decision and applies it.
+ * Throws WAREHOUSE_BUSY if someone else changed the view or the views that read it meanwhile.
+ */
 export async function replaceByDecision(
   dialect: SqlDialect,
   { place, replaced, newView }: ViewReplacement,
 ): Promise<void> {
   const checkedViews = await assertViewsAboveCompile(dialect, place, newView)
-  const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
+  const hasViewName = (relation: TablePlace) => placeKey(relation) === placeKey(place)
   const table = 'metadata' in newView ? newView : undefined
   const metadata: RelationMetadata = 'metadata' in newView ? newView.metadata : { kind: 'VIEW', view: newView }
-  const relationHere = replaced.find(isHere)
+  const replacedRelation = replaced.find(hasViewName)
   // An existing plain view is changed in place, and an existing table is renamed to a hidden name. Any other replaced
   // relation is dropped.
-  const keptRelation = relationHere?.kind === (table ? 'TABLE' : 'VIEW') ? relationHere : undefined
+  const keptRelation = replacedRelation?.kind === (table ? 'TABLE' : 'VIEW') ? replacedRelation : undefined
   await withPublishLock(dialect, async (sessions) => {
     const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
     const existing = await findRelation(dialect, sessions.tables, place)
-    if (existing?.id !== relationHere?.id || hasUncheckedViews(above, checkedViews))
-      throw concurrentlyChanged(quotePlace(place))
+    const isReplacedByOther = existing?.id !== replacedRelation?.id
+    if (isReplacedByOther || hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(quotePlace(place))
     const dropSteps = (relation: ViewReplacement['replaced'][number]): DecisionStep[] => {
       const { schema, name, id, kind } = relation
       return relation === keptRelation ? [] : [{ kind: 'DROP', place: { schema, name }, id, view: kind === 'VIEW' }]
     }
-    const steps = replaced.filter(isHere).flatMap(dropSteps)
+    const steps = replaced.filter(hasViewName).flatMap(dropSteps)
     if (table) {
       const aside = keptRelation && { aside: hiddenName('aside', keptRelation.id, randomUUID()) }
       steps.push({ kind: 'SWAP', schema: place.schema, from: table.name, to: place.name, ...aside })
@@ -216,7 +219,7 @@ export async function replaceByDecision(
       steps.push({ kind: 'VIEW', place: { schema, name }, query: dependentMetadata.view.query, kept: true })
       marks.push({ place: { schema, name }, id, mark: dependentMetadata })
     }
-    steps.push(...replaced.filter((relation) => !isHere(relation)).flatMap(dropSteps))
+    steps.push(...replaced.filter((relation) => !hasViewName(relation)).flatMap(dropSteps))
     await recordDecision(dialect, sessions, { steps, marks, forgotten: replaced.map(({ id }) => id) })
   })
   await dropRetiredTables(dialect, await lockAndApplyDecisions(dialect))
