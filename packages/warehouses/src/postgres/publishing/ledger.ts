@@ -72,7 +72,7 @@ export async function recordPublication(
 }
 
 /**
- * Waits until no other attempt of the run is between `enterRun` and the end of its transaction. For this, inserts the
+ * Waits until no other attempt of the run is between `recordPublication` and the end of its transaction. For this, inserts the
  * run and rolls back. An attempt that begins to publish later fails at `isCurrentAttempt`. Throws SQLSTATE 55P03
  * (lock_not_available) after 30 seconds, which is longer than a swap plus the idle time-out.
  */
@@ -82,7 +82,7 @@ export async function waitForPublisher(
   run: { run: string; attempt: number },
 ): Promise<void> {
   await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
-  await enterRun(client, key, run)
+  await recordPublication(client, key, run)
   await client.query('rollback')
 }
 

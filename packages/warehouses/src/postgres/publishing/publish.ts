@@ -175,7 +175,7 @@ async function swapAll(
   const result = await withClient(pools.transactions, signal, async (client, borrowedClient) => {
     const beginSql = `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`
     await lockTables(client, loads, beginSql, lockTimeoutMs)
-    const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
+    const publishedAt = await recordPublication(client, ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], partitionsToDrop: [] }
     const swaps: TableSwap[] = []
     for (const load of loads) swaps.push(await planSwap(client, load, options.mode, read))

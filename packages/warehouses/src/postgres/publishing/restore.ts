@@ -21,7 +21,13 @@ import {
   qualifiedNameOf,
   takeKeptTables,
 } from './replaced-tables.ts'
-import { enterLedger, enterRun, type LedgerEntry, findLastPublication, idleTransactionTimeout } from './ledger.ts'
+import {
+  enterLedger,
+  recordPublication,
+  type LedgerEntry,
+  findLastPublication,
+  idleTransactionTimeout,
+} from './ledger.ts'
 import { tableNotOwned } from '../problems.ts'
 import { blockAutovacuum, findBlockingViews } from './table-swap.ts'
 import { qualifyName } from '../names.ts'
@@ -90,7 +96,7 @@ async function restoreAll(
     await client.query(
       `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
     )
-    const publishedAt = await enterRun(client, retention.ledgerKey, { run, attempt })
+    const publishedAt = await recordPublication(client, retention.ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), tables: [] }
     const keptTables = await takeKeptTables(client, retention, target)
     if (!keptTables) throw nothingToRestore(qualifiedNameOf(target))
