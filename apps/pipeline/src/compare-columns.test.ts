@@ -54,10 +54,10 @@ describe('compareColumns: sentence on column differences', () => {
   })
 
   it('names columns that had values in the last load and are empty in every row now', () => {
-    const emptied = (memory: object, rows = 1, changes: object = {}) =>
+    const emptied = (change: object, rows = 1, changes: object = {}) =>
       compareColumns(
         postgres,
-        { ...last, columns: last.columns.map((column) => (column.name === 'd' ? { ...column, ...memory } : column)) },
+        { ...last, columns: last.columns.map((column) => (column.name === 'd' ? { ...column, ...change } : column)) },
         {
           columns: [...'abcd'].map((name) => ({
             name,
@@ -82,9 +82,9 @@ describe('compareColumns: sentence on column differences', () => {
 })
 
 describe('compareColumns: sentence on type changes', () => {
-  const before = (dataType: SourceColumn['dataType'], memory: object = {}) => ({
+  const before = (dataType: SourceColumn['dataType'], change: object = {}) => ({
     definition: 'before',
-    columns: [{ name: 'v', label: 'V', ...postgres.storedAs({ dataType }), ...memory }],
+    columns: [{ name: 'v', label: 'V', ...postgres.storedAs({ dataType }), ...change }],
   })
   const after = (column: Omit<SourceColumn, 'name' | 'label'>, typesKnown = true) => ({
     columns: [{ name: 'v', label: 'V', ...column }],
@@ -161,22 +161,22 @@ describe('compareColumns: sentence on type changes', () => {
       fc.property(file, file, changes, (first, next, schemaChanges) => {
         const made = planShape(rules, undefined, { columns: first, rows: 1 }, {}, { final: true })
         if (isRefusal(made)) throw new Error(made.sentence)
-        const memory = { columns: made.memory, definition: 'before' }
+        const previousShape = { columns: made.recordedColumns, definition: 'before' }
         const { isRefused, sentence } = compareColumns(
           rules,
-          memory,
+          previousShape,
           { columns: next, typesKnown: true, sparse: false, rows: 1 },
           { ...policy, schemaChanges },
         )
         const load = { columns: next, rows: 1, definition: 'before' }
-        const plan = planShape(rules, memory, load, { schemaChanges }, { final: true })
+        const plan = planShape(rules, previousShape, load, { schemaChanges }, { final: true })
         expect(isRefused).toBe(isRefusal(plan))
         if (isRefusal(plan)) return
         const table = (columns: typeof plan.columns) =>
           columns.map(({ name, label, type, dataType }) => ({ name, label, type, dataType }))
         const { retyped } = planTable(rules, table(made.columns), table(plan.columns), plan)
         const changed = retyped
-          .filter(({ name, dataType }) => memory.columns.find((one) => one.name === name)!.dataType !== dataType)
+          .filter(({ name, dataType }) => previousShape.columns.find((one) => one.name === name)!.dataType !== dataType)
           .map(({ name }) => name)
           .filter((name) => !plan.decided.includes(name))
         const announced = [...sentence.matchAll(/column "(c\d)" from/g)].map(([, name]) => name)

@@ -38,7 +38,7 @@ export interface ReadRequest {
   /** Set if a user reset the cursor. The source then reads everything, or the changes since `from`. */
   reset?: { from?: string | undefined } | undefined
   /** The column types and formats that the table's last load used. Absent if the load must detect them again. */
-  remembered?: PreviousSourceColumns
+  previousShape?: PreviousSourceColumns
   /**
    * For `listOptions`: a part of the option's name to search for. The caller filters the result too, because not every
    * source can search.

@@ -29,5 +29,5 @@ export function createTableListStream(tables: readonly ListedTable[], cursor: ()
     yield { bytes: buffer.take() }
   }
   const content = { format: 'copy-binary' as const, rows }
-  return { table: '', columns: [...listColumns], content, replaces: 'table_name', listsTables: true, cursor }
+  return { table: '', columns: [...listColumns], content, replaceByColumn: 'table_name', listsTables: true, cursor }
 }

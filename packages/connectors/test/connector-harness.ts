@@ -204,8 +204,8 @@ export async function openFixture(fixture: ConnectorFixture, warehouse: Warehous
     signal = never,
     changes: Parameters<typeof reading>[0] = {},
   ) {
-    const { sourceShape: remembered } = await warehouse.loader.findLastLoad('health', target)
-    const request = { ...reading(changes), ...(remembered && { remembered }) }
+    const { sourceShape: previousShape } = await warehouse.loader.findLastLoad('health', target)
+    const request = { ...reading(changes), ...(previousShape && { previousShape }) }
     return await recorder.load({ sources, warehouse, reading: request, table: target, mode, signal })
   }
 

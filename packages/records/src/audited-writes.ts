@@ -115,6 +115,7 @@ export function auditedWrites<DB>(
 
 /**
  * Returns the audit rows of a write: one per note of its handler, or one without details if the handler made no note.
+ * The actor is the one of the note, if it names one (such as the user of a sign-in), otherwise the caller.
  */
 function toAuditEntries(
   { id, address, audited }: RequestFacts & { audited: AuditNote[] },
@@ -136,11 +137,12 @@ function toAuditEntries(
 
 /** True if the query or body has a `filter`, or the query a cursor, as lists and reports do. */
 function takesFilters({ query, body }: OperationSignature): boolean {
-  const has = (contract: unknown, name: string) =>
+  const hasField = (contract: unknown, name: string) =>
     name in ((contract as { properties?: object } | undefined)?.properties ?? {})
-  return has(query, 'filter') || has(query, 'after') || has(body, 'filter')
+  return hasField(query, 'filter') || hasField(query, 'after') || hasField(body, 'filter')
 }
 
+/** Returns the result of a search. Throws the problem of a too costly search if it exceeds the time limit. */
 async function reportTimeout<T>(search: Promise<T>): Promise<T> {
   try {
     return await search
@@ -153,14 +155,16 @@ async function reportTimeout<T>(search: Promise<T>): Promise<T> {
 /** The maximum attempts of a transaction that deadlocks. */
 const maxDeadlockAttempts = 4
 
-/** Repeats work that PostgreSQL aborted because of a deadlock. */
+/** Runs `callback`, and again if PostgreSQL aborted it because of a deadlock, at most four times in total. */
 async function retryAfterDeadlock<T>(callback: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1)
+  for (let tries = 1; ; tries += 1) {
     try {
       return await callback()
     } catch (error) {
-      if ((error as { code?: string }).code !== deadlockCode || tries >= maxDeadlockAttempts) throw error
+      const isDeadlock = (error as { code?: string }).code === deadlockCode
+      if (!isDeadlock || tries >= maxDeadlockAttempts) throw error
     }
+  }
 }
 
 /** Returns a copy of a body or row for the audit log, in which all fields named like secrets are redacted. */
@@ -168,7 +172,10 @@ export function redactSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(redactSecrets)
   if (value === null || typeof value !== 'object' || value instanceof Date) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [name, isSecret(name, part) ? '[redacted]' : redactSecrets(part)]),
+    Object.entries(value).map(([name, fieldValue]) => [
+      name,
+      isSecret(name, fieldValue) ? '[redacted]' : redactSecrets(fieldValue),
+    ]),
   )
 }
 

@@ -32,15 +32,15 @@ interface CountableKind {
   only?: ListCondition
 }
 
-/** True if the totals table can evaluate all conditions of the plan. */
-export const canUseTotalsTable = (
+/** True if the kind of record has a totals table and this can evaluate all conditions of the plan. */
+export function canUseTotalsTable(
   { totalsTable, only }: CountableKind,
   { filtered, looksForText }: SearchPlan,
-): boolean =>
-  totalsTable !== undefined &&
-  !looksForText &&
-  (only?.inTotalsTable ?? true) &&
-  filtered.every((name) => totalsTable.properties.includes(name))
+): boolean {
+  if (totalsTable === undefined || looksForText) return false
+  const isListConditionInTable = only?.inTotalsTable ?? true
+  return isListConditionInTable && filtered.every((name) => totalsTable.properties.includes(name))
+}
 
 /**
  * Returns SQL for the number of records that match the condition: the sum of `total` over the rows of the totals table.
@@ -57,7 +57,7 @@ export interface ChangeCounter {
   kind: string
 }
 
-/** Returns SQL for the version of an organisation's records: a number that every change increments. */
+/** Returns SQL for the version of an organisation's records of this kind: a number that every change increments. */
 export const clientVersion = ({ table, kind }: ChangeCounter, client: string): RawBuilder<number> =>
   sql`(select coalesce(sum(c.changes), 0)::bigint from ${sql.table(table)} as c where c.client = ${client} and c.kind = ${kind})`
 
@@ -84,12 +84,13 @@ export function createTotalsCache() {
      * Returns true if a total may be cached. It may not if a condition depends on other tables, because changes of
      * those do not increment the version.
      */
-    mayCacheTotal: ({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean =>
-      (only?.inTotalsTable ?? true) &&
-      filtered.every((name) => {
+    mayCacheTotal({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean {
+      const isOwnColumn = (name: string) => {
         const property = properties[name]
-        return property && typeof property.column === 'string' && !property.some
-      }),
+        return property !== undefined && typeof property.column === 'string' && !property.some
+      }
+      return (only?.inTotalsTable ?? true) && filtered.every(isOwnColumn)
+    },
 
     keyOf: ({ sql: text, parameters }: CompiledQuery): string =>
       createHash('sha256')
@@ -98,8 +99,10 @@ export function createTotalsCache() {
 
     find: (key: string): VersionedTotal | undefined => totals.get(key),
 
+    /** Stores a total as the newest entry. Does nothing if the total or its version is unknown. */
     store(key: string, { total, version }: Partial<VersionedTotal>): void {
       if (total === undefined || version === undefined) return
+      // A map keeps its entries in the order of insertion, so the first key is the oldest.
       totals.delete(key)
       totals.set(key, { total, version })
       if (totals.size > maxCachedTotals) totals.delete(totals.keys().next().value!)

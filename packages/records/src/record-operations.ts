@@ -22,10 +22,10 @@ export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Li
   check(body: Body, input: C & CallerAndRequest): Promise<void>
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & CallerAndRequest): Promise<object>
   /**
-   * Writes the parts of the saved row that are stored in other tables, such as the steps of a workflow. Returns how the
-   * audit log shows them.
+   * Writes the data of the saved record that other tables store, such as the steps of a workflow. Returns the fields
+   * with which the audit log shows this data.
    */
-  writeParts?(
+  writeRelatedRows?(
     trx: Transaction<any>,
     row: Row,
     body: Body,
@@ -115,21 +115,22 @@ export function recordOperations<
   }
 }
 
-/** A saved row. `before` is the replaced row, or undefined for a new one. `parts` is the result of `writeParts`. */
+/** A saved row. `before` is the replaced row, or undefined for a new one. */
 export interface SavedRow<Row> {
   before?: Row | undefined
   after: Row
-  parts: object
+  /** The result of `writeRelatedRows`. */
+  relatedFields: object
 }
 
-/** Creates a row or replaces the locked row `before`, including its parts in other tables. */
+/** Creates a row or replaces the locked row `before`, including the data of the record in other tables. */
 export async function saveRow<C extends WriteContext, Row extends { uid: string; version: number }, Resource, Body>(
   trx: Transaction<any>,
   {
     records,
     writing,
   }: Pick<RecordOperationsOptions<C, Row, Resource>, 'records'> & {
-    writing: Pick<RecordWriter<C, Row, Body>, 'columns' | 'writeParts'>
+    writing: Pick<RecordWriter<C, Row, Body>, 'columns' | 'writeRelatedRows'>
   },
   body: Body,
   before: Row | undefined,
@@ -139,19 +140,23 @@ export async function saveRow<C extends WriteContext, Row extends { uid: string;
   const after = before
     ? await records.update(trx, input.caller, before, columns)
     : await records.insert(trx, input.caller, columns)
-  return { before, after, parts: (await writing.writeParts?.(trx, after, body, before, input)) ?? {} }
+  const relatedFields = (await writing.writeRelatedRows?.(trx, after, body, before, input)) ?? {}
+  return { before, after, relatedFields }
 }
 
 /** Adds a saved row to the audit log. */
 export function auditSaved(
-  { before, after, parts }: SavedRow<{ uid: string }>,
+  { before, after, relatedFields }: SavedRow<{ uid: string }>,
   request: Pick<RequestFacts, 'audit'>,
 ): void {
-  const saved = redactSecrets({ ...after, ...parts })
-  request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: saved })
+  const auditedAfter = redactSecrets({ ...after, ...relatedFields })
+  request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: auditedAfter })
 }
 
-/** Returns the operation that changes which users may see or edit a record. */
+/**
+ * Returns the operation `share`, which changes which users may see or edit a record. `checkTargets` throws a problem if
+ * the body names users or groups that do not exist.
+ */
 export function sharingOperations<C extends WriteContext, Row extends { uid: string; version: number }, Resource, Body>(
   signatures: ReturnType<typeof sharingSignatures<string, Resource, Body>>,
   { operation, records }: RecordOperationsOptions<C, Row, Resource>,

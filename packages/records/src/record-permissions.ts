@@ -29,9 +29,10 @@ interface PermittedKind<Context> {
 }
 
 /**
- * Returns, by record uid, the actions that the caller may perform. One statement reads the access levels of all
- * records. An action requires a role of its operation's guard, and write access if the operation writes, otherwise read
- * access.
+ * Reads what the caller may do with these records, and returns a function from a record's uid to the permitted actions.
+ * An action requires three things: a role of its operation's guard, write access to the record if the operation writes
+ * (otherwise read access), and for a writing action the consent of `mayWrite`. One statement reads the access levels of
+ * all records.
  */
 export async function findPermittedActions<Context extends { caller: Caller; db: Kysely<any> }>(
   { table, scope, signatures, mayWrite }: PermittedKind<Context>,

@@ -55,6 +55,7 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
     return new Map(rows.map((row) => [row.uid, row]))
   }
 
+  /** Returns the row. Throws 404, 403 for a row that the caller may only read, and 412 for an outdated If-Match. */
   async function readWritable(
     db: Kysely<any>,
     caller: Caller,
@@ -68,6 +69,7 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
     return row
   }
 
+  /** Returns the row with the caller's right to write it, or undefined if the caller may not see it. */
   async function findRow(
     db: Kysely<any>,
     caller: Caller,

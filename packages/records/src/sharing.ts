@@ -20,7 +20,10 @@ export interface SharedColumns {
   user_group_access: AccessObject[]
 }
 
-/** Returns a text property in the reader's language (see `translated`). undefined stays undefined. */
+/**
+ * Returns a text property in the reader's language (see `translateProperty`). Returns undefined if the property has no
+ * value.
+ */
 export function translatedProperty<T extends string | null | undefined>(
   row: Pick<SharedColumns, 'translations'>,
   property: string,
@@ -82,15 +85,16 @@ const sufficientLevels: Record<AccessLevel, AccessLevel[]> = {
  * organisation, so that no record is orphaned. `r` is the alias of the record's table.
  */
 export function visibleTo(caller: Caller, level: AccessLevel): RawBuilder<SqlBool> {
-  const ofClient = sql<SqlBool>`r.client = ${caller.client}`
-  if (hasRole(caller.roles, 'ROLE_SUPER_ADMIN')) return ofClient
-  return sql<SqlBool>`(${ofClient} and (
+  const isOfClient = sql<SqlBool>`r.client = ${caller.client}`
+  if (hasRole(caller.roles, 'ROLE_SUPER_ADMIN')) return isOfClient
+  return sql<SqlBool>`(${isOfClient} and (
     r.created_by = ${caller.uid}
     or r.public_access = any(${sufficientLevels[level]})
     or ${isGranted('user_access', [caller.uid], level)}
     or ${isGranted('user_group_access', caller.userGroups, level)}))`
 }
 
+/** Returns the condition that a column of grants contains one of these ids with a sufficient access level. */
 const isGranted = (
   column: 'user_access' | 'user_group_access',
   ids: readonly string[],

@@ -19,12 +19,13 @@ export function assertUnchanged(
   updatedAt: Date,
   fields: readonly ImmutableField[],
 ): void {
-  if (lastUpdated !== undefined && Date.parse(lastUpdated) !== updatedAt.getTime()) return
-  const changed = fields.find(({ sent, stored }) => sent !== undefined && !isSame(sent, stored))
-  if (changed) throw problems.refused(changed.pointer, changed.instead)
+  const isOutdated = lastUpdated !== undefined && Date.parse(lastUpdated) !== updatedAt.getTime()
+  if (isOutdated) return
+  const changedField = fields.find(({ sent, stored }) => sent !== undefined && !isSame(sent, stored))
+  if (changedField) throw problems.refused(changedField.pointer, changedField.instead)
 }
 
-/** Lists are compared as sets. */
+/** Compares two values. Two lists are the same if they have the same elements in any order. */
 function isSame(sent: unknown, stored: unknown): boolean {
   if (!Array.isArray(sent) || !Array.isArray(stored)) return sent === stored
   return sent.length === stored.length && sent.every((one) => stored.includes(one))

@@ -36,24 +36,31 @@ export function toUniqueIdentifiers(labels: readonly string[]): string[] {
   const numbers = new Map<string, number>()
   return bases.map((base, index) => {
     if (base === '') return createPositionName(index, usedNames)
-    const from = numbers.get(base)
-    numbers.set(base, from ?? 2)
-    if (from === undefined) return base
-    const { name, number } = firstFree(base, usedNames, from)
+    const nextNumber = numbers.get(base)
+    const isFirstOfBase = nextNumber === undefined
+    if (isFirstOfBase) {
+      numbers.set(base, 2)
+      return base
+    }
+    const { name, number } = findFreeName(base, usedNames, nextNumber)
     numbers.set(base, number + 1)
     usedNames.add(name)
     return name
   })
 }
 
-/** Returns `column_` and the position, or a numbered variant if another label has that name. */
+/**
+ * Returns `column_` and the position from 1, or a numbered variant if another label has that name. Adds the name to
+ * `usedNames`.
+ */
 function createPositionName(index: number, usedNames: Set<string>): string {
   const base = `column_${index + 1}`
-  const name = usedNames.has(base) ? firstFree(base, usedNames, 2).name : base
+  const name = usedNames.has(base) ? findFreeName(base, usedNames, 2).name : base
   usedNames.add(name)
   return name
 }
 
+/** Converts a label to snake_case, without a number. Returns an empty text if the label has no letter and no digit. */
 function baseName(label: string): string {
   const letters = label
     .slice(0, longestLabel)
@@ -70,7 +77,8 @@ function baseName(label: string): string {
   return systemColumns.has(name) ? `${name}_value` : truncateToBytes(name, maxBytes)
 }
 
-function firstFree(base: string, usedNames: ReadonlySet<string>, from: number): { name: string; number: number } {
+/** Returns the first unused name among `base_2`, `base_3`, …, starting with the number `from`. */
+function findFreeName(base: string, usedNames: ReadonlySet<string>, from: number): { name: string; number: number } {
   for (let number = from; ; number++) {
     const suffix = `_${number}`
     const name = truncateToBytes(base, maxBytes - suffix.length) + suffix

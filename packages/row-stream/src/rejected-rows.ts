@@ -8,7 +8,8 @@ const rejectTolerance = { share: 0.01, fromRows: 100 }
 const likelyShare = 0.9
 
 /**
- * Returns a warning if nearly all of a file's first rows do not fit. `first` is the location of the first rejected row.
+ * Returns a warning if at least 90 % of a file's first rows do not fit, and there are at least 100 rows. Otherwise
+ * returns undefined. `first` is the location of the first rejected row.
  */
 export function likelyRejected(
   rows: number,
@@ -20,18 +21,19 @@ export function likelyRejected(
 }
 
 /**
- * Returns why a load with this many rejected rows is not published, or undefined if it is. `first` is the first
- * rejected row.
+ * Returns why a load with this many rejected rows is not published, or undefined if it is. `fittingRows` is the
+ * number of the other rows. `first` is the location of the first rejected row.
  */
 export function tooManyRejected(
-  fitting: number,
+  fittingRows: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
 ): string | undefined {
-  const totalRows = fitting + rejected
-  const fits = totalRows < rejectTolerance.fromRows ? fitting > 0 : rejected <= totalRows * rejectTolerance.share
-  if (fits || rejected === 0) return undefined
+  const totalRows = fittingRows + rejected
+  const isSmall = totalRows < rejectTolerance.fromRows
+  const isTolerated = isSmall ? fittingRows > 0 : rejected <= totalRows * rejectTolerance.share
+  if (isTolerated || rejected === 0) return undefined
   const reason =
-    fitting === 0 ? 'so no row would be left' : `and at most ${rejectTolerance.share * 100} % may be rejected`
+    fittingRows === 0 ? 'so no row would be left' : `and at most ${rejectTolerance.share * 100} % may be rejected`
   return (
     `${rejected} of ${totalRows} rows do not fit, ${reason}. ` +
     `The old data stays. ${first ? `The first is in ${first}. ` : ''}` +
@@ -42,16 +44,21 @@ export function tooManyRejected(
 /** The maximum bytes of a rejected record that are stored. */
 export const maxRawBytes = 4096
 
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+const isContinuationByte = (byte: number): boolean => (byte & 0xc0) === 0x80
+
 /**
  * Converts a rejected record to a text that databases can store: without its line end, truncated to 4 KB, and with NULs
  * made visible.
  */
 export function rawText(record: Uint8Array): string {
   let end = record.length
-  while (end > 0 && (record[end - 1] === 10 || record[end - 1] === 13)) end--
+  while (end > 0 && (record[end - 1] === lineFeed || record[end - 1] === carriageReturn)) end--
   if (end > maxRawBytes) {
     end = maxRawBytes
-    while (end > 0 && (record[end]! & 0xc0) === 0x80) end--
+    // Moves back to the start of a UTF-8 character, so that the text does not end in the middle of one.
+    while (end > 0 && isContinuationByte(record[end]!)) end--
   }
   return Buffer.from(record.buffer, record.byteOffset, end).toString('utf8').replaceAll('\0', '␀')
 }

@@ -32,7 +32,10 @@ export interface ColumnFacts {
   evidence?: TypeEvidence
   /** True if days come before months in the values, false for the reverse. Absent until a value proves it. */
   dayFirst?: boolean
-  /** The format in which the source prints all values, such as `DD.MM.YYYY` or `0,00`. Absent if they have several formats. */
+  /**
+   * The format in which the source prints all values, such as `DD.MM.YYYY` or `0,00`. Absent if they have several
+   * formats.
+   */
   sourceFormat?: string
 }
 
@@ -118,7 +121,9 @@ export interface RowStream {
   columns: Column[]
   /** True if the source leaves out columns without a value in any record. */
   sparse?: boolean
-  /** A sentence about parts of the source with rows that were not read although no setting excludes them. */
+  /**
+   * A sentence about rows of the source that were not read although no setting excludes them, such as those of a sheet.
+   */
   unread?: string
   content: RowContent
   /**
@@ -127,25 +132,26 @@ export interface RowStream {
    */
   cursor?(): unknown
   /**
-   * Set if each row belongs to a record of another row stream. `column` contains the id of the record: the values of
-   * its `keys`, joined by `/`. An increment contains all parts of each of its records.
+   * Set if each row is a child row of a record in another row stream, such as a member of a household. `column`
+   * contains the id of the parent record: the values of its `keys`, joined by `/`. An increment contains all child
+   * rows of each parent record that it contains.
    */
-  partOf?: { table: string; keys: readonly string[]; column: string }
+  parentRecords?: { table: string; keys: readonly string[]; column: string }
   /**
-   * The column that identifies the part of the source, such as a file, from which a row comes. Appended rows replace
-   * the existing rows of the same part.
+   * The column with the name of the file, or another part of the source, from which a row comes. Appended rows replace
+   * the existing rows with the same value in this column.
    */
-  replaces?: string
+  replaceByColumn?: string
   /**
-   * Columns that say which of several rows with the same key counts, if rows are merged by a key of the pipeline: the one with the greatest
-   * values. Rows of equal values are duplicates, which the warehouse refuses.
+   * If rows are merged by a key of the pipeline and several of them have the same key, only the row with the greatest
+   * values in these columns is loaded. Rows with equal values are duplicates, which the warehouse refuses.
    */
   precedence?: readonly string[]
   /** Set if the rows are not data of the source, but list the other tables of the run. */
   listsTables?: true
   /**
-   * The column that marks deleted rows, by its name in the warehouse. An increment deletes the rows with the keys that it marks: true, a
-   * number other than 0, or a date.
+   * The column that marks deleted rows, by its name in the warehouse. An increment deletes the rows with the keys that
+   * it marks: true, a number other than 0, or a date.
    */
   deletedColumn?: string
   /** Called for an increment after all rows. Returns true if the rows are the complete table and must replace it. */
@@ -153,8 +159,8 @@ export interface RowStream {
 }
 
 /**
- * The part of the last load's record that a source uses. It has the same structure as the warehouse's type, so that
- * neither module imports the other.
+ * The recorded columns of the last load that a source uses. The type has the same structure as the warehouse's
+ * `SourceShape`, so that neither module imports the other.
  */
 export interface PreviousSourceColumns {
   columns: readonly { name: string; label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
@@ -218,11 +224,11 @@ export interface DataSource<Config> {
   read(config: Config, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream>
 }
 
-/** Returns the columns of the last load, as columns without values. */
-export const columnsBefore = (remembered: PreviousSourceColumns | undefined): Column[] =>
-  (remembered?.columns ?? [])
-    .filter(({ vanished }) => !vanished)
-    .map(({ name, label, dataType }) => ({ name, label, dataType, evidence: 'NOTHING' }))
+/** Returns the columns that the last load had, with the evidence NOTHING, as for columns without values. */
+export function columnsOfPreviousLoad(previousShape: PreviousSourceColumns | undefined): Column[] {
+  const loadedColumns = (previousShape?.columns ?? []).filter(({ vanished }) => !vanished)
+  return loadedColumns.map(({ name, label, dataType }) => ({ name, label, dataType, evidence: 'NOTHING' }))
+}
 
 export const emptyRowStream = (table: string, columns: Column[]): RowStream => ({
   table,

@@ -51,14 +51,15 @@ export interface ColumnNameMatch {
  * the first table in order of schema and name.
  */
 export function combineMatches(matches: readonly ColumnNameMatch[], limit: number): ColumnNameMatch[] {
-  const matchByColumn = new Map<string, ColumnNameMatch>()
-  const placeKey = ({ schema, table }: ColumnNameMatch) => JSON.stringify([schema, table])
-  for (const match of matches.toSorted((one, other) => (placeKey(one) < placeKey(other) ? -1 : 1))) {
-    const earlierMatch = matchByColumn.get(match.column)
-    if (!earlierMatch) matchByColumn.set(match.column, { ...match })
-    else earlierMatch.tables += match.tables
+  const tableKey = ({ schema, table }: ColumnNameMatch) => JSON.stringify([schema, table])
+  const matchesByTable = matches.toSorted((one, other) => (tableKey(one) < tableKey(other) ? -1 : 1))
+  const combinedByColumn = new Map<string, ColumnNameMatch>()
+  for (const match of matchesByTable) {
+    const combinedMatch = combinedByColumn.get(match.column)
+    if (combinedMatch) combinedMatch.tables += match.tables
+    else combinedByColumn.set(match.column, { ...match })
   }
-  return [...matchByColumn.values()].toSorted((one, other) => (one.column < other.column ? -1 : 1)).slice(0, limit)
+  return [...combinedByColumn.values()].toSorted((one, other) => (one.column < other.column ? -1 : 1)).slice(0, limit)
 }
 
 export interface WarehouseColumn {

@@ -332,7 +332,7 @@ describe('loadRowStreams', () => {
             table: parts,
             columns: keyed({ id: 'INTEGER', case_id: 'INTEGER' }, 'id'),
             content: given(visits),
-            partOf: { table: '', keys: ['id'], column: 'case_id' },
+            parentRecords: { table: '', keys: ['id'], column: 'case_id' },
           },
         ),
         storeProfile: async (name, { rows }) => {

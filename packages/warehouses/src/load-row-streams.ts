@@ -1,5 +1,5 @@
 import { failpoint } from '@sluice/process'
-import { partOfRowStream, withKey } from './write-mode.ts'
+import { parentRecordsOf, withKey } from './write-mode.ts'
 import {
   type Column,
   type RowContent,
@@ -41,8 +41,8 @@ export interface PublicationJob extends Pick<PublishOptions, 'gate' | 'onBackgro
 }
 
 /**
- * The staged rows of all row streams of a run: complete, transformed and not yet published. A row stream is one stream of rows for
- * one table.
+ * The staged rows of all row streams of a run: complete, transformed and not yet published. A row stream is one
+ * stream of rows for one table.
  */
 export interface StagedLoad extends Pick<PublishOptions, 'mode' | 'keepsPrevious'> {
   tables: readonly StagedTable[]
@@ -60,8 +60,8 @@ export interface LoadJob extends PublicationJob {
   /** SQL statements of the pipeline. They run after the rows of all row streams are staged. */
   transformation?: readonly TransformationStatement[]
   /**
-   * In the modes MERGE and APPEND, existing rows stay in the tables, except in the table of a row stream that is complete.
-   * APPEND ignores the source's key.
+   * In the modes MERGE and APPEND, existing rows stay in the tables, except in the table of a row stream that is
+   * complete. APPEND ignores the source's key.
    */
   mode?: PublishOptions['mode']
   keepsPrevious?: PublishOptions['keepsPrevious']
@@ -78,7 +78,7 @@ export interface LoadJob extends PublicationJob {
   onTable?: { start(table: string): void; finish(rows: number): void }
   onRowsStaged?: (rows: number) => void
   /** Receives the staged row streams before they are published. */
-  onStaged?: (rowStreams: StagedLoad) => Promise<void>
+  onStaged?: (stagedLoad: StagedLoad) => Promise<void>
   /** The rules for comparing the source's columns with the tables' columns. */
   shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
   /**
@@ -91,26 +91,26 @@ export interface LoadJob extends PublicationJob {
 }
 
 /**
- * Loads every row stream of a run into staging tables and publishes all of them atomically. A dry run publishes nothing. If
- * an earlier attempt has already published the run, returns its tables from the ledger. Throws the source's problem,
- * `WarehouseProblem`, `LoadProblem`, `LeaseLost` or the signal's reason, after dropping the staging tables unless they
- * are retained.
+ * Loads every row stream of a run into staging tables and publishes all of them atomically. A dry run publishes
+ * nothing. If an earlier attempt has already published the run, returns its tables from the ledger. Throws the source's
+ * problem, `WarehouseProblem`, `LoadProblem`, `LeaseLost` or the signal's reason, after dropping the staging tables
+ * unless they are retained.
  */
 export function loadRowStreams(job: LoadJob): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => stageAndPublish(job, staging))
 }
 
 /** Publishes row streams that an earlier attempt has staged. Throws the errors of `Loader.publish`. */
-export function publishStagedLoad(rowStreams: StagedLoad, job: PublicationJob): Promise<LoadedTable[]> {
+export function publishStagedLoad(stagedLoad: StagedLoad, job: PublicationJob): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => {
-    for (const load of rowStreams.tables) staging.use(load)
-    return publishStaged(rowStreams, job)
+    for (const table of stagedLoad.tables) staging.use(table)
+    return publishStaged(stagedLoad, job)
   })
 }
 
 /**
- * Runs `callback` and drops the staging tables at the end. After an error, keeps them if `retain` is set or a later
- * attempt may publish them, unless the warehouse is full.
+ * Runs `callback` and then drops the staging tables. After an error, keeps them if `retain` is set or a later attempt
+ * may publish them. An error WAREHOUSE_FULL drops them in any case.
  */
 async function withStaging(
   { retain, mayPublishLater }: Pick<PublicationJob, 'retain' | 'mayPublishLater'>,
@@ -121,14 +121,15 @@ async function withStaging(
     return await callback(staging)
   } catch (error) {
     // A full warehouse has no space to retain staging tables.
-    if (!isWarehouseFull(error) && (retain || (await mayPublishLater?.(error)))) staging.move()
+    const keepsTables = !isWarehouseFull(error) && (retain || (await mayPublishLater?.(error)))
+    if (keepsTables) staging.move()
     throw error
   }
 }
 
 /**
- * Stages all row streams and publishes them in one publication. Adds each staging table to `staging`, so that disposing the
- * stack drops the tables.
+ * Stages all row streams and publishes them in one publication. Adds each staging table to `staging`, so that disposing
+ * the stack drops the tables.
  */
 async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { rowStreams, warehouse, target, run, attempt, signal } = job
@@ -143,16 +144,16 @@ async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Pro
     const table = rowStream.table || target.table
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
-    const partOf = partOfRowStream(rowStream, table, job)
+    const parentRecords = parentRecordsOf(rowStream, table, job)
     const { sparse = false, unread, deletedColumn, listsTables } = rowStream
     const precedence = job.mergeKey && table === target.table ? rowStream.precedence : undefined
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(job.mode) }
     const rejectedBefore = job.rejected().count
     if (!listsTables) job.onTable?.start(table)
-    const keyed = (columns: readonly Column[]) => withKey(columns, table, job)
-    const { load, written, profile } = await stageRowStream(
+    const setKey = (columns: readonly Column[]) => withKey(columns, table, job)
+    const { load, writtenRows, profile } = await stageRowStream(
       rowStream,
-      { signal, isProfiled, keyed },
+      { signal, isProfiled, setKey },
       staging,
       (columns, number) =>
         warehouse.loader.stage(
@@ -165,7 +166,7 @@ async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Pro
             staging: number,
             shape,
             ...(job.onPlan && { dry: true }),
-            ...(partOf && { partOf }),
+            ...(parentRecords && { parentRecords }),
             ...(deletedColumn !== undefined && { deletedColumn }),
             ...(listsTables && { listsTables }),
             ...(precedence && { precedence }),
@@ -175,14 +176,15 @@ async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Pro
         ),
     )
     loads.set(table, load)
-    if (written.superseded) job.onSuperseded?.(written.superseded)
-    // The profile has measured superseded rows too.
-    if (profile && !written.superseded) profiles.set(table, { ...rowStream, ...(partOf && { partOf }), profile })
+    if (writtenRows.superseded) job.onSuperseded?.(writtenRows.superseded)
+    // The profile has measured superseded rows too, so it does not describe the staged rows.
+    if (profile && !writtenRows.superseded)
+      profiles.set(table, { ...rowStream, ...(parentRecords && { parentRecords }), profile })
     if (!listsTables) {
-      rows += written.rows
-      job.onTable?.finish(written.rows)
+      rows += writtenRows.rows
+      job.onTable?.finish(writtenRows.rows)
     }
-    assertFewRejected(written.rows, rejectedBefore, job)
+    assertFewRejected(writtenRows.rows, rejectedBefore, job)
     if (rowStream.cursor) cursors[table] = rowStream.cursor()
     if (rowStream.whole?.()) isWholeSource = true
   }
@@ -214,21 +216,24 @@ async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Pro
 }
 
 /**
- * Throws `LoadProblem` if too many rows of this table were rejected. `before` is the number of rejected rows before
- * this table, so that good tables of the run do not hide a bad one.
+ * Throws `LoadProblem` if too many rows of this table were rejected. `rejectedBefore` is the number of rows of earlier
+ * tables that were rejected. They do not count, so that good tables of the run do not hide a bad one.
  */
-function assertFewRejected(rows: number, before: number, { rejected }: Pick<LoadJob, 'rejected'>): void {
+function assertFewRejected(rows: number, rejectedBefore: number, { rejected }: Pick<LoadJob, 'rejected'>): void {
   const { count, first } = rejected()
-  const tooMany = tooManyRejected(rows, { count: count - before, first })
-  if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
+  const problem = tooManyRejected(rows, { count: count - rejectedBefore, first })
+  if (problem) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', problem)
 }
 
-type MeasuredStream = Pick<RowStream, 'partOf' | 'deletedColumn'> & { profile: RowsProfile }
+type MeasuredStream = Pick<RowStream, 'parentRecords' | 'deletedColumn'> & { profile: RowsProfile }
 
 /**
- * Stores the column profiles of the tables. A table has no profile after a transformation, which may have changed the
- * measured rows, or if a merge deletes some of the measured rows, because the profile would include deleted records. An
- * increment without rows keeps the table's profile, see `profileToPublish`.
+ * Stores the profile of each table that has a valid one. A table has none in these cases:
+ *
+ * - A transformation may have changed the measured rows.
+ * - A merge deletes some of the measured rows, so the profile would include deleted records.
+ * - A merge without rows changes nothing. The table then keeps its earlier profile, see `profileToPublish`. A table of
+ *   child rows gets a new profile, because the merge can delete rows of changed parent records.
  */
 async function storeProfiles(
   { storeProfile }: LoadJob,
@@ -239,10 +244,11 @@ async function storeProfiles(
   for (const [table, load] of loads) {
     const measuredStream = profiles.get(table)
     if (!measuredStream || load.transformed) continue
-    const { profile, partOf, deletedColumn } = measuredStream
-    const deletedMarkColumn = deletedColumn ?? (partOf && profiles.get(partOf.table)?.deletedColumn)
-    const isUnchanged = profile.rows === 0 && !partOf
-    if (keepsRows(mode) && (isUnchanged || deletedMarkColumn !== undefined)) continue
+    const { profile, parentRecords, deletedColumn } = measuredStream
+    const parentDeletedColumn = parentRecords && profiles.get(parentRecords.table)?.deletedColumn
+    const mayDeleteRows = (deletedColumn ?? parentDeletedColumn) !== undefined
+    const isUnchanged = profile.rows === 0 && !parentRecords
+    if (keepsRows(mode) && (isUnchanged || mayDeleteRows)) continue
     const sourceColumns = new Set(load.suppliedColumns)
     const columns = profile.columns.filter(({ column }) => sourceColumns.has(column))
     load.profile = await storeProfile?.(table, { ...profile, columns })
@@ -265,35 +271,35 @@ async function publishStaged(
 }
 
 /**
- * The maximum number of times that a row stream is staged again. Types that were inferred from samples can be too narrow
- * once, and each of several objects can widen the columns again.
+ * The maximum number of times that a row stream is staged again. Types that were inferred from samples can be too
+ * narrow once, and each of several objects can widen the columns again.
  */
 const maxStagings = 20
 
 /**
- * Writes a row stream to a staging table. If its columns need wider types, writes it again to a new staging table with
- * another name, because a reader can delay the drop of the old one. Throws `LoadProblem` TYPES_NOT_SETTLED after
- * `maxStagings` tables.
+ * Writes a row stream to a staging table. If its columns need wider types, drops the table and writes the stream again
+ * to a new one with another name, because a reader can delay the drop. Adds the staging table to `stagedLoads`. Returns
+ * its profile if `isProfiled` is set. Throws `LoadProblem` TYPES_NOT_SETTLED after `maxStagings` tables.
  */
 async function stageRowStream(
   { columns, content }: RowStream,
   {
     signal,
     isProfiled,
-    keyed,
-  }: { signal: AbortSignal; isProfiled: boolean; keyed: (columns: readonly Column[]) => Column[] },
+    setKey,
+  }: { signal: AbortSignal; isProfiled: boolean; setKey: (columns: readonly Column[]) => Column[] },
   stagedLoads: AsyncDisposableStack,
   beginStaging: (columns: RowStream['columns'], stagingNumber: number) => Promise<StagedTable>,
 ) {
-  let keyedColumns = keyed(withShortLabels(columns))
+  let keyedColumns = setKey(withShortLabels(columns))
   for (let stagingNumber = 1; ; stagingNumber += 1) {
     const load = await beginStaging(keyedColumns, stagingNumber)
     try {
       await failpoint('staging-made')
-      const profiled = isProfiled ? profiledContent(content, keyedColumns) : { content }
+      const profiled: ProfiledContent = isProfiled ? addProfiler(content, keyedColumns) : { content }
       const writtenRows = await load.write(profiled.content, signal)
       await failpoint('copied')
-      return { load: stagedLoads.use(load), written: writtenRows, profile: profiled.profile?.() }
+      return { load: stagedLoads.use(load), writtenRows, profile: profiled.profile?.() }
     } catch (error) {
       if (!(error instanceof TypesWidened)) {
         stagedLoads.use(load)
@@ -301,7 +307,7 @@ async function stageRowStream(
       }
       await load[Symbol.asyncDispose]()
       if (stagingNumber === maxStagings) throw unstableTypes(keyedColumns, error.columns)
-      keyedColumns = keyed(withShortLabels(error.columns))
+      keyedColumns = setKey(withShortLabels(error.columns))
     }
   }
 }
@@ -313,9 +319,10 @@ interface ProfiledContent {
 }
 
 /** Wraps content so that its rows are measured while they stream to the warehouse. */
-function profiledContent(content: RowContent, columns: readonly Column[]): ProfiledContent {
+function addProfiler(content: RowContent, columns: readonly Column[]): ProfiledContent {
   let profile: RowsProfile | undefined
   async function* rows(types: Parameters<RowContent['rows']>[0]) {
+    // A repeated read measures all rows again.
     profile = undefined
     using profiler = new TableProfiler(types)
     for await (const chunk of content.rows(types)) {
@@ -345,21 +352,19 @@ function isWarehouseFull(error: unknown): boolean {
   return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))
 }
 
+const maxNamedColumns = 5
+
 /**
- * Returns the problem for a source that needed other types each time it was read. Names the columns that changed last.
+ * Returns the problem for a source that needed other types each time it was read. Names the first five columns with
+ * other types than at the previous attempt to read it.
  */
 function unstableTypes(previousColumns: RowStream['columns'], newColumns: RowStream['columns']): LoadProblem {
-  const previousByName = new Map(previousColumns.map((column) => [column.name, column]))
-  const changedColumns = newColumns.filter((column) => {
-    const previousColumn = previousByName.get(column.name)
-    return (
-      previousColumn?.dataType !== column.dataType ||
-      previousColumn.precision !== column.precision ||
-      previousColumn.scale !== column.scale
-    )
-  })
-  const columnTexts = (changedColumns.length > 0 ? changedColumns : newColumns)
-    .slice(0, 5)
+  const typeOf = ({ dataType, precision, scale }: Column) => JSON.stringify([dataType, precision, scale])
+  const previousTypes = new Map(previousColumns.map((column) => [column.name, typeOf(column)]))
+  const changedColumns = newColumns.filter((column) => previousTypes.get(column.name) !== typeOf(column))
+  const namedColumns = changedColumns.length > 0 ? changedColumns : newColumns
+  const columnTexts = namedColumns
+    .slice(0, maxNamedColumns)
     .map(({ label }) => `"${label}"`)
     .join(', ')
   return new LoadProblem(

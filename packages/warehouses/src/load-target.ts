@@ -14,7 +14,7 @@ export interface ShapeRequest {
   definition?: string
   /** True if the source omits a column when no record has a value for it. */
   sparse?: boolean
-  /** A sentence for the user about parts of the source that were not read. */
+  /** A sentence for the user about rows of the source that were not read, such as further sheets of a workbook. */
   unread?: string
   /** True if existing rows stay: the load merges its rows into the table or appends them. */
   merging?: boolean
@@ -40,8 +40,8 @@ export interface LoadTarget {
   /** The number of this staging table within the attempt, from 1 (default). A repeated staging has a higher number. */
   staging?: number
   shape?: ShapeRequest
-  /** Set if each row belongs to a record in another table of the same run. */
-  partOf?: PartOf
+  /** Set if the rows are child rows of records in another table of the same run. */
+  parentRecords?: ParentRecords
   /** Set if the rows list the other tables of the run. */
   listsTables?: true
   /** `StagedTable.write` keeps only the rows with the greatest values in these columns, if rows have the same key. */
@@ -138,15 +138,16 @@ export function parseProfileReference(entry: unknown): ProfileReference | undefi
 }
 
 /**
- * Returns the profile reference for the ledger. Normally this is the load's profile. A merge without rows keeps the
- * table's earlier profile, because no row changed; the exception is a table of record parts, where such a merge can
- * delete parts. `merge` is undefined if the load replaces the table.
+ * Returns the profile reference for the ledger. `merge` is undefined if the load replaces the table. Normally this is
+ * the load's profile. A merge without rows keeps the table's earlier profile, because no row changed. This does not
+ * apply to a table of child rows, because a merge without rows can delete child rows of the merged parent records.
  */
 export function profileToPublish(
-  { profile, target }: { profile?: string | undefined; target: Pick<LoadTarget, 'partOf'> },
+  { profile, target }: { profile?: string | undefined; target: Pick<LoadTarget, 'parentRecords'> },
   merge: { rows: number; earlierProfile: unknown } | undefined,
 ): ProfileReference | undefined {
-  if (merge?.rows === 0 && !target.partOf) return parseProfileReference(merge.earlierProfile)
+  const changesNoRow = merge?.rows === 0 && !target.parentRecords
+  if (changesNoRow) return parseProfileReference(merge.earlierProfile)
   return profile === undefined ? undefined : { id: profile, scope: merge ? 'LOAD' : 'TABLE' }
 }
 
@@ -168,7 +169,10 @@ export interface PlannedTable {
   listsTables?: true
 }
 
-/** Returns the tables with data of the source, without the table that lists them. */
+/**
+ * Returns the tables with data of the source, without the table that lists them. If there is no other table, returns
+ * the table that lists them.
+ */
 export function dataTablesOf<Table extends Pick<PublicationDetails, 'listsTables'>>(tables: readonly Table[]): Table[] {
   const dataTables = tables.filter(({ listsTables }) => !listsTables)
   return dataTables.length > 0 ? dataTables : [...tables]
@@ -185,20 +189,21 @@ export interface Publication {
 }
 
 /**
- * Set on a table with rows that are parts of records in another table. A merge replaces all parts of each record in the
- * increment, so parts that the increment lacks are removed. If the table is its own table of records, rows with equal
- * `keys` form one record.
+ * The parent records of child rows. For example, each row of a table of household members is a child row of a record in
+ * the table of households. A merge replaces all child rows of each parent record in the increment, so child rows that
+ * the increment lacks are removed. If `table` is the table of the child rows itself, rows with equal `keys` belong
+ * together, such as the rows of one file.
  */
-export interface PartOf {
-  /** The table with the records, in the same schema. */
+export interface ParentRecords {
+  /** The table with the parent records, in the same schema. */
   table: string
-  /** The columns that identify a record. The record's id consists of their values joined by `/`. */
+  /** The columns that identify a parent record. Its id consists of their values joined by `/`. */
   keys: readonly string[]
-  /** The column of the parts table that contains the id of the record. */
+  /** The column of the child table that contains the id of the parent record. */
   column: string
 }
 
-/** The staging table with the records to which the staged parts belong. */
-export interface StagedRecords extends Pick<PartOf, 'keys' | 'column'> {
+/** The staging table with the parent records of staged child rows. */
+export interface StagedParents extends Pick<ParentRecords, 'keys' | 'column'> {
   staging: string
 }

@@ -1,5 +1,5 @@
 import type { WriteMode } from '@sluice/contracts'
-import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords, WrittenRows } from './load-target.ts'
+import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedParents, WrittenRows } from './load-target.ts'
 import type { RowContent } from '@sluice/row-stream'
 import type { UserQuery } from './query-runner.ts'
 import type { SourceShape } from './shape/previous-source-columns.ts'
@@ -14,9 +14,8 @@ export interface Loader {
   /**
    * Runs SQL statements on the staged tables of one run, before their publication. In a statement, the unqualified
    * name of a staged table means the staged rows; the qualified name means the published rows. The first failing
-   * statement
-   * ends the transformation with TRANSFORMATION_FAILED; the tables can then not be published, and `retain` keeps their
-   * rows as they are. With `dry`, statements that write to other tables fail.
+   * statement ends the transformation with TRANSFORMATION_FAILED; the tables can then not be published, and
+   * `retain` keeps their rows as they are. With `dry`, statements that write to other tables fail.
    */
   transform(
     tables: readonly StagedTable[],
@@ -133,12 +132,12 @@ export interface ReadyTable {
   staging: string
   /**
    * Set if existing rows stay in the table. Contains the key (empty if rows are appended), the replaced columns if not
-   * all are, the table of records that the rows belong to, and the column that marks deleted rows.
+   * all are, the staging table of the parent records, and the column that marks deleted rows.
    */
   merge?: {
     keys: readonly string[]
     columns?: readonly string[]
-    records?: StagedRecords
+    parents?: StagedParents
     deletedColumn?: string
   }
 }

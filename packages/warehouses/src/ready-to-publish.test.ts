@@ -4,8 +4,8 @@ import { buildDeletedCondition, replacedColumns } from './ready-to-publish.ts'
 
 describe('replacedColumns, the columns that an increment replaces', () => {
   it('returns the columns that the source has now or had before', () => {
-    expect(replacedColumns({ brought: ['id'], previouslySupplied: ['id', 'name'] })).toEqual(['id', 'name'])
-    expect(replacedColumns({ brought: ['id'], previouslySupplied: [] })).toEqual(['id'])
+    expect(replacedColumns({ filledColumns: ['id'], previouslySupplied: ['id', 'name'] })).toEqual(['id', 'name'])
+    expect(replacedColumns({ filledColumns: ['id'], previouslySupplied: [] })).toEqual(['id'])
   })
 
   it('returns undefined, which means all columns, if the columns of the source are unknown', () => {

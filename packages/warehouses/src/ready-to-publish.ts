@@ -1,6 +1,6 @@
 import { keepsRows, type PublishOptions, type ReadyTable, WarehouseProblem } from './warehouse.ts'
 import type { DataType, WriteMode } from '@sluice/contracts'
-import type { LoadTarget, PartOf, StagedRecords } from './load-target.ts'
+import type { LoadTarget, ParentRecords, StagedParents } from './load-target.ts'
 
 interface StagedLoadState extends IncrementColumns {
   readonly target: LoadTarget
@@ -17,9 +17,10 @@ interface ReadinessChecks<Load> {
 }
 
 /**
- * Checks loads before readers see their rows: a merge must have a key, no two rows may have the same key, and then the
- * gate (quality checks) must accept the rows. The key checks are needed because these servers do not enforce unique
- * keys. Throws `WarehouseProblem` NO_PRIMARY_KEY or DUPLICATE_KEY, and the errors of the gate.
+ * Checks loads before readers see their rows: a merge must have a key, appended rows that replace others must have the
+ * column that identifies them, no two rows may have the same key, and then the gate (quality checks) must accept the
+ * rows. The key checks are needed because these servers do not enforce unique keys. Throws `WarehouseProblem`
+ * NO_PRIMARY_KEY, PART_COLUMN_MISSING or DUPLICATE_KEY, and the errors of the gate.
  */
 export async function assertReadyToPublish<Load extends StagedLoadState & { readonly qualifiedName: string }>(
   loads: readonly Load[],
@@ -28,38 +29,50 @@ export async function assertReadyToPublish<Load extends StagedLoadState & { read
 ): Promise<void> {
   for (const load of loads) {
     assertMergeKey(load, mode)
-    assertReplacedPartsKnown(load, mode)
-    const twice = load.keys.length > 0 ? await findDuplicateKey(load) : undefined
-    if (twice !== undefined) throw duplicateKey(load, twice)
+    assertReplaceColumn(load, mode)
+    const duplicateValue = load.keys.length > 0 ? await findDuplicateKey(load) : undefined
+    if (duplicateValue !== undefined) throw duplicateKey(load, duplicateValue)
   }
   await gate?.(
-    loads.map((load) => describeReadyTable(load, keepsRows(mode), recordsOf(loads, load.target))),
+    loads.map((load) => describeReadyTable(load, keepsRows(mode), findParentLoad(loads, load.target))),
     signal,
   )
 }
 
+/**
+ * Describes a staged load for the gate. `merging` is true if rows of the table stay. `parentLoad` is the load with the
+ * parent records, if the run has one.
+ */
 export function describeReadyTable(
   load: StagedLoadState,
   merging: boolean,
-  recordsLoad: Pick<StagedLoadState, 'stagingTable'> | undefined,
+  parentLoad: Pick<StagedLoadState, 'stagingTable'> | undefined,
 ): ReadyTable {
   const { target, stagingTable, keys } = load
-  const { schema, table, partOf, deletedColumn } = target
-  const ready = { schema, table, staging: stagingTable }
-  if (!merging) return ready
-  const records = stagedRecords(recordsLoad, partOf)
+  const { schema, table, parentRecords, deletedColumn } = target
+  const readyTable = { schema, table, staging: stagingTable }
+  if (!merging) return readyTable
+  const parents = stagedParents(parentLoad, parentRecords)
   const columns = replacedColumns(load)
-  const deletes = deletedColumn !== undefined && { deletedColumn }
-  return { ...ready, merge: { keys, ...(columns && { columns }), ...(records && { records }), ...deletes } }
+  return {
+    ...readyTable,
+    merge: {
+      keys,
+      ...(columns && { columns }),
+      ...(parents && { parents }),
+      ...(deletedColumn !== undefined && { deletedColumn }),
+    },
+  }
 }
 
+/** Returns the problem for two staged rows with the same key. */
 export const duplicateKey = (
   { qualifiedName, keys }: { qualifiedName: string; keys: readonly string[] },
-  twice: string,
+  duplicateValue: string,
 ): WarehouseProblem =>
   new WarehouseProblem(
     'DUPLICATE_KEY',
-    `Two rows of ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${twice}) is duplicated. Correct the source, or choose another key.`,
+    `Two rows of ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${duplicateValue}) is duplicated. Correct the source, or choose another key.`,
   )
 
 /**
@@ -68,11 +81,11 @@ export const duplicateKey = (
  */
 export const duplicateKeyInTable = (
   { qualifiedName, keys }: { qualifiedName: string; keys: readonly string[] },
-  twice: string,
+  duplicateValue: string,
 ): WarehouseProblem =>
   new WarehouseProblem(
     'DUPLICATE_KEY',
-    `Rows of earlier loads in ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${twice}) is duplicated. Choose another key, or run once with "rebuild": true, which replaces all rows of the table, and load the earlier data again.`,
+    `Rows of earlier loads in ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${duplicateValue}) is duplicated. Choose another key, or run once with "rebuild": true, which replaces all rows of the table, and load the earlier data again.`,
   )
 
 /** Throws NULL_KEY if the published table lacks a column of the key, so that its rows have no value in it. */
@@ -88,13 +101,16 @@ export function assertKeysInTable(
   )
 }
 
-/** True if the table's last load had the same keys, so that its rows have no duplicate keys. */
+/**
+ * True if the table's last load had the same key columns, in any order. The rows of the table then have no duplicate
+ * keys.
+ */
 export function wasKeyedBy(
   columns: readonly { name: string; primaryKey: boolean }[],
   keys: readonly string[],
 ): boolean {
-  const keysBefore = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
-  return keysBefore.toSorted().join('\0') === keys.toSorted().join('\0')
+  const previousKeys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
+  return previousKeys.toSorted().join('\0') === keys.toSorted().join('\0')
 }
 
 /**
@@ -112,58 +128,57 @@ export function assertMergeKey(
 }
 
 /**
- * Throws PART_COLUMN_MISSING if appended rows replace those of the same part of the source, such as a file, and a
- * transformation or `schemaChanges` removed the column that identifies the part. Otherwise the table would contain both
- * the earlier and the new rows of the part.
+ * Throws PART_COLUMN_MISSING if appended rows replace the earlier rows of the same file or other part of the source,
+ * and a transformation or `schemaChanges` removed the column with its name. Otherwise the table would contain both the
+ * earlier and the new rows of the file.
  */
-export function assertReplacedPartsKnown(
+export function assertReplaceColumn(
   {
     qualifiedName,
-    target: { partOf },
-    brought,
-  }: Pick<StagedLoadState, 'target' | 'brought'> & { qualifiedName: string },
+    target: { parentRecords },
+    filledColumns,
+  }: Pick<StagedLoadState, 'target' | 'filledColumns'> & { qualifiedName: string },
   mode: WriteMode | undefined,
 ): void {
-  if (mode !== 'APPEND' || !partOf || brought === undefined || brought.includes(partOf.column)) return
+  if (mode !== 'APPEND' || !parentRecords) return
+  const hasColumn = filledColumns === undefined || filledColumns.includes(parentRecords.column)
+  if (hasColumn) return
   throw new WarehouseProblem(
     'PART_COLUMN_MISSING',
-    `Parts of the source changed, such as its objects, and their earlier rows cannot be found in ${qualifiedName}: the rows to load have no column "${partOf.column}". The old data stays. Keep the column in the transformation and in the table, or run once with "rebuild": true, which replaces all rows of the table.`,
+    `Parts of the source changed, such as its objects, and their earlier rows cannot be found in ${qualifiedName}: the rows to load have no column "${parentRecords.column}". The old data stays. Keep the column in the transformation and in the table, or run once with "rebuild": true, which replaces all rows of the table.`,
   )
 }
 
 export interface IncrementColumns {
   /** The columns that the source or a transformation filled. Default: all columns of the staging table. */
-  readonly brought?: readonly string[] | undefined
+  readonly filledColumns?: readonly string[] | undefined
   /** All columns that the source has had since the table was last replaced. */
   readonly previouslySupplied: readonly string[]
 }
 
 /**
- * Returns the columns that take the increment's values. A row is a complete record, so a column of an earlier load that
- * this load lacks becomes NULL. Columns that the source never had keep their values, because a transformation filled
- * them.
+ * Returns the names of the columns in which an increment replaces the values of existing rows, or undefined for all
+ * columns. A row is a complete record, so a column of an earlier load that this load lacks becomes NULL. Columns that
+ * the source never had keep their values, because a transformation filled them.
  */
-export const replacedColumns = ({
-  brought: suppliedColumns,
-  previouslySupplied,
-}: IncrementColumns): string[] | undefined =>
-  suppliedColumns && [...new Set([...suppliedColumns, ...previouslySupplied])]
+export const replacedColumns = ({ filledColumns, previouslySupplied }: IncrementColumns): string[] | undefined =>
+  filledColumns && [...new Set([...filledColumns, ...previouslySupplied])]
 
-/** Finds the load of the records to which the rows of `load`, another load of the same run, belong. */
-export const recordsOf = <Load extends { readonly target: LoadTarget }>(
+/** Finds the load of the same run that contains the parent records of a target. */
+export const findParentLoad = <Load extends { readonly target: LoadTarget }>(
   loads: readonly Load[],
-  { partOf, schema }: Pick<LoadTarget, 'partOf' | 'schema'>,
+  { parentRecords, schema }: Pick<LoadTarget, 'parentRecords' | 'schema'>,
 ): Load | undefined => {
-  if (!partOf) return undefined
-  return loads.find(({ target }) => target.table === partOf.table && target.schema === schema)
+  if (!parentRecords) return undefined
+  return loads.find(({ target }) => target.table === parentRecords.table && target.schema === schema)
 }
 
-/** Returns the staging table of the records, with the columns by which the parts refer to them. */
-export const stagedRecords = (
+/** Returns the staging table of the parent records, with the columns by which child rows refer to them. */
+export const stagedParents = (
   load: { readonly stagingTable: string } | undefined,
-  partOf: PartOf | undefined,
-): StagedRecords | undefined =>
-  load && partOf && { staging: load.stagingTable, keys: partOf.keys, column: partOf.column }
+  parentRecords: ParentRecords | undefined,
+): StagedParents | undefined =>
+  load && parentRecords && { staging: load.stagingTable, keys: parentRecords.keys, column: parentRecords.column }
 
 interface DeletionMark {
   /** The name of the column that marks deleted rows, or undefined if no column does. */
@@ -175,22 +190,26 @@ interface DeletionMark {
 }
 
 /**
- * Returns the SQL condition that a row of an increment is marked as deleted. Throws `WarehouseProblem`
- * DELETED_COLUMN_UNUSABLE if the column cannot mark rows.
+ * Returns the SQL condition that a row of an increment is marked as deleted. Returns undefined if no column marks rows.
+ * Throws `WarehouseProblem` DELETED_COLUMN_UNUSABLE if the column is missing or its type cannot mark rows.
  */
 export function buildDeletedCondition({ column, columns, expression }: DeletionMark): string | undefined {
   if (column === undefined) return undefined
-  const found = columns.find(({ name }) => name === column)
+  const stagedColumn = columns.find(({ name }) => name === column)
+  if (!stagedColumn)
+    throw new WarehouseProblem(
+      'DELETED_COLUMN_UNUSABLE',
+      `The column "${column}", which marks deleted rows, is missing in the rows to load. Keep it in the transformation.`,
+    )
   const value = expression(column)
+  const { type, dataType } = stagedColumn
   // NULL means that the row is not deleted. The condition itself is never NULL, so that it can be negated.
-  if (found?.dataType === 'BOOLEAN') return `(${value} is not null and ${value} = cast(1 as ${found.type}))`
-  if (found && /^(SMALLINT|INTEGER|BIGINT|DECIMAL|FLOAT|DOUBLE)$/.test(found.dataType))
+  if (dataType === 'BOOLEAN') return `(${value} is not null and ${value} = cast(1 as ${type}))`
+  if (/^(SMALLINT|INTEGER|BIGINT|DECIMAL|FLOAT|DOUBLE)$/.test(dataType))
     return `(${value} is not null and ${value} <> 0)`
-  if (found && /^(DATE|TIMESTAMP)/.test(found.dataType)) return `${value} is not null`
+  if (/^(DATE|TIMESTAMP)/.test(dataType)) return `${value} is not null`
   throw new WarehouseProblem(
     'DELETED_COLUMN_UNUSABLE',
-    found
-      ? `The column "${column}", which marks deleted rows, is text in the warehouse. To give it the type of the source, run once with "rebuild": true, which replaces all rows of the table.`
-      : `The column "${column}", which marks deleted rows, is missing in the rows to load. Keep it in the transformation.`,
+    `The column "${column}", which marks deleted rows, is text in the warehouse. To give it the type of the source, run once with "rebuild": true, which replaces all rows of the table.`,
   )
 }

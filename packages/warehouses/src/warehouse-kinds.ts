@@ -40,10 +40,10 @@ const undoUnsupported = 'Dry runs and restores are only available for schemas in
  * Returns the reason why the warehouse supports neither dry runs nor undoing the last load, or undefined if it supports
  * both.
  */
-export const undoRefusal = (kind: WarehouseKind): string | undefined =>
-  kind !== 'NA' && warehouseProducts[kind].canUndo
-    ? undefined
-    : `${undoUnsupported} This one is in ${warehouseName(kind)}.`
+export function undoRefusal(kind: WarehouseKind): string | undefined {
+  const canUndo = kind !== 'NA' && warehouseProducts[kind].canUndo
+  return canUndo ? undefined : `${undoUnsupported} This one is in ${warehouseName(kind)}.`
+}
 
 /** Throws `WarehouseProblem` NOT_SUPPORTED_HERE unless the warehouse supports dry runs and undoing the last load. */
 export function assertUndo(kind: WarehouseKind): void {

@@ -88,13 +88,22 @@ export const isWarehouseGone = (error: unknown): boolean =>
 export const missingTableAdvice =
   'It was deleted or not created yet. Load the table, create the view, or correct the query.'
 
-/** Replaces the values of secret variables in a server's error message, which may quote them. */
+/**
+ * Returns a server's error message without the values of secret variables, which it may quote. Truncates it to 1,500
+ * characters. Values of up to three characters are only replaced in quotes, because any word may contain them.
+ */
 export function redactValues(message: string, values: readonly (string | null)[]): string {
-  let redacted = message.slice(0, 1_500)
-  for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0)))
-    if (value && value.length > 3) redacted = redacted.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
-    else if (value) redacted = redacted.replaceAll(`'${value}'`, 'the value of a variable')
-  return redacted
+  let redactedMessage = message.slice(0, 1_500)
+  // A value may contain another one, so the longest values are replaced first.
+  const texts = values.filter((value) => value !== null).filter((value) => value !== '')
+  const longestFirst = texts.toSorted((a, b) => b.length - a.length)
+  for (const value of longestFirst) {
+    redactedMessage =
+      value.length > 3
+        ? redactedMessage.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
+        : redactedMessage.replaceAll(`'${value}'`, 'the value of a variable')
+  }
+  return redactedMessage
 }
 
 /** Formats a position in a query as part of a sentence, such as ` in line 2, column 7`. Empty without a position. */

@@ -1,5 +1,5 @@
 import type { Column, RowStream } from '@sluice/row-stream'
-import { LoadProblem, type PartOf, type PublishOptions } from './warehouse.ts'
+import { LoadProblem, type ParentRecords, type PublishOptions } from './warehouse.ts'
 
 interface WriteRequest {
   mode?: PublishOptions['mode']
@@ -9,17 +9,19 @@ interface WriteRequest {
 }
 
 /**
- * Returns the columns of a row stream with the key by which its rows are written: none for APPEND, and `mergeKey` for the
- * target table, if it is set. Throws `LoadProblem` KEY_COLUMN_MISSING.
+ * Returns the columns of a row stream with the key by which its rows are written. APPEND uses no key. In the pipeline's
+ * target table, `mergeKey` replaces the source's key if it is set. Otherwise the columns keep the source's key. Throws
+ * `LoadProblem` KEY_COLUMN_MISSING.
  */
 export function withKey(columns: readonly Column[], table: string, { mode, mergeKey, target }: WriteRequest): Column[] {
-  const isOwnTable = table === target.table
-  if (mode !== 'APPEND' && !(mergeKey && isOwnTable)) return [...columns]
-  const keys = mode === 'APPEND' ? [] : findKeyColumns(columns, mergeKey!)
+  if (mode === 'APPEND') return columns.map((column) => ({ ...column, primaryKey: false }))
+  const isTargetTable = table === target.table
+  if (!mergeKey || !isTargetTable) return [...columns]
+  const keys = findKeyColumns(columns, mergeKey)
   return columns.map((column) => ({ ...column, primaryKey: keys.includes(column.name) }))
 }
 
-/** Returns the table's names of the key columns. Throws `LoadProblem` KEY_COLUMN_MISSING. */
+/** Returns the names that the key columns have in the table. Throws `LoadProblem` KEY_COLUMN_MISSING. */
 function findKeyColumns(columns: readonly Column[], mergeKey: readonly string[]): string[] {
   return mergeKey.map((key) => {
     const name = findColumn(columns, key)
@@ -41,14 +43,15 @@ export function describeMissingKey(columns: readonly Pick<Column, 'label'>[], ke
 }
 
 /**
- * Returns the records to which the rows of a row stream belong, with table names of the warehouse. Appended rows replace no
- * others, except rows of the same part of the source, such as a file that was loaded before (`RowStream.replaces`).
+ * Returns the parent records of a row stream, with table names of the warehouse, or undefined if its rows are no child
+ * rows. Appended rows have no parent records, because they replace no rows. With `RowStream.replaceByColumn`, they
+ * replace the rows with the same value in this column: the table is then its own parent table.
  */
-export function partOfRowStream(
-  { partOf, replaces }: Pick<RowStream, 'partOf' | 'replaces'>,
+export function parentRecordsOf(
+  { parentRecords, replaceByColumn }: Pick<RowStream, 'parentRecords' | 'replaceByColumn'>,
   table: string,
   { mode, target }: WriteRequest,
-): PartOf | undefined {
-  if (mode !== 'APPEND') return partOf && { ...partOf, table: partOf.table || target.table }
-  return replaces === undefined ? undefined : { table, keys: [replaces], column: replaces }
+): ParentRecords | undefined {
+  if (mode !== 'APPEND') return parentRecords && { ...parentRecords, table: parentRecords.table || target.table }
+  return replaceByColumn === undefined ? undefined : { table, keys: [replaceByColumn], column: replaceByColumn }
 }

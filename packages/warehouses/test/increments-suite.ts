@@ -46,10 +46,10 @@ export function lawOfIncrements(subject: Given): void {
             { table, columns: recordColumns, run, shape: { merging: true } },
             some.map((one) => [one.id, ...names.map((name) => one[name])]),
           )
-          const partOf = { table, keys: ['id'], column: '_root_row_id' }
+          const parentRecords = { table, keys: ['id'], column: '_root_row_id' }
           await using of = await stage(
             warehouse,
-            { table: parts, columns: partColumns, run, partOf, shape: { merging: true } },
+            { table: parts, columns: partColumns, run, parentRecords, shape: { merging: true } },
             some.flatMap(partsOf),
           )
           await warehouse.loader.publish([records, of], async () => true, never, { mode: 'MERGE' })

@@ -300,7 +300,7 @@ export function appendsPartsOnce(subject: Given): void {
       const part = { table: '', columns: columns({ part: 'TEXT', n: 'INTEGER' }), content }
       await loadRowStreams({
         warehouse,
-        rowStreams: only({ ...part, ...(replaces && { replaces: 'part' }) }),
+        rowStreams: only({ ...part, ...(replaces && { replaceByColumn: 'part' }) }),
         target: { schema: 'health', table: 'parted' },
         run: randomUUID(),
         attempt: 1,
@@ -342,14 +342,14 @@ export function appendsPartsOnce(subject: Given): void {
 
   it('refuses rows that replace those of a part if the column of the part is not loaded', async () => {
     const { warehouse } = subject
-    const append = (types: Record<string, string>, cells: (string | number)[], replaces?: string) =>
+    const append = (types: Record<string, string>, cells: (string | number)[], replaceByColumn?: string) =>
       loadRowStreams({
         warehouse,
         rowStreams: only({
           table: '',
           columns: columns(types),
           content: given([cells]),
-          ...(replaces && { replaces }),
+          ...(replaceByColumn && { replaceByColumn }),
         }),
         target: { schema: 'health', table: 'partless' },
         run: randomUUID(),

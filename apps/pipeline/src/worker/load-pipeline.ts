@@ -333,7 +333,7 @@ async function stageAndPublish(
   // The schema of a table that was loaded before is complete.
   if (!last && !onPlan) await warehouse.catalog.ensureSchema(pipeline.schema)
   const definition = sourceDefinitionDigest(pipeline)
-  const remembered = discardOutdatedShape(definition, last)
+  const previousShape = discardOutdatedShape(definition, last)
   const source = await readSource(context, claim.client, pipeline)
   const transformation = await readTransformation(context, claim.client, pipeline)
   const writeMode = isRebuild(input) || pipeline.reset ? 'REPLACE' : pipeline.writeMode
@@ -346,7 +346,7 @@ async function stageAndPublish(
     table: target.table,
     ...(cursor !== undefined && { cursor }),
     ...(pipeline.reset && { reset: pipeline.reset }),
-    ...(remembered && { remembered }),
+    ...(previousShape && { previousShape }),
   }
   let sourceRows = 0
   let merged = keepsRows(writeMode) || (claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading)))

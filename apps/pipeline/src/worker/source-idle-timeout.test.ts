@@ -40,7 +40,7 @@ describe('sourceIdleTimeout', () => {
       columns: [],
       sparse: true,
       unread: 'The sheet Notes was not read.',
-      partOf: { table: 'cases', keys: ['id'], column: 'case_id' },
+      parentRecords: { table: 'cases', keys: ['id'], column: 'case_id' },
       cursor: () => 1,
       whole: () => false,
       content: {

@@ -50,7 +50,7 @@ export interface ReadingState {
 }
 
 /** Increment this number with every change of `StoredRun` or of the data that warehouses store in it. */
-const formatVersion = 2
+const formatVersion = 3
 
 /**
  * Returns the reading state of this attempt. The pipeline must be read before its variables: if a value changes in

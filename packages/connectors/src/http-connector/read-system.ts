@@ -23,7 +23,10 @@ export interface SpooledRead {
   isPreview: boolean
 }
 
-/** Yields the tables of a system one after another, and closes their files. The cursor is stored with the first one, the pipeline's own table. */
+/**
+ * Yields the tables of a system one after another, and closes their files. The cursor is stored with the first one, the
+ * pipeline's own table.
+ */
 export async function* readSpooledSystem(
   spooled: SpooledSystem,
   { reading: request, directory, reporter, signal, isPreview }: SpooledRead,
@@ -53,8 +56,8 @@ export async function* readSpooledSystem(
       directory,
       reporter,
       signal,
-      // The remembered types are those of the pipeline's own table.
-      ...(table.name === ownTable && { remembered: request.remembered }),
+      // The shape of the last load describes only the pipeline's own table.
+      ...(table.name === ownTable && { previousShape: request.previousShape }),
     })
 
   if (isPreview && allTables.length > 1) {
@@ -71,22 +74,22 @@ export async function* readSpooledSystem(
   }
   for (const { table, stream } of allTables) {
     const tableStreams = openStream(table, stream)
-    const partOf = isMerged ? findParentTable(table.name, streams, ownTable) : undefined
+    const parentRecords = isMerged ? findParentTable(table.name, streams, ownTable) : undefined
     for await (const rowStream of table.name === ownTable ? attachCursor(tableStreams, nextState) : tableStreams)
       yield {
         ...rowStream,
-        ...(partOf && { partOf }),
+        ...(parentRecords && { parentRecords }),
         ...(contents === 'RESTARTED' && { whole: () => true }),
         ...(table === streams[0]!.tables[0] && stream.unreadWarning !== undefined && { unread: stream.unreadWarning }),
       }
     await closeTable(table)
   }
   for (const name of unfilledGroups) {
-    const partOf = isMerged ? findParentTable(name, streams, ownTable) : undefined
-    if (partOf) {
+    const parentRecords = isMerged ? findParentTable(name, streams, ownTable) : undefined
+    if (parentRecords) {
       const key = { name: '_row_id', label: '_row_id', dataType: 'TEXT' as const, primaryKey: true }
       const content = { format: 'copy-binary' as const, rows: async function* () {} }
-      yield { table: name, columns: [key], content, partOf, sparse: true }
+      yield { table: name, columns: [key], content, parentRecords, sparse: true }
       continue
     }
     const columns = groupColumns.flatMap((path) => declareColumns(path === '_index' ? 'INTEGER' : 'TEXT', [path]))
@@ -102,8 +105,14 @@ export async function* readSpooledSystem(
 const listUnfilledGroups = (lastTables: readonly string[], tables: readonly string[]): string[] =>
   lastTables.filter((name) => !tables.includes(name) && tables.some((table) => name.startsWith(`${table}__`)))
 
-/** Returns the table of the records that contain the items of a group table. Returns undefined for a table of records. */
-function findParentTable(table: string, streams: readonly SpooledStream[], ownTable: string): RowStream['partOf'] {
+/**
+ * Returns the table of the records that contain the items of a group table. Returns undefined for a table of records.
+ */
+function findParentTable(
+  table: string,
+  streams: readonly SpooledStream[],
+  ownTable: string,
+): RowStream['parentRecords'] {
   const roots = streams.map(({ tables }) => tables[0]!)
   if (roots.some(({ name }) => name === table)) return undefined
   const [root] = roots

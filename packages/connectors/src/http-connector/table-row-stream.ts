@@ -8,7 +8,7 @@ import { readRejects } from '@sluice/file-formats/spool/rejects-file'
 import { openSpool } from '@sluice/file-formats/spool/spool-file'
 import { normaliseInThread } from '@sluice/file-formats/upload/convert-upload-in-thread'
 import {
-  columnsBefore,
+  columnsOfPreviousLoad,
   describeColumns,
   emptyRowStream,
   type Column,
@@ -32,7 +32,7 @@ export interface TableStreamOptions {
   directory: string
   reporter: TablesReporter
   signal: AbortSignal
-  remembered?: PreviousSourceColumns | undefined
+  previousShape?: PreviousSourceColumns | undefined
 }
 
 /**
@@ -40,7 +40,7 @@ export interface TableStreamOptions {
  * uploaded JSON file. Declared types take precedence.
  */
 export async function* openTableStream(options: TableStreamOptions): AsyncGenerator<RowStream, void, void> {
-  const { table, streamName, directory, reporter, signal, remembered } = options
+  const { table, streamName, directory, reporter, signal, previousShape } = options
   if (table.rowCount === 0) return yield createEmptyStream(options)
   const name = `${table.name}.ndjson`
   const [spool, rejects] = [openSpool(directory), openSpool(directory)]
@@ -50,9 +50,9 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
     const report = reporter.createTableReporter()
     if (normalised.rejected > 0)
       for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
-    const rememberedDialect = findTableDialect(table, remembered)
+    const previousDialect = findTableDialect(table, previousShape)
     const columns = createColumnOptions(options, normalised)
-    const dialect = { ...normalised.dialect, columns, ...(rememberedDialect && { remembered: rememberedDialect }) }
+    const dialect = { ...normalised.dialect, columns, ...(previousDialect && { remembered: previousDialect }) }
     const renameColumns = createColumnRenamer(table)
     for await (const rowStream of csvSource.read(
       { ...dialect, path: spool, fileName: name, isRewritten: true },
@@ -94,12 +94,12 @@ function createColumnOptions(
 /** Returns the types of the last load with the paths of their columns. */
 function findTableDialect(
   table: SpooledTable,
-  rowStream: PreviousSourceColumns | undefined,
+  previousShape: PreviousSourceColumns | undefined,
 ): PreviousDialect | undefined {
-  if (!rowStream) return undefined
+  if (!previousShape) return undefined
   const paths = [...table.valueKinds.keys()]
   const pathsByName = new Map(columnNames(paths).map((name, index) => [name, paths[index]!]))
-  const columns = rowStream.columns.flatMap((column) => {
+  const columns = previousShape.columns.flatMap((column) => {
     const label = pathsByName.get(column.name)
     return label === undefined ? [] : [{ ...column, label }]
   })
@@ -147,9 +147,9 @@ function renameContent(
 }
 
 /** Returns a stream without rows that creates the table, so that later increments can be merged into it. */
-function createEmptyStream({ table, streamName, reporter, remembered }: TableStreamOptions): RowStream {
+function createEmptyStream({ table, streamName, reporter, previousShape }: TableStreamOptions): RowStream {
   const paths = [...new Set([...table.key, ...table.declaredColumns.keys()])]
-  const earlierColumns = columnsBefore(remembered)
+  const earlierColumns = columnsOfPreviousLoad(previousShape)
   // If all records were rejected, the load fails instead of emptying the table, because the source does have records.
   const hasKnownColumns = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejectedCount === 0)
   if (!hasKnownColumns) throw createEmptySourceProblem(table.name, reporter.rejectedCount)

@@ -2,7 +2,7 @@ import type { SourceBody } from '@sluice/contracts'
 import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
 import type { FileOptions } from '@sluice/file-formats/upload/read-upload'
 import { backgroundRetry, interactiveRetry, retry, type RetryPolicy } from '@sluice/http-client'
-import { columnsBefore } from '@sluice/row-stream'
+import { columnsOfPreviousLoad } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
 import { omitOwnColumns } from './many-objects/combined-table.ts'
 import type { ObjectStore } from './object-store.ts'
@@ -45,7 +45,7 @@ export function createObjectStoreConnector(
     store,
     filesDirectory,
     options: createFileOptions(request),
-    columnsBefore: omitOwnColumns(columnsBefore(request.remembered)),
+    columnsBefore: omitOwnColumns(columnsOfPreviousLoad(request.previousShape)),
     retryPolicy,
     ...(limits && { limits }),
   })
@@ -113,9 +113,9 @@ function createObjectsRequest(request: ReadRequest): ObjectsRequest {
  * Returns the file reader's options. In object stores, the delimiter is a separate setting; formats other than CSV
  * ignore it.
  */
-function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
+function createFileOptions({ settings, previousShape }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
-  const lastDialect = findPreviousDialect(remembered)
+  const lastDialect = findPreviousDialect(previousShape)
   return { ...csvOptions, delimiter, ...(lastDialect && { remembered: lastDialect }) }
 }
 

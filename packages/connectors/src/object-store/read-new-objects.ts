@@ -57,7 +57,7 @@ export async function* readNewObjects(
         rows: { ...omitKeys(loadedBefore.rows, objectsToRead), ...loadedNow.rows },
       }
     }
-    const replacedRows = !isSingle && changedObjects.length > 0 && { replaces: objectKeyName }
+    const replacedRows = !isSingle && changedObjects.length > 0 && { replaceByColumn: objectKeyName }
     yield { ...rowStream, ...replacedRows, ...(!isSingle && { precedence: objectPrecedence }), cursor }
   }
 }

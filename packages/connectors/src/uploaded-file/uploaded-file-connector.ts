@@ -2,7 +2,7 @@ import type { CsvOptions } from '@sluice/contracts'
 import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
-import { columnsBefore, SourceProblem } from '@sluice/row-stream'
+import { columnsOfPreviousLoad, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { readNewFile } from './loaded-files.ts'
 import { getUploadPath } from './upload-path.ts'
@@ -10,7 +10,7 @@ import { getUploadPath } from './upload-path.ts'
 /** Creates a connector that reads uploaded files: delimited text, Excel or JSON. */
 export const createCsvUploadConnector = ({ filesDirectory }: ConnectorContext): Connector => ({
   read(request, report, signal) {
-    const options = { ...createFileOptions(request), columnsBefore: columnsBefore(request.remembered) }
+    const options = { ...createFileOptions(request), columnsBefore: columnsOfPreviousLoad(request.previousShape) }
     return readNewFile(request, report, () =>
       readUpload(getUploadedFile(request, filesDirectory), options, report, signal),
     )
@@ -30,8 +30,8 @@ function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
   return { path: getUploadPath(filesDirectory, file.uid), name: file.name, filesDirectory }
 }
 
-function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
+function createFileOptions({ settings, previousShape }: ReadRequest): FileOptions {
   const { csvOptions } = settings as { csvOptions?: CsvOptions }
-  const lastDialect = findPreviousDialect(remembered)
+  const lastDialect = findPreviousDialect(previousShape)
   return { ...csvOptions, ...(lastDialect && { remembered: lastDialect }) }
 }

@@ -130,6 +130,7 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
       order by ${order}`
   }
 
+  /** Counts the rows of all pages, but not more than `countedAtMost`. */
   async function countRows({ db, visible }: AuditReader, { where }: SearchPlan): Promise<number> {
     const queries = visible.map(
       (condition) => sql`select from audit as r where ${sql.join([condition, ...where], sql` and `)}`,
@@ -141,7 +142,7 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
     return rows[0]!.total
   }
 
-  /** Returns one page of audit rows, newest first. */
+  /** Returns one page of audit rows, in the requested order (default: newest first). */
   async function report(query: ListQuery, reader: AuditReader): Promise<TabularResult> {
     const plan = parseQuery(searchOf(query))
     const [{ rows: auditRows }, total] = await Promise.all([
@@ -149,11 +150,13 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
       plan.counted ? countRows(reader, plan) : undefined,
     ])
     const rows = auditRows.slice(0, plan.limit)
-    const uidsOf = (values: (string | null)[]) => [...new Set(values.filter((value) => value !== null))]
+    const rowsWithoutActorName = rows.filter(({ actor_name }) => actor_name === null)
+    const rowsWithoutObjectName = rows.filter(({ object_name }) => object_name === null)
+    const distinctUids = (uids: (string | null)[]) => [...new Set(uids.filter((uid) => uid !== null))]
     const [clientCodes, usernameOf, objectNameOf] = await Promise.all([
-      reader.readClientCodes(uidsOf(rows.map(({ client }) => client))),
-      reader.readUsernames?.(uidsOf(rows.map(({ actor, actor_name }) => (actor_name === null ? actor : null)))),
-      reader.readObjectNames?.(uidsOf(rows.map(({ object, object_name }) => (object_name === null ? object : null)))),
+      reader.readClientCodes(distinctUids(rows.map(({ client }) => client))),
+      reader.readUsernames?.(distinctUids(rowsWithoutActorName.map(({ actor }) => actor))),
+      reader.readObjectNames?.(distinctUids(rowsWithoutObjectName.map(({ object }) => object))),
     ])
     const { page, pageSize } = plan
     const hasMore = auditRows.length > rows.length
@@ -184,7 +187,7 @@ interface AuditNames {
   objectNameOf: NameLookup
 }
 
-const nameIn = (lookup: NameLookup, uid: string | null): string | undefined =>
+const lookUpName = (lookup: NameLookup, uid: string | null): string | undefined =>
   uid === null ? undefined : lookup?.(uid)
 
 /**
@@ -198,7 +201,7 @@ const auditColumns = ({ summaries, clientCodes, usernameOf, objectNameOf }: Audi
     name: 'Who',
     column: 'username',
     valueType: 'VARCHAR_255',
-    cell: ({ actor, actor_name }) => actor_name ?? nameIn(usernameOf, actor),
+    cell: ({ actor, actor_name }) => actor_name ?? lookUpName(usernameOf, actor),
   },
   { name: 'Client id', column: 'client.id', valueType: 'VARCHAR_50', id: true, cell: ({ client }) => client },
   {
@@ -219,7 +222,7 @@ const auditColumns = ({ summaries, clientCodes, usernameOf, objectNameOf }: Audi
     name: 'Object',
     column: 'object.name',
     valueType: 'VARCHAR_255',
-    cell: ({ object, object_name }) => object_name ?? nameIn(objectNameOf, object),
+    cell: ({ object, object_name }) => object_name ?? lookUpName(objectNameOf, object),
   },
   { name: 'Outcome', column: 'outcome', valueType: 'VARCHAR_255', cell: (row) => row.outcome },
   { name: 'From', column: 'address', valueType: 'VARCHAR_50', cell: ({ address }) => address },

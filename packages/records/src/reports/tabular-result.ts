@@ -27,7 +27,10 @@ interface TabularReport<Row> {
   metaData?: TabularResult['metaData']
 }
 
-/** Returns rows as a page of a report. Absent values become null, so that every row has a value for each header. */
+/**
+ * Returns rows as a page of a report: with all columns, and again with only the visible ones. Absent values become
+ * null, so that every row has a value for each header.
+ */
 export function buildTabularResult<Row>(rows: readonly Row[], report: TabularReport<Row>): TabularResult {
   const { table, title, subtitle, columns, pager, metaData } = report
   const headers = columns.map(({ name, column, valueType, id = false }) => ({

@@ -30,10 +30,10 @@ export function filterCondition(filter: string, { properties, query }: SearchTar
   }
   const property = getProperty(name, properties)
   if (property.location) {
-    const condition = relatedRowCondition(property, operator, value)
-    if (condition) return sql`(${condition})`
+    const relatedCondition = relatedRowCondition(property, operator, value)
+    if (relatedCondition) return sql`(${relatedCondition})`
   }
-  const condition = conditionOf(property, operatorNamed(operator, property), operator, value)
+  const condition = buildCondition(property, operator, value)
   return sql`(${property.some ? property.some(sql`(${condition})`) : condition})`
 }
 
@@ -45,22 +45,27 @@ const negatedOperators: ReadonlyMap<string, string> = new Map([
     .map((name): [string, string] => [name, name.slice(1)]),
 ])
 
-/** Returns the condition on a value in a related row, if the operator can be evaluated on that row. */
+/**
+ * Returns the condition that a property of a related row (`location`) fulfils the filter. A negated operator becomes
+ * the negation of the positive condition, because there may be no related row. Returns undefined if the property is not
+ * in a related row, and for an operator without a value, such as `null`.
+ */
 function relatedRowCondition(
   property: Property,
-  name: string,
+  operatorName: string,
   value: string | undefined,
 ): RawBuilder<SqlBool> | undefined {
-  const { location, ...shared } = property
-  if (!location || operatorNamed(name, property).takes === 'nothing') return undefined
-  const positive = negatedOperators.get(name) ?? name
-  const related: Property = {
-    ...shared,
+  const { location, ...commonFields } = property
+  if (!location || getOperator(operatorName, property).takes === 'nothing') return undefined
+  const positiveName = negatedOperators.get(operatorName) ?? operatorName
+  const relatedProperty: Property = {
+    ...commonFields,
     column: location.column,
     ...(location.within !== undefined && { within: location.within }),
   }
-  const condition = location.where(conditionOf(related, operatorNamed(positive, property), positive, value))
-  return positive === name ? condition : sql`(${condition}) is not true`
+  const condition = location.where(buildCondition(relatedProperty, positiveName, value))
+  const isNegated = positiveName !== operatorName
+  return isNegated ? isNotTrue(condition) : condition
 }
 
 /** Returns the property name of a filter without validating the filter. */
@@ -74,66 +79,72 @@ export function queryCondition(text: string | undefined, { query }: SearchTarget
   return query ? sql`(${query(trimmed)})` : rejectTerm('is not supported here: use filter')
 }
 
-function operatorNamed(name: string, { type }: Property): FilterOperator {
+/**
+ * Returns the operator with this name. Rejects an unknown operator, and one that the property's type does not support.
+ */
+function getOperator(name: string, { type }: Property): FilterOperator {
   const operator = filterOperators.get(name)
   if (!operator)
     rejectTerm(
       `uses ${quoteText(name)}, which is not an operator. Operators: ${[...filterOperators.keys()].join(', ')}`,
     )
   if (!operator.types.includes(type)) {
-    const suitable = [...filterOperators].filter(([, { types }]) => types.includes(type)).map(([known]) => known)
+    const supportedNames = [...filterOperators.keys()].filter((key) => filterOperators.get(key)!.types.includes(type))
     rejectTerm(
-      `uses the operator ${quoteText(name)}, which this property does not support. Supported operators: ${suitable.join(', ')}`,
+      `uses the operator ${quoteText(name)}, which this property does not support. Supported operators: ${supportedNames.join(', ')}`,
     )
   }
   return operator
 }
 
-function conditionOf(
-  property: Property,
-  operator: FilterOperator,
-  name: string,
-  value: string | undefined,
-): RawBuilder<SqlBool> {
+/**
+ * Returns the condition of an operator on a property. Rejects an unsuitable operator, and a value where the operator
+ * takes none or the reverse.
+ */
+function buildCondition(property: Property, operatorName: string, value: string | undefined): RawBuilder<SqlBool> {
+  const operator = getOperator(operatorName, property)
   switch (operator.takes) {
     case 'nothing':
-      if (value !== undefined) rejectTerm(`must end after ${quoteText(name)}, which takes no value`)
+      if (value !== undefined) rejectTerm(`must end after ${quoteText(operatorName)}, which takes no value`)
       return operator.condition(property)
     case 'value':
-      return operator.condition(property, requireValue(value, name))
+      return operator.condition(property, requireValue(value, operatorName))
     case 'list':
-      return operator.condition(property, itemsOf(requireValue(value, name)))
+      return operator.condition(property, parseList(requireValue(value, operatorName)))
   }
 }
 
-const requireValue = (value: string | undefined, operator: string): string =>
-  value ?? rejectTerm(`needs a value: write :value after ${quoteText(operator)}`)
+const requireValue = (value: string | undefined, operatorName: string): string =>
+  value ?? rejectTerm(`needs a value: write :value after ${quoteText(operatorName)}`)
 
 /** Parses `[a,b,c]`. Items cannot contain commas, because escaping is not supported. */
-function itemsOf(list: string): string[] {
-  if (!list.startsWith('[') || !list.endsWith(']') || list.length < 2)
-    rejectTerm('needs a list in brackets, such as [a,b,c]')
+function parseList(list: string): string[] {
+  const hasBrackets = list.length >= 2 && list.startsWith('[') && list.endsWith(']')
+  if (!hasBrackets) rejectTerm('needs a list in brackets, such as [a,b,c]')
   const items = list.slice(1, -1).split(',')
   if (items.includes('')) rejectTerm('must not have an empty item in its list')
   if (items.length > maxListItems) rejectTerm(`must not list more than ${maxListItems} items`)
   return items
 }
 
-/** Returns the condition of the virtual property `identifiable`, which searches the same columns as `query`. */
+/**
+ * Returns the condition of the virtual property `identifiable`, which searches the same columns as `query`. The
+ * operator `token` searches for each word of the value, `ilike` for the value as a whole; `!` negates. Rejects other
+ * operators.
+ */
 function identifiableCondition(
   operator: string,
   value: string | undefined,
   query: NonNullable<SearchTarget['query']>,
 ): RawBuilder<SqlBool> {
-  const supported = ['token', '!token', 'ilike', '!ilike']
-  if (!supported.includes(operator))
-    rejectTerm(`uses ${quoteText(operator)}; identifiable supports: ${supported.join(', ')}`)
+  const supportedNames = ['token', '!token', 'ilike', '!ilike']
+  if (!supportedNames.includes(operator))
+    rejectTerm(`uses ${quoteText(operator)}; identifiable supports: ${supportedNames.join(', ')}`)
   const text = requireValue(value, operator)
-  // The operators `token` and `!token` search for each word, the others for the text as a whole.
-  const words = operator.endsWith('token') ? wordsOf(text) : [text || rejectTerm('needs a text to search for')]
-  const everyWord = sql<SqlBool>`${sql.join(
-    words.map((word) => sql`(${query(word)})`),
+  const searchTexts = operator.endsWith('token') ? wordsOf(text) : [text || rejectTerm('needs a text to search for')]
+  const containsAllTexts = sql<SqlBool>`${sql.join(
+    searchTexts.map((searchText) => sql`(${query(searchText)})`),
     sql` and `,
   )}`
-  return operator.startsWith('!') ? isNotTrue(everyWord) : everyWord
+  return operator.startsWith('!') ? isNotTrue(containsAllTexts) : containsAllTexts
 }

@@ -17,13 +17,13 @@ export function keyText({ key, type }: OrderTerm): RawBuilder<string | null> {
 
 /**
  * Returns the condition for the rows after the row with these sort keys. The last order term must be unique and not
- * null.
+ * null. Rejects keys that PostgreSQL cannot convert to the types of the terms.
  */
 export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | null)[]): RawBuilder<SqlBool> {
   const values = terms.map((term, index) => bindKey(term, keys[index] ?? null))
   const { descending } = terms[0]!
-  const haveOneDirection = terms.every((term) => term.required && term.descending === descending)
-  if (!haveOneDirection) return sql`(${lexicographicAfter(terms, values)})`
+  const canCompareAsRow = terms.every((term) => term.required && term.descending === descending)
+  if (!canCompareAsRow) return sql`(${lexicographicAfter(terms, values)})`
   // Compares all keys as one row, which can use an index.
   const keysOfRow = sql.join(terms.map(({ key }) => key))
   const keysOfCursor = sql.join(values.map((value) => value ?? rejectTerm('lacks a value that the order requires')))
@@ -34,7 +34,8 @@ type KeysetValue = RawBuilder<unknown> | undefined
 
 /**
  * Returns the condition with one comparison per term: a row comes later by the first term, or it is equal there and
- * comes later by the other terms.
+ * comes later by the other terms. For example, for two terms: `a > 1 or (a = 1 and b > 2)`. A value of undefined stands
+ * for null.
  */
 function lexicographicAfter(
   [term, ...rest]: readonly OrderTerm[],
@@ -56,7 +57,7 @@ const valuePatterns: Partial<Record<PropertyType, RegExp>> = {
   boolean: /^(true|false)$/,
 }
 
-/** Returns a key value as a bind parameter. Rejects text that PostgreSQL cannot convert. */
+/** Returns a sort key as a bind parameter, or undefined for null. Rejects text that PostgreSQL cannot convert. */
 function bindKey({ type }: OrderTerm, text: string | null): KeysetValue {
   if (text === null) return undefined
   assertStorableText(text)
@@ -96,17 +97,20 @@ export function serializeCursor(list: string, { page, keys }: PageCursor): strin
   return text.length <= maxCursorLength ? text : undefined
 }
 
-/** Parses a cursor. Rejects the cursor of another list. `keys` is the expected number of values. */
-export function parseCursor(list: string, text: string, keys: number): PageCursor {
-  const [payload = '', sum, ...rest] = text.split('.')
-  if (text.length > maxCursorLength || rest.length > 0 || sum !== computeChecksum(list, payload))
-    rejectTerm(invalidCursor)
-  const [page, ...values] = parsePayload(payload)
-  const areKeys = values.every((value) => value === null || typeof value === 'string')
-  if (!Number.isSafeInteger(page) || !areKeys || values.length !== keys) rejectTerm(invalidCursor)
-  return { page: page as number, keys: values as (string | null)[] }
+/**
+ * Parses a cursor. Rejects an invalid cursor and the cursor of another list. `keyCount` is the expected number of keys.
+ */
+export function parseCursor(list: string, text: string, keyCount: number): PageCursor {
+  const [payload = '', checksum, ...furtherParts] = text.split('.')
+  const hasForm = text.length <= maxCursorLength && furtherParts.length === 0
+  if (!hasForm || checksum !== computeChecksum(list, payload)) rejectTerm(invalidCursor)
+  const [page, ...keys] = parsePayload(payload)
+  const areKeys = keys.length === keyCount && keys.every((key) => key === null || typeof key === 'string')
+  if (!Number.isSafeInteger(page) || !areKeys) rejectTerm(invalidCursor)
+  return { page: page as number, keys: keys as (string | null)[] }
 }
 
+/** Returns the page number and the keys in the payload of a cursor. Returns an empty array for an invalid payload. */
 function parsePayload(payload: string): unknown[] {
   try {
     const value: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString())

@@ -27,6 +27,7 @@ const orderedTypes: readonly PropertyType[] = ['number', 'date-time', 'uid']
 const textTypes: readonly PropertyType[] = ['string']
 const emptiableTypes: readonly PropertyType[] = ['string', 'strings']
 
+/** Returns the operator that compares a property with a value. It compares a collection by its number of elements. */
 function comparisonOperator(
   symbol: '=' | 'is distinct from' | '>' | '>=' | '<' | '<=',
   types: readonly PropertyType[],
@@ -41,7 +42,10 @@ function comparisonOperator(
   return { takes: 'value', types, condition }
 }
 
-/** Returns the operator that matches values in a list. For a collection, it matches if any element is in the list. */
+/**
+ * Returns the operator that matches values in a list. For a collection, it matches if any element is in the list. The
+ * negated operator matches the other values, but not null.
+ */
 function listOperator(negated: boolean): FilterOperator {
   const condition: ConditionBuilder<[string[]]> = (property, values) => {
     const column = columnOf(property.column)
@@ -53,26 +57,33 @@ function listOperator(negated: boolean): FilterOperator {
 }
 
 /**
- * Returns an operator that matches a pattern. `pieces` returns texts that every match contains, for lookup in a trigram
- * index.
+ * Returns an operator that matches a pattern. `listContainedTexts` returns texts that every match contains, for lookup
+ * in a trigram index. Default: none.
  */
-function patternOperator(match: TextPattern, pieces: (value: string) => string[] = () => []): FilterOperator {
+function patternOperator(
+  match: TextPattern,
+  listContainedTexts: (value: string) => string[] = () => [],
+): FilterOperator {
   const condition: ConditionBuilder<[string]> = (property, value) =>
-    withTrigramCondition(property, match(columnOf(property.column), value), pieces(value))
+    withTrigramCondition(property, match(columnOf(property.column), value), listContainedTexts(value))
   return { takes: 'value', types: textTypes, condition }
 }
 
-/** Adds implied conditions that a trigram index can evaluate. */
+/**
+ * Adds to a condition that each of the texts occurs in the column with the trigram index. The condition already implies
+ * this, so the result is the same, but the index can be used. Does nothing for a property without such a column.
+ */
 function withTrigramCondition(
   { within }: Property,
   condition: RawBuilder<SqlBool>,
-  pieces: string[],
+  containedTexts: string[],
 ): RawBuilder<SqlBool> {
-  if (within === undefined || pieces.length === 0) return condition
-  const occurring = pieces.map((piece) => occursInTrigrams(within, piece))
-  return sql`(${sql.join([condition, ...occurring], sql` and `)})`
+  if (within === undefined || containedTexts.length === 0) return condition
+  const trigramConditions = containedTexts.map((text) => occursInTrigrams(within, text))
+  return sql`(${sql.join([condition, ...trigramConditions], sql` and `)})`
 }
 
+/** Returns an operator without a value. */
 function unaryOperator(
   types: readonly PropertyType[],
   condition: (column: RawBuilder<unknown>, type: PropertyType) => RawBuilder<SqlBool>,
@@ -83,13 +94,13 @@ function unaryOperator(
 const [eq, ne] = [comparisonOperator('=', allPropertyTypes), comparisonOperator('is distinct from', allPropertyTypes)]
 const [ge, le] = [comparisonOperator('>=', orderedTypes), comparisonOperator('<=', orderedTypes)]
 /**
- * Returns the parts of a text that are stored exactly as they are compared. Other characters may have several Unicode
- * forms.
+ * Returns the sequences of ASCII characters in a text. They are stored exactly as they are compared, while other
+ * characters may have several Unicode forms.
  */
-const plainPieces = (value: string): string[] => value.normalize('NFC').match(/[\w.@+-]{3,}/g) ?? []
+const asciiSequences = (value: string): string[] => value.normalize('NFC').match(/[\w.@+-]{3,}/g) ?? []
 const ieq = patternOperator(
   (column, value) => sql`lower(normalize(${column}, NFC)) = lower(${value.normalize('NFC')})`,
-  plainPieces,
+  asciiSequences,
 )
 
 const patternOperators: Record<string, TextPattern> = {
@@ -101,7 +112,8 @@ const patternOperators: Record<string, TextPattern> = {
   ilike$: createTextPattern('ilike', '%', ''),
   token: containsWords,
 }
-const piecesOf = (name: string) => (name === 'token' ? wordsOf : (value: string) => [value])
+/** Returns the function that lists the texts that every match of a pattern contains. */
+const containedTextsOf = (name: string) => (name === 'token' ? wordsOf : (value: string) => [value])
 
 /**
  * All operators by their names in requests. A row without a value for the property matches only `ne`, the negated
@@ -118,11 +130,11 @@ export const filterOperators: ReadonlyMap<string, FilterOperator> = new Map<stri
     lte: le,
   }),
   ...Object.entries(patternOperators).flatMap(([name, match]): [string, FilterOperator][] => [
-    [name, patternOperator(match, piecesOf(name))],
+    [name, patternOperator(match, containedTextsOf(name))],
     [`!${name}`, patternOperator((column, value) => isNotTrue(match(column, value)))],
   ]),
-  ['startsWith', patternOperator(startsWithText, piecesOf('ilike'))],
-  ['endsWith', patternOperator(createTextPattern('ilike', '%', ''), piecesOf('ilike'))],
+  ['startsWith', patternOperator(startsWithText, containedTextsOf('ilike'))],
+  ['endsWith', patternOperator(createTextPattern('ilike', '%', ''), containedTextsOf('ilike'))],
   ['in', listOperator(false)],
   ['!in', listOperator(true)],
   ['null', unaryOperator(allPropertyTypes, (column) => sql`${column} is null`)],

@@ -12,8 +12,11 @@ export interface OrderTerm {
 
 const sortDirections = ['asc', 'desc', 'iasc', 'idesc']
 
-/** Returns a parser of order terms `property[:direction]`. It rejects repeated properties. */
-export function orderReader(properties: Properties) {
+/**
+ * Returns a parser of the order terms `property[:direction]` of one request. It rejects a property that an earlier term
+ * has used, and properties with many values.
+ */
+export function createOrderParser(properties: Properties) {
   const usedNames = new Set<string>()
 
   return (term: string): OrderTerm => {
@@ -45,14 +48,8 @@ export function orderReader(properties: Properties) {
  * index serves both directions.
  */
 export function withId(terms: readonly OrderTerm[], id: Pick<OrderTerm, 'key' | 'type'>): OrderTerm[] {
-  return [
-    ...terms,
-    {
-      ...id,
-      descending: terms.length > 0 && terms.every(({ descending, required }) => descending && required),
-      required: true,
-    },
-  ]
+  const allDescend = terms.length > 0 && terms.every(({ descending, required }) => descending && required)
+  return [...terms, { ...id, descending: allDescend, required: true }]
 }
 
 /**

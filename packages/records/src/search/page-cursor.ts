@@ -13,10 +13,12 @@ export function readCursor(
 ): (PageCursor & { keys: string[] }) | undefined {
   if (text === undefined) return undefined
   const { page, keys: values } = parseForProblem(() => parseCursor(list, text, keys.length))
-  if (!keys.every((pattern, at) => pattern.test(values[at] ?? ''))) throw invalidCursor('contains an invalid value')
+  const areValid = keys.every((pattern, index) => pattern.test(values[index] ?? ''))
+  if (!areValid) throw invalidCursor('contains an invalid value')
   return { page, keys: values.map(String) }
 }
 
+/** Runs `parse` and converts its `InvalidTerm` to a 400 problem. */
 function parseForProblem(parse: () => PageCursor): PageCursor {
   try {
     return parse()

@@ -51,7 +51,8 @@ interface LinkContext extends AnsweredPage {
 }
 
 /**
- * Returns the Link header (RFC 8288) with addresses relative to the host. If it is too long, it contains only `next`.
+ * Returns the Link header (RFC 8288) with addresses relative to the host. If it is too long, returns only the link to
+ * the next page, or undefined on the last page.
  */
 function linkHeader(
   url: string,
@@ -60,14 +61,17 @@ function linkHeader(
   const linkTo = (rel: string, pageParameters: Record<string, string>) =>
     `<${replacePageParameters(url, { ...pageParameters, pageSize: String(pageSize) })}>; rel="${rel}"`
   const linkToPage = (rel: string, target: number) => linkTo(rel, { page: String(target) })
-  const next = more ? [cursor === undefined ? linkToPage('next', page + 1) : linkTo('next', { after: cursor })] : []
-  const previous =
-    page > 1 && !byCursor && !onlyCursors ? [linkToPage('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
-  const isReachable = pageCount !== undefined && (pageCount - 1) * pageSize <= maxOffset
-  const last = isReachable ? [linkToPage('last', pageCount)] : []
-  const first = onlyCursors ? linkTo('first', {}) : linkToPage('first', 1)
-  const links = [first, ...previous, ...next, ...last].join(', ')
-  return links.length <= maxLinkLength ? links : next[0]
+  const links = [onlyCursors ? linkTo('first', {}) : linkToPage('first', 1)]
+  const hasPreviousPage = page > 1 && !byCursor && !onlyCursors
+  // A page after the last one links back to the last one.
+  if (hasPreviousPage) links.push(linkToPage('prev', Math.min(page - 1, pageCount ?? page - 1)))
+  const nextLink = cursor === undefined ? linkToPage('next', page + 1) : linkTo('next', { after: cursor })
+  const next = more ? nextLink : undefined
+  if (next !== undefined) links.push(next)
+  const isLastReachable = pageCount !== undefined && (pageCount - 1) * pageSize <= maxOffset
+  if (isLastReachable) links.push(linkToPage('last', pageCount))
+  const header = links.join(', ')
+  return header.length <= maxLinkLength ? header : next
 }
 
 /**

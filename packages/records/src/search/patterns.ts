@@ -37,7 +37,10 @@ export function occursInTrigrams(within: ColumnReference, text: string): RawBuil
   return isLike(within, trigramPattern(like) ?? like)
 }
 
-/** Returns the trigram condition for a pattern of `RecordKind.matches`, on a column that stores one text per line. */
+/**
+ * Returns the condition that a line of the column matches the pattern, ignoring case. `like` is the pattern of
+ * `RecordKind.matches`; the column has one text per line and a trigram index.
+ */
 export function matchesLineOf(within: ColumnReference, like: string): RawBuilder<SqlBool> {
   if (like.includes('\n')) return sql`false`
   const pieces = trigramPattern(like)
@@ -73,11 +76,12 @@ export function trigramPattern(like: string): string | undefined {
  * characters.
  */
 function splitIntoThrees(word: string): string[] {
-  const letters = [...word]
-  const count = Math.floor(letters.length / 3)
-  return Array.from({ length: count }, (_, at) =>
-    letters.slice(3 * at, at === count - 1 ? undefined : 3 * at + 3).join(''),
-  )
+  const characters = [...word]
+  const pieceCount = Math.floor(characters.length / 3)
+  return Array.from({ length: pieceCount }, (_, index) => {
+    const isLast = index === pieceCount - 1
+    return characters.slice(3 * index, isLast ? undefined : 3 * index + 3).join('')
+  })
 }
 
 const containsText = createTextPattern('ilike', '%', '%')

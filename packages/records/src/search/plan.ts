@@ -2,7 +2,7 @@ import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import type { PagingRequest, SearchRequest, FieldViolation } from '@sluice/contracts'
 import { serializeCursor, parseCursor, afterKeys, keyText } from './keyset.ts'
 import { filterCondition, propertyNameOf, queryCondition, type SearchTarget } from './filter.ts'
-import { orderBy, orderReader, withId, type OrderTerm } from './order.ts'
+import { createOrderParser, orderBy, withId, type OrderTerm } from './order.ts'
 import { columnOf, type ColumnReference } from './properties.ts'
 import { InvalidSearch, InvalidTerm, rejectTerm } from './violations.ts'
 
@@ -69,9 +69,9 @@ export function searchPlan(request: SearchRequest, resource: SearchResource): Se
   const filters = (request.filter ?? []).map((filter, index) =>
     parseTerm(`/filter/${index}`, () => filterCondition(filter, resource)),
   )
-  const readOrder = orderReader(resource.properties)
-  const orderTerms = (request.order ?? []).map((term, index) => parseTerm(`/order/${index}`, () => readOrder(term)))
-  const paging = parseTerm('/paging/page', () => pageOf(request.paging))
+  const parseOrder = createOrderParser(resource.properties)
+  const orderTerms = (request.order ?? []).map((term, index) => parseTerm(`/order/${index}`, () => parseOrder(term)))
+  const paging = parseTerm('/paging/page', () => parsePage(request.paging))
   const terms = withId(orderTerms.length > 0 ? orderTerms.filter(isDefined) : defaultTerms(resource), {
     key: columnOf(resource.idColumn),
     type: resource.idType ?? 'uid',
@@ -79,9 +79,7 @@ export function searchPlan(request: SearchRequest, resource: SearchResource): Se
   const listId = identifyList(request, resource)
   // A cursor belongs to an order, so it can only be parsed if the order is valid.
   const start =
-    violations.length === 0
-      ? parseTerm('/paging/after', () => cursorPosition(request.paging, listId, terms))
-      : undefined
+    violations.length === 0 ? parseTerm('/paging/after', () => parsePosition(request.paging, listId, terms)) : undefined
   if (violations.length > 0 || !paging) throw new InvalidSearch(violations)
 
   const page = start?.page ?? paging.page
@@ -99,7 +97,7 @@ export function searchPlan(request: SearchRequest, resource: SearchResource): Se
 }
 
 const defaultTerms = ({ defaultOrder = [], properties }: SearchResource): OrderTerm[] =>
-  defaultOrder.map(orderReader(properties))
+  defaultOrder.map(createOrderParser(properties))
 
 /** Returns a text that identifies a list: everything that determines the rows and their order. */
 const identifyList = (
@@ -107,7 +105,8 @@ const identifyList = (
   resource: SearchResource,
 ) => JSON.stringify([resource.name, query.trim(), filter, rootJunction, order?.length ? order : resource.defaultOrder])
 
-function pageOf({ page = 1, pageSize = defaultPageSize, paging = true, total = true }: PagingRequest) {
+/** Returns the limit, offset and page number of a request. Rejects a page after row `maxOffset`. */
+function parsePage({ page = 1, pageSize = defaultPageSize, paging = true, total = true }: PagingRequest) {
   if (!paging) return { limit: maxPageSize, offset: 0, page: 1, pageSize: maxPageSize, counted: total }
   const offset = (page - 1) * pageSize
   if (offset > maxOffset) {
@@ -118,7 +117,11 @@ function pageOf({ page = 1, pageSize = defaultPageSize, paging = true, total = t
   return { limit: pageSize, offset, page, pageSize, counted: total }
 }
 
-function cursorPosition({ after: text, page, paging }: PagingRequest, listId: string, terms: readonly OrderTerm[]) {
+/**
+ * Returns the page number in the request's cursor, and the condition for the rows after it. Returns undefined without a
+ * cursor. Rejects a cursor of another list, and one together with a page number or without paging.
+ */
+function parsePosition({ after: text, page, paging }: PagingRequest, listId: string, terms: readonly OrderTerm[]) {
   if (text === undefined) return undefined
   if (page !== undefined) rejectTerm('already determines the page: omit page')
   if (paging === false) rejectTerm('requires paging')
@@ -126,6 +129,7 @@ function cursorPosition({ after: text, page, paging }: PagingRequest, listId: st
   return { page: cursor.page, condition: afterKeys(terms, cursor.keys) }
 }
 
+/** Joins conditions by AND or OR in parentheses. Returns undefined if there are none. */
 function joinConditions(
   conditions: RawBuilder<SqlBool>[],
   junction: 'AND' | 'OR' = 'AND',

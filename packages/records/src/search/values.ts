@@ -34,6 +34,9 @@ export function collectionSize(text: string): RawBuilder<unknown> {
   return sql`${text}::integer`
 }
 
+/**
+ * Returns a value of a filter in the form that PostgreSQL reads. Rejects text that does not fit the property's type.
+ */
 function parseValue(property: Property, text: string): string {
   if (text.length > maxValueLength) rejectTerm(`must compare with at most ${maxValueLength} characters`)
   switch (property.type) {

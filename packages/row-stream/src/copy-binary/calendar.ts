@@ -1,4 +1,6 @@
 const secondsOfDay = 86_400
+const two16 = 2 ** 16
+const two32 = 2 ** 32
 /** Days and microseconds from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
 export const epochDays = 10_957
 export const epochMicroseconds = 946_684_800_000_000n
@@ -29,6 +31,7 @@ export interface TimestampParts {
   microseconds: number
 }
 
+/** Converts a `Date` to UTC and writes the result into `moment`. */
 export const momentOf = (date: Date, moment: TimestampParts): void => {
   const milliseconds = date.getTime()
   const seconds = Math.floor(milliseconds / 1000)
@@ -44,13 +47,15 @@ export const momentOf = (date: Date, moment: TimestampParts): void => {
  */
 export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: TimestampParts): void {
   const totalSeconds = days * secondsOfDay + seconds
-  const upper = Math.floor(totalSeconds / 65_536)
-  const millions = upper * 1_000_000
-  const quotient = Math.floor(millions / 65_536)
-  const rest = (millions - quotient * 65_536) * 65_536 + (totalSeconds - upper * 65_536) * 1_000_000 + microseconds
-  const carry = Math.floor(rest / 4_294_967_296)
-  view.setInt32(at, quotient + carry)
-  view.setUint32(at + 4, rest - carry * 4_294_967_296)
+  // The seconds are split at 2^16, so that each product with a million stays an exact number.
+  const upperSeconds = Math.floor(totalSeconds / two16)
+  const lowerSeconds = totalSeconds - upperSeconds * two16
+  const upperMicroseconds = upperSeconds * 1_000_000
+  const upperHalf = Math.floor(upperMicroseconds / two16)
+  const lowerHalf = (upperMicroseconds - upperHalf * two16) * two16 + lowerSeconds * 1_000_000 + microseconds
+  const carry = Math.floor(lowerHalf / two32)
+  view.setInt32(at, upperHalf + carry)
+  view.setUint32(at + 4, lowerHalf - carry * two32)
 }
 
 const timestampPattern =
@@ -60,9 +65,10 @@ const timestampPattern =
 type TimeTextKind = 'DAY' | 'TIME' | 'ZERO' | undefined
 
 /**
- * Parses a date `2026-11-21` or timestamp `2026-11-21 09:30:00.123456` into `moment`. `T`, seconds, `Z` and a UTC
- * offset are optional; with an offset, the result is in UTC. Rounds fractions finer than a microsecond, as PostgreSQL
- * does. Supports the years 1 to 9999. Returns undefined for any other text.
+ * Parses a text and writes the result into `moment`. Returns DAY for a date such as `2026-11-21`, and TIME for a
+ * timestamp such as `2026-11-21 09:30:00.123456`. `T`, seconds, `Z` and a UTC offset are optional; with an offset, the
+ * result is in UTC. Returns ZERO, without a result, for a date with a zero year, month or day. Returns undefined for
+ * any other text. Rounds fractions finer than a microsecond, as PostgreSQL does. Supports the years 1 to 9999.
  */
 export function readTime(text: string, moment: TimestampParts): TimeTextKind {
   const [whole, y, m, d, hours, minutes, seconds = '0', fraction = '', offset] = timestampPattern.exec(text) ?? []
@@ -81,6 +87,7 @@ export function readTime(text: string, moment: TimestampParts): TimeTextKind {
   return 'TIME'
 }
 
+/** Returns a UTC offset such as `+05:30`, `-0330` or `+02` in seconds. */
 function offsetSeconds(offset: string): number {
   const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(3).replace(':', ''))
   return (offset.startsWith('-') ? -60 : 60) * minutes

@@ -1,6 +1,8 @@
 import { UnstorableValue, type TupleBuffer, checkValueBytes } from './tuple-buffer.ts'
 
-/** The version byte of binary jsonb. */
+/** A binary jsonb field: its length in four bytes, a byte with the version, and the JSON text. */
+const lengthBytes = 4
+const versionBytes = 1
 const jsonbVersion = 1
 
 /**
@@ -9,21 +11,24 @@ const jsonbVersion = 1
  * load.
  */
 export function writeJson(text: string, out: TupleBuffer): void {
+  // Rejects a text that is too long before parsing it.
   checkValueBytes(text.length)
   checkJson(text)
   const start = out.at
-  out.reserve(5 + checkValueBytes(Buffer.byteLength(text)))
-  const bytes = out.bytes.write(text, start + 5, 'utf8')
-  out.view.setInt32(start, bytes + 1)
-  out.bytes[start + 4] = jsonbVersion
-  out.at = start + 5 + bytes
+  const textStart = start + lengthBytes + versionBytes
+  out.reserve(lengthBytes + versionBytes + checkValueBytes(Buffer.byteLength(text)))
+  const textBytes = out.bytes.write(text, textStart, 'utf8')
+  out.view.setInt32(start, versionBytes + textBytes)
+  out.bytes[start + lengthBytes] = jsonbVersion
+  out.at = textStart + textBytes
 }
 
 /** Throws `UnstorableValue` if PostgreSQL would reject the text as JSONB. */
 export function checkJson(text: string): void {
-  const isSuspicious = text.includes('\\u') || /[eE][+-]?\d{4}/.test(text) || /\d{9999}/.test(text)
+  // Checking each value takes time, so it is only done for a text with escapes or very long numbers.
+  const needsValueChecks = text.includes('\\u') || /[eE][+-]?\d{4}/.test(text) || /\d{9999}/.test(text)
   try {
-    if (isSuspicious) JSON.parse(text, checkPart)
+    if (needsValueChecks) JSON.parse(text, checkMember)
     else JSON.parse(text)
   } catch (error) {
     if (error instanceof UnstorableValue) throw error
@@ -32,7 +37,8 @@ export function checkJson(text: string): void {
   if (!text.isWellFormed()) throw new UnstorableValue('holds half a character (a lone surrogate)')
 }
 
-function checkPart(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
+/** The reviver of `JSON.parse`: checks a key and its value, and returns the value. Throws `UnstorableValue`. */
+function checkMember(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
   checkString(key)
   if (typeof value === 'string') checkString(value)
   if (typeof value === 'number') checkNumber(context?.source ?? '')

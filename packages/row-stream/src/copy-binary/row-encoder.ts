@@ -196,8 +196,8 @@ const makeTimeWriter =
         moment.microseconds += Math.round(nanosecondsDelta * 1e6)
       } else {
         const timeKind = typeof value === 'string' ? readTime(value, moment) : undefined
-        if (timeKind === undefined || (dataType === 'DATE' && timeKind === 'TIME' && !atMidnight(moment)))
-          throw new UnstorableValue(`is not a valid ${dataType}`)
+        const losesTime = dataType === 'DATE' && timeKind === 'TIME' && !isMidnight(moment)
+        if (timeKind === undefined || losesTime) throw new UnstorableValue(`is not a valid ${dataType}`)
         if (timeKind === 'ZERO') {
           nullCounts.zeroDates++
           out.writeNull()
@@ -208,7 +208,7 @@ const makeTimeWriter =
     }
   }
 
-const atMidnight = ({ seconds, microseconds }: TimestampParts): boolean => seconds === 0 && microseconds === 0
+const isMidnight = ({ seconds, microseconds }: TimestampParts): boolean => seconds === 0 && microseconds === 0
 
 /** Writes a timestamp as a field of a DATE (only the day), TIMESTAMP or TIMESTAMPTZ column. */
 export function writeMoment(

@@ -211,6 +211,7 @@ function writeDateAsTimestamp(vector: DateVector, row: number, view: DataView, a
   view.setBigInt64(at, BigInt(vector.days[row]! - epochDays) * microsecondsOfDay)
 }
 
+/** Returns a writer for values of `width` bytes. `writeOne` writes a value that is not null. */
 function fixedVectorWriter<V extends ColumnVector>(width: number, writeOne: WriteOne<V>): CellWriter {
   return {
     measure({ nulls }, from, to, sizes) {
@@ -266,7 +267,7 @@ function createBytesWriter(prefix: 0 | 1): CellWriter {
   }
 }
 
-/** Copies four bytes at a time, which is twice as fast as single bytes. */
+/** Copies `length` bytes from `source` to `target`. Four bytes at a time are twice as fast as single bytes. */
 function copyShort(source: DataView, start: number, target: DataView, at: number, length: number): void {
   let done = 0
   for (; done + 4 <= length; done += 4) target.setInt32(at + done, source.getInt32(start + done))
@@ -302,6 +303,7 @@ function createBufferedWriter(
   }
 }
 
+/** Returns a writer that encodes integers, decimals or floats as PostgreSQL's numeric. */
 function createNumericWriter(): CellWriter {
   const buffer = new NumericBuffer()
   return createBufferedWriter((vector, from, to, encodedValues) => {
@@ -320,17 +322,17 @@ function createNumericWriter(): CellWriter {
 
 /** Returns a writer that encodes any column as text, for a table in which the column is already text. */
 function createTextWriter(): CellWriter {
-  return createBufferedWriter((vector, from, to, into) => {
+  return createBufferedWriter((vector, from, to, encodedValues) => {
     const texts: Buffer[] = []
-    let length = 0
+    let totalBytes = 0
     for (let row = from; row < to; row++) {
       if (vector.nulls[row]) continue
       const text = Buffer.from(vectorText(vector, row))
-      into.starts[row] = length
-      into.lengths[row] = text.length
-      length += text.length
+      encodedValues.starts[row] = totalBytes
+      encodedValues.lengths[row] = text.length
+      totalBytes += text.length
       texts.push(text)
     }
-    into.data = Buffer.concat(texts, length)
+    encodedValues.data = Buffer.concat(texts, totalBytes)
   })
 }

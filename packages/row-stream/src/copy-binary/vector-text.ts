@@ -2,7 +2,7 @@ import { type ColumnVector, unscaledOf, wholeOf } from './column-vectors.ts'
 
 const millisecondsOfDay = 86_400_000
 
-/** Formats a row's value, which must not be null, as PostgreSQL prints it. */
+/** Formats the value of a row as PostgreSQL prints it. The value must not be null. */
 export function vectorText(vector: ColumnVector, row: number): string {
   switch (vector.kind) {
     case 'boolean':
@@ -46,20 +46,25 @@ export function floatText(value: number, dataType: 'FLOAT' | 'DOUBLE'): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'
   if (value === 0) return Object.is(value, -0) ? '-0' : '0'
-  const digits = dataType === 'FLOAT' ? 6 : 15
-  const [mantissa = '', power = ''] = (dataType === 'FLOAT' ? shortestSingle(value) : value.toExponential()).split('e')
+  const exponentLimit = dataType === 'FLOAT' ? 6 : 15
+  const scientificText = dataType === 'FLOAT' ? shortestSingle(value) : value.toExponential()
+  const [mantissa = '', power = ''] = scientificText.split('e')
   const exponent = Number(power)
-  if (exponent < -4 || exponent >= digits) {
+  const usesExponent = exponent < -4 || exponent >= exponentLimit
+  if (usesExponent) {
     return `${mantissa}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
   }
   const sign = mantissa.startsWith('-') ? '-' : ''
-  const allDigits = mantissa.replace('-', '').replace('.', '')
-  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${allDigits}`
-  if (allDigits.length <= exponent + 1) return sign + allDigits.padEnd(exponent + 1, '0')
-  return `${sign}${allDigits.slice(0, exponent + 1)}.${allDigits.slice(exponent + 1)}`
+  const digits = mantissa.replace('-', '').replace('.', '')
+  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`
+  const wholeDigits = exponent + 1
+  if (digits.length <= wholeDigits) return sign + digits.padEnd(wholeDigits, '0')
+  return `${sign}${digits.slice(0, wholeDigits)}.${digits.slice(wholeDigits)}`
 }
 
-/** Returns the shortest text that parses to the same single-precision float. */
+/**
+ * Returns the shortest text in scientific notation, such as `1.5e+3`, that parses to the same single-precision float.
+ */
 function shortestSingle(value: number): string {
   for (let digits = 0; digits < 9; digits++) {
     const text = value.toExponential(digits)
@@ -76,21 +81,22 @@ export function dateText(days: number): string {
 
 /** Formats microseconds since 1970-01-01: `2026-01-31 12:30:00.25`, with `zone` after the time. */
 export function timestampText(microseconds: number | bigint, zone = ''): string {
-  const whole = BigInt(microseconds)
-  const perDay = BigInt(millisecondsOfDay) * 1000n
-  const ofDay = ((whole % perDay) + perDay) % perDay
-  const { text, era } = formatCalendarDay(Number((whole - ofDay) / perDay))
-  return `${text} ${timeText(Number(ofDay) * 1000)}${zone}${era}`
+  const total = BigInt(microseconds)
+  const microsecondsPerDay = BigInt(millisecondsOfDay) * 1000n
+  // The remainder of a negative number is negative, so a day is added before the second division.
+  const sinceMidnight = ((total % microsecondsPerDay) + microsecondsPerDay) % microsecondsPerDay
+  const { text, era } = formatCalendarDay(Number((total - sinceMidnight) / microsecondsPerDay))
+  return `${text} ${timeText(Number(sinceMidnight) * 1000)}${zone}${era}`
 }
 
 /** Formats nanoseconds since midnight as a time of day, without trailing zeros in its fraction. */
 export function timeText(nanoseconds: number): string {
   const seconds = Math.floor(nanoseconds / 1e9)
-  const two = (value: number) => String(value).padStart(2, '0')
+  const twoDigits = (value: number) => String(value).padStart(2, '0')
   const fraction = String(nanoseconds - seconds * 1e9)
     .padStart(9, '0')
     .replace(/0+$/, '')
-  const clock = `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`
+  const clock = `${twoDigits(Math.floor(seconds / 3600))}:${twoDigits(Math.floor(seconds / 60) % 60)}:${twoDigits(seconds % 60)}`
   return fraction ? `${clock}.${fraction}` : clock
 }
 

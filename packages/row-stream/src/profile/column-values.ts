@@ -5,7 +5,7 @@ import { kindOf } from './value-encodings.ts'
 import { doubleOf, keyText, numericText, unscaledNumeric, wholeCharacters } from './value-text.ts'
 
 /** A value as PostgreSQL prints it. A longer value is truncated to 64 bytes; `bytes` is then its full length. */
-export interface ShownValue {
+export interface FormattedValue {
   text: string
   bytes?: number
 }
@@ -18,7 +18,8 @@ export interface ColumnValues {
    * a number.
    */
   numbers: number[]
-  show(index: number): ShownValue
+  /** Formats a value for the profile. */
+  format(index: number): FormattedValue
 }
 
 export interface MeasuredColumn {
@@ -64,36 +65,40 @@ export function sampledValues(measured: MeasuredColumn): ColumnValues {
   return hasKeys(measured.type) ? sampledKeys(measured.sample, measured.type) : sampledBytes(measured)
 }
 
+/** True if the module stores the values of this type as sort keys of fixed size. */
 const hasKeys = ({ dataType }: StoredType) => !['TEXT', 'DECIMAL', 'JSONB'].includes(kindOf(dataType))
 
+/** Counts the distinct sort keys in the sample. Sorts them in place. */
 function sampledKeys({ keys }: ColumnSample, type: StoredType): ColumnValues {
   keys.sort()
-  const distinct: bigint[] = []
+  const distinctKeys: bigint[] = []
   const counts: number[] = []
-  for (let from = 0; from < keys.length; ) {
-    const key = keys[from]!
-    let to = from + 1
-    while (to < keys.length && keys[to] === key) to++
-    distinct.push(key)
-    counts.push(to - from)
-    from = to
+  for (const key of keys) {
+    if (key === distinctKeys.at(-1)) {
+      counts[counts.length - 1]! += 1
+      continue
+    }
+    distinctKeys.push(key)
+    counts.push(1)
   }
-  return keyValues(distinct, counts, type)
+  return keyValues(distinctKeys, counts, type)
 }
 
+/** Counts the distinct texts or numerics in the sample. Values with the same hash count as equal. */
 function sampledBytes(measured: MeasuredColumn): ColumnValues {
   const { bytes } = measured
-  const indexes = new Map<bigint, number>()
+  const indexByHash = new Map<bigint, number>()
   const counts: number[] = []
   const storedValues: { bytes: Buffer; length: number }[] = []
-  for (const { hash, at, kept: size, length } of measured.sample.texts) {
-    const index = indexes.get(hash)
-    if (index !== undefined) counts[index]! += 1
-    else {
-      indexes.set(hash, counts.length)
-      counts.push(1)
-      storedValues.push({ bytes: bytes.subarray(at, at + size), length })
+  for (const { hash, at: address, kept: storedBytes, length } of measured.sample.texts) {
+    const index = indexByHash.get(hash)
+    if (index !== undefined) {
+      counts[index]! += 1
+      continue
     }
+    indexByHash.set(hash, counts.length)
+    counts.push(1)
+    storedValues.push({ bytes: bytes.subarray(address, address + storedBytes), length })
   }
   return byteValues(storedValues, counts, measured)
 }
@@ -101,7 +106,7 @@ function sampledBytes(measured: MeasuredColumn): ColumnValues {
 const keyValues = (keys: bigint[], counts: number[], type: StoredType): ColumnValues => ({
   counts,
   numbers: keys.map((key) => keyNumber(key, type)),
-  show: (index) => ({ text: keyText(keys[index]!, type.dataType) }),
+  format: (index) => ({ text: keyText(keys[index]!, type.dataType) }),
 })
 
 const byteValues = (
@@ -111,23 +116,32 @@ const byteValues = (
 ): ColumnValues => ({
   counts,
   numbers: scale === undefined ? [] : storedValues.map(({ bytes }) => unscaledNumeric(bytes, scale)),
-  show: (index) => showBytes(storedValues[index]!.bytes, storedValues[index]!.length, type),
+  format: (index) => formatStoredBytes(storedValues[index]!.bytes, storedValues[index]!.length, type),
 })
 
 /** The maximum digits of a shown numeric, because a numeric of few bytes can have thousands. */
 export const maxDigits = 200
 
-/** Formats a text or numeric of which only the first bytes are stored. */
-export function showBytes(storedBytes: Buffer, length: number, { dataType, scale }: StoredType): ShownValue {
-  if (dataType !== 'DECIMAL')
-    return { text: wholeCharacters(storedBytes), ...(length > storedBytes.length && { bytes: length }) }
+/**
+ * Formats a text or numeric of which at most the first 64 bytes are stored. `length` is its full length in bytes. The
+ * result contains this length if the value is truncated.
+ */
+export function formatStoredBytes(
+  storedBytes: Buffer,
+  length: number,
+  { dataType, scale }: StoredType,
+): FormattedValue {
+  const isStoredPartly = length > storedBytes.length
+  if (dataType !== 'DECIMAL') return { text: wholeCharacters(storedBytes), ...(isStoredPartly && { bytes: length }) }
   const digits = numericText(storedBytes, scale, maxDigits)
   const text = digits.slice(0, maxDigits)
-  return { text, ...((length > storedBytes.length || text.length < digits.length) && { bytes: length }) }
+  const isTruncated = isStoredPartly || text.length < digits.length
+  return { text, ...(isTruncated && { bytes: length }) }
 }
 
-const infinities = new Set([-0x80000000n, 0x7fffffffn])
-const infinitiesOfTimes = new Set([-0x8000000000000000n, 0x7fffffffffffffffn])
+/** The sort keys of -infinity and infinity in PostgreSQL. */
+const infiniteDates = new Set([-0x80000000n, 0x7fffffffn])
+const infiniteTimestamps = new Set([-0x8000000000000000n, 0x7fffffffffffffffn])
 
 /** Converts a sort key to a number; NaN if it is not finite. Keys beyond 2^53 are rounded. */
 function keyNumber(key: bigint, { dataType }: StoredType): number {
@@ -136,10 +150,10 @@ function keyNumber(key: bigint, { dataType }: StoredType): number {
     case 'FLOAT':
       return Number.isFinite(doubleOf(key)) ? doubleOf(key) : Number.NaN
     case 'DATE':
-      return infinities.has(key) ? Number.NaN : Number(key)
+      return infiniteDates.has(key) ? Number.NaN : Number(key)
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ':
-      return infinitiesOfTimes.has(key) ? Number.NaN : Number(key)
+      return infiniteTimestamps.has(key) ? Number.NaN : Number(key)
     default:
       return Number(key)
   }

@@ -3,11 +3,11 @@ import type { ColumnProfile, FrequentValue, StoredType } from '../row-stream.ts'
 import {
   type ColumnValues,
   exactValues,
+  formatStoredBytes,
+  type FormattedValue,
   maxDigits,
   type MeasuredColumn,
   sampledValues,
-  showBytes,
-  type ShownValue,
 } from './column-values.ts'
 import { kindOf } from './value-encodings.ts'
 import { doubleOf, histogramScale, keyText, numericText } from './value-text.ts'
@@ -72,15 +72,19 @@ export function profileColumn(column: MeasuredColumn): Omit<ColumnProfile, 'colu
   return {
     nulls: state.nulls,
     ...distinctOf(scaledColumn, state, isExact ? values : undefined),
-    ...extremes(state, scaledColumn),
+    ...formatExtremes(state, scaledColumn),
     ...(kind === 'TEXT' && state.longest >= 0 && { minLength: state.shortest, maxLength: state.longest }),
     ...(notFiniteCount > 0 && { notFinite: notFiniteCount }),
-    ...(nonNullCount > 0 && { frequentValues: frequentValues(values, nonNullCount, isExact) }),
+    ...(nonNullCount > 0 && { frequentValues: listFrequentValues(values, nonNullCount, isExact) }),
     ...(histogram && { histogram }),
     ...(!isExact && { sampledRows: sample.rows }),
   }
 }
 
+/**
+ * Returns the number of distinct values. It is exact if the column has few of them or `values` contains all values of
+ * the column. Otherwise it is an estimate.
+ */
 function distinctOf(
   { module, bytes, column, rows }: MeasuredColumn,
   { isUncounted, counted, nulls }: ColumnState,
@@ -102,27 +106,28 @@ function distinctOf(
 function estimateDistinct(registers: Uint8Array): number {
   const count = registers.length
   let sum = 0
-  let empty = 0
+  let emptyCount = 0
   for (const rank of registers) {
     sum += 2 ** -rank
-    if (rank === 0) empty++
+    if (rank === 0) emptyCount++
   }
-  const raw = ((0.7213 / (1 + 1.079 / count)) * count * count) / sum
-  return Math.round(raw <= 2.5 * count && empty > 0 ? count * Math.log(count / empty) : raw)
+  // The constants are those of the HyperLogLog paper.
+  const estimate = ((0.7213 / (1 + 1.079 / count)) * count * count) / sum
+  const hasFewValues = estimate <= 2.5 * count && emptyCount > 0
+  return Math.round(hasFewValues ? count * Math.log(count / emptyCount) : estimate)
 }
 
-/** Returns the minimum and maximum as text. NaN is the largest value, as in PostgreSQL. */
-function extremes(
+/** Returns the minimum and maximum as text, or nothing without a value. NaN is the largest value, as in PostgreSQL. */
+function formatExtremes(
   state: ColumnState,
   { type }: MeasuredColumn,
 ): Pick<ColumnProfile, 'min' | 'max' | 'minBytes' | 'maxBytes'> {
-  const formatExtreme = (key: bigint, { bytes, length }: ColumnState['min']): ShownValue =>
-    ['TEXT', 'DECIMAL'].includes(kindOf(type.dataType))
-      ? showBytes(bytes, length, type)
-      : { text: keyText(key, type.dataType) }
+  const isStoredAsBytes = ['TEXT', 'DECIMAL'].includes(kindOf(type.dataType))
+  const formatExtreme = (key: bigint, { bytes, length }: ColumnState['min']): FormattedValue =>
+    isStoredAsBytes ? formatStoredBytes(bytes, length, type) : { text: keyText(key, type.dataType) }
   const isTime = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(type.dataType)
   const infinityText = isTime ? 'infinity' : 'Infinity'
-  const orderedValues: ShownValue[] = [
+  const orderedValues: FormattedValue[] = [
     ...(state.negativeInfinity > 0 ? [{ text: `-${infinityText}` }] : []),
     ...(state.hasRange ? [formatExtreme(state.minKey, state.min), formatExtreme(state.maxKey, state.max)] : []),
     ...(state.infinity > 0 ? [{ text: infinityText }] : []),
@@ -165,14 +170,14 @@ const maxFrequentValues = 10
  * Returns the most frequent values. If `values` are only a sample, the counts are estimates with the count in the
  * sample as the lower bound. Values that occur once in a sample are left out, because they need not be frequent.
  */
-function frequentValues({ counts, show }: ColumnValues, nonNullCount: number, isExact: boolean): FrequentValue[] {
+function listFrequentValues({ counts, format }: ColumnValues, nonNullCount: number, isExact: boolean): FrequentValue[] {
   const countedValues = counts.reduce((sum, count) => sum + count, 0)
   const indexes = counts
     .map((_, index) => index)
     .filter((index) => isExact || counts[index]! > 1)
     .toSorted((one, other) => counts[other]! - counts[one]! || one - other)
   return indexes.slice(0, maxFrequentValues).map((index) => {
-    const { text, bytes } = show(index)
+    const { text, bytes } = format(index)
     const count = counts[index]!
     return {
       value: text,
@@ -213,19 +218,21 @@ function histogramOf(
   const bucketCounts = starts.map(() => 0)
   for (const [index, number] of numbers.entries())
     if (!Number.isNaN(number)) bucketCounts[findBucket(starts, number)]! += counts[index]!
-  const scaled = inProportion(bucketCounts, rows)
-  return scaled && { bounds: bounds.map((bound) => boundText(bound, measured)), rows: scaled }
+  const scaledCounts = scaleCounts(bucketCounts, rows)
+  return scaledCounts && { bounds: bounds.map((bound) => boundText(bound, measured)), rows: scaledCounts }
 }
 
 type FloatRange = { min: number; max: number }
 
-/** Returns integer bounds. A range of few integers has one bucket per integer. */
+/** Returns the bounds of buckets of integers. A range of few integers has one bucket per integer. */
 function wholeBounds(min: bigint, max: bigint): bigint[] {
   const size = max - min + 1n
-  const buckets = size < BigInt(maxBuckets) ? size : BigInt(maxBuckets)
-  return [...Array.from({ length: Number(buckets) }, (_, index) => min + (size * BigInt(index)) / buckets), max]
+  const bucketCount = size < BigInt(maxBuckets) ? size : BigInt(maxBuckets)
+  const starts = Array.from({ length: Number(bucketCount) }, (_, index) => min + (size * BigInt(index)) / bucketCount)
+  return [...starts, max]
 }
 
+/** Returns the bounds of buckets of floats. */
 function floatBounds({ min, max }: FloatRange): number[] {
   if (min === max) return [min, max]
   // The difference of maximum and minimum can overflow, so each is multiplied separately.
@@ -248,21 +255,25 @@ function findBucket(starts: readonly number[], number: number): number {
   return low
 }
 
+/** Formats a bound of the histogram as PostgreSQL prints a value of the column's type. */
 function boundText(bound: bigint | number, { type: { dataType }, histogramScale: scale = 0 }: MeasuredColumn): string {
   if (typeof bound === 'number') return floatText(bound, dataType === 'FLOAT' ? 'FLOAT' : 'DOUBLE')
   return dataType === 'DECIMAL' ? decimalText(bound, scale).slice(0, maxDigits) : keyText(bound, dataType)
 }
 
-/** Scales counts so that their sum is `total`. Rounds down, and adds the remaining units to the largest remainders. */
-function inProportion(counts: readonly number[], targetTotal: number): number[] | undefined {
+/**
+ * Scales counts so that their sum is `targetTotal`. Rounds down, and adds the remaining units to the counts with the
+ * largest remainders. Returns undefined if all counts are 0.
+ */
+function scaleCounts(counts: readonly number[], targetTotal: number): number[] | undefined {
   const sum = counts.reduce((one, other) => one + other, 0)
   if (sum === 0) return undefined
-  const shares = counts.map((count) => (count * targetTotal) / sum)
-  const scaled = shares.map(Math.floor)
-  const left = targetTotal - scaled.reduce((one, other) => one + other, 0)
-  const byRemainder = shares
-    .map((share, index) => ({ index, remainder: share - scaled[index]! }))
+  const exactCounts = counts.map((count) => (count * targetTotal) / sum)
+  const scaledCounts = exactCounts.map(Math.floor)
+  const remainingUnits = targetTotal - scaledCounts.reduce((one, other) => one + other, 0)
+  const byRemainder = exactCounts
+    .map((exactCount, index) => ({ index, remainder: exactCount - scaledCounts[index]! }))
     .toSorted((one, other) => other.remainder - one.remainder)
-  for (const { index } of byRemainder.slice(0, left)) scaled[index]! += 1
-  return scaled
+  for (const { index } of byRemainder.slice(0, remainingUnits)) scaledCounts[index]! += 1
+  return scaledCounts
 }

@@ -63,6 +63,7 @@ export function takeMeasureModule(): MeasureModule {
   return new WebAssembly.Instance(compiled, {}).exports
 }
 
+/** Keeps an instance for reuse, unless its memory has grown too large. */
 export function returnMeasureModule(module: MeasureModule): void {
   if (module.memory.buffer.byteLength <= keptMemoryBytes) idle = module
 }

@@ -26,8 +26,8 @@ const tags = { NOTHING: 0, KEY: 1 }
 const rowHeadBytes = 12
 
 /**
- * Opens the sample. Each call of `nextColumn` returns the values of the next column, so that only one column's values
- * are in memory.
+ * Opens the sample of rows. Each call of `nextColumn` reads and returns the values of the next column, so that only one
+ * column's values are in memory.
  */
 export function openSample({ sample, sampleEnd, sampledRows, rows }: MeasureModule, bytes: Buffer) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)

@@ -25,13 +25,15 @@ export function keyText(key: bigint, dataType: StoredType['dataType']): string {
   }
 }
 
-/** Converts a sort key back to the double. */
+const keyView = new DataView(new ArrayBuffer(8))
+/** All bits of a double except the sign. Sort keys of negative numbers have these bits inverted. */
+const magnitudeBits = 0x7fffffffffffffffn
+
+/** Converts the sort key of a double, as in assembly/value-keys.ts, back to the double. */
 export function doubleOf(key: bigint): number {
-  keyView.setBigInt64(0, key < 0n ? key ^ 0x7fffffffffffffffn : key)
+  keyView.setBigInt64(0, key < 0n ? key ^ magnitudeBits : key)
   return keyView.getFloat64(0)
 }
-
-const keyView = new DataView(new ArrayBuffer(8))
 
 // Offsets in PostgreSQL's binary numeric. A group is four decimal digits. The weight is the power of 10,000 of the
 // first group.
@@ -41,6 +43,7 @@ const signOffset = 4
 const scaleOffset = 6
 const groupsOffset = 8
 const bytesPerGroup = 2
+const digitsPerGroup = 4
 
 /** The sign fields of values that are not finite, and their texts. */
 const nonFiniteTexts: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
@@ -66,7 +69,7 @@ export function numericText(bytes: Buffer, columnScale?: number, maxDigits = Num
 
 const groupText = (bytes: Buffer, power: number) => String(numericGroup(bytes, power)).padStart(4, '0')
 
-/** Returns the base-10,000 digit of a numeric for `power`. Absent digits, which are zero or truncated, count as 0. */
+/** Returns the group of a numeric for a power of 10,000. Returns 0 for a group that is absent or truncated. */
 function numericGroup(bytes: Buffer, power: number): number {
   const index = bytes.readInt16BE(weightOffset) - power
   if (index < 0 || index >= bytes.readUInt16BE(groupCountOffset)) return 0
@@ -91,7 +94,8 @@ export function histogramScale(extremes: readonly Buffer[], columnScale: number 
   const scales = extremes.map((bytes) => bytes.readUInt16BE(scaleOffset))
   const scale = columnScale ?? Math.min(Math.max(...scales), maxOpenScale)
   const weight = Math.max(...extremes.map((bytes) => bytes.readInt16BE(weightOffset)))
-  return weight <= maxWeight && (weight + 1) * 4 + scale <= maxUnscaledDigits ? scale : undefined
+  const unscaledDigits = (weight + 1) * digitsPerGroup + scale
+  return weight <= maxWeight && unscaledDigits <= maxUnscaledDigits ? scale : undefined
 }
 
 /**

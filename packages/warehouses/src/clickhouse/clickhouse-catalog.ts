@@ -14,23 +14,23 @@ import { executeStatement, rowsOf } from './protocol/http.ts'
 import { dropKept } from './publishing/replaced-tables.ts'
 import { checkSchemaName, databaseOf, formatLiteral, qualifyName, quoteIdentifier, runPrefix } from './names.ts'
 import { assertTableOwned, hasDatabase } from './staging/staged-table.ts'
-import { describeTable, listRelations, listSchemas, markIn, readShape } from './table-shape.ts'
+import { describeTable, listRelations, listSchemas, parseTableMetadata, readShape } from './table-shape.ts'
 import { describeType } from './types.ts'
 
-export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServer): Catalog {
+export function clickHouseCatalog({ access, runOnServer, quoteAllowedName }: ClickHouseServer): Catalog {
   const { service, key } = access
   return {
-    listSchemas: () => run('the warehouse', () => listSchemas(access)),
+    listSchemas: () => runOnServer('the warehouse', () => listSchemas(access)),
     async ensureSchema(schema) {
       checkSchemaName(schema)
       const database = databaseOf({ key, schema })
-      await run(`"${schema}"`, () =>
+      await runOnServer(`"${schema}"`, () =>
         executeStatement(service, `create database if not exists ${quoteIdentifier(database)}`),
       )
     },
     async dropSchema(schema) {
       checkSchemaName(schema)
-      await run(`"${schema}"`, async () => {
+      await runOnServer(`"${schema}"`, async () => {
         const database = databaseOf({ key, schema })
         if (!(await hasDatabase(access, database))) return
         const tables = await rowsOf<{ name: string }>(
@@ -44,26 +44,27 @@ export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServe
             `"${schema}" is still in use: ${tables.map(({ name }) => name).join(', ')}. Drop these tables first.`,
           )
         await executeStatement(service, `drop database if exists ${quoteIdentifier(database)}`)
-        await dropKept(access, (mark) => mark.schema === schema)
+        await dropKept(access, (metadata) => metadata.schema === schema)
       })
     },
-    listRelations: (schemas) => run('the warehouse', () => listRelations(access, schemas)),
-    findTable: async (schema, table) => run(checkedPlace(schema, table), () => findTable(access, schema, table)),
-    findTables: (places) => run('the warehouse', () => findTables(access, places)),
+    listRelations: (schemas) => runOnServer('the warehouse', () => listRelations(access, schemas)),
+    findTable: async (schema, table) =>
+      runOnServer(quoteAllowedName(schema, table), () => findTable(access, schema, table)),
+    findTables: (places) => runOnServer('the warehouse', () => findTables(access, places)),
     findColumnNames: (places, prefix, limit) =>
-      run('the warehouse', () => findColumnNames(access, { places, prefix, limit })),
+      runOnServer('the warehouse', () => findColumnNames(access, { places, prefix, limit })),
     findStagingTable: async (schema, table) =>
-      run(checkedPlace(schema, table), () => findStagingTable(access, schema, table)),
+      runOnServer(quoteAllowedName(schema, table), () => findStagingTable(access, schema, table)),
     async dropTable(schema, table) {
-      const qualifiedName = checkedPlace(schema, table)
-      await run(qualifiedName, async () => {
+      const qualifiedName = quoteAllowedName(schema, table)
+      await runOnServer(qualifiedName, async () => {
         const database = databaseOf({ key, schema })
         const shape = await readShape(service, database, table)
         if (!shape) return
         assertTableOwned(shape, qualifiedName)
         await assertUnread(access, { schema, name: table }, qualifiedName)
         await executeStatement(service, `drop table if exists ${qualifyName(database, table)}`)
-        await dropKept(access, (mark) => mark.schema === schema && mark.table === table)
+        await dropKept(access, (metadata) => metadata.schema === schema && metadata.table === table)
       })
     },
   }
@@ -74,6 +75,7 @@ async function findTable(access: ClientAccess, schema: string, name: string): Pr
   return shape && describeTable(access, schema, shape)
 }
 
+/** Returns the tables with these names. Skips names without a table. */
 async function findTables(access: ClientAccess, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
   const foundTables: WarehouseTable[] = []
   for (const { schema, name } of places) {
@@ -83,6 +85,7 @@ async function findTables(access: ClientAccess, places: readonly TablePlace[]): 
   return foundTables
 }
 
+/** See `Catalog.findColumnNames`. */
 async function findColumnNames(
   { service, key }: ClientAccess,
   { places, prefix, limit }: { places: readonly TablePlace[]; prefix: string; limit: number },
@@ -105,7 +108,7 @@ async function findColumnNames(
   return combineMatches(matches, limit)
 }
 
-/** Returns the newest staging table of this table. */
+/** Returns the newest staging table of this table, or undefined if it has none. */
 async function findStagingTable(
   access: ClientAccess,
   schema: string,
@@ -118,10 +121,10 @@ async function findStagingTable(
     { parameters: { prefix: runPrefix(access.key), table } },
   )
   for (const { database, name, comment } of rows) {
-    const mark = markIn(comment)
-    if (mark?.schema !== schema || mark.run === undefined) continue
+    const metadata = parseTableMetadata(comment)
+    if (metadata?.schema !== schema || metadata.run === undefined) continue
     const shape = await readShape(access.service, database, name)
-    if (shape) return { ...(await describeTable(access, database, shape)), run: mark.run }
+    if (shape) return { ...(await describeTable(access, database, shape)), run: metadata.run }
   }
   return undefined
 }

@@ -14,7 +14,7 @@ import { runTransformation } from './staging/transform.ts'
 import { typeRules } from './types.ts'
 
 export function clickHouseLoader(server: ClickHouseServer): Loader {
-  const { access, keepDays, ensureProvisioned, run, runRecovered, checkedPlace } = server
+  const { access, keepDays, ensureProvisioned, runOnServer, runAfterRecovery, quoteAllowedName } = server
   const readTableShape = (schema: string, table: string) =>
     readShape(access.service, databaseOf({ key: access.key, schema }), table)
 
@@ -31,20 +31,20 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
     plan: (tables, signal, options = {}) => planTables(access, clickHouseTables(tables), options, signal),
     describeStaged: async () => undefined,
     adoptStaged: async () => undefined,
-    findPublication: (id) => runRecovered('the ledger', () => findPublication(access, id)),
-    fenceRun: (id, attempt) => run('the ledger', () => fenceRun(access, { run: id, attempt })),
+    findPublication: (id) => runAfterRecovery('the ledger', () => findPublication(access, id)),
+    fenceRun: (id, attempt) => runOnServer('the ledger', () => fenceRun(access, { run: id, attempt })),
     findLastLoad: async (schema, table) =>
-      runRecovered(checkedPlace(schema, table), async () => {
+      runAfterRecovery(quoteAllowedName(schema, table), async () => {
         const shape = await readTableShape(schema, table)
-        const entry = await findLedgerEntry(access, shape?.mark?.load)
+        const entry = await findLedgerEntry(access, shape?.metadata?.load)
         return { cursor: entry?.cursor, sourceShape: previousSourceShape(shape, entry) }
       }),
     typeRules: async () => typeRules,
     findPrevious: async (schema, table) =>
-      runRecovered(checkedPlace(schema, table), async () => {
+      runAfterRecovery(quoteAllowedName(schema, table), async () => {
         const previous = await findPrevious(access, { schema, table })
         const publishedTable = previous?.tables.find((row) => row.table === table && row.schema === schema)
-        return findFirstPublication(access, publishedTable?.replaced?.mark?.load)
+        return findFirstPublication(access, publishedTable?.replaced?.metadata?.load)
       }),
     async restore(target, isCurrentAttempt, signal, options = {}) {
       await ensureProvisioned()
@@ -53,6 +53,7 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
   }
 }
 
+/** Narrows the type of staged tables. Throws if one of them is in another warehouse. */
 function clickHouseTables(tables: readonly StagedTable[]): ClickHouseStagedTable[] {
   const stagedTables = tables.filter((table) => table instanceof ClickHouseStagedTable)
   if (stagedTables.length < tables.length)

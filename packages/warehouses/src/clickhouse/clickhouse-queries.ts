@@ -40,8 +40,8 @@ import {
   shownPrefix,
 } from './names.ts'
 import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
-import { exactNumberSettings, resultFormat, openResult, takeRows } from './protocol/result.ts'
-import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readShape } from './table-shape.ts'
+import { exactNumberSettings, resultFormat, openResult, type OpenResult, takeRows } from './protocol/result.ts'
+import { type ClickHouseShape, describeColumn, hasRows, listRelations, listSchemas, readShape } from './table-shape.ts'
 
 /**
  * Seconds after the query's time limit. The server should stop the query by itself before they pass; otherwise this
@@ -49,26 +49,27 @@ import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readS
  */
 const graceSeconds = 5
 
-export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouseServer): QueryRunner {
+export function clickHouseQueries({ access, ensureProvisioned, runOnServer }: ClickHouseServer): QueryRunner {
   const slotKey = `clickhouse ${access.key}`
   return {
     async query(request, signal) {
       using _slot = await acquireQuery('queries', slotKey, signal)
-      return await run('the warehouse', () => runUserQuery(access, request, signal))
+      return await runOnServer('the warehouse', () => runUserQuery(access, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
       using _slot = await acquireQuery('pushes', slotKey, signal)
       await ensureProvisioned()
       yield* queryPages(access, request, pageRows, signal)
     },
-    exportRows: (source, format, signal) => run('the warehouse', () => exportRows(access, source, format, signal)),
+    exportRows: (source, format, signal) =>
+      runOnServer('the warehouse', () => exportRows(access, source, format, signal)),
     readTable: (schema, table, page, limits) =>
-      run('the warehouse', () => readTable(access, { schema, table }, page, limits)),
+      runOnServer('the warehouse', () => readTable(access, { schema, table }, page, limits)),
     findAmbiguousTable: (request, preferredCount) =>
-      run('the warehouse', () => ambiguousTable(access, request, preferredCount)),
+      runOnServer('the warehouse', () => ambiguousTable(access, request, preferredCount)),
     async explain(request, signal) {
       using _slot = await acquireQuery('queries', slotKey, signal)
-      return await run('the warehouse', () => readQueryPlan(access, request, signal))
+      return await runOnServer('the warehouse', () => readQueryPlan(access, request, signal))
     },
   }
 }
@@ -77,13 +78,14 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
 export const queryPrefix = 'select * from (\n'
 
 /**
- * Rewrites a user's query to the server's table names. Returns the new query and the database in which it runs. With
- * `whole`, every table name is qualified with its database, so the query means the same in every database.
+ * Rewrites a user's query to the server's table names. Returns the new query with its parameters, and the database in
+ * which it runs. With `qualifiesAllTables`, every table name is qualified with its database, so the query means the
+ * same in every database.
  */
 export async function prepareQuery(
   access: ClientAccess,
   { text, values = [], texts: textIndexes, schemas = [] }: UserQuery,
-  { whole: qualifiesAllTables = false } = {},
+  { qualifiesAllTables = false } = {},
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
   assertNoNulCharacter(text)
   const existingSchemas = await listSchemas(access)
@@ -98,7 +100,8 @@ export async function prepareQuery(
       const value = values[number - 1]
       if (value === undefined) return undefined
       parameters[`v${number}`] = value
-      return `{v${number}:${value !== null && textIndexes?.has(number - 1) ? 'String' : parameterType(value)}}`
+      const isText = value !== null && textIndexes?.has(number - 1)
+      return `{v${number}:${isText ? 'String' : parameterType(value)}}`
     },
   }
   // The server rejects a default database that does not exist. The database of a staged-rows preview exists too, but is
@@ -110,11 +113,13 @@ export async function prepareQuery(
   return { ...resolveNames(trimStatementEnd(text), resolution), parameters, database }
 }
 
+/** See `QueryRunner.query`. */
 async function runUserQuery(access: ClientAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { rows, offset, bytes, seconds } = resolveQueryLimits(userQuery.limits)
   const { text, parameters, database } = await prepareQuery(access, userQuery).catch((error: unknown) => {
     throw queryProblem(error, userQuery, seconds)
   })
+  // One more row than the limit shows whether the query has further rows.
   const sql = `${queryPrefix}${text}\n) limit ${rows + 1} offset ${offset} format ${resultFormat}`
   const result = await streamQuery(
     access,
@@ -144,17 +149,17 @@ async function streamQuery(
   { limits, columns, ...request }: ReadRequest,
   signal?: AbortSignal,
 ): Promise<QueryRows & { more: boolean }> {
-  const sentRequest = startQuery(access, request, signal)
+  const startedQuery = startQuery(access, request, signal)
   try {
-    return await takeRows(await sentRequest.response, limits, columns)
+    return await takeRows(await startedQuery.response, limits, columns)
   } catch (error) {
-    throw await sentRequest.explain(error)
+    throw await startedQuery.handleFailure(error)
   }
 }
 
 /**
- * Sends a query as role `read`. Call the returned `explain` with a failure: it stops the query at the server and
- * returns the error to throw.
+ * Sends a query as role `read`. If reading the response fails, call the returned `handleFailure`: it returns the error
+ * to throw. If the caller aborted or the time limit has passed, it first stops the query at the server.
  */
 function startQuery(
   access: ClientAccess,
@@ -179,7 +184,7 @@ function startQuery(
   })
   return {
     response,
-    async explain(error: unknown): Promise<unknown> {
+    async handleFailure(error: unknown): Promise<unknown> {
       if (signal?.aborted || timeoutSignal.aborted) await stopAtServer(access.service, queryId)
       return timeoutSignal.aborted ? tooSlow(seconds) : error
     },
@@ -235,22 +240,15 @@ async function exportRows(
   try {
     const { sql, database, columns } =
       'table' in source ? await readTableSource(access, source.table) : await readQuerySource(access, query)
-    const sentRequest = startQuery(access, { sql: `${sql} format ${resultFormat}`, database, seconds }, signal)
+    const startedQuery = startQuery(access, { sql: `${sql} format ${resultFormat}`, database, seconds }, signal)
     try {
       // Errors before the first row are thrown here, so that the API can still respond with an error status.
-      const result = resources.use(await openResult(await sentRequest.response, columns))
+      const result = resources.use(await openResult(await startedQuery.response, columns))
       async function* batches() {
         try {
-          let rows: RowCell[][] = []
-          for await (const line of result.lines) {
-            rows.push(result.parseRow(line))
-            if (rows.length < batchRows) continue
-            yield rows
-            rows = []
-          }
-          yield rows
+          yield* readBatches(result)
         } catch (error) {
-          throw toProblem(await sentRequest.explain(error))
+          throw toProblem(await startedQuery.handleFailure(error))
         }
       }
       const openResources = resources.move()
@@ -260,13 +258,26 @@ async function exportRows(
         [Symbol.asyncDispose]: () => openResources.disposeAsync(),
       }
     } catch (error) {
-      throw await sentRequest.explain(error)
+      throw await startedQuery.handleFailure(error)
     }
   } catch (error) {
     throw toProblem(error)
   }
 }
 
+/** Yields the parsed rows of a result in batches. The last batch may be empty. */
+async function* readBatches({ lines, parseRow }: OpenResult): AsyncGenerator<RowCell[][]> {
+  let rows: RowCell[][] = []
+  for await (const line of lines) {
+    rows.push(parseRow(line))
+    if (rows.length < batchRows) continue
+    yield rows
+    rows = []
+  }
+  yield rows
+}
+
+/** Returns the SQL that exports a table, and the table's columns. Throws TABLE_MISSING. */
 async function readTableSource(access: ClientAccess, { schema, name }: TablePlace) {
   checkSchemaName(schema)
   checkTableName(name)
@@ -274,12 +285,13 @@ async function readTableSource(access: ClientAccess, { schema, name }: TablePlac
   if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${quotePlace(schema, name)} does not exist. Load it first.`)
   const columnList = shape.columns.map((column) => quoteIdentifier(column.name)).join(', ')
   return {
-    sql: `select ${columnList} from ${qualifyName(shape.database, name)}${orderOf(shape)}`,
+    sql: `select ${columnList} from ${qualifyName(shape.database, name)}${orderByClause(shape)}`,
     database: undefined,
     columns: shape.columns.map(describeColumn),
   }
 }
 
+/** Returns the SQL that exports a query's result. The server reports the columns. */
 async function readQuerySource(access: ClientAccess, query: UserQuery) {
   const { text, database } = await prepareQuery(access, query)
   const limit = query.limits?.rows === undefined ? '' : ` limit ${resolveExportLimits(query.limits).rows}`
@@ -304,21 +316,28 @@ async function ambiguousTable(
  */
 function parameterType(value: string | null): string {
   if (value === null) return 'Nullable(String)'
-  if (!/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return 'String'
+  const isNumber = /^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)
+  if (!isNumber) return 'String'
   const [, fraction] = value.split('.')
   if (fraction !== undefined) return `Decimal(76, ${fraction.length})`
-  return BigInt.asIntN(64, BigInt(value)) === BigInt(value) ? 'Int64' : 'Int256'
+  const fitsInto64Bits = BigInt.asIntN(64, BigInt(value)) === BigInt(value)
+  return fitsInto64Bits ? 'Int64' : 'Int256'
 }
 
 /**
- * Returns the ORDER BY columns for a table: its primary key, or the insertion order if it has no key. The server stores
- * rows in insertion order, and its background merges preserve that order.
+ * Expressions that sort rows by insertion: the number of the part (the server's unit of storage) and the position in
+ * it. The server's background merges preserve this order.
  */
-function orderOf({ engine, columns }: ClickHouseShape): string {
-  if (!engine.endsWith('MergeTree')) return ''
-  const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoteIdentifier(name))
-  const order = keys.length > 0 ? keys : [`toUInt64OrZero(splitByChar('_', _part)[2])`, '_part_offset']
-  return ` order by ${order.join(', ')}`
+const insertionOrder = [`toUInt64OrZero(splitByChar('_', _part)[2])`, '_part_offset']
+
+/**
+ * Returns the ORDER BY clause for reading a table: by its primary key, or in insertion order if it has no key. Returns
+ * an empty text for a view.
+ */
+function orderByClause(shape: ClickHouseShape): string {
+  if (!hasRows(shape)) return ''
+  const keys = shape.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoteIdentifier(name))
+  return ` order by ${(keys.length > 0 ? keys : insertionOrder).join(', ')}`
 }
 
 /** Reads a page of a table as role `read`. */
@@ -337,7 +356,7 @@ async function readTable(
     const rowLimit = clampLimit(page.limit, maxQueryRows, 0)
     const columnList = shape.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
     const source = qualifyName(shape.database, table)
-    const sql = `select ${columnList} from ${source}${orderOf(shape)} limit ${rowLimit} offset ${Math.max(0, page.offset)} format ${resultFormat}`
+    const sql = `select ${columnList} from ${source}${orderByClause(shape)} limit ${rowLimit} offset ${Math.max(0, page.offset)} format ${resultFormat}`
     const columns = shape.columns.map(describeColumn)
     const result = await streamQuery(
       access,
@@ -351,6 +370,11 @@ async function readTable(
     throw warehouseProblem(error, qualifiedName)
   }
 }
+
+/** The time limit for reading one page of a stored result, in seconds. */
+const pageSeconds = 60
+/** The seconds that the slowest reader may take for all pages of a stored result. */
+const pageReaderSeconds = 14_400
 
 /**
  * See `QueryRunner.queryPages`. A temporary database stores the query result, so all pages show the same result and no
@@ -368,10 +392,10 @@ async function* queryPages(
   const queryId = randomUUID()
   try {
     const { text, parameters, database: queryDatabase } = await prepareQuery(access, userQuery)
-    // If this process dies, maintenance drops the temporary database after the longest time that a query may take.
+    // If this process dies, maintenance drops the temporary database after this time.
     await executeStatement(
       access.service,
-      `create database ${quoteIdentifier(database)} comment ${temporaryComment('pages', seconds + 14_400)}`,
+      `create database ${quoteIdentifier(database)} comment ${temporaryComment('pages', seconds + pageReaderSeconds)}`,
     )
     await executeStatement(
       access.load,
@@ -389,8 +413,8 @@ async function* queryPages(
     let offset = 0
     while (rowsLeft > 0) {
       const rowsToRead = Math.min(pageSize, rowsLeft)
-      const sql = `select * from ${resultTable}${orderOf(shape)} limit ${rowsToRead} offset ${offset} format ${resultFormat}`
-      const page = await streamQuery(access, { sql, seconds: 60, limits: { rows: rowsToRead, bytes } }, signal)
+      const sql = `select * from ${resultTable}${orderByClause(shape)} limit ${rowsToRead} offset ${offset} format ${resultFormat}`
+      const page = await streamQuery(access, { sql, seconds: pageSeconds, limits: { rows: rowsToRead, bytes } }, signal)
       if (page.truncated) throw pageTooLarge(rowsToRead, bytes)
       const hasMore = page.rows.length === rowsToRead
       if (page.rows.length > 0) yield { columns: page.columns, rows: page.rows, truncated: false, more: hasMore }

@@ -8,7 +8,7 @@ import {
   type ReaderServer,
   type ReaderState,
 } from '../reader-server.ts'
-import { clickhouseAccess, limitsOf } from './clickhouse-settings.ts'
+import { clickhouseAccess, formatUserLimits } from './clickhouse-settings.ts'
 import { databaseOf, formatLiteral, quoteIdentifier } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { executeStatement, rowsOf, type ServerAccess } from './protocol/http.ts'
@@ -34,6 +34,10 @@ export function clickHouseReaders(url: string): ReaderServer {
   }
 }
 
+/**
+ * See `ReaderServer.define`. Creates the user if it is missing, sets its password and limits, and grants or revokes
+ * access to databases. An inactive user keeps no grant and may connect from no host.
+ */
 async function defineReader(
   service: ServerAccess,
   { key }: WarehouseCredentials,
@@ -44,22 +48,26 @@ async function defineReader(
   const user = quoteIdentifier(login)
   // The statement contains a hash, so that no server log contains the password. The password has 256 random bits and
   // needs no salt.
-  const identifiedBy = (secret: string) =>
+  const passwordClause = (secret: string) =>
     `identified with sha256_hash by '${createHash('sha256').update(secret).digest('hex')}'`
-  await executeStatement(service, `create user if not exists ${user} ${identifiedBy(password ?? newReaderPassword())}`)
-  const passwordChange = password === undefined ? '' : ` ${identifiedBy(password)}`
+  await executeStatement(
+    service,
+    `create user if not exists ${user} ${passwordClause(password ?? newReaderPassword())}`,
+  )
+  const passwordChange = password === undefined ? '' : ` ${passwordClause(password)}`
   await executeStatement(
     service,
     `alter user ${user}${passwordChange} host ${active ? 'any' : 'none'} settings ${readerSettings}`,
   )
   const allowedDatabases = new Set(active ? schemas.map((schema) => databaseOf({ key, schema })) : [])
-  const grantedDatabases = await findGrants(service, login)
+  const grantedDatabases = await readGrantedDatabases(service, login)
   for (const database of allowedDatabases.difference(grantedDatabases))
     await executeStatement(service, `grant select, show on ${quoteIdentifier(database)}.* to ${user}`)
   const revokedDatabases = grantedDatabases.difference(allowedDatabases)
   for (const database of revokedDatabases)
     await executeStatement(service, `revoke select, show on ${quoteIdentifier(database)}.* from ${user}`)
-  if (revokedDatabases.size > 0 || !active || password !== undefined) await endQueries(service, login)
+  const mustEndQueries = revokedDatabases.size > 0 || !active || password !== undefined
+  if (mustEndQueries) await endQueries(service, login)
 }
 
 /**
@@ -67,14 +75,14 @@ async function defineReader(
  * data.
  */
 const readerSettings = [
-  limitsOf(readerLimits.statementSeconds, readerLimits.statementSeconds),
+  formatUserLimits(readerLimits.statementSeconds, readerLimits.statementSeconds),
   `max_concurrent_queries_for_user = ${readerLimits.connections} min 1 max ${readerLimits.connections}`,
   'readonly = 2 readonly',
   'allow_ddl = 0 readonly',
 ].join(', ')
 
 /** Returns the databases from which a reader's user may select. */
-async function findGrants(service: ServerAccess, login: string): Promise<Set<string>> {
+async function readGrantedDatabases(service: ServerAccess, login: string): Promise<Set<string>> {
   const rows = await rowsOf<{ database: string }>(
     service,
     `select distinct database from system.grants where user_name = {login:String} and access_type = 'SELECT' and database is not null`,
@@ -86,10 +94,7 @@ async function findGrants(service: ServerAccess, login: string): Promise<Set<str
 const endQueries = (service: ServerAccess, login: string): Promise<unknown> =>
   executeStatement(service, `kill query where user = ${formatLiteral(login)} async`)
 
-/**
- * Returns the state of every reader. The server itself ends statements that exceed the limits; a user without allowed
- * hosts cannot connect.
- */
+/** Returns the state of every reader. A reader is active if it may connect from some host. */
 async function observeReaders(service: ServerAccess): Promise<ReaderState[]> {
   const rows = await rowsOf<{ login: string; active: number; sessions: number }>(
     service,

@@ -17,14 +17,14 @@ export interface ClickHouseServer {
    */
   ensureProvisioned(): Promise<void>
   /**
-   * Runs `callback` and translates errors of the server. `qualifiedName` is the table or view that the error message
-   * names.
+   * Provisions the organisation if necessary, runs `callback` and converts errors of the server to `WarehouseProblem`.
+   * `qualifiedName` is what the error message names, such as a table.
    */
-  run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
-  /** Like `run`, but first completes publications that a crashed worker had decided but not finished. */
-  runRecovered<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
-  /** Returns the qualified name for messages. Throws if the warehouse does not allow the schema or table name. */
-  checkedPlace(schema: string, table: string): string
+  runOnServer<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
+  /** Like `runOnServer`, but first completes publications that a crashed worker had decided but not finished. */
+  runAfterRecovery<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
+  /** Returns the table's name for messages: `"schema"."table"`. Throws if the warehouse does not allow the names. */
+  quoteAllowedName(schema: string, table: string): string
 }
 
 /** Returns the object that all modules of an organisation's warehouse share. */
@@ -37,7 +37,7 @@ export function clickHouseServer(access: ClientAccess, keepDays: number): ClickH
       throw error
     }))
 
-  async function run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T> {
+  async function runOnServer<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T> {
     await ensureProvisioned()
     return callback().catch((error: unknown) => {
       throw warehouseProblem(error, qualifiedName)
@@ -48,13 +48,13 @@ export function clickHouseServer(access: ClientAccess, keepDays: number): ClickH
     access,
     keepDays,
     ensureProvisioned,
-    run,
-    runRecovered: (qualifiedName, callback) =>
-      run(qualifiedName, async () => {
+    runOnServer,
+    runAfterRecovery: (qualifiedName, callback) =>
+      runOnServer(qualifiedName, async () => {
         await recoverPending(access).catch(ignoreBusy)
         return callback()
       }),
-    checkedPlace(schema, table) {
+    quoteAllowedName(schema, table) {
       checkSchemaName(schema)
       checkTableName(table)
       return quotePlace(schema, table)

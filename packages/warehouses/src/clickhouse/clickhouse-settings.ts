@@ -69,7 +69,7 @@ const ledgerTableDefinition = `(
  * Returns the limits of a database user as SQL settings. `seconds` is the default time limit of a statement and
  * `maxSeconds` the longest that it can set. Every limit has a minimum of 1, because 0 would mean unlimited.
  */
-export function limitsOf(seconds = 30, maxSeconds = maxStatementSeconds): string {
+export function formatUserLimits(seconds = 30, maxSeconds = maxStatementSeconds): string {
   const limit = (setting: string, value: number, maximum = value) => `${setting} = ${value} min 1 max ${maximum}`
   return [
     limit('max_memory_usage', queryMemory * 1024 ** 3),
@@ -79,10 +79,10 @@ export function limitsOf(seconds = 30, maxSeconds = maxStatementSeconds): string
 }
 
 /**
- * Forbids users to create a table with its own disk. Otherwise a disk definition could make the server send requests to
- * any host.
+ * Settings that forbid a user to create a table with its own disk. Otherwise a disk definition could make the server
+ * send requests to any host.
  */
-const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
+const diskRestriction = ', merge_tree_disk const, merge_tree_storage_policy const'
 
 /**
  * Creates or repairs the organisation's ledger (Sluice's own table of loads) and users. Idempotent. The limits are
@@ -101,20 +101,21 @@ export async function provisionClickHouse({ key, service, load, read }: ClientAc
       { parameters: { database: ledgerDatabase(key) } },
     )
     // Ledgers of older versions have fewer values in the enum of states.
-    if (!column?.type.includes('CLOSED'))
-      await run(`alter table ${database}.ledger modify column state ${publicationStateType}`)
-    const limits = limitsOf()
+    const hasAllStates = column?.type.includes('CLOSED')
+    if (!hasAllStates) await run(`alter table ${database}.ledger modify column state ${publicationStateType}`)
+    const limits = formatUserLimits()
     for (const { user, password, extraSettings } of [
-      { ...load, extraSettings: noDisks },
+      { ...load, extraSettings: diskRestriction },
       // The user `read` may pass settings with a query within the limits, but cannot change data.
       { ...read, extraSettings: ', readonly = 2 readonly, allow_ddl = 0 readonly' },
     ]) {
-      const identifiedBy = `identified with sha256_password by ${formatLiteral(password)}`
-      await run(`create user if not exists ${quoteIdentifier(user)} ${identifiedBy}`)
-      const alterStatement = `alter user ${quoteIdentifier(user)} ${identifiedBy} settings ${limits}`
+      const passwordClause = `identified with sha256_password by ${formatLiteral(password)}`
+      await run(`create user if not exists ${quoteIdentifier(user)} ${passwordClause}`)
+      const alterStatement = `alter user ${quoteIdentifier(user)} ${passwordClause} settings ${limits}`
       await run(`${alterStatement}${extraSettings}`).catch((error: unknown) => {
-        // Some servers do not support limits on table settings.
-        if (extraSettings !== noDisks || !(error instanceof ClickHouseError)) throw error
+        // Some servers do not support restrictions on table settings. The user then has no such restriction.
+        const isUnsupported = extraSettings === diskRestriction && error instanceof ClickHouseError
+        if (!isUnsupported) throw error
         return run(alterStatement)
       })
     }

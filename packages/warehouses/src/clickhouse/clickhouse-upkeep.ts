@@ -6,28 +6,34 @@ import { dropExpired, keepReplaced } from './publishing/replaced-tables.ts'
 import { ledgerTable } from './ledger.ts'
 import { keptPrefix, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { finishDecisionDeletions } from './publishing/recovery.ts'
-import { markIn } from './table-shape.ts'
+import { parseTableMetadata } from './table-shape.ts'
 
-export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickHouseServer): WarehouseMaintenance => ({
-  check: () => run('the warehouse', () => executeStatement(access.service, 'select 1')),
+export const clickHouseUpkeep = ({
+  access,
+  keepDays,
+  runOnServer,
+  runAfterRecovery,
+}: ClickHouseServer): WarehouseMaintenance => ({
+  check: () => runOnServer('the warehouse', () => executeStatement(access.service, 'select 1')),
   // Always 0: every request opens a connection and closes it.
   countConnections: () => 0,
   sweepStaging: (listLiveRuns) =>
-    runRecovered('the warehouse', async () => {
+    runAfterRecovery('the warehouse', async () => {
       await finishDecisionDeletions(access)
       return sweepStaging(access, listLiveRuns, keepDays)
     }),
-  pruneLedger: (ledgerDays) => runRecovered('the ledger', () => pruneLedger(access, ledgerDays)),
-  dropExpiredTables: () => runRecovered('the warehouse', () => dropExpired(access, keepDays)),
+  pruneLedger: (ledgerDays) => runAfterRecovery('the ledger', () => pruneLedger(access, ledgerDays)),
+  dropExpiredTables: () => runAfterRecovery('the warehouse', () => dropExpired(access, keepDays)),
 })
 
 /**
- * Drops the staging databases of dead runs. Lists the databases first and the live runs second: a run is registered
- * before its database exists, so no database of a live run is dropped.
+ * Drops the staging databases of dead runs and expired temporary databases. Keeps the tables that a dead run's
+ * publication replaced. Returns the number of dropped databases. Lists the databases first and the live runs second: a
+ * run is registered before its database exists, so no database of a live run is dropped.
  */
 async function sweepStaging(
   access: ClientAccess,
-  alive: () => Promise<ReadonlySet<string>>,
+  listLiveRuns: () => Promise<ReadonlySet<string>>,
   keepDays: number,
 ): Promise<number> {
   const { key, service } = access
@@ -38,10 +44,10 @@ async function sweepStaging(
     { parameters: { run: runPrefix(key), shown: shownPrefix(key) } },
   )
   if (rows.length === 0) return 0
-  const liveRuns = await alive()
+  const liveRuns = await listLiveRuns()
   let droppedCount = 0
   for (const { name, comment } of rows) {
-    const run = runIn(comment)
+    const run = parseExpiredRun(comment)
     if (run === undefined || liveRuns.has(run)) continue
     try {
       await keepReplaced(access, name, keepDays)
@@ -55,13 +61,14 @@ async function sweepStaging(
 }
 
 /**
- * Parses a database comment and returns its run id. Returns undefined if the comment is a user's, or if a temporary
- * database has not expired yet.
+ * Returns the run id (or purpose) in the comment of a staging or temporary database. Returns undefined if the database
+ * must stay: its time `until` has not passed, or the comment is not Sluice's.
  */
-function runIn(comment: string): string | undefined {
+function parseExpiredRun(comment: string): string | undefined {
   try {
     const { run, until = 0 } = JSON.parse(comment) as { run?: unknown; until?: number }
-    return typeof run === 'string' && until < Date.now() ? run : undefined
+    const isExpired = until < Date.now()
+    return typeof run === 'string' && isExpired ? run : undefined
   } catch {
     return undefined
   }
@@ -78,7 +85,7 @@ async function pruneLedger(access: ClientAccess, keepDays: number): Promise<numb
     'select comment from system.tables where startsWith(database, {prefix:String}) or startsWith(database, {kept:String})',
     { parameters: { prefix: schemaPrefix(key), kept: keptPrefix(key) } },
   )
-  const publishedLoads = tables.flatMap(({ comment }) => markIn(comment)?.load ?? [])
+  const publishedLoads = tables.flatMap(({ comment }) => parseTableMetadata(comment)?.load ?? [])
   const condition = `at < now64(6) - interval {days:UInt32} day and run not in (
     select run from ${ledgerTable(access)} where has({published:Array(String)}, load))`
   const parameters = { days: String(keepDays), published: publishedLoads }

@@ -15,30 +15,33 @@ import { warehouseProblem, queryProblem } from './problems.ts'
 import { replaceView, viewNameTaken } from './views/replace-view.ts'
 import { prepareQuery } from './clickhouse-queries.ts'
 import { listViewReads } from './publishing/staged-rows-preview.ts'
-import { type ClickHouseShape, describeTable, markIn, readShape, type ViewMark } from './table-shape.ts'
+import { type ClickHouseShape, describeTable, parseTableMetadata, readShape, type ViewMetadata } from './table-shape.ts'
 
 /** The time limit in seconds for filling a view. */
 const refreshTimeoutSeconds = 7_200
 
-export function clickHouseViews({ access, run, checkedPlace }: ClickHouseServer): ViewStore {
+export function clickHouseViews({ access, runOnServer, quoteAllowedName }: ClickHouseServer): ViewStore {
   return {
-    define: (view, limits, signal) => run('the warehouse', () => defineView(access, view, limits, signal)),
-    drop: async (schema, name) => run(checkedPlace(schema, name), () => dropView(access, schema, name)),
+    define: (view, limits, signal) => runOnServer('the warehouse', () => defineView(access, view, limits, signal)),
+    drop: async (schema, name) => runOnServer(quoteAllowedName(schema, name), () => dropView(access, schema, name)),
     refresh: async (schema, name, signal) =>
-      run(checkedPlace(schema, name), () => refreshView(access, schema, name, signal)),
-    find: async (schema, name) => run(checkedPlace(schema, name), () => findView(access, schema, name)),
+      runOnServer(quoteAllowedName(schema, name), () => refreshView(access, schema, name, signal)),
+    find: async (schema, name) => runOnServer(quoteAllowedName(schema, name), () => findView(access, schema, name)),
     listReads: async (schema, name) =>
-      run(
-        checkedPlace(schema, name),
+      runOnServer(
+        quoteAllowedName(schema, name),
         async () => (await listViewReads(access)).get(JSON.stringify([schema, name])) ?? [],
       ),
-    isManaged: (id) => run('the warehouse', async () => (await findManagedViews(access, id)).length > 0),
+    isManaged: (id) => runOnServer('the warehouse', async () => (await findManagedViews(access, id)).length > 0),
     listUnmanagedReaders: async (schema, name) =>
-      run(checkedPlace(schema, name), () => listUnmanagedViews(access, { schema, name })),
+      runOnServer(quoteAllowedName(schema, name), () => listUnmanagedViews(access, { schema, name })),
   }
 }
 
-/** Creates or replaces a view and drops it under its previous name. Returns the tables that the view reads. */
+/**
+ * See `ViewStore.define`. Creates or replaces the view, and drops it under previous names. Returns the tables and views
+ * that it reads.
+ */
 async function defineView(
   access: ClientAccess,
   view: ViewDefinition,
@@ -50,20 +53,21 @@ async function defineView(
   const qualifiedName = quotePlace(view.schema, view.name)
   const userQuery = { text: view.query, schemas: [view.schema] }
   try {
-    const ownViews = await findManagedViews(access, view.id)
+    const previousPlaces = await findManagedViews(access, view.id)
     const existingShape = await readShape(
       access.service,
       databaseOf({ key: access.key, schema: view.schema }),
       view.name,
     )
-    const isNameFree =
-      !existingShape ||
-      existingShape.mark?.view?.id === view.id ||
-      (ownViews.length === 0 && view.takesOver && existingShape.mark?.view)
-    if (!isNameFree) throw viewNameTaken(view.schema, view.name)
-    const { text, reads } = await prepareQuery(access, userQuery, { whole: true })
+    if (existingShape) {
+      const existingView = existingShape.metadata?.view
+      const isSameView = existingView?.id === view.id
+      const mayTakeOver = view.takesOver && existingView !== undefined && previousPlaces.length === 0
+      if (!isSameView && !mayTakeOver) throw viewNameTaken(view.schema, view.name)
+    }
+    const { text, reads } = await prepareQuery(access, userQuery, { qualifiesAllTables: true })
     await assertNoCycle(access, view, reads)
-    const mark: ViewMark = {
+    const metadata: ViewMetadata = {
       id: view.id,
       definition: definitionHash(view),
       materialized: view.materialized,
@@ -72,9 +76,9 @@ async function defineView(
       at: [view.schema, view.name],
       query: text,
     }
-    await replaceView(access, mark, { seconds, empty }, signal)
-    const previousPlaces = ownViews.filter(({ schema, name }) => schema !== view.schema || name !== view.name)
-    for (const oldPlace of previousPlaces) await dropAt(access, oldPlace)
+    await replaceView(access, metadata, { seconds, empty }, signal)
+    const otherPlaces = previousPlaces.filter(({ schema, name }) => schema !== view.schema || name !== view.name)
+    for (const place of otherPlaces) await dropTableAt(access, place)
     return { reads }
   } catch (error) {
     if (signal.aborted)
@@ -107,7 +111,7 @@ async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: read
     )
 }
 
-/** Finds the views with this id. Usually one; during a rename, both the old and the new view exist for a moment. */
+/** Returns the names of the views with this id: none, one or, during a rename, the old and the new name. */
 async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<TablePlace[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
@@ -117,24 +121,25 @@ async function findManagedViews({ key, service }: ClientAccess, id: string): Pro
     { parameters: { prefix, id } },
   )
   return rows
-    .filter(({ comment }) => markIn(comment)?.view?.id === id)
+    .filter(({ comment }) => parseTableMetadata(comment)?.view?.id === id)
     .map(({ database, name }) => ({ schema: database.slice(prefix.length), name }))
 }
 
+/** Returns the view of this name, or undefined if there is none or the relation is a table. */
 async function findView(access: ClientAccess, schema: string, name: string): Promise<WarehouseView | undefined> {
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
   return shape && isView(shape) ? describeView(access, schema, shape) : undefined
 }
 
-const isView = (shape: ClickHouseShape): boolean => shape.mark?.view !== undefined || shape.engine.endsWith('View')
+const isView = (shape: ClickHouseShape): boolean => shape.metadata?.view !== undefined || shape.engine.endsWith('View')
 
 async function describeView(access: ClientAccess, schema: string, shape: ClickHouseShape): Promise<WarehouseView> {
-  const mark = shape.mark?.view
+  const metadata = shape.metadata?.view
   return {
     ...(await describeTable(access, schema, shape)),
-    materialized: mark?.materialized ?? false,
-    populated: mark?.materialized ? mark.populated : true,
-    ...(mark && { managed: { id: mark.id, definition: mark.definition } }),
+    materialized: metadata?.materialized ?? false,
+    populated: metadata?.materialized ? metadata.populated : true,
+    ...(metadata && { managed: { id: metadata.id, definition: metadata.definition } }),
   }
 }
 
@@ -148,13 +153,13 @@ async function refreshView(
   const qualifiedName = quotePlace(schema, name)
   try {
     const database = databaseOf({ key: access.key, schema })
-    const mark = (await readShape(access.service, database, name))?.mark?.view
-    if (!mark?.materialized)
+    const metadata = (await readShape(access.service, database, name))?.metadata?.view
+    if (!metadata?.materialized)
       throw viewProblem(
         'VIEW_MISSING',
         `The materialised view ${qualifiedName} does not exist in the warehouse. Save the view again to create it.`,
       )
-    await replaceView(access, { ...mark, populated: true }, { seconds: refreshTimeoutSeconds }, signal)
+    await replaceView(access, { ...metadata, populated: true }, { seconds: refreshTimeoutSeconds }, signal)
     const filledShape = await readShape(access.service, database, name)
     return { rows: filledShape?.rows ?? 0, bytes: filledShape?.bytes ?? 0 }
   } catch (error) {
@@ -169,10 +174,10 @@ async function dropView(access: ClientAccess, schema: string, name: string): Pro
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
   if (!shape || !isView(shape)) return
   await assertUnread(access, { schema, name }, qualifiedName)
-  await dropAt(access, { schema, name })
+  await dropTableAt(access, { schema, name })
 }
 
-/** Throws VIEWS_DEPEND if a view reads the table or view. */
+/** Throws VIEWS_DEPEND if a managed or an unmanaged view reads the table or view. */
 export async function assertUnread(
   access: ClientAccess,
   { schema, name }: TablePlace,
@@ -190,10 +195,14 @@ export async function assertUnread(
     )
 }
 
-const dropAt = ({ key, service }: ClientAccess, { schema, name }: TablePlace) =>
+/** Drops the table or view of this name. ClickHouse has one statement for both. */
+const dropTableAt = ({ key, service }: ClientAccess, { schema, name }: TablePlace) =>
   executeStatement(service, `drop table if exists ${qualifyName(databaseOf({ key, schema }), name)}`)
 
-/** Lists the dependent views without Sluice's metadata, which users created by hand. */
+/**
+ * Returns the views that users created by hand and that read the table or view, as `schema.name`. They have no
+ * metadata of Sluice, so this searches their SQL for its name.
+ */
 async function listUnmanagedViews({ key, service }: ClientAccess, { schema, name }: TablePlace): Promise<string[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
@@ -210,7 +219,7 @@ async function listUnmanagedViews({ key, service }: ClientAccess, { schema, name
     },
   )
   return rows
-    .filter(({ comment }) => markIn(comment) === undefined)
+    .filter(({ comment }) => parseTableMetadata(comment) === undefined)
     .map((row) => `${row.database.slice(prefix.length)}.${row.name}`)
 }
 

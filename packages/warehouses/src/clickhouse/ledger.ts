@@ -114,7 +114,10 @@ export async function listProposals(
   return rows.map(({ publication }) => publication)
 }
 
-/** Marks the run as fenced if the publication id belongs to a proposal to fence. Otherwise does nothing. */
+/**
+ * Records that the run is fenced (CLOSED) if the publication id belongs to a proposal to fence (CLOSING). Otherwise
+ * does nothing.
+ */
 export async function recordFence(access: ClientAccess, publication: string): Promise<void> {
   await executeStatement(
     access.service,
@@ -168,8 +171,8 @@ export async function findPublication(access: ClientAccess, run: string): Promis
      order by at, publication, schema, table limit 1 by schema, table`,
     { parameters: { run } },
   )
-  const [first] = rows
-  if (!first) return undefined
+  const [firstRow] = rows
+  if (!firstRow) return undefined
   const tables = rows.map(parseLedgerRow).map(
     ({ schema, table, entry }): PublishedTable => ({
       schema,
@@ -184,10 +187,10 @@ export async function findPublication(access: ClientAccess, run: string): Promis
   )
   return {
     run,
-    attempt: first.attempt,
+    attempt: firstRow.attempt,
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
     bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
-    publishedAt: parseServerTime(first.at),
+    publishedAt: parseServerTime(firstRow.at),
     tables,
   }
 }
@@ -198,8 +201,9 @@ export interface PublishedRow extends Omit<ProposedTable, 'entry'> {
 }
 
 /**
- * Returns all tables of the latest publication that published this load; an empty list if the load is unknown. Skips
- * publications that changed no row of it.
+ * Returns all tables of the latest publication that published this load; an empty list if the load is unknown. Skips a
+ * publication that left the load's table as it was, because a merge changed no row: its `base` is then the published
+ * table itself (`staged`).
  */
 export async function listLastPublication(access: ClientAccess, load: string | undefined): Promise<PublishedRow[]> {
   if (load === undefined) return []
@@ -224,7 +228,7 @@ export async function listLastPublication(access: ClientAccess, load: string | u
   }))
 }
 
-/** Returns the run that first published the load, with the time. */
+/** Returns the run that first published the load, with the time. Returns undefined if no run has published it. */
 export async function findFirstPublication(
   access: ClientAccess,
   load: string | undefined,
@@ -239,7 +243,7 @@ export async function findFirstPublication(
 
 const parseServerTime = (at: string): Date => new Date(`${at.replace(' ', 'T')}Z`)
 
-/** Returns the newest ledger entry of this load. */
+/** Returns the newest ledger entry of this load, or undefined if the load is unknown. */
 export async function findLedgerEntry(
   access: ClientAccess,
   load: string | undefined,

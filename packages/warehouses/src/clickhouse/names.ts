@@ -10,7 +10,9 @@ export interface SchemaPlace {
   schema: string
 }
 
-/** Returns the name of the database that stores a schema. For the schema of a preview, both names are the same. */
+/**
+ * Returns the name of the database that stores a schema. For the schema of a staged-rows preview, it is the same name.
+ */
 export const databaseOf = ({ key, schema }: SchemaPlace): string =>
   schema.startsWith(shownPrefix(key)) ? schema : `${schemaPrefix(key)}${schema}`
 

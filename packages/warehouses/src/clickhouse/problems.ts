@@ -124,7 +124,7 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   [errorCodes.decimalOverflow]: badValue,
 }
 
-/** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
+/** Converts an error of the server, or of the connection to it, to a `WarehouseProblem`. Returns others unchanged. */
 export function warehouseProblem(error: unknown, qualifiedName: string): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const template = findTemplate(error)
@@ -136,20 +136,21 @@ export function warehouseProblem(error: unknown, qualifiedName: string): unknown
   })
 }
 
+const operationRejected: ProblemTemplate = [
+  'WAREHOUSE_REFUSED',
+  (_, { message }) => `The warehouse rejected the operation: ${message}`,
+]
+
+const connectionErrorMessages = /^timeout expired$|^Timeout error\.$|^socket hang up$|^aborted$/
+const connectionErrorCodes = /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ERR_STREAM_PREMATURE_CLOSE)/
+
+/** Returns the template for an error of the server or of the connection. Returns undefined for any other error. */
 function findTemplate(error: Error): ProblemTemplate | undefined {
-  if (error instanceof ClickHouseError)
-    return (
-      problemTemplates[error.code] ?? [
-        'WAREHOUSE_REFUSED',
-        (_, { message }) => `The warehouse rejected the operation: ${message}`,
-      ]
-    )
-  if (isUnavailable(error) || /^timeout expired$|^Timeout error\.$|^socket hang up$|^aborted$/.test(error.message))
-    return serverUnavailable
+  if (error instanceof ClickHouseError) return problemTemplates[error.code] ?? operationRejected
   const code = (error as NodeJS.ErrnoException).code ?? ''
-  return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ERR_STREAM_PREMATURE_CLOSE)/.test(code)
-    ? serverUnavailable
-    : undefined
+  const isConnectionError =
+    isUnavailable(error) || connectionErrorMessages.test(error.message) || connectionErrorCodes.test(code)
+  return isConnectionError ? serverUnavailable : undefined
 }
 
 export const isCode = (error: unknown, code: number): boolean => error instanceof ClickHouseError && error.code === code
@@ -215,10 +216,11 @@ export function queryProblem(error: unknown, query: UserQuery, seconds: number):
     return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`, {
       cause,
     })
-  if (error.code > 0 && !serverFaultCodes.has(error.code))
+  const isFaultOfQuery = error.code > 0 && !serverFaultCodes.has(error.code)
+  if (isFaultOfQuery)
     return new WarehouseProblem(
       'QUERY_FAILED',
-      `The query failed${describePosition(positionIn(error.message), query)}: ${message}`,
+      `The query failed${describePosition(findQueryPosition(error.message), query)}: ${message}`,
       { cause },
     )
   return warehouseProblem(error, 'the warehouse')
@@ -229,7 +231,7 @@ export function tooSlow(seconds: number): WarehouseProblem {
   return new WarehouseProblem('QUERY_TIMEOUT', sentence)
 }
 
-/** True if the text starts like a query and nothing follows a semicolon. */
+/** True if the text, after comments and brackets, starts with a keyword of a query and nothing follows a semicolon. */
 function isSelect(text: string): boolean {
   const withoutLeadingComments = text.replace(/^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)+/, '')
   const isQuery = /^\(*\s*(select|with|values|from)\b/i.test(withoutLeadingComments)
@@ -237,12 +239,14 @@ function isSelect(text: string): boolean {
 }
 
 /**
- * Converts a position in the sent SQL to the position in the user's query, which starts one line later because of
- * `queryPrefix`.
+ * Finds a position such as `(line 3, col 7)` in a message of the server, and returns the position in the user's query.
+ * The server counts one more line, because `queryPrefix` precedes the query. Returns undefined without a position, and
+ * for a position before the query.
  */
-function positionIn(message: string): TextPosition | undefined {
-  const [, line, column] = /\(line (\d+), col (\d+)\)/.exec(message) ?? []
-  return line && Number(line) > 1 ? { line: Number(line) - 1, column: Number(column) } : undefined
+function findQueryPosition(message: string): TextPosition | undefined {
+  const [, sentLine, column] = /\(line (\d+), col (\d+)\)/.exec(message) ?? []
+  const line = Number(sentLine ?? 0) - 1
+  return line >= 1 ? { line, column: Number(column) } : undefined
 }
 
 /**

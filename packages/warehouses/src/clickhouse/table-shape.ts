@@ -1,6 +1,6 @@
 import type { TablePlace, WarehouseColumn, WarehouseTable } from '../catalog.ts'
 import { parseProfileReference } from '../load-target.ts'
-import { historyOf } from '../shape/previous-source-columns.ts'
+import { createColumnHistory } from '../shape/previous-source-columns.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { type ServerAccess, rowsOf } from './protocol/http.ts'
 import { findLedgerEntry } from './ledger.ts'
@@ -12,7 +12,7 @@ import type { DataType } from '@sluice/contracts'
  * Sluice's metadata in the comment of a table. A rename keeps the comment, so it describes the rows under every table
  * name.
  */
-export interface TableMark {
+export interface TableMetadata {
   /** For a loaded table: the id of the load that wrote its rows. */
   load?: string
   run?: string
@@ -21,10 +21,10 @@ export interface TableMark {
   table?: string
   /** Columns that ClickHouse stores as String and that Sluice reports as another data type. */
   texts?: Record<string, DataType>
-  view?: ViewMark
+  view?: ViewMetadata
 }
 
-export interface ViewMark {
+export interface ViewMetadata {
   id: string
   definition: string
   materialized: boolean
@@ -52,7 +52,7 @@ export interface ClickHouseShape {
   name: string
   uuid: string
   engine: string
-  mark: TableMark | undefined
+  metadata: TableMetadata | undefined
   columns: ShapeColumn[]
   /** Columns that the server computes when it reads or merges rows. `columns` does not include them. */
   computed: string[]
@@ -103,21 +103,21 @@ export async function readShape(
      where ${where} and table = {name:String} order by position`,
     { parameters },
   )
-  const mark = markIn(table.comment)
-  const stored = columns.filter((column) => isStored(column))
+  const metadata = parseTableMetadata(table.comment)
+  const storedColumns = columns.filter((column) => isStored(column))
   return {
     database,
     name,
     uuid: table.uuid,
     engine: table.engine,
-    mark,
-    columns: stored.map(({ name: column, type, comment, key }) => ({
+    metadata,
+    columns: storedColumns.map(({ name: column, type, comment, key }) => ({
       name: column,
       label: comment || column,
       type: withoutWrappers(type),
       nullable: type !== withoutWrappers(type),
       primaryKey: key === 1,
-      dataType: mark?.texts?.[column] ?? describeType(type).dataType,
+      dataType: metadata?.texts?.[column] ?? describeType(type).dataType,
     })),
     computed: columns.filter((column) => !isStored(column)).map(({ name: column }) => column),
     rows: table.rows ?? 0,
@@ -126,23 +126,25 @@ export async function readShape(
 }
 
 /**
- * Default values that Sluice copies: literals only. An expression could read any table of the server, because
- * ClickHouse checks no privileges when it merges parts in the background.
+ * Matches the default values that Sluice accepts: literals only. An expression could read any table of the server,
+ * because ClickHouse checks no privileges when it merges its files in the background.
  */
-const plainValue = /^(?:NULL|true|false|-?\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*')$/s
+const literalPattern = /^(?:NULL|true|false|-?\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*')$/s
 
-const isStored = ({ kind, value }: ColumnRow): boolean => kind === '' || (kind === 'DEFAULT' && plainValue.test(value))
+/** True if the column has no default value, or a literal. Columns with other defaults count as computed. */
+const isStored = ({ kind, value }: ColumnRow): boolean =>
+  kind === '' || (kind === 'DEFAULT' && literalPattern.test(value))
 
 /** True if the table stores its own rows, so it is neither a view nor a proxy for data elsewhere. */
 export const hasRows = ({ engine }: Pick<ClickHouseShape, 'engine'>): boolean => engine.endsWith('MergeTree')
 
 /** Parses Sluice's metadata from a table's comment. Returns undefined for a comment that a user wrote. */
-export function markIn(comment: string): TableMark | undefined {
+export function parseTableMetadata(comment: string): TableMetadata | undefined {
   try {
-    const mark: unknown = JSON.parse(comment)
-    return typeof mark === 'object' && mark !== null && ('load' in mark || 'view' in mark)
-      ? (mark as TableMark)
-      : undefined
+    const metadata: unknown = JSON.parse(comment)
+    if (typeof metadata !== 'object' || metadata === null) return undefined
+    const isOwnMetadata = 'load' in metadata || 'view' in metadata
+    return isOwnMetadata ? (metadata as TableMetadata) : undefined
   } catch {
     return undefined
   }
@@ -158,15 +160,15 @@ export const describeColumn = ({ name, label, type, primaryKey, dataType }: Shap
   ...(primaryKey && { sortKey: true }),
 })
 
-/** Describes a table for the API. The row count comes from the server. */
+/** Describes a table for the API, with its row count and size from the server. */
 export async function describeTable(
   access: ClientAccess,
   schema: string,
   shape: ClickHouseShape,
 ): Promise<WarehouseTable> {
-  const entry = await findLedgerEntry(access, shape.mark?.load)
+  const entry = await findLedgerEntry(access, shape.metadata?.load)
   const profile = parseProfileReference(entry?.profile)
-  const history = historyOf(entry?.feed)
+  const history = createColumnHistory(entry?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
@@ -182,6 +184,7 @@ export async function describeTable(
   }
 }
 
+/** Lists the organisation's schemas, sorted by name. */
 export async function listSchemas({ key, service }: ClientAccess): Promise<string[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ name: string }>(
@@ -192,7 +195,7 @@ export async function listSchemas({ key, service }: ClientAccess): Promise<strin
   return rows.map(({ name }) => name.slice(prefix.length))
 }
 
-/** Lists tables and views, sorted by schema and name, both compared as bytes. */
+/** Lists the tables and views of these schemas, sorted by schema and name, both compared as bytes. */
 export async function listRelations({ key, service }: ClientAccess, schemas: readonly string[]): Promise<TablePlace[]> {
   if (schemas.length === 0) return []
   const schemaByDatabase = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
@@ -238,11 +241,11 @@ export function textColumnsOf(columns: readonly StagingColumn[]): Record<string,
  * Returns the CREATE TABLE statement. Rows are sorted by the primary key, or stay in insertion order without one. The
  * server acknowledges rows only after writing them to disk.
  */
-export function createTable(qualifiedName: string, columns: readonly StagingColumn[], mark: TableMark): string {
+export function createTable(qualifiedName: string, columns: readonly StagingColumn[], metadata: TableMetadata): string {
   const definitions = columns.map(columnText).join(', ')
   const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoteIdentifier(name))
   return `create table ${qualifiedName} (${definitions}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})
-    settings fsync_after_insert = 1, fsync_part_directory = 1 comment ${formatLiteral(JSON.stringify(mark))}`
+    settings fsync_after_insert = 1, fsync_part_directory = 1 comment ${formatLiteral(JSON.stringify(metadata))}`
 }
 
 /** Returns the SQL definition of a column. If the label differs from the name, the label is the column's comment. */

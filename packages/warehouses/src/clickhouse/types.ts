@@ -55,9 +55,12 @@ export function describeType(type: SqlType): TypeDescription {
   const [precision, scale = 0] = digitsOf(innerType)
   if (innerType === anyDecimal) return { dataType: 'DECIMAL' }
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale }
-  const loadedType = (Object.entries(typesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === innerType)
-  if (loadedType) return { dataType: loadedType[0] }
-  return { dataType: queryOnlyTypes[innerType] ?? (innerType.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
+  const dataTypes = Object.keys(typesByDataType) as DataType[]
+  const loadedType = dataTypes.find((dataType) => typesByDataType[dataType] === innerType)
+  if (loadedType) return { dataType: loadedType }
+  const queryType = queryOnlyTypes[innerType]
+  if (queryType) return { dataType: queryType }
+  return { dataType: innerType.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT' }
 }
 
 /** Types that loads never create, but that queries can return. */
@@ -81,18 +84,18 @@ export function withoutWrappers(type: SqlType): SqlType {
   return innerType === undefined ? type : withoutWrappers(innerType)
 }
 
-/** Returns TEXT for geometry, which is transferred as text, and any other type unchanged. */
-const plainText = (dataType: DataType): DataType =>
+/** Returns TEXT for a geometry type, because its values are transferred as text, and any other type unchanged. */
+const replaceGeometry = (dataType: DataType): DataType =>
   dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
 
 /** ClickHouse's type rules, as input of the load planning that all warehouses share. */
 export const typeRules: TypeRules = {
-  storedAs: (column) => ({ type: sqlType(column), dataType: plainText(column.dataType) }),
+  storedAs: (column) => ({ type: sqlType(column), dataType: replaceGeometry(column.dataType) }),
   widest(one, other) {
     const type = widenTypes(one.type, other.type)
     if (type === 'String') return { type, dataType: widestText(one.dataType, other.dataType) }
-    const unchanged = [other, one].find((column) => column.type === type)
-    return { type, dataType: (unchanged ?? describeType(type)).dataType }
+    const columnOfType = [other, one].find((column) => column.type === type)
+    return { type, dataType: (columnOfType ?? describeType(type)).dataType }
   },
 }
 
@@ -110,12 +113,13 @@ const clickHouseTypeFamilies: WarehouseTypes = {
 /** Returns the narrowest type that stores every value of both types without loss. */
 const widenTypes = (one: SqlType, other: SqlType): SqlType => widen(clickHouseTypeFamilies, one, other)
 
+/** Returns the decimal type of this size, or `anyDecimal` if ClickHouse has no such type. */
 function decimalType(precision: number, scale: number): SqlType {
-  const declared = precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision
-  return declared ? `Decimal(${precision}, ${scale})` : anyDecimal
+  const isSupported = precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision
+  return isSupported ? `Decimal(${precision}, ${scale})` : anyDecimal
 }
 
-/** Parses precision and scale of a decimal type. */
+/** Parses precision and scale of a decimal type. Returns an empty array for any other type. */
 export function digitsOf(type: SqlType): [precision?: number, scale?: number] {
   const [, precision, scale] = /^Decimal\((\d+),\s*(\d+)\)$/.exec(type) ?? []
   return precision === undefined ? [] : [Number(precision), Number(scale)]

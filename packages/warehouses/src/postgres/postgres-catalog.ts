@@ -3,7 +3,7 @@ import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { parseProfileReference } from '../load-target.ts'
 import type { LastLoad } from '../loader.ts'
-import { type SourceShape, historyOf, memoryOfTable } from '../shape/previous-source-columns.ts'
+import { type SourceShape, createColumnHistory, sourceShapeOfTable } from '../shape/previous-source-columns.ts'
 import { type PostgresShape, type ShapeColumn, readShape, readShapes } from './table-shape.ts'
 import { describeType, storedAs } from './types.ts'
 import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
@@ -97,7 +97,7 @@ async function toWarehouseTable(
   shape: PostgresShape,
 ): Promise<WarehouseTable> {
   const { lastPublication } = shape
-  const history = historyOf(lastPublication?.sourceShape)
+  const history = createColumnHistory(lastPublication?.sourceShape)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
@@ -118,7 +118,7 @@ export function previousSourceShape(shape: PostgresShape | undefined): SourceSha
   const { lastPublication } = shape
   if (lastPublication?.sourceShape) return lastPublication.sourceShape
   const columns = shape.columns.map((column) => ({ ...column, ...storedAs(column.type) }))
-  return memoryOfTable(columns, lastPublication?.suppliedColumns ?? [])
+  return sourceShapeOfTable(columns, lastPublication?.suppliedColumns ?? [])
 }
 
 /** Returns the cursor and the source columns of a table's last load. Both are undefined without a table. */

@@ -42,8 +42,8 @@ export class PostgresStagedTable implements StagedTable {
   profile: string | undefined
   /** The source columns of earlier loads that a merge replaces, according to the latest read of the table. */
   previouslySupplied: readonly string[] = []
-  /** The staging table of the records that these rows belong to, if the run has one. */
-  records: PostgresStagedTable | undefined
+  /** The staging table of the parent records to which these rows belong, if the run has one. */
+  parentLoad: PostgresStagedTable | undefined
   /**
    * The published rows that were copied to the staging table for a merge: their number, and the run that published
    * them. Undefined if no rows were copied.
@@ -61,11 +61,11 @@ export class PostgresStagedTable implements StagedTable {
   /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]
   /** Statistics of each column's values. Set after all rows are written. */
-  held: ColumnFacts[] | undefined
+  columnFacts: ColumnFacts[] | undefined
   /** The JSON state of the source. The source receives it at the next load. */
   reading: unknown
   /** The columns that the source or a transformation filled. Set once no later step changes them. */
-  brought: string[] | undefined
+  filledColumns: string[] | undefined
   /**
    * The size in bytes of the published tables that the run replaces: this one and those that the run has staged before.
    * 0 if the run does not replace tables, or if the database has no size limit.
@@ -115,7 +115,7 @@ export class PostgresStagedTable implements StagedTable {
     const isVisibleToAll = written.frozen && superseded === 0
     if (!isVisibleToAll) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
     await this.#dropIgnoredColumns(signal)
-    this.held = content.facts?.() ?? []
+    this.columnFacts = content.facts?.() ?? []
     this.reading = content.reading?.()
     const rows = written.rows - superseded
     this.written = { ...written, rows, frozen: isVisibleToAll, sourceRows: written.rows }

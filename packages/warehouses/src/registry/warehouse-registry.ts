@@ -15,6 +15,7 @@ export interface WarehouseDriver {
    * contain them.
    */
   open(credentials: WarehouseCredentials, redaction: Redaction): Promise<Warehouse>
+  /** The server in health checks. `check` throws if the server does not answer. */
   part: { name: string; check(): Promise<void> }
   /** Manages the server's readers (logins for BI tools). Absent for servers that cannot have readers. */
   readers?: ReaderServer
@@ -38,12 +39,12 @@ export interface ServerSettings {
  */
 export function warehouseDrivers(servers: ServerSettings, { keepDays = 0 } = {}): WarehouseDriver[] {
   const { CLICKHOUSE_URL, SQLSERVER_URL, SYNAPSE_URL, redshift } = servers
-  return [
-    CLICKHOUSE_URL !== undefined && clickHouseDriver(CLICKHOUSE_URL, keepDays),
-    SQLSERVER_URL !== undefined && sqlServerDriver(SQLSERVER_URL),
-    SYNAPSE_URL !== undefined && synapseDriver(SYNAPSE_URL),
-    redshift !== undefined && redshiftDriver(redshift),
-  ].filter((driver) => driver !== false)
+  const drivers: WarehouseDriver[] = []
+  if (CLICKHOUSE_URL !== undefined) drivers.push(clickHouseDriver(CLICKHOUSE_URL, keepDays))
+  if (SQLSERVER_URL !== undefined) drivers.push(sqlServerDriver(SQLSERVER_URL))
+  if (SYNAPSE_URL !== undefined) drivers.push(synapseDriver(SYNAPSE_URL))
+  if (redshift !== undefined) drivers.push(redshiftDriver(redshift))
+  return drivers
 }
 
 const clickHouseDriver = (url: string, keepDays: number): WarehouseDriver => ({
@@ -56,7 +57,7 @@ const clickHouseDriver = (url: string, keepDays: number): WarehouseDriver => ({
     return openClickHouseWarehouse(access, { keepDays })
   },
   readers: {
-    define: async (...given) => (await loadClickHouseReaders(url)).define(...given),
+    define: async (...parameters) => (await loadClickHouseReaders(url)).define(...parameters),
     drop: async (login) => (await loadClickHouseReaders(url)).drop(login),
     observe: async () => (await loadClickHouseReaders(url)).observe(),
   },

@@ -1,46 +1,33 @@
 import { type ColumnFacts, type LoadTarget, type TableChange, WarehouseProblem } from '../warehouse.ts'
 import type { SourceShape, PreviousSourceColumn } from './previous-source-columns.ts'
 import { rebuildAdvice } from '@sluice/row-stream'
-import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
-import { rowsFell } from './plan-table.ts'
+import { isRefusal, planShape, type ShapePlan, type SourceColumn, type TypeRules } from './plan-shape.ts'
+import { findRowLoss } from './plan-table.ts'
 
 /** A load and, after all rows were read, statistics of its columns. */
 export interface MeasuredLoad {
   target: LoadTarget
   /** Statistics of each column's values. Absent until all rows are read. */
-  held?: readonly ColumnFacts[] | undefined
+  columnFacts?: readonly ColumnFacts[] | undefined
   /** The number of source rows before transformations. Absent until all rows are read. */
   sourceRows?: number | undefined
-  /** Whether SQL statements changed the rows, so that source formats of the source do not hold for them. */
+  /** Whether SQL statements changed the rows, so that the formats of the source do not apply to them. */
   transformed?: boolean
   merging?: boolean
 }
 
 /**
- * Runs `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected.
+ * Runs `planShape` for a load. Adds a change PART_NOT_READ if the source was not read completely. Throws
+ * `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected.
  */
 export function planLoad(rules: TypeRules, previousShape: SourceShape | undefined, load: MeasuredLoad): ShapePlan {
-  const { target, held: heldColumns, sourceRows, transformed = false } = load
-  const last = previousShape && transformed ? withoutSourceFormats(previousShape) : previousShape
+  const { target, columnFacts, sourceRows, transformed = false } = load
   const { schemaChanges, rebuild, definition, sparse, unread, merging, hasAllColumns } = target.shape ?? {}
-  const factsByColumn = new Map(heldColumns?.map((column) => [column.column, column]))
-  const columns = target.columns.map((column) => {
-    const columnFacts = factsByColumn.get(column.name)
-    if (!columnFacts) return column
-    const { evidence: _, ...rest } = column
-    const { evidence, dayFirst, sourceFormat } = columnFacts
-    return {
-      ...rest,
-      ...(evidence && { evidence }),
-      ...(dayFirst !== undefined && { dayFirst }),
-      ...(sourceFormat !== undefined && !transformed && { sourceFormat }),
-    }
-  })
   const plan = planShape(
     rules,
-    last,
+    previousShape && transformed ? withoutSourceFormats(previousShape) : previousShape,
     {
-      columns,
+      columns: addColumnFacts(load),
       sparse: sparse === true,
       merging: load.merging ?? merging === true,
       hasAllColumns: hasAllColumns === true,
@@ -48,14 +35,35 @@ export function planLoad(rules: TypeRules, previousShape: SourceShape | undefine
       ...(sourceRows !== undefined && { rows: sourceRows }),
     },
     { ...(schemaChanges && { schemaChanges }), rebuild: rebuild === true },
-    { final: heldColumns !== undefined },
+    { final: columnFacts !== undefined },
   )
   if (isRefusal(plan)) throw new WarehouseProblem(plan.code, plan.sentence, { advice: plan.advice })
   if (unread === undefined) return plan
   return { ...plan, changes: [{ kind: 'PART_NOT_READ', column: '', to: unread, warning: true }, ...plan.changes] }
 }
 
-/** SQL statements can add values in any format, also to columns that are empty in the source. */
+/** Returns the columns of a load with the statistics of their values. Without statistics, returns them unchanged. */
+function addColumnFacts({ target, columnFacts = [], transformed = false }: MeasuredLoad): SourceColumn[] {
+  const factsByColumn = new Map(columnFacts.map((facts) => [facts.column, facts]))
+  return target.columns.map((column) => {
+    const facts = factsByColumn.get(column.name)
+    if (!facts) return column
+    // The statistics replace the evidence of the samples, so evidence that is absent in them is removed.
+    const { evidence: _, ...columnWithoutEvidence } = column
+    const { evidence, dayFirst, sourceFormat } = facts
+    return {
+      ...columnWithoutEvidence,
+      ...(evidence && { evidence }),
+      ...(dayFirst !== undefined && { dayFirst }),
+      ...(sourceFormat !== undefined && !transformed && { sourceFormat }),
+    }
+  })
+}
+
+/**
+ * Returns the shape without the source formats of its columns. They do not apply after SQL statements, which can add
+ * values in any format, also to columns that are empty in the source.
+ */
 function withoutSourceFormats(shape: SourceShape): SourceShape {
   const columns = shape.columns.map((column) => {
     const { sourceFormat: _, ...otherFacts } = column
@@ -64,44 +72,56 @@ function withoutSourceFormats(shape: SourceShape): SourceShape {
   return { ...shape, columns }
 }
 
-/** Returns the memory that a published table keeps. `reading` is passed to the source at the next load. */
-export function memoryOf(
+/**
+ * Returns the shape that the published table records for its next load. `columns` are the columns to record. `reading`
+ * is state for the source; if it is undefined, the state of the last load stays, except after a rebuild.
+ */
+export function sourceShapeAfterLoad(
   { shape }: LoadTarget,
-  last: SourceShape | undefined,
+  previousShape: SourceShape | undefined,
   columns: PreviousSourceColumn[],
   reading: unknown,
 ): SourceShape {
-  const definition = shape?.definition ?? last?.definition
-  const lastReading = reading ?? (shape?.rebuild ? undefined : last?.reading)
+  const definition = shape?.definition ?? previousShape?.definition
+  const previousReading = shape?.rebuild ? undefined : previousShape?.reading
+  const recordedReading = reading ?? previousReading
   return {
-    columns: withCreated(columns, last),
+    columns: addCreationTimes(columns, previousShape),
     ...(definition !== undefined && { definition }),
-    ...(lastReading !== undefined && { reading: lastReading }),
+    ...(recordedReading !== undefined && { reading: recordedReading }),
   }
 }
 
-/** Copies the creation time of columns that the last load recorded. */
-function withCreated(columns: readonly PreviousSourceColumn[], last: SourceShape | undefined): PreviousSourceColumn[] {
-  const before = new Map(last?.columns.map((column) => [column.name, column]))
+/**
+ * Adds the time at which each column was created: for a column of the last load, the recorded time, if there is one;
+ * for a new column, the current time.
+ */
+function addCreationTimes(
+  columns: readonly PreviousSourceColumn[],
+  previousShape: SourceShape | undefined,
+): PreviousSourceColumn[] {
+  const previousByName = new Map(previousShape?.columns.map((column) => [column.name, column]))
   const now = new Date().toISOString()
   return columns.map((column) => {
-    const remembered = before.get(column.name)
-    const created = remembered ? remembered.created : now
+    const previousColumn = previousByName.get(column.name)
+    const created = previousColumn ? previousColumn.created : now
     return { ...column, ...(created !== undefined && { created }) }
   })
 }
 
 /**
- * Reports a load that replaces the table with far fewer rows than it had. Throws SCHEMA_MISMATCH if the pipeline allows
- * no changes.
+ * Returns the change ROWS_FELL for a load that replaces the table with far fewer rows than it had. Otherwise, and for a
+ * rebuild, returns no change. Throws SCHEMA_MISMATCH instead of the change if the policy for column changes is FAIL.
  */
-export function fallOfRows({ shape }: LoadTarget, before: number | undefined, now: number): TableChange[] {
-  const fall = shape?.rebuild ? undefined : rowsFell(before, now)
-  if (fall && shape?.schemaChanges === 'FAIL')
+export function reportRowLoss({ shape }: LoadTarget, rowsBefore: number | undefined, rowsNow: number): TableChange[] {
+  if (shape?.rebuild) return []
+  const rowLoss = findRowLoss(rowsBefore, rowsNow)
+  if (!rowLoss) return []
+  if (shape?.schemaChanges === 'FAIL')
     throw new WarehouseProblem(
       'SCHEMA_MISMATCH',
-      `The source has ${now} rows where the table has ${before}, and schemaChanges is FAIL. The old data stays. Check that the source is complete.`,
+      `The source has ${rowsNow} rows where the table has ${rowsBefore}, and schemaChanges is FAIL. The old data stays. Check that the source is complete.`,
       { advice: rebuildAdvice('To load it as it is') },
     )
-  return fall ? [fall] : []
+  return [rowLoss]
 }

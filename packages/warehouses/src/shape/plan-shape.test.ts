@@ -19,17 +19,22 @@ const warehouses: [string, TypeRules][] = [
 ]
 
 /** The same by the code that warehouses use: a table, and what it keeps for the next load. */
-function load(rules: TypeRules, before: { table: TableColumn[]; memory: SourceShape } | undefined, step: Step) {
+function load(rules: TypeRules, before: { table: TableColumn[]; previousShape: SourceShape } | undefined, step: Step) {
   const columns = step.load.map((kind) => ({ ...kind, label: kind.name }))
   const { sparse, definition, policy, rebuild } = step
   const given: NewLoad = { columns, sparse, definition }
-  const plan = planShape(rules, before?.memory, given, { schemaChanges: policy, rebuild }, { final: true })
+  const plan = planShape(rules, before?.previousShape, given, { schemaChanges: policy, rebuild }, { final: true })
   if (isRefusal(plan)) return undefined
   const staged = plan.columns
     .filter(({ ignored }) => !ignored)
     .map(({ name, label, type, dataType }): TableColumn => ({ name, label, type, dataType }))
   const planned = planTable(rules, before?.table, staged, plan)
-  return { table: planned.columns, memory: { columns: planned.memory, definition }, changes: planned.changes, plan }
+  return {
+    table: planned.columns,
+    previousShape: { columns: planned.recordedColumns, definition },
+    changes: planned.changes,
+    plan,
+  }
 }
 
 describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
@@ -51,7 +56,7 @@ describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
             stored(type === '?' || type === '~' ? 'TEXT' : type).type,
             isSupplied,
           ])
-          const vanished = new Set(found.memory.columns.filter((each) => each.vanished).map(({ name }) => name))
+          const vanished = new Set(found.previousShape.columns.filter((each) => each.vanished).map(({ name }) => name))
           const table = found.table.map(({ name, type }) => [name, type, !vanished.has(name)])
           expect(table.toSorted()).toEqual(wanted.toSorted())
         }
@@ -85,15 +90,15 @@ describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
 
   it('reports a column that lost all values once until it has values again', () => {
     const named = (loads: { value: boolean; rows?: number; merging?: boolean; definition?: string }[]) => {
-      let memory: SourceShape | undefined
+      let previousShape: SourceShape | undefined
       return loads.map(({ value, rows = 3, merging = false, definition = 'one' }) => {
         const columns = [
           { name: 'id', label: 'id', dataType: 'SMALLINT' as const },
           { name: 'v', label: 'v', ...(value ? { dataType: 'DATE' as const } : nothing) },
         ]
-        const plan = planShape(rules, memory, { columns, rows, merging, definition }, {}, { final: true })
+        const plan = planShape(rules, previousShape, { columns, rows, merging, definition }, {}, { final: true })
         if (isRefusal(plan)) throw new Error(plan.sentence)
-        memory = { columns: plan.memory, definition }
+        previousShape = { columns: plan.recordedColumns, definition }
         return plan.changes
           .filter(({ kind }) => kind === 'COLUMN_EMPTIED')
           .map(({ column, rows }) => `${column} ${rows}`)
@@ -111,7 +116,7 @@ describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
 
 describe('planShape', () => {
   it('rejects a load without a known column, and lists the old and the new columns', () => {
-    const memory: SourceShape = {
+    const previousShape: SourceShape = {
       columns: ['id', 'name', 'amount'].map((name) => ({
         name,
         label: name,
@@ -119,7 +124,7 @@ describe('planShape', () => {
       })),
     }
     const columns = ['x', 'y'].map((name) => ({ name, label: name, dataType: 'TEXT' as const }))
-    expect(planShape(postgres, memory, { columns }, {})).toEqual({
+    expect(planShape(postgres, previousShape, { columns }, {})).toEqual({
       code: 'SCHEMA_MISMATCH',
       reason: 'the source has no column of the last load',
       sentence:
@@ -141,7 +146,7 @@ describe('planShape', () => {
         rows: fc.array(words('uvwxyz', header.length, header.length), { minLength: 1, maxLength: 4 }),
       }),
     )
-    const memoryOf = (labels: readonly string[]): SourceShape => ({
+    const shapeOf = (labels: readonly string[]): SourceShape => ({
       columns: toUniqueIdentifiers(labels).map((name, index) => ({
         name,
         label: labels[index]!,
@@ -166,7 +171,7 @@ describe('planShape', () => {
             .map((row) => row.join(','))
             .join(between)
             .split(',')
-          expect(planShape(postgres, memoryOf(header), feedOf(labels), {})).toMatchObject({ code: 'SCHEMA_MISMATCH' })
+          expect(planShape(postgres, shapeOf(header), feedOf(labels), {})).toMatchObject({ code: 'SCHEMA_MISMATCH' })
         }),
         { numRuns: 300 },
       )
@@ -176,7 +181,9 @@ describe('planShape', () => {
       fc.assert(
         fc.property(tables, ({ header, rows }) => {
           const added = rows[0]!.slice(0, Math.ceil(header.length / 2) - 1)
-          expect(planShape(postgres, memoryOf(header), feedOf([...header, ...added]), {})).toHaveProperty('memory')
+          expect(planShape(postgres, shapeOf(header), feedOf([...header, ...added]), {})).toHaveProperty(
+            'recordedColumns',
+          )
         }),
         { numRuns: 100 },
       )
@@ -184,7 +191,7 @@ describe('planShape', () => {
 
     it('rejects a new column whose name looks like a value, and names it', () => {
       const plan = (label: string, more?: Partial<NewLoad>) =>
-        planShape(postgres, memoryOf(['id', 'name', '2025']), feedOf(['id', 'name', '2025', label], more), {})
+        planShape(postgres, shapeOf(['id', 'name', '2025']), feedOf(['id', 'name', '2025', label], more), {})
       for (const value of ['7', '-1.5', '2026-01-31', '31/01/2026 10:00'])
         expect(plan(value)).toMatchObject({
           code: 'SCHEMA_MISMATCH',
@@ -192,16 +199,16 @@ describe('planShape', () => {
             `The source has no rows and the name of its new column "${value}" looks like a value`,
           ),
         })
-      expect(plan('q1')).toHaveProperty('memory')
-      expect(plan('2026', { rows: 1 })).toHaveProperty('memory')
+      expect(plan('q1')).toHaveProperty('recordedColumns')
+      expect(plan('2026', { rows: 1 })).toHaveProperty('recordedColumns')
     })
 
     it('accepts new columns of an empty database table, and of records', () => {
       const labels = ['id', 'name', 'x', 'y', 'z']
       const columns = labels.map((name) => ({ name, label: name, dataType: 'TEXT' as const }))
-      expect(planShape(postgres, memoryOf(['id', 'name']), { columns, rows: 0 }, {})).toHaveProperty('memory')
-      expect(planShape(postgres, memoryOf(['id', 'name']), feedOf(labels, { sparse: true }), {})).toHaveProperty(
-        'memory',
+      expect(planShape(postgres, shapeOf(['id', 'name']), { columns, rows: 0 }, {})).toHaveProperty('recordedColumns')
+      expect(planShape(postgres, shapeOf(['id', 'name']), feedOf(labels, { sparse: true }), {})).toHaveProperty(
+        'recordedColumns',
       )
     })
   })
@@ -218,11 +225,11 @@ describe('planShape', () => {
       rebuildAdvice('To take the new columns').pipeline,
     ],
   ])('advises %s', (_what, column, advice) => {
-    const memory: SourceShape = {
+    const previousShape: SourceShape = {
       columns: [{ name: 'a', label: 'a', ...postgres.storedAs({ dataType: 'INTEGER' }) }],
     }
     const columns = [{ ...column, label: column.name }]
-    expect(planShape(postgres, memory, { columns }, { schemaChanges: 'FAIL' })).toMatchObject({
+    expect(planShape(postgres, previousShape, { columns }, { schemaChanges: 'FAIL' })).toMatchObject({
       code: 'SCHEMA_MISMATCH',
       advice: { pipeline: advice },
     })
@@ -232,9 +239,9 @@ describe('planShape', () => {
     const text = postgres.storedAs({ dataType: 'TEXT' })
     const columnOf = (name: string, type = text) => ({ name, label: name, ...type })
     const integer = { type: postgresType({ dataType: 'INTEGER' }), dataType: 'INTEGER' as const }
-    const memory: SourceShape = { columns: [columnOf('a'), columnOf('b')] }
+    const previousShape: SourceShape = { columns: [columnOf('a'), columnOf('b')] }
     const given = { columns: ['a', 'b'].map((name) => ({ name, label: name, dataType: 'TEXT' as const })) }
-    const plan = planShape(postgres, memory, given, {})
+    const plan = planShape(postgres, previousShape, given, {})
     if (isRefusal(plan)) throw new Error(plan.sentence)
     // It renamed "b", made "a" an integer, and once had made "old".
     const table = planTable(

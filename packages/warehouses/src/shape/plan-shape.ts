@@ -64,7 +64,8 @@ export interface ShapePlan {
   rebuildReason?: 'REBUILD' | 'POLICY' | 'DEFINITION'
   /** The changes between the last load and this one. `planTable` returns the changes of the table. */
   changes: TableChange[]
-  memory: PreviousSourceColumn[]
+  /** The source columns that the published table records, for comparison with the next load. */
+  recordedColumns: PreviousSourceColumn[]
 }
 
 /** The reason for rejecting a load. The published rows stay. */
@@ -82,11 +83,9 @@ export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal 
 
 /**
  * Plans the columns of a table from its last load, the new load and the policy for column changes. A load is one
- * stream of source rows for a table. Every warehouse calls this function when it creates a staging table and again when
- * it
- * publishes the rows. `final` means that all rows were read, so a type that is still undecided stays undecided. Returns
- * a refusal instead if the policy FAIL forbids a change, the load probably is another or a damaged file, or dates are
- * ambiguous.
+ * stream of source rows for a table. Every warehouse calls this function when it creates a staging table and again,
+ * with `final`, when it publishes the rows and all of them were read. Returns a refusal instead of a plan if the
+ * load must be rejected, see `findRefusal`.
  */
 export function planShape(
   rules: TypeRules,
@@ -95,37 +94,30 @@ export function planShape(
   policy: ShapePolicy,
   { final = false } = {},
 ): ShapePlan | ShapeRefusal {
-  const rebuildReason = load.merging ? undefined : whyFresh(previousShape, load, policy)
-  const rememberedColumns = previousShape?.columns ?? []
-  const rememberedByName = new Map(
-    (rebuildReason === 'REBUILD' ? [] : rememberedColumns).map((column) => [column.name, column]),
-  )
+  const rebuildReason = findRebuildReason(previousShape, load, policy)
+  const previousColumns = previousShape?.columns ?? []
+  const comparedColumns = rebuildReason === 'REBUILD' ? [] : previousColumns
+  const previousByName = new Map(comparedColumns.map((column) => [column.name, column]))
   const plannedColumns = load.columns.map((column) =>
-    planColumn(rules, rememberedByName.get(column.name), column, load, rebuildReason),
+    planColumn(rules, previousByName.get(column.name), column, load, rebuildReason),
   )
   if (previousShape && rebuildReason !== 'REBUILD') {
-    const refusal =
-      refusedChange(rememberedColumns, plannedColumns, load, policy) ??
-      (rebuildReason
-        ? undefined
-        : (refuseDifferentSource(rememberedColumns, plannedColumns, load) ??
-          refuseLostLineEnds(rememberedColumns, load))) ??
-      (final ? ambiguousDates(rememberedByName, load) : undefined)
+    const refusal = findRefusal(previousColumns, plannedColumns, load, policy, { rebuildReason, final })
     if (refusal) return refusal
   }
-  const ignoresNewColumns = policy.schemaChanges === 'IGNORE_NEW' && !rebuildReason && rememberedColumns.length > 0
+  const ignoresNewColumns = policy.schemaChanges === 'IGNORE_NEW' && !rebuildReason && previousColumns.length > 0
   const columns = plannedColumns.map((column): PlannedColumn => {
-    const isNew = !rememberedByName.has(column.name) && !column.primaryKey
+    const isNew = !previousByName.has(column.name) && !column.primaryKey
     return ignoresNewColumns && isNew ? { ...column, ignored: true } : column
   })
   const plannedNames = new Set(plannedColumns.map(({ name }) => name))
-  const keptColumns = rebuildReason ? [] : rememberedColumns.filter(({ name }) => !plannedNames.has(name))
+  const keptColumns = rebuildReason ? [] : previousColumns.filter(({ name }) => !plannedNames.has(name))
   const vanishingColumns = isIncrement(load) ? [] : keptColumns.filter(({ vanished }) => !vanished)
   return {
     columns,
     keptColumns,
     decided: plannedColumns
-      .filter(({ name, undecided }) => rememberedByName.get(name)?.undecided && !undecided)
+      .filter(({ name, undecided }) => previousByName.get(name)?.undecided && !undecided)
       .map(({ name }) => name),
     ...(rebuildReason && { rebuildReason }),
     changes: [
@@ -136,50 +128,77 @@ export function planShape(
           ...(!load.sparse && { warning: true }),
         }),
       ),
-      ...emptiedColumns(rememberedByName, load, rebuildReason),
+      ...listEmptiedColumns(previousByName, load, rebuildReason),
     ],
-    memory: [
-      ...columns.filter(({ ignored }) => !ignored).map(toRememberedColumn),
-      ...keptColumns.map((column) => (isIncrement(load) ? column : vanishedColumn(column, load))),
+    recordedColumns: [
+      ...columns.filter(({ ignored }) => !ignored).map(toRecordedColumn),
+      ...keptColumns.map((column) => (isIncrement(load) ? column : toVanishedColumn(column, load))),
     ],
   }
 }
 
 /**
- * Reports each column that had values in the last load and has none in this load. Only for loads that replace all rows.
+ * Returns the refusal of a load if a change is forbidden by the policy FAIL, the source probably is a wrong or a
+ * damaged file, or dates are ambiguous after all rows were read (`final`). Otherwise returns undefined. If columns and
+ * types come from this load alone, any file is accepted.
  */
-function emptiedColumns(
-  rememberedByName: ReadonlyMap<string, PreviousSourceColumn>,
+function findRefusal(
+  previousColumns: readonly PreviousSourceColumn[],
+  plannedColumns: readonly PlannedColumn[],
+  load: NewLoad,
+  policy: ShapePolicy,
+  { rebuildReason, final }: { rebuildReason: ShapePlan['rebuildReason']; final: boolean },
+): ShapeRefusal | undefined {
+  const changeRefusal = refuseForbiddenChanges(previousColumns, plannedColumns, load, policy)
+  if (changeRefusal) return changeRefusal
+  if (!rebuildReason) {
+    const fileRefusal =
+      refuseDifferentSource(previousColumns, plannedColumns, load) ?? refuseLostLineEnds(previousColumns, load)
+    if (fileRefusal) return fileRefusal
+  }
+  return final ? refuseAmbiguousDates(previousColumns, load) : undefined
+}
+
+/**
+ * Returns a change for each column that had values in the last load and has none in this load. Returns no change if the
+ * load has no rows, keeps earlier rows, or follows a change of the source's settings.
+ */
+function listEmptiedColumns(
+  previousByName: ReadonlyMap<string, PreviousSourceColumn>,
   { columns, rows = 0, merging = false }: NewLoad,
   rebuildReason: ShapePlan['rebuildReason'],
 ): TableChange[] {
   if (rows === 0 || merging || rebuildReason === 'DEFINITION') return []
-  return columns.flatMap(({ name, evidence }): TableChange[] => {
-    const rememberedColumn = rememberedByName.get(name)
-    return evidence === 'NOTHING' && rememberedColumn && hadValues(rememberedColumn)
-      ? [{ kind: 'COLUMN_EMPTIED', column: name, rows }]
-      : []
+  const emptiedColumns = columns.filter(({ name, evidence }) => {
+    const previousColumn = previousByName.get(name)
+    return evidence === 'NOTHING' && previousColumn !== undefined && hadValues(previousColumn)
   })
+  return emptiedColumns.map(({ name }) => ({ kind: 'COLUMN_EMPTIED', column: name, rows }))
 }
 
-/** Returns a column that the load does not have. Its values stay if the load keeps rows. */
-function vanishedColumn(column: PreviousSourceColumn, { merging = false }: NewLoad): PreviousSourceColumn {
+/**
+ * Marks a column that the load does not have as vanished. If the load replaces all rows, the column also becomes empty
+ * and loses its source format.
+ */
+function toVanishedColumn(column: PreviousSourceColumn, { merging = false }: NewLoad): PreviousSourceColumn {
   if (merging) return { ...column, vanished: true }
   const { sourceFormat: _, ...rest } = column
   return { ...rest, ...(rest.undecided !== 'NOTHING' && { empty: true }), vanished: true }
 }
 
 /** Returns whether the column has no value in the table after this load. */
-function isEmpty(
-  before: PreviousSourceColumn | undefined,
+function isEmptyAfterLoad(
+  previousColumn: PreviousSourceColumn | undefined,
   { evidence }: SourceColumn,
   { rows, merging = false }: NewLoad,
 ): boolean {
-  if (evidence !== 'NOTHING' && rows !== 0) return false
-  return !merging || before === undefined || hasNoValueYet(before)
+  const hasLoadedValues = evidence !== 'NOTHING' && rows !== 0
+  if (hasLoadedValues) return false
+  return !merging || previousColumn === undefined || hasNoValueYet(previousColumn)
 }
 
-function toRememberedColumn({
+/** Returns the fields of a planned column that the table records for its next load. */
+function toRecordedColumn({
   name,
   label,
   type,
@@ -201,151 +220,162 @@ function toRememberedColumn({
   }
 }
 
-function whyFresh(last: SourceShape | undefined, load: NewLoad, policy: ShapePolicy): ShapePlan['rebuildReason'] {
+/**
+ * Returns the reason why columns and types come from this load alone: a requested rebuild (REBUILD), the policy REPLACE
+ * (POLICY), or changed settings of the source (DEFINITION). Returns undefined for other loads, for a first load that is
+ * not a rebuild, and for a load that keeps existing rows.
+ */
+function findRebuildReason(
+  previousShape: SourceShape | undefined,
+  { merging, definition }: NewLoad,
+  policy: ShapePolicy,
+): ShapePlan['rebuildReason'] {
+  if (merging) return undefined
   if (policy.rebuild) return 'REBUILD'
-  if (!last) return undefined
+  if (!previousShape) return undefined
   if (policy.schemaChanges === 'REPLACE') return 'POLICY'
-  const isRedefined = last.definition !== undefined && load.definition !== undefined
-  return isRedefined && last.definition !== load.definition ? 'DEFINITION' : undefined
+  const previousDefinition = previousShape.definition
+  const areKnown = previousDefinition !== undefined && definition !== undefined
+  return areKnown && previousDefinition !== definition ? 'DEFINITION' : undefined
 }
 
 /** Returns a column with its type and its source format in the table after the load. */
 function planColumn(
   rules: TypeRules,
-  rememberedColumn: PreviousSourceColumn | undefined,
+  previousColumn: PreviousSourceColumn | undefined,
   column: SourceColumn,
   load: NewLoad,
   rebuildReason: ShapePlan['rebuildReason'],
 ): PlannedColumn {
-  const typedColumn = planType(rules, rememberedColumn, column, load, rebuildReason)
+  const typedColumn = planType(rules, previousColumn, column, load, rebuildReason)
   const { merging = false, rows } = load
-  const sourceFormat = sourceFormatAfterLoad(typedColumn.dataType, column, { before: rememberedColumn, merging, rows })
+  const sourceFormat = sourceFormatAfterLoad(typedColumn.dataType, column, { previousColumn, merging, rows })
   return { ...typedColumn, ...(sourceFormat !== undefined && { sourceFormat }) }
 }
 
 /**
- * Returns a column with the type that fits the new load and, unless the table is built afresh, the column of the last
- * load.
+ * Returns a column with its type in the table after the load. Normally this is a type that stores the values of the
+ * last load and of the new one. It is the type of the new load alone if the column is new, its type was undecided, the
+ * user requested the type, or the table is rebuilt. If the new load does not show a type, it is the type of the last
+ * load or, for a new column, text.
  */
 function planType(
   rules: TypeRules,
-  rememberedColumn: PreviousSourceColumn | undefined,
+  previousColumn: PreviousSourceColumn | undefined,
   column: SourceColumn,
   load: NewLoad,
   rebuildReason: ShapePlan['rebuildReason'],
 ): PlannedColumn {
   const { merging = false } = load
   const { name, label, evidence, primaryKey = false } = column
-  const dayFirst = column.dayFirst ?? rememberedColumn?.dayFirst
+  const dayFirst = column.dayFirst ?? previousColumn?.dayFirst
   const commonFields = {
     name,
     label,
     primaryKey,
-    ...(isEmpty(rememberedColumn, column, load) && { empty: true as const }),
+    ...(isEmptyAfterLoad(previousColumn, column, load) && { empty: true as const }),
     ...(dayFirst !== undefined && { dayFirst }),
   }
-  const sourceType = rules.storedAs(column)
   if (evidence === 'AMBIGUOUS') {
     // Text stores the dates as written. If the column has another type, and the order of day and month is still
     // undecided after all rows, the load is rejected.
-    const { type, dataType } =
-      rememberedColumn && storesText(rememberedColumn) ? rememberedColumn : rules.storedAs({ dataType: 'TEXT' })
-    return {
-      ...commonFields,
-      type,
-      dataType,
-      ...((!rememberedColumn || rememberedColumn.undecided) && { undecided: evidence }),
-    }
+    const storesTextNow = previousColumn !== undefined && storesText(previousColumn)
+    const { type, dataType } = storesTextNow ? previousColumn : rules.storedAs({ dataType: 'TEXT' })
+    const isUndecided = !previousColumn || previousColumn.undecided !== undefined
+    return { ...commonFields, type, dataType, ...(isUndecided && { undecided: evidence }) }
   }
   if (evidence === 'NOTHING') {
-    if (!rememberedColumn) return { ...commonFields, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
-    const { type, dataType, undecided } = rememberedColumn
+    if (!previousColumn) return { ...commonFields, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
+    const { type, dataType, undecided } = previousColumn
     return { ...commonFields, type, dataType, ...(undecided && { undecided }) }
   }
-  if (!rememberedColumn || (evidence === 'REQUESTED' && !merging)) return { ...commonFields, ...sourceType }
+  const sourceType = rules.storedAs(column)
+  if (!previousColumn) return { ...commonFields, ...sourceType }
+  if (evidence === 'REQUESTED' && !merging) return { ...commonFields, ...sourceType }
   // Rows that stay may contain texts with day and month in either order, so the column stays text.
-  if (rememberedColumn.undecided === 'AMBIGUOUS' && merging)
-    return { ...commonFields, ...rules.widest(rememberedColumn, sourceType), undecided: rememberedColumn.undecided }
-  if (rememberedColumn.undecided || rebuildReason) return { ...commonFields, ...sourceType }
-  return { ...commonFields, ...rules.widest(rememberedColumn, sourceType) }
+  if (previousColumn.undecided === 'AMBIGUOUS' && merging)
+    return { ...commonFields, ...rules.widest(previousColumn, sourceType), undecided: previousColumn.undecided }
+  if (previousColumn.undecided || rebuildReason) return { ...commonFields, ...sourceType }
+  return { ...commonFields, ...rules.widest(previousColumn, sourceType) }
 }
+
+const hasNotVanished = ({ vanished }: PreviousSourceColumn): boolean => !vanished
 
 /**
  * Rejects a header without rows that looks like a file with lost line ends. Such a file is a single line, so its values
  * appear as further column names after those of the last load. With at least one row of values, at least half of the
  * names are new. As a further sign, a new name with digits and without letters is probably a value.
  */
-function refuseLostLineEnds(
-  rememberedColumns: readonly PreviousSourceColumn[],
-  load: NewLoad,
-): ShapeRefusal | undefined {
+function refuseLostLineEnds(previousColumns: readonly PreviousSourceColumn[], load: NewLoad): ShapeRefusal | undefined {
   const { columns, rows, sparse } = load
-  const lastColumnNames = rememberedColumns.filter(({ vanished }) => !vanished)
-  if (lastColumnNames.length === 0 || rows !== 0 || sparse || isIncrement(load)) return undefined
-  const rememberedNames = new Set(rememberedColumns.map(({ name }) => name))
+  if (rows !== 0 || sparse || isIncrement(load)) return undefined
+  const lastColumns = previousColumns.filter(hasNotVanished)
+  if (lastColumns.length === 0) return undefined
+  const previousNames = new Set(previousColumns.map(({ name }) => name))
   // A database reports the column types of an empty table too. Such columns are real, so the check ignores them.
-  const addedColumns = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !rememberedNames.has(name))
-  const valueLikeColumn = addedColumns.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
-  const reason =
-    addedColumns.length * 2 >= columns.length
-      ? `${addedColumns.length} of its ${columns.length} columns are new`
-      : valueLikeColumn
-        ? `the name of its new column "${valueLikeColumn.label}" looks like a value`
-        : undefined
+  const addedColumns = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !previousNames.has(name))
+  const reason = describeLostLineEnds(addedColumns, columns.length)
+  if (reason === undefined) return undefined
   const correction = 'Check the line ends of the file.'
-  return reason === undefined
-    ? undefined
-    : {
-        code: 'SCHEMA_MISMATCH',
-        reason: `the source has no rows and ${reason}`,
-        correction,
-        sentence: `The source has no rows and ${reason}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(lastColumnNames, columns)}`,
-        advice: rebuildAdvice('To take the new columns'),
-      }
+  return {
+    code: 'SCHEMA_MISMATCH',
+    reason: `the source has no rows and ${reason}`,
+    correction,
+    sentence: `The source has no rows and ${reason}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(lastColumns, columns)}`,
+    advice: rebuildAdvice('To take the new columns'),
+  }
+}
+
+/** Returns the sign that the added columns are values of a file with lost line ends. Undefined if there is no sign. */
+function describeLostLineEnds(addedColumns: readonly SourceColumn[], columnCount: number): string | undefined {
+  if (addedColumns.length * 2 >= columnCount) return `${addedColumns.length} of its ${columnCount} columns are new`
+  const valueLikeColumn = addedColumns.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
+  return valueLikeColumn && `the name of its new column "${valueLikeColumn.label}" looks like a value`
 }
 
 /**
- * Rejects changes under the policy FAIL: added columns, changes of a decided type and, unless the load is an increment,
- * removed columns.
+ * Rejects a load under the policy FAIL if it adds a column or changes a type that earlier loads decided. Also rejects
+ * it if it lacks a column of the last load, unless it is an increment.
  */
-function refusedChange(
-  rememberedColumns: readonly PreviousSourceColumn[],
+function refuseForbiddenChanges(
+  previousColumns: readonly PreviousSourceColumn[],
   plannedColumns: readonly PlannedColumn[],
   load: NewLoad,
   { schemaChanges }: ShapePolicy,
 ): ShapeRefusal | undefined {
   if (schemaChanges !== 'FAIL') return undefined
-  const lastColumnNames = new Map(
-    rememberedColumns.filter(({ vanished }) => !vanished).map((column) => [column.name, column]),
-  )
-  if (lastColumnNames.size === 0) return undefined
+  const lastColumns = previousColumns.filter(hasNotVanished)
+  if (lastColumns.length === 0) return undefined
+  const lastColumnsByName = new Map(lastColumns.map((column) => [column.name, column]))
   const plannedNames = new Set(plannedColumns.map(({ name }) => name))
-  const retypedTexts = plannedColumns.flatMap(({ name, type }) => {
-    const lastFedColumn = lastColumnNames.get(name)
-    return lastFedColumn && !lastFedColumn.undecided && lastFedColumn.type !== type
-      ? [`"${name}" needs ${type} instead of ${lastFedColumn.type}`]
-      : []
+  const addedNames = plannedColumns.map(({ name }) => name).filter((name) => !lastColumnsByName.has(name))
+  const missingNames = isIncrement(load)
+    ? []
+    : lastColumns.map(({ name }) => name).filter((name) => !plannedNames.has(name))
+  const typeChanges = plannedColumns.flatMap(({ name, type }) => {
+    const lastColumn = lastColumnsByName.get(name)
+    if (!lastColumn || lastColumn.undecided || lastColumn.type === type) return []
+    return [`"${name}" needs ${type} instead of ${lastColumn.type}`]
   })
-  const changeTexts = [
-    ...plannedColumns.filter(({ name }) => !lastColumnNames.has(name)).map(({ name }) => `"${name}" is new`),
-    ...(isIncrement(load)
-      ? []
-      : [...lastColumnNames.keys()].filter((name) => !plannedNames.has(name)).map((name) => `"${name}" is missing`)),
-    ...retypedTexts,
+  const changes = [
+    ...addedNames.map((name) => `"${name}" is new`),
+    ...missingNames.map((name) => `"${name}" is missing`),
+    ...typeChanges,
   ]
-  if (changeTexts.length === 0) return undefined
+  if (changes.length === 0) return undefined
   return {
     code: 'SCHEMA_MISMATCH',
-    reason: ['schemaChanges is FAIL', ...(retypedTexts.length > 0 ? [`column ${firstOf(retypedTexts)}`] : [])].join(
-      ' and ',
-    ),
-    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changeTexts)}. The old data stays. ${describeColumnLists([...lastColumnNames.values()], load.columns)} Correct the source.`,
-    advice: retypedTexts.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
+    reason: `schemaChanges is FAIL${typeChanges.length > 0 ? ` and column ${joinFirst(typeChanges)}` : ''}`,
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${joinFirst(changes)}. The old data stays. ${describeColumnLists(lastColumns, load.columns)} Correct the source.`,
+    advice: typeChanges.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
   }
 }
 
-const firstOf = (changes: readonly string[]): string =>
-  `${changes.slice(0, maxNamed).join(', ')}${changes.length > maxNamed ? `, and ${changes.length - maxNamed} more` : ''}`
+/** Joins the first texts with commas, and adds the number of the other ones. */
+function joinFirst(texts: readonly string[]): string {
+  const joinedTexts = texts.slice(0, maxNamedColumns).join(', ')
+  return texts.length > maxNamedColumns ? `${joinedTexts}, and ${texts.length - maxNamedColumns} more` : joinedTexts
+}
 
 const newTypes = rebuildAdvice('To take the new columns and types')
 const retypedAdvice: ReaderAdvice = {
@@ -359,49 +389,55 @@ const retypedAdvice: ReaderAdvice = {
  * none of them. Does not check increments.
  */
 function refuseDifferentSource(
-  rememberedColumns: readonly PreviousSourceColumn[],
+  previousColumns: readonly PreviousSourceColumn[],
   plannedColumns: readonly PlannedColumn[],
   load: NewLoad,
 ): ShapeRefusal | undefined {
-  const { columns, sparse = false } = load
-  const lastColumnNames = rememberedColumns.filter(({ vanished }) => !vanished)
-  if (lastColumnNames.length === 0 || isIncrement(load)) return undefined
+  if (isIncrement(load)) return undefined
+  const lastColumns = previousColumns.filter(hasNotVanished)
+  if (lastColumns.length === 0) return undefined
+  const reason = describeDifferentSource(lastColumns, plannedColumns, load)
+  if (reason === undefined) return undefined
+  return {
+    code: 'SCHEMA_MISMATCH',
+    reason: `the source ${reason}`,
+    sentence: `The source ${reason}, so nothing was loaded; the old data stays. ${describeColumnLists(lastColumns, load.columns)}`,
+    advice: rebuildAdvice('To take the new columns'),
+  }
+}
+
+/** Returns the sign that a load comes from another source than the last load. Undefined if there is no sign. */
+function describeDifferentSource(
+  lastColumns: readonly PreviousSourceColumn[],
+  plannedColumns: readonly PlannedColumn[],
+  { sparse = false }: NewLoad,
+): string | undefined {
   const plannedNames = new Set(plannedColumns.map(({ name }) => name))
-  const commonCount = lastColumnNames.filter(({ name }) => plannedNames.has(name)).length
-  const reason =
-    commonCount === 0
-      ? 'has no column of the last load'
-      : sparse
-        ? undefined
-        : plannedNames.size === 1 && lastColumnNames.length > 1
-          ? `has one column where the last load had ${lastColumnNames.length}`
-          : commonCount * 2 < lastColumnNames.length
-            ? `has only ${commonCount} of the ${lastColumnNames.length} columns of the last load`
-            : undefined
-  return reason === undefined
-    ? undefined
-    : {
-        code: 'SCHEMA_MISMATCH',
-        reason: `the source ${reason}`,
-        sentence: `The source ${reason}, so nothing was loaded; the old data stays. ${describeColumnLists(lastColumnNames, columns)}`,
-        advice: rebuildAdvice('To take the new columns'),
-      }
+  const commonCount = lastColumns.filter(({ name }) => plannedNames.has(name)).length
+  if (commonCount === 0) return 'has no column of the last load'
+  if (sparse) return undefined
+  if (plannedNames.size === 1 && lastColumns.length > 1)
+    return `has one column where the last load had ${lastColumns.length}`
+  if (commonCount * 2 < lastColumns.length)
+    return `has only ${commonCount} of the ${lastColumns.length} columns of the last load`
+  return undefined
 }
 
 /**
  * Rejects ambiguous dates (day or month first) for a column that is not text in the table. A text column stores them as
  * written.
  */
-function ambiguousDates(
-  rememberedByName: ReadonlyMap<string, PreviousSourceColumn>,
+function refuseAmbiguousDates(
+  previousColumns: readonly PreviousSourceColumn[],
   { columns }: NewLoad,
 ): ShapeRefusal | undefined {
+  const previousByName = new Map(previousColumns.map((column) => [column.name, column]))
   const column = columns.find(({ name, evidence }) => {
-    const rememberedColumn = rememberedByName.get(name)
-    return evidence === 'AMBIGUOUS' && rememberedColumn !== undefined && !storesText(rememberedColumn)
+    const previousColumn = previousByName.get(name)
+    return evidence === 'AMBIGUOUS' && previousColumn !== undefined && !storesText(previousColumn)
   })
   if (!column) return undefined
-  const problem = `"${column.label}" is ${rememberedByName.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
+  const problem = `"${column.label}" is ${previousByName.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
   const correction = 'Write its dates as YYYY-MM-DD.'
   return {
     code: 'DATES_AMBIGUOUS',
@@ -414,23 +450,29 @@ function ambiguousDates(
 
 const storesText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.test(dataType)
 
-const maxNamed = 20
+const maxNamedColumns = 20
 
-type NamedItem = readonly { name: string }[]
+type NamedColumns = readonly { name: string }[]
 
-const describeColumnLists = (lastColumns: NamedItem, currentColumns: NamedItem): string =>
+const describeColumnLists = (lastColumns: NamedColumns, currentColumns: NamedColumns): string =>
   `Columns of the last load: ${formatColumnNames(lastColumns)}. Columns of the source now: ${formatColumnNames(currentColumns)}.`
 
-function formatColumnNames(columns: NamedItem): string {
-  const listedNames = columns.slice(0, maxNamed).map(({ name }) => `"${name}"`)
-  return columns.length > maxNamed
-    ? `${listedNames.join(', ')} and ${columns.length - maxNamed} more`
-    : listedNames.join(', ') || 'none'
+function formatColumnNames(columns: NamedColumns): string {
+  if (columns.length === 0) return 'none'
+  const listedNames = columns
+    .slice(0, maxNamedColumns)
+    .map(({ name }) => `"${name}"`)
+    .join(', ')
+  return columns.length > maxNamedColumns ? `${listedNames} and ${columns.length - maxNamedColumns} more` : listedNames
 }
 
+const maxTextLengths: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }
+
+/** Returns the longer of two text types. Returns TEXT for different types unless both are VARCHAR_n. */
 export function widestText(one: DataType, other: DataType): DataType {
   if (one === other) return one
-  const sizes: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }
-  const [a, b] = [sizes[one], sizes[other]]
-  return a === undefined || b === undefined ? 'TEXT' : a > b ? one : other
+  const oneLength = maxTextLengths[one]
+  const otherLength = maxTextLengths[other]
+  if (oneLength === undefined || otherLength === undefined) return 'TEXT'
+  return oneLength > otherLength ? one : other
 }

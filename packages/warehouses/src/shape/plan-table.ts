@@ -12,12 +12,15 @@ export interface TablePlan<Column extends TableColumn> {
   columns: Column[]
   /** Planned columns that the staging table lacks. */
   missing: Column[]
+  /** The names of the current columns that the publication removes. */
   dropped: string[]
+  /** The current columns that get another type, with this type. */
   retyped: Column[]
   /** Staged columns that must be widened, so that the rows that stay in the table fit. */
   restaged: Column[]
   changes: TableChange[]
-  memory: PreviousSourceColumn[]
+  /** The source columns that the published table records, for comparison with the next load. */
+  recordedColumns: PreviousSourceColumn[]
 }
 
 /**
@@ -33,51 +36,52 @@ export function planTable<Column extends TableColumn>(
   { merging = false } = {},
 ): TablePlan<Column> {
   const stagedByName = new Map(stagedColumns.map((column) => [column.name, column]))
-  const memory = plan.memory.filter(({ name, vanished }) => !vanished || !stagedByName.has(name))
+  const recordedColumns = plan.recordedColumns.filter(({ name, vanished }) => !vanished || !stagedByName.has(name))
   if (!currentColumns) {
     const changes = plan.changes.filter(({ kind }) => kind === 'PART_NOT_READ')
-    return { columns: [...stagedColumns], missing: [], dropped: [], retyped: [], restaged: [], changes, memory }
+    return {
+      columns: [...stagedColumns],
+      missing: [],
+      dropped: [],
+      retyped: [],
+      restaged: [],
+      changes,
+      recordedColumns,
+    }
   }
   const keptNames = new Set(plan.keptColumns.map(({ name }) => name))
-  const missingColumns = currentColumns.filter(
-    ({ name }) => !stagedByName.has(name) && (merging || keptNames.has(name)),
-  )
-  const droppedFromTable = currentColumns.filter(
-    (column) => !stagedByName.has(column.name) && !missingColumns.includes(column),
-  )
-  const liveColumns = new Map(currentColumns.map((column) => [column.name, column]))
-  const addedColumns = stagedColumns.filter(({ name }) => !liveColumns.has(name))
+  const unstagedColumns = currentColumns.filter(({ name }) => !stagedByName.has(name))
+  const missingColumns = unstagedColumns.filter(({ name }) => merging || keptNames.has(name))
+  const droppedColumns = unstagedColumns.filter((column) => !missingColumns.includes(column))
+  const currentByName = new Map(currentColumns.map((column) => [column.name, column]))
+  const addedColumns = stagedColumns.filter(({ name }) => !currentByName.has(name))
   // If no earlier load decided the column's type, the column has no values that the new type must fit.
-  const mergeTypes = (currentColumn: Column, column: Column): Column =>
-    merging && !plan.decided.includes(column.name) ? { ...column, ...rules.widest(currentColumn, column) } : column
+  const mergeTypes = (currentColumn: Column, stagedColumn: Column): Column =>
+    merging && !plan.decided.includes(stagedColumn.name)
+      ? { ...stagedColumn, ...rules.widest(currentColumn, stagedColumn) }
+      : stagedColumn
   const stayingColumns = currentColumns.flatMap((column) => {
     const stagedColumn = stagedByName.get(column.name)
     if (stagedColumn) return [mergeTypes(column, stagedColumn)]
     return missingColumns.includes(column) ? [column] : []
   })
-  const retypedColumns = stayingColumns.filter(({ name, type }) => liveColumns.get(name)!.type !== type)
-  const typeChanges = retypedColumns.map((column): TableChange => {
-    const currentColumn = liveColumns.get(column.name)!
-    const isWider = rules.widest(currentColumn, column).type === column.type && !plan.decided.includes(column.name)
-    return {
-      kind: isWider ? 'TYPE_WIDENED' : 'TYPE_CHANGED',
-      column: column.name,
-      from: currentColumn.type,
-      to: column.type,
-    }
-  })
-  const dropChanges = droppedFromTable.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
+  const retypedColumns = stayingColumns.filter(({ name, type }) => currentByName.get(name)!.type !== type)
+  const typeChanges = retypedColumns.map((column) =>
+    describeTypeChange(rules, currentByName.get(column.name)!, column, plan),
+  )
+  const dropChanges = droppedColumns.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
   const isShapeReplaced =
     plan.rebuildReason === 'DEFINITION' &&
     (dropChanges.length > 0 || typeChanges.some(({ kind }) => kind === 'TYPE_CHANGED'))
   return {
     columns: [...stayingColumns, ...addedColumns],
     missing: missingColumns,
-    dropped: droppedFromTable.map(({ name }) => name),
+    dropped: droppedColumns.map(({ name }) => name),
     retyped: retypedColumns,
-    restaged: stayingColumns.filter(
-      ({ name, type }) => stagedByName.has(name) && stagedByName.get(name)!.type !== type,
-    ),
+    restaged: stayingColumns.filter(({ name, type }) => {
+      const stagedColumn = stagedByName.get(name)
+      return stagedColumn !== undefined && stagedColumn.type !== type
+    }),
     changes: [
       ...(isShapeReplaced ? [{ kind: 'SHAPE_REPLACED' as const, column: '', warning: true as const }] : []),
       ...typeChanges,
@@ -85,16 +89,40 @@ export function planTable<Column extends TableColumn>(
       ...dropChanges,
       ...addedColumns.map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
     ],
-    memory,
+    recordedColumns,
   }
 }
 
-/** A drop in rows is reported if the table had at least 100 rows and keeps less than 10 % of them. */
-const manyRows = 100
+/**
+ * Returns TYPE_WIDENED if the new type stores all values of the current type. Returns TYPE_CHANGED otherwise, and if
+ * the load decides a type that was undecided.
+ */
+function describeTypeChange(
+  rules: TypeRules,
+  currentColumn: TableColumn,
+  newColumn: TableColumn,
+  { decided }: ShapePlan,
+): TableChange {
+  const isWider = rules.widest(currentColumn, newColumn).type === newColumn.type
+  const wasUndecided = decided.includes(newColumn.name)
+  return {
+    kind: isWider && !wasUndecided ? 'TYPE_WIDENED' : 'TYPE_CHANGED',
+    column: newColumn.name,
+    from: currentColumn.type,
+    to: newColumn.type,
+  }
+}
+
+/** A loss of rows is reported if the table had at least 100 rows and keeps less than 10 % of them. */
+const minRowsBefore = 100
 const minRowShare = 0.1
 
-/** Reports a load with fewer than a tenth of the table's previous rows. */
-export function rowsFell(before: number | undefined, now: number): TableChange | undefined {
-  if (before === undefined || before < manyRows || now >= before * minRowShare) return undefined
-  return { kind: 'ROWS_FELL', column: '', from: String(before), to: String(now), warning: true }
+/**
+ * Returns the change ROWS_FELL if the table had at least 100 rows and the load has less than a tenth of them. Otherwise
+ * returns undefined.
+ */
+export function findRowLoss(rowsBefore: number | undefined, rowsNow: number): TableChange | undefined {
+  if (rowsBefore === undefined || rowsBefore < minRowsBefore) return undefined
+  if (rowsNow >= rowsBefore * minRowShare) return undefined
+  return { kind: 'ROWS_FELL', column: '', from: String(rowsBefore), to: String(rowsNow), warning: true }
 }

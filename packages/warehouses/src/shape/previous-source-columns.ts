@@ -39,12 +39,13 @@ export interface SourceShape {
 }
 
 /**
- * Derives the record of the last load from a table that has none, as tables of older versions. Source columns are
- * compared at the next load, and all other columns are kept.
+ * Derives the record of the last load from the columns of a table without such a record, which an older version loaded.
+ * `suppliedNames` are the names of the columns that the source supplied. The other columns get the mark `vanished`, so
+ * that the table keeps them.
  */
-export function memoryOfTable(
+export function sourceShapeOfTable(
   columns: readonly (StoredAs & { name: string; label: string })[],
-  labelledColumns: readonly string[],
+  suppliedNames: readonly string[],
 ): SourceShape {
   return {
     columns: columns.map(({ name, label, type, dataType }) => ({
@@ -52,22 +53,27 @@ export function memoryOfTable(
       label,
       type,
       dataType,
-      ...(!labelledColumns.includes(name) && { vanished: true }),
+      ...(!suppliedNames.includes(name) && { vanished: true }),
     })),
   }
 }
 
 /** Returns the names of the source's columns that have not vanished. */
-export const suppliedColumnNames = (memory: SourceShape | undefined): string[] =>
-  (memory?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)
+export const suppliedColumnNames = (previousShape: SourceShape | undefined): string[] =>
+  (previousShape?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)
 
 /**
- * Returns the columns that a merge sets to NULL if the load lacks them, because each row is a complete record. A load
- * with all columns of its source also sets columns that vanished earlier, because rows that stayed can have values
- * there.
+ * Returns the names of the columns that a merge sets to NULL if the load lacks them, because each row is a complete
+ * record. Normally these are the columns of the last load. With `hasAllColumns`, they include columns that vanished
+ * earlier, because rows that stayed can have values there.
  */
-export const columnsToReplace = (memory: SourceShape | undefined, shape: { hasAllColumns?: boolean } = {}): string[] =>
-  shape.hasAllColumns ? (memory?.columns ?? []).map(({ name }) => name) : suppliedColumnNames(memory)
+export function columnsToReplace(
+  previousShape: SourceShape | undefined,
+  { hasAllColumns = false }: { hasAllColumns?: boolean } = {},
+): string[] {
+  if (!hasAllColumns) return suppliedColumnNames(previousShape)
+  return (previousShape?.columns ?? []).map(({ name }) => name)
+}
 
 /** True if the last load had a value in the column. */
 export const hadValues = ({ undecided, vanished, empty }: PreviousSourceColumn): boolean =>
@@ -80,20 +86,21 @@ export const hadValues = ({ undecided, vanished, empty }: PreviousSourceColumn):
 export const hasNoValueYet = ({ undecided, empty }: PreviousSourceColumn): boolean =>
   undecided === 'NOTHING' || empty === true
 
-/** Lists of types. The format of one type also prints the values of the other types of its list. */
-const alikeTypes: readonly (readonly DataType[])[] = [
+/** Lists of types with common formats: a format of one type also applies to the other types of its list. */
+const typesWithCommonFormats: readonly (readonly DataType[])[] = [
   ['BOOLEAN'],
   ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL'],
   ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'],
 ]
 
-const isAlike = (one: DataType, other: DataType): boolean =>
-  alikeTypes.some((types) => types.includes(one) && types.includes(other))
+const haveCommonFormats = (one: DataType, other: DataType): boolean =>
+  typesWithCommonFormats.some((types) => types.includes(one) && types.includes(other))
 
 type LoadedColumn = { dataType: DataType } & Pick<ColumnFacts, 'evidence' | 'sourceFormat'>
 
 interface EarlierRows {
-  before: PreviousSourceColumn | undefined
+  /** The column as the last load recorded it. */
+  previousColumn: PreviousSourceColumn | undefined
   /** Whether rows of earlier loads stay. */
   merging: boolean
   /** The number of loaded rows; undefined until all are read. */
@@ -101,33 +108,34 @@ interface EarlierRows {
 }
 
 /**
- * Returns the format in which all values of a column are printed after a load: the format of the loaded values, which has
- * to be that of the values that stay, too. Undefined if there is no such format, or if the column is stored in a type
- * that no format describes. Columns of text keep their values as they were printed.
+ * Returns the single source format of all values of a column after a load, such as `DD.MM.YYYY`. If rows of earlier
+ * loads stay, their values count too. Returns undefined if the values have several formats, and if the format does not
+ * apply to the stored type: a column of text stores the values as the source prints them.
  */
 export function sourceFormatAfterLoad(
   storedType: DataType,
   { dataType, evidence, sourceFormat }: LoadedColumn,
-  { before, merging, rows }: EarlierRows,
+  { previousColumn, merging, rows }: EarlierRows,
 ): string | undefined {
-  const loadedFormat = isAlike(dataType, storedType) ? sourceFormat : undefined
-  if (!merging || before === undefined) return loadedFormat
-  const earlierFormat = isAlike(before.dataType, storedType) ? before.sourceFormat : undefined
-  if (evidence === 'NOTHING' || rows === 0) return earlierFormat
-  if (hasNoValueYet(before)) return loadedFormat
+  const loadedFormat = haveCommonFormats(dataType, storedType) ? sourceFormat : undefined
+  if (!merging || previousColumn === undefined) return loadedFormat
+  const earlierFormat = haveCommonFormats(previousColumn.dataType, storedType) ? previousColumn.sourceFormat : undefined
+  const hasNoLoadedValue = evidence === 'NOTHING' || rows === 0
+  if (hasNoLoadedValue) return earlierFormat
+  if (hasNoValueYet(previousColumn)) return loadedFormat
   return loadedFormat === earlierFormat ? loadedFormat : undefined
 }
 
 /**
- * Returns a lookup in the last load's memory: whether a column was deleted, when it was created, and how its values are
- * printed.
+ * Returns a function that looks up a column in the record of the last load: whether it was deleted, when it was
+ * created, and the format in which the source prints its values.
  */
-export function historyOf(
-  memory: SourceShape | null | undefined,
+export function createColumnHistory(
+  previousShape: SourceShape | null | undefined,
 ): (column: string) => Pick<WarehouseColumn, 'deleted' | 'created' | 'sourceFormat'> {
-  const columns = new Map(memory?.columns.map((column) => [column.name, column]))
+  const columnsByName = new Map(previousShape?.columns.map((column) => [column.name, column]))
   return (name) => {
-    const { vanished, created, sourceFormat } = columns.get(name) ?? {}
+    const { vanished, created, sourceFormat } = columnsByName.get(name) ?? {}
     return {
       ...(vanished && { deleted: vanished }),
       ...(created !== undefined && { created }),

@@ -38,7 +38,7 @@ const load: fc.Arbitrary<Load> = fc.record({
   rebuild: fc.constantFrom(false, false, false, true),
 })
 
-/** Loads one column next to two others, and returns the memory of the table. */
+/** Loads one column next to two others, and returns the recorded shape of the table. */
 function loadColumn(rules: TypeRules, last: SourceShape | undefined, { content, merging, rebuild }: Load): SourceShape {
   const named = (name: string, kind: Omit<SourceColumn, 'name' | 'label'>): SourceColumn => ({
     name,
@@ -50,7 +50,7 @@ function loadColumn(rules: TypeRules, last: SourceShape | undefined, { content, 
   const load = { columns, rows: 3, merging: merging && !rebuild, hasAllColumns: true }
   const plan = planShape(rules, last, load, { rebuild }, { final: true })
   if (isRefusal(plan)) throw new Error(plan.sentence)
-  return { columns: plan.memory }
+  return { columns: plan.recordedColumns }
 }
 
 const textual = (rules: TypeRules) => rules.storedAs({ dataType: 'TEXT' }).dataType
@@ -60,14 +60,14 @@ describe.each(warehouses)('the source format of a column of a table of %s', (_, 
     const claims = { some: 0, none: 0 }
     fc.assert(
       fc.property(fc.array(load, { minLength: 1, maxLength: 6 }), (loads) => {
-        let memory: SourceShape | undefined
+        let previousShape: SourceShape | undefined
         let formats = new Set<string>()
         for (const one of loads) {
-          memory = loadColumn(rules, memory, one)
+          previousShape = loadColumn(rules, previousShape, one)
           if (!one.merging || one.rebuild) formats = new Set()
           if (one.content && one.content !== 'noValues')
             formats.add((contents[one.content] as SourceColumn).sourceFormat ?? 'several')
-          const column = memory.columns.find(({ name }) => name === 'value')
+          const column = previousShape.columns.find(({ name }) => name === 'value')
           const [format, ...others] = formats
           const hasFormat = format !== undefined && others.length === 0 && format !== 'several'
           const keepsTexts = column?.dataType === textual(rules)
@@ -82,10 +82,10 @@ describe.each(warehouses)('the source format of a column of a table of %s', (_, 
   })
 
   const formsAfter = (...loads: [Content | undefined, boolean?][]) => {
-    let memory: SourceShape | undefined
+    let previousShape: SourceShape | undefined
     return loads.map(([content, merging = false]) => {
-      memory = loadColumn(rules, memory, { content, merging, rebuild: false })
-      return memory.columns.find(({ name }) => name === 'value')?.sourceFormat
+      previousShape = loadColumn(rules, previousShape, { content, merging, rebuild: false })
+      return previousShape.columns.find(({ name }) => name === 'value')?.sourceFormat
     })
   }
 
@@ -107,14 +107,18 @@ describe.each(warehouses)('the source format of a column of a table of %s', (_, 
   })
 
   it('is forgotten by an added load whose rows SQL statements changed, even if the source has no values', () => {
-    const memory = loadColumn(rules, undefined, { content: 'cents', merging: false, rebuild: false })
-    const columns = memory.columns.map(({ name, label, dataType }) => ({ name, label, dataType }))
+    const previousShape = loadColumn(rules, undefined, { content: 'cents', merging: false, rebuild: false })
+    const columns = previousShape.columns.map(({ name, label, dataType }) => ({ name, label, dataType }))
     const target = { schema: 's', table: 't', columns, run: 'r', attempt: 1, shape: { hasAllColumns: true } }
-    const held = columns.map(({ name }) => ({ column: name, evidence: 'NOTHING' as const }))
+    const columnFacts = columns.map(({ name }) => ({ column: name, evidence: 'NOTHING' as const }))
     const formAfter = (transformed: boolean) =>
-      planLoad(rules, memory, { target, held, sourceRows: 3, transformed, merging: true }).memory.find(
-        ({ name }) => name === 'value',
-      )?.sourceFormat
+      planLoad(rules, previousShape, {
+        target,
+        columnFacts,
+        sourceRows: 3,
+        transformed,
+        merging: true,
+      }).recordedColumns.find(({ name }) => name === 'value')?.sourceFormat
     expect([false, true].map(formAfter)).toEqual(['0,00', undefined])
   })
 })

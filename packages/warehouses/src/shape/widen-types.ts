@@ -24,32 +24,33 @@ export interface WarehouseTypes {
 }
 
 /**
- * Returns the narrowest type that stores every value of both types without loss; text is the last resort. Floats and
- * integers of up to 32 bits fit into a double. A double would round larger integers and decimals, so these become
- * `anyNumber`.
+ * Returns the narrowest type that stores every value of both types without loss. Returns text for types that are not
+ * both numbers or both times.
  */
 export function widenTypes(types: WarehouseTypes, one: string, other: string): string {
   if (one === other) return one
   const pair = [one, other]
   const integers = Object.keys(types.integers)
-  for (const family of [integers, types.times]) {
-    if (pair.every((type) => family.includes(type)))
-      return family[Math.max(...pair.map((type) => family.indexOf(type)))]!
+  for (const narrowToWide of [integers, types.times]) {
+    if (pair.every((type) => narrowToWide.includes(type)))
+      return narrowToWide[Math.max(...pair.map((type) => narrowToWide.indexOf(type)))]!
   }
-  const floats = [types.singleFloat, types.doubleFloat]
+  const isFloat = (type: string) => type === types.singleFloat || type === types.doubleFloat
   const isDecimal = (type: string) => type === types.anyNumber || types.readDecimal(type).length > 0
-  const isNumber = (type: string) => floats.includes(type) || integers.includes(type) || isDecimal(type)
-  if (!pair.every(isNumber)) return types.widerText?.(one, other) ?? types.text
-  if (pair.some((type) => floats.includes(type))) {
-    const exact = pair.every((type) => floats.includes(type) || integers.slice(0, 2).includes(type))
-    return exact ? types.doubleFloat : types.anyNumber
+  const areNumbers = pair.every((type) => isFloat(type) || integers.includes(type) || isDecimal(type))
+  if (!areNumbers) return types.widerText?.(one, other) ?? types.text
+  if (pair.some(isFloat)) {
+    // A double would round integers of more than 32 bits, and decimals.
+    const integersInDouble = integers.slice(0, 2)
+    const fitsIntoDouble = pair.every((type) => isFloat(type) || integersInDouble.includes(type))
+    return fitsIntoDouble ? types.doubleFloat : types.anyNumber
   }
   if (pair.includes(types.anyNumber)) return types.anyNumber
-  const digits = pair.map((type) => {
+  const digitCounts = pair.map((type) => {
     const [precision = types.integers[type]!, scale = 0] = types.readDecimal(type)
-    return { before: precision - scale, after: scale }
+    return { beforePoint: precision - scale, afterPoint: scale }
   })
-  const before = Math.max(...digits.map((count) => count.before))
-  const after = Math.max(...digits.map((count) => count.after))
-  return types.decimal(before + after, after)
+  const beforePoint = Math.max(...digitCounts.map((count) => count.beforePoint))
+  const afterPoint = Math.max(...digitCounts.map((count) => count.afterPoint))
+  return types.decimal(beforePoint + afterPoint, afterPoint)
 }

@@ -5,7 +5,7 @@ import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql-statement.ts'
 
 /** The ledger's data about a managed view. The ledger is Sluice's own set of tables in the warehouse. */
-export interface ViewMark {
+export interface ViewMetadata {
   id: string
   definition: string
   materialized: boolean
@@ -22,7 +22,7 @@ export interface ViewMark {
  * The ledger's data about a table or view that the server's catalogue cannot store. It is keyed by the object id, which
  * a rename does not change.
  */
-export interface RelationMark {
+export interface RelationMetadata {
   /**
    * LOADED: a published table. STAGING: a table that is not published yet. VIEW: a plain or materialised view. PASSING:
    * a temporary relation.
@@ -49,7 +49,7 @@ export interface RelationMark {
   cursor?: unknown
   /** Older versions stored data of another shape in this field. */
   profile?: ProfileReference
-  view?: ViewMark
+  view?: ViewMetadata
 }
 
 /**
@@ -59,13 +59,15 @@ export interface RelationMark {
  */
 const ledgerKeyColumns = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
 
-/** Creates the missing ledger tables. */
+/** Creates the missing ledger tables and, if the warehouse needs a publish lock, its row. */
 export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Promise<void> {
-  const isNonTransactional = dialect.publication === 'NON_TRANSACTIONAL'
-  for (const table of ['marks', 'runs', ...(isNonTransactional ? (['decisions', 'turn'] as const) : [])] as const)
-    await ensureTable(dialect, session, table)
-  if (isNonTransactional && (await countEntries(dialect, session, 'turn')) === 0)
-    await writeEntry(dialect, session, 'turn', 'anybody', {})
+  await ensureTable(dialect, session, 'marks')
+  await ensureTable(dialect, session, 'runs')
+  if (dialect.publication !== 'NON_TRANSACTIONAL') return
+  await ensureTable(dialect, session, 'decisions')
+  await ensureTable(dialect, session, 'turn')
+  const hasLockRow = (await countEntries(dialect, session, 'turn')) > 0
+  if (!hasLockRow) await writeEntry(dialect, session, 'turn', 'anybody', {})
 }
 
 /** Creates a ledger table if it does not exist. */
@@ -83,7 +85,9 @@ async function ensureTable(dialect: SqlDialect, session: SqlSession, table: Ledg
   }
 }
 
-/** Returns the row count of a ledger table. A long entry takes several rows. */
+/**
+ * Returns the number of rows of a ledger table. It can exceed the number of entries: a long entry takes several rows.
+ */
 export async function countEntries({ names }: SqlDialect, session: SqlSession, table: LedgerTable): Promise<number> {
   const [row] = await session.rows<{ n: number | string }>(plainSql(`select count(*) as n from ${names.ledger(table)}`))
   return Number(row!.n)
@@ -120,12 +124,13 @@ export async function readEntries(
   const rowsByKey = Map.groupBy(rows, (row) => row.entry_key)
   return new Map(
     [...rowsByKey].map(([entryName, entryRows]) => {
-      const inOrder = entryRows.toSorted((one, other) => one.part - other.part)
-      return [entryName, JSON.parse(inOrder.map(({ entry }) => entry).join(''))]
+      const rowsInOrder = entryRows.toSorted((one, other) => one.part - other.part)
+      return [entryName, JSON.parse(rowsInOrder.map(({ entry }) => entry).join(''))]
     }),
   )
 }
 
+/** Inserts an entry as JSON, in as many rows as it needs. */
 export async function writeEntry(
   { names }: SqlDialect,
   session: SqlSession,
@@ -171,24 +176,29 @@ export async function lockLedger({ changes }: SqlDialect, session: SqlSession): 
 /**
  * Returns the metadata of relations by object id: of all the organisation's relations, or only of the relation `id`.
  */
-export async function readMarks(
+export async function readMetadata(
   dialect: SqlDialect,
   session: SqlSession,
   id?: string,
-): Promise<Map<string, RelationMark>> {
-  return (await readEntries(dialect, session, 'marks', id)) as Map<string, RelationMark>
+): Promise<Map<string, RelationMetadata>> {
+  return (await readEntries(dialect, session, 'marks', id)) as Map<string, RelationMetadata>
 }
 
 /**
- * Stores the metadata of a relation. If the server has transactional DDL, call it in the transaction that changes the
- * relation.
+ * Stores the metadata of a relation instead of the earlier one, if any. If the server has transactional DDL, call it in
+ * the transaction that changes the relation.
  */
-export async function setMark(dialect: SqlDialect, session: SqlSession, id: string, mark: RelationMark): Promise<void> {
-  await dropMark(dialect, session, id)
-  await writeEntry(dialect, session, 'marks', id, mark)
+export async function setMetadata(
+  dialect: SqlDialect,
+  session: SqlSession,
+  id: string,
+  metadata: RelationMetadata,
+): Promise<void> {
+  await deleteMetadata(dialect, session, id)
+  await writeEntry(dialect, session, 'marks', id, metadata)
 }
 
-export async function dropMark(dialect: SqlDialect, session: SqlSession, id: string): Promise<void> {
+export async function deleteMetadata(dialect: SqlDialect, session: SqlSession, id: string): Promise<void> {
   await deleteEntry(dialect, session, 'marks', id)
 }
 
@@ -198,6 +208,7 @@ interface RunEntry {
   tables: PublishedTable[]
 }
 
+/** Returns the publication of a run, or undefined if the run was not published. */
 export async function findPublication(
   dialect: SqlDialect,
   session: SqlSession,
@@ -217,7 +228,7 @@ export async function findPublication(
 }
 
 /** Records in the ledger that a run was published. */
-export async function enterRun(
+export async function recordPublication(
   dialect: SqlDialect,
   session: SqlSession,
   run: string,
@@ -227,18 +238,21 @@ export async function enterRun(
   await writeEntry(dialect, session, 'runs', run, timedEntry)
 }
 
+const millisecondsOfDay = 86_400_000
+
 /**
- * Deletes publications that are older than `days` days, unless a table still has rows of them. Returns the number of
- * deleted publications.
+ * Deletes the entries of publications that are older than `days` days, unless a table still has rows of them. Returns
+ * the number of deleted entries.
  */
 export async function pruneRuns(dialect: SqlDialect, session: SqlSession, days: number): Promise<number> {
-  const retainedRuns = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
-  const before = Date.now() - days * 86_400_000
-  let dropped = 0
+  const retainedRuns = new Set([...(await readMetadata(dialect, session)).values()].map(({ run }) => run))
+  const earliestTime = Date.now() - days * millisecondsOfDay
+  let deletedCount = 0
   for (const [run, entry] of await readEntries(dialect, session, 'runs')) {
-    if (retainedRuns.has(run) || Date.parse((entry as RunEntry).at) >= before) continue
+    const isRecent = Date.parse((entry as RunEntry).at) >= earliestTime
+    if (isRecent || retainedRuns.has(run)) continue
     await deleteEntry(dialect, session, 'runs', run)
-    dropped += 1
+    deletedCount += 1
   }
-  return dropped
+  return deletedCount
 }

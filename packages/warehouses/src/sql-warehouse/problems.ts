@@ -18,15 +18,15 @@ export function toWarehouseProblem(
   qualifiedName: string,
 ): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
-  const verdict = explain(error)
-  if (!verdict) return error
-  const { code, sentence, retryable = false } = verdict
+  const problem = explain(error)
+  if (!problem) return error
+  const { code, sentence, retryable = false } = problem
   return new WarehouseProblem(code, sentence(qualifiedName), { cause: error, retryable })
 }
 
 /**
- * Turns an error of a user's query into a problem. The problem contains the server's message and the position in the
- * user's query text.
+ * Converts an error of a user's query to a `WarehouseProblem` with the server's message and the position in the user's
+ * query text. Returns other errors unchanged.
  */
 export function queryProblemOf(
   dialect: Pick<SqlDialect, 'explain' | 'explainQuery'>,
@@ -35,19 +35,20 @@ export function queryProblemOf(
   seconds: number,
 ): unknown {
   if (error instanceof WarehouseProblem || !types.isNativeError(error)) return error
-  const verdict = dialect.explainQuery(error, seconds)
-  if (!verdict) return toWarehouseProblem(dialect, error, 'the warehouse')
-  if (verdict.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
-  const message = redactValues(verdict.message, query.values ?? [])
+  const problem = dialect.explainQuery(error, seconds)
+  if (!problem) return toWarehouseProblem(dialect, error, 'the warehouse')
+  if (problem.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
+  const message = redactValues(problem.message, query.values ?? [])
   // The cause is a new error, because the driver's error contains the statement and its values.
   const cause = new Error(message)
-  if (verdict.code === 'SQL_NOT_ALLOWED')
+  if (problem.code === 'SQL_NOT_ALLOWED')
     return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`, {
       cause,
     })
-  if (verdict.code !== 'QUERY_FAILED') return new WarehouseProblem(verdict.code, message, { cause })
-  const { line, column } = verdict
+  if (problem.code !== 'QUERY_FAILED') return new WarehouseProblem(problem.code, message, { cause })
+  const { line, column } = problem
   const position = line === undefined ? undefined : { line, ...(column !== undefined && { column }) }
+  // Some servers report a wrong alias (`missing FROM-clause entry`) with the code of a missing table.
   const isMissingTable =
     dialect.explain(error)?.code === 'TABLE_MISSING' && !error.message.startsWith('missing FROM-clause')
   const sentence = isMissingTable ? `${asSentence(message)} ${missingTableAdvice}` : message
@@ -67,8 +68,8 @@ export function concurrentlyChanged(qualifiedName: string): WarehouseProblem {
 }
 
 /** Returns the problem for a table that another session has read or published for longer than the lock time-out. */
-export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
-  const sentence = `${what} is locked by a long query of another session. Try again in a moment.`
+export function tableInUse(lockedName: string, cause?: unknown): WarehouseProblem {
+  const sentence = `${lockedName} is locked by a long query of another session. Try again in a moment.`
   return busyProblem(sentence, { cause })
 }
 

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import type { TablePlace } from '../catalog.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import {
-  type RelationMark,
+  type RelationMetadata,
   countEntries,
-  dropMark,
+  deleteMetadata,
   writeEntry,
-  enterRun,
+  recordPublication,
   readEntries,
   deleteEntry,
   lockLedger,
   findPublication,
-  setMark,
+  setMetadata,
 } from './ledger.ts'
 import { tableInUse, toWarehouseProblem } from './problems.ts'
 import { withSession, findRelation, quotePlace } from './table-shape.ts'
@@ -23,9 +23,9 @@ const lockWaitSeconds = 30
 const readerWaitSeconds = 5
 
 /**
- * Runs `callback` while no other process can decide a publication. With `NON_TRANSACTIONAL` publication, takes the
- * publish lock and first completes the pending decisions of other processes. With `TRANSACTION` publication, the
- * transaction of `callback` itself takes the lock by `lockLedger`.
+ * Runs `callback` with sessions for a publication. With `NON_TRANSACTIONAL` publication, first completes the pending
+ * decisions of other processes and holds the publish lock, so that no other process can decide a publication meanwhile.
+ * With `TRANSACTION` publication, takes no lock, because the transaction of `callback` takes it by `lockLedger`.
  */
 export async function withPublishLock<Result>(
   dialect: SqlDialect,
@@ -34,28 +34,29 @@ export async function withPublishLock<Result>(
   if (dialect.publication === 'TRANSACTION')
     return withSession(dialect, { role: 'service' }, (session) => callback({ ledger: session, tables: session }))
   return withPublishSessions(dialect, lockWaitSeconds, async (sessions) => {
-    // If pending decisions were applied, their transaction ends first. So they are committed before `callback` runs in
-    // the next one.
     for (;;) {
-      const outcome = await withLedgerLock(dialect, sessions, async () =>
-        (await applyDecisions(dialect, sessions)) ? undefined : { result: await callback(sessions) },
-      )
+      const outcome = await withLedgerLock(dialect, sessions, async () => {
+        const hasAppliedDecisions = (await applyDecisions(dialect, sessions)) !== undefined
+        // Applied decisions must be committed first, so `callback` runs in the transaction of the next iteration.
+        return hasAppliedDecisions ? undefined : { result: await callback(sessions) }
+      })
       if (outcome) return outcome.result
     }
   })
 }
 
 /** Runs `callback` under the publish lock once no publication is pending. Works with both kinds of publication. */
-export const afterPendingPublications = <Result>(
+export function afterPendingPublications<Result>(
   dialect: SqlDialect,
   callback: (sessions: PublishSessions) => Promise<Result>,
-): Promise<Result> =>
-  dialect.publication === 'NON_TRANSACTIONAL'
-    ? withPublishLock(dialect, callback)
-    : withPublishSessions(dialect, lockWaitSeconds, (sessions) =>
-        withLedgerLock(dialect, sessions, () => callback(sessions)),
-      )
+): Promise<Result> {
+  if (dialect.publication === 'NON_TRANSACTIONAL') return withPublishLock(dialect, callback)
+  return withPublishSessions(dialect, lockWaitSeconds, (sessions) =>
+    withLedgerLock(dialect, sessions, () => callback(sessions)),
+  )
+}
 
+/** Opens the two sessions of a publication, runs `callback` and closes them. `seconds` limits each statement. */
 async function withPublishSessions<Result>(
   dialect: SqlDialect,
   seconds: number,
@@ -98,11 +99,10 @@ export async function recordDecision(
  * their hidden names.
  */
 export async function lockAndApplyDecisions(dialect: SqlDialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
-  return withPublishSessions(
-    dialect,
-    seconds,
-    async (sessions) => (await withLedgerLock(dialect, sessions, () => applyDecisions(dialect, sessions))) ?? [],
-  )
+  return withPublishSessions(dialect, seconds, async (sessions) => {
+    const replacedTables = await withLedgerLock(dialect, sessions, () => applyDecisions(dialect, sessions))
+    return replacedTables ?? []
+  })
 }
 
 /** Runs `callback`, in one transaction if the server has transactional DDL. */
@@ -117,15 +117,17 @@ export const inTransactionIfSupported = (
  * publisher block it.
  */
 export async function recoverPending(dialect: SqlDialect, session: SqlSession): Promise<void> {
-  if (dialect.publication !== 'NON_TRANSACTIONAL' || (await countEntries(dialect, session, 'decisions')) === 0) return
+  if (dialect.publication !== 'NON_TRANSACTIONAL') return
+  const hasPendingDecisions = (await countEntries(dialect, session, 'decisions')) > 0
+  if (!hasPendingDecisions) return
   await lockAndApplyDecisions(dialect, readerWaitSeconds).catch((error: unknown) => {
     if (!isBusy(toWarehouseProblem(dialect, error, 'The warehouse'))) throw error
   })
 }
 
 /**
- * Runs `callback`, and a second time if a table is missing, because another process may be renaming tables to apply a
- * decision.
+ * Runs `callback`. If it fails because a table is missing, completes pending decisions and runs it a second time,
+ * because another process may be renaming tables. Servers with transactional DDL need no second try.
  */
 export async function retryOnMissingTable<Result>(
   dialect: SqlDialect,
@@ -134,15 +136,17 @@ export async function retryOnMissingTable<Result>(
   try {
     return await callback()
   } catch (error) {
-    if (dialect.publication !== 'NON_TRANSACTIONAL' || dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
+    const mayBeRenaming =
+      dialect.publication === 'NON_TRANSACTIONAL' && dialect.explain(error)?.code === 'TABLE_MISSING'
+    if (!mayBeRenaming) throw error
     await withSession(dialect, { role: 'service' }, (session) => recoverPending(dialect, session))
     return callback()
   }
 }
 
 /**
- * Drops the replaced tables that this process renamed. Those that other processes renamed are left to a maintenance
- * sweep, because the last rename may still be running.
+ * Drops the replaced tables that this process renamed. Never throws, because a maintenance sweep drops remaining
+ * tables. The sweep also drops those that other processes renamed, because their last rename may still be running.
  */
 export async function dropRetiredTables(dialect: SqlDialect, tables: readonly TablePlace[]): Promise<void> {
   if (tables.length === 0) return
@@ -153,12 +157,13 @@ export async function dropRetiredTables(dialect: SqlDialect, tables: readonly Ta
 
 /**
  * A write-ahead record of a publication, for servers without transactional DDL: the DDL steps and their ledger changes.
- * Every step is idempotent, so any process can apply the decision from its start, even after a crash.
+ * Every step is idempotent, so any process can apply the decision from its start, even after a crash. Stored as JSON,
+ * so the names of the fields cannot change.
  */
 export interface PublicationDecision {
   steps: DecisionStep[]
   /** Metadata to store for these relations. If `id` is known, the metadata was stored together with the decision. */
-  marks: { place: TablePlace; id?: string; mark: RelationMark }[]
+  marks: { place: TablePlace; id?: string; mark: RelationMetadata }[]
   /** The object ids of replaced relations. Their metadata is deleted. */
   forgotten: string[]
   run?: { run: string; attempt: number; tables: PublishedTable[] }
@@ -195,16 +200,18 @@ async function applyDecisions(dialect: SqlDialect, sessions: PublishSessions): P
   if (decisions.size === 0) return undefined
   const replacedTables: TablePlace[] = []
   for (const [id, { steps, marks, forgotten, run }] of decisions) {
-    const renamed = await applySteps(dialect, sessions, steps)
+    const retiredTables = await applySteps(dialect, sessions, steps)
     await deleteEntry(dialect, ledger, 'decisions', id)
-    if (!renamed) continue
-    replacedTables.push(...renamed)
-    for (const replacedId of forgotten) await dropMark(dialect, ledger, replacedId)
-    for (const known of marks) {
-      const relation = await findRelation(dialect, tables, known.place)
-      if (relation && relation.id !== known.id) await setMark(dialect, ledger, relation.id, known.mark)
+    const isImpossible = retiredTables === undefined
+    if (isImpossible) continue
+    replacedTables.push(...retiredTables)
+    for (const replacedId of forgotten) await deleteMetadata(dialect, ledger, replacedId)
+    for (const { place, id: recordedId, mark: metadata } of marks) {
+      const relation = await findRelation(dialect, tables, place)
+      if (relation && relation.id !== recordedId) await setMetadata(dialect, ledger, relation.id, metadata)
     }
-    if (run && !(await findPublication(dialect, ledger, run.run))) await enterRun(dialect, ledger, run.run, run)
+    if (run && !(await findPublication(dialect, ledger, run.run)))
+      await recordPublication(dialect, ledger, run.run, run)
   }
   return replacedTables
 }
@@ -221,14 +228,17 @@ async function applySteps(
 ): Promise<TablePlace[] | undefined> {
   const replacedTables: TablePlace[] = []
   for (const step of steps) {
-    const renamed = await applyStep(dialect, sessions, step)
-    if (!renamed) return undefined
-    replacedTables.push(...renamed)
+    const retiredTables = await applyStep(dialect, sessions, step)
+    if (!retiredTables) return undefined
+    replacedTables.push(...retiredTables)
   }
   return replacedTables
 }
 
-/** Applies one step, unless another process has already applied it. Same result as `applySteps`. */
+/**
+ * Applies one step, unless another process has already applied it. Returns the replaced table if the step renamed one,
+ * an empty list otherwise, or undefined if the step is impossible.
+ */
 async function applyStep(
   dialect: SqlDialect,
   { ledger, tables }: PublishSessions,
@@ -280,13 +290,14 @@ async function applyStep(
 }
 
 /**
- * Converts a statement time-out to the problem of a table in use, because some servers have no separate lock time-out.
+ * Runs `callback`. Throws the problem of a table in use if a statement times out, because some servers have no separate
+ * lock time-out. `lockedName` is the table's name in the message.
  */
-async function timeoutAsBusy(dialect: SqlDialect, what: string, callback: () => Promise<void>): Promise<void> {
+async function timeoutAsBusy(dialect: SqlDialect, lockedName: string, callback: () => Promise<void>): Promise<void> {
   try {
     await callback()
   } catch (error) {
-    throw dialect.explain(error)?.code === 'QUERY_TIMEOUT' ? tableInUse(what, error) : error
+    throw dialect.explain(error)?.code === 'QUERY_TIMEOUT' ? tableInUse(lockedName, error) : error
   }
 }
 

@@ -7,10 +7,10 @@ import {
   type TablePlace,
   type WarehouseTable,
 } from '../catalog.ts'
-import { readMarks } from './ledger.ts'
+import { readMetadata } from './ledger.ts'
 import { inTransactionIfSupported, withPublishLock } from './recovery.ts'
 import { dropRelation } from './views/replace-view.ts'
-import type { CatalogRelation, SqlDialect, SqlSession } from './sql-dialect.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { assertUnread } from './sql-views.ts'
 import { assertTableOwned } from './staging/staged-table.ts'
@@ -25,12 +25,12 @@ import {
   shapeOf,
 } from './table-shape.ts'
 
-export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlSessions): Catalog {
+export function sqlCatalog({ dialect, runOnServer, withServiceSession, parsePlace, withTable }: SqlSessions): Catalog {
   return {
-    listSchemas: () => withService('the warehouse', (session) => listSchemas(dialect, session)),
+    listSchemas: () => withServiceSession('the warehouse', (session) => listSchemas(dialect, session)),
     async ensureSchema(schema) {
       checkName(dialect, 'schema', schema)
-      await withService(`"${schema}"`, async (session) => {
+      await withServiceSession(`"${schema}"`, async (session) => {
         const isTransactional = dialect.publication !== 'NON_TRANSACTIONAL'
         if (isTransactional && (await listSchemas(dialect, session)).includes(schema)) return
         // Creates the schema and its grants atomically, if the server can. Otherwise a crash could leave a schema
@@ -42,7 +42,7 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
     },
     async dropSchema(schema) {
       checkName(dialect, 'schema', schema)
-      await withService(`"${schema}"`, async (session) => {
+      await withServiceSession(`"${schema}"`, async (session) => {
         if (!(await listSchemas(dialect, session)).includes(schema)) return
         const relationNames = (await dialect.catalogue.relations(session, [schema])).map(({ name }) => name).toSorted()
         if (relationNames.length > 0)
@@ -53,20 +53,21 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
         for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
       })
     },
-    listRelations: (schemas) => withService('the warehouse', (session) => listRelations(dialect, session, schemas)),
+    listRelations: (schemas) =>
+      withServiceSession('the warehouse', (session) => listRelations(dialect, session, schemas)),
     findTable: (schema, table) =>
-      atPlace(schema, table, async (session, place) => {
+      withTable(schema, table, async (session, place) => {
         const shape = await readShape(dialect, session, place)
         return shape && describeTable(dialect, session, shape)
       }),
-    findTables: (places) => withService('the warehouse', (session) => findTables(dialect, session, places)),
+    findTables: (places) => withServiceSession('the warehouse', (session) => findTables(dialect, session, places)),
     findColumnNames: (places, prefix, limit) =>
-      withService('the warehouse', (session) => findColumnNames(dialect, session, { places, prefix, limit })),
+      withServiceSession('the warehouse', (session) => findColumnNames(dialect, session, { places, prefix, limit })),
     findStagingTable: (schema, table) =>
-      atPlace(schema, table, (session, place) => findStagingTable(dialect, session, place)),
+      withTable(schema, table, (session, place) => findStagingTable(dialect, session, place)),
     async dropTable(schema, table) {
-      const place = placeOf(schema, table)
-      await run(quotePlace(place), () =>
+      const place = parsePlace(schema, table)
+      await runOnServer(quotePlace(place), () =>
         withPublishLock(dialect, async (sessions) => {
           const shape = await readShape(dialect, sessions.tables, place)
           if (!shape) return
@@ -86,19 +87,21 @@ async function findTables(
   places: readonly TablePlace[],
 ): Promise<WarehouseTable[]> {
   if (places.length === 0) return []
-  const marks = await readMarks(dialect, session)
-  const byPlace = new Map<string, CatalogRelation>()
-  for (const relation of await dialect.catalogue.relations(session, [...new Set(places.map(({ schema }) => schema))]))
-    byPlace.set(placeKey(relation), relation)
-  const foundTables: WarehouseTable[] = []
+  const metadataById = await readMetadata(dialect, session)
+  const schemas = [...new Set(places.map(({ schema }) => schema))]
+  const relations = await dialect.catalogue.relations(session, schemas)
+  const relationByPlace = new Map(relations.map((relation) => [placeKey(relation), relation]))
+  const tables: WarehouseTable[] = []
   for (const place of places) {
-    const relation = byPlace.get(placeKey(place))
-    if (relation)
-      foundTables.push(await describeTable(dialect, session, await shapeOf(dialect, session, relation, marks)))
+    const relation = relationByPlace.get(placeKey(place))
+    if (!relation) continue
+    const shape = await shapeOf(dialect, session, relation, metadataById)
+    tables.push(await describeTable(dialect, session, shape))
   }
-  return foundTables
+  return tables
 }
 
+/** See `Catalog.findColumnNames`. */
 async function findColumnNames(
   dialect: SqlDialect,
   session: SqlSession,
@@ -106,28 +109,31 @@ async function findColumnNames(
 ): Promise<ColumnNameMatch[]> {
   const requestedTables = new Set(places.map(placeKey))
   const schemas = [...new Set(places.map(({ schema }) => schema))]
-  const matches = (await dialect.catalogue.columnNames(session, schemas, prefix))
+  const columns = await dialect.catalogue.columnNames(session, schemas, prefix)
+  const matches = columns
     .filter(({ schema, table }) => requestedTables.has(placeKey({ schema, name: table })))
     .map(({ type, ...match }) => ({ ...match, dataType: dialect.types.describe(type).dataType, tables: 1 }))
   return combineMatches(matches, limit)
 }
 
-/** Returns the newest staging table for this table. */
+/** Returns the newest staging table of this table, or undefined if it has none. */
 async function findStagingTable(
   dialect: SqlDialect,
   session: SqlSession,
   { schema, name }: TablePlace,
 ): Promise<StagingTable | undefined> {
-  const marks = await readMarks(dialect, session)
+  const metadataById = await readMetadata(dialect, session)
   const stagedTables = (await dialect.catalogue.relations(session, [schema]))
     .flatMap((relation) => {
-      const mark = marks.get(relation.id)
-      const matches = mark?.kind === 'STAGING' && mark.target?.[0] === schema && mark.target[1] === name
-      return matches && mark.run !== undefined ? [{ relation, mark, run: mark.run }] : []
+      const metadata = metadataById.get(relation.id)
+      if (metadata?.kind !== 'STAGING' || metadata.run === undefined) return []
+      const [targetSchema, targetTable] = metadata.target ?? []
+      const isOfTable = targetSchema === schema && targetTable === name
+      return isOfTable ? [{ relation, metadata, run: metadata.run }] : []
     })
-    .toSorted((one, other) => (other.mark.madeAt ?? 0) - (one.mark.madeAt ?? 0))
+    .toSorted((one, other) => (other.metadata.madeAt ?? 0) - (one.metadata.madeAt ?? 0))
   const [newest] = stagedTables
   if (!newest) return undefined
-  const shape = await shapeOf(dialect, session, newest.relation, marks)
+  const shape = await shapeOf(dialect, session, newest.relation, metadataById)
   return { ...(await describeTable(dialect, session, shape)), run: newest.run }
 }

@@ -15,8 +15,8 @@ const rejectUndo = async (): Promise<never> => {
   throw cannotUndo()
 }
 
-export const sqlLoader = ({ dialect, run, withService, atPlace }: SqlSessions): Loader => ({
-  stage: (target, signal) => run('the warehouse', () => stageTable(dialect, target, signal)),
+export const sqlLoader = ({ dialect, runOnServer, withServiceSession, withTable }: SqlSessions): Loader => ({
+  stage: (target, signal) => runOnServer('the warehouse', () => stageTable(dialect, target, signal)),
   transform: (tables, statements, signal) => runTransformation(dialect, sqlTables(tables), statements, signal),
   exposeStagedRows: (tables, attempt) => exposeStagedRows(dialect, tables, attempt),
   publish: (tables, isCurrentAttempt, signal, options = {}) =>
@@ -24,18 +24,19 @@ export const sqlLoader = ({ dialect, run, withService, atPlace }: SqlSessions): 
   plan: rejectUndo,
   describeStaged: async () => undefined,
   adoptStaged: async () => undefined,
-  findPublication: (id) => withService('the ledger', (session) => findPublication(dialect, session, id)),
-  fenceRun: (id) => run('the ledger', () => fenceRun(dialect, id)),
+  findPublication: (id) => withServiceSession('the ledger', (session) => findPublication(dialect, session, id)),
+  fenceRun: (id) => runOnServer('the ledger', () => fenceRun(dialect, id)),
   findLastLoad: (schema, table) =>
-    atPlace(schema, table, async (session, place) => {
+    withTable(schema, table, async (session, place) => {
       const shape = await readShape(dialect, session, place)
-      return { cursor: shape?.mark?.cursor, sourceShape: previousSourceShape(shape) }
+      return { cursor: shape?.metadata?.cursor, sourceShape: previousSourceShape(shape) }
     }),
   typeRules: async () => typeRules(dialect.types),
   findPrevious: rejectUndo,
   restore: rejectUndo,
 })
 
+/** Narrows the type of staged tables. Throws if one of them is in another warehouse. */
 function sqlTables(tables: readonly StagedTable[]): SqlStagedTable[] {
   const stagedTables = tables.filter((table) => table instanceof SqlStagedTable)
   if (stagedTables.length < tables.length)

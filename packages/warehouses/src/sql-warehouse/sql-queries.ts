@@ -43,44 +43,45 @@ import {
   withSession,
 } from './table-shape.ts'
 import { randomUUID } from 'node:crypto'
-import { dropMark } from './ledger.ts'
+import { deleteMetadata } from './ledger.ts'
 
 /** The maximum number of rows in one batch from the server. */
 const batchRows = 2_000
 
-export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {
+export function sqlQueries({ dialect, runOnServer, parsePlace }: SqlSessions): QueryRunner {
   /** The key under which the warehouse's queries share query slots. */
   const slotKey = randomUUID()
   return {
     async query(request, signal) {
       using _slot = await acquireQuery('queries', slotKey, signal)
-      return await run('the warehouse', () => runUserQuery(dialect, request, signal))
+      return await runOnServer('the warehouse', () => runUserQuery(dialect, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
       using _slot = await acquireQuery('pushes', slotKey, signal)
       // Prepares the warehouse on its first use and translates errors of that step. The generator translates its own
       // errors.
-      await run('the warehouse', async () => {})
+      await runOnServer('the warehouse', async () => {})
       yield* queryPages(dialect, request, pageRows, signal)
     },
-    exportRows: (source, format, signal) => run('the warehouse', () => exportRows(dialect, source, format, signal)),
+    exportRows: (source, format, signal) =>
+      runOnServer('the warehouse', () => exportRows(dialect, source, format, signal)),
     async readTable(schema, table, page, limits) {
-      const place = placeOf(schema, table)
-      return run(quotePlace(place), () => readTable(dialect, place, page, limits))
+      const place = parsePlace(schema, table)
+      return runOnServer(quotePlace(place), () => readTable(dialect, place, page, limits))
     },
     findAmbiguousTable: (request, preferredCount) =>
-      run('the warehouse', () => ambiguousTable(dialect, request, preferredCount)),
+      runOnServer('the warehouse', () => ambiguousTable(dialect, request, preferredCount)),
     async explain(request, signal) {
       using _slot = await acquireQuery('queries', slotKey, signal)
-      return await run('the warehouse', () => readQueryPlan(dialect, request, signal))
+      return await runOnServer('the warehouse', () => readQueryPlan(dialect, request, signal))
     },
   }
 }
 
 /**
- * Rewrites a user's query to the server's syntax. With `literals`, the values become part of the SQL, for a query that
- * is stored or that another user runs. `substitutes` replaces tables by others. Returns the text unchanged, apart from
- * its end, if the server resolves unqualified names itself and neither option is set.
+ * Rewrites the table names of a user's query to those of the server. With `literals`, the values become part of the
+ * SQL, for a query that is stored or that another user runs. `substitutes` replaces tables by others. If the server
+ * resolves unqualified names itself and neither option is set, only removes a semicolon at the end.
  */
 export async function prepareQuery(
   dialect: SqlDialect,
@@ -92,19 +93,21 @@ export async function prepareQuery(
     listRelations(dialect, session, [...schemas, ...(await listSchemas(dialect, session))]),
   )
   const { language, names } = dialect
-  const resolved = resolveNames(trimStatementEnd(text), {
+  const rewritesNames = dialect.bareNames === 'REWRITTEN' || substitutes !== undefined
+  const sentText = trimStatementEnd(text)
+  const formatParameter = (number: number) => {
+    const value = values[number - 1]
+    return value === undefined ? undefined : names.literal(value)
+  }
+  const resolvedQuery = resolveNames(sentText, {
     schemas,
     relations,
     qualifiesAllTables: dialect.bareNames === 'REWRITTEN' || substitutes !== undefined,
     ...(language && { language }),
     address: (place: TablePlace) => names.place(substitutes?.get(placeKey(place)) ?? place),
-    ...(literals && {
-      parameter: (number: number) =>
-        values[number - 1] === undefined ? undefined : names.literal(values[number - 1]!),
-    }),
+    ...(literals && { parameter: formatParameter }),
   })
-  if (dialect.bareNames === 'REWRITTEN' || literals || substitutes) return resolved
-  return { ...resolved, text: trimStatementEnd(text) }
+  return rewritesNames || literals ? resolvedQuery : { ...resolvedQuery, text: sentText }
 }
 
 /** Runs a user's query and returns its rows within the limits of rows, bytes and seconds. */
@@ -172,10 +175,15 @@ export async function readRows(
 /** Returns the approximate size of the row as JSON, in bytes. */
 function approximateBytes(row: readonly RowCell[]): number {
   const bracketBytes = 2
-  return row.reduce((bytes: number, cell) => {
-    if (typeof cell === 'string') return bytes + cell.length + 3
-    return bytes + (typeof cell === 'object' && cell ? JSON.stringify(cell).length : 8)
-  }, bracketBytes)
+  const quotesAndCommaBytes = 3
+  const numberBytes = 8
+  let bytes = bracketBytes
+  for (const cell of row) {
+    if (typeof cell === 'string') bytes += cell.length + quotesAndCommaBytes
+    else if (typeof cell === 'object' && cell) bytes += JSON.stringify(cell).length
+    else bytes += numberBytes
+  }
+  return bytes
 }
 
 /** Returns the result columns with unique names. Their labels keep the original, perhaps repeated names. */
@@ -235,7 +243,7 @@ async function exportRows(
   const query: UserQuery = 'query' in source ? source.query : { text: '', limits: { seconds: source.seconds } }
   const { schemas = [] } = query
   const { seconds, rows: limit } = resolveExportLimits(query.limits)
-  const explain = (error: unknown) => {
+  const toProblem = (error: unknown) => {
     signal.throwIfAborted()
     return queryProblemOf(dialect, error, query, seconds)
   }
@@ -265,7 +273,7 @@ async function exportRows(
           yield includedRows.map((row) => parseJsonColumns(row, columns))
         }
       } catch (error) {
-        throw explain(error)
+        throw toProblem(error)
       }
     }
     const openResources = resources.move()
@@ -275,10 +283,11 @@ async function exportRows(
       [Symbol.asyncDispose]: () => openResources.disposeAsync(),
     }
   } catch (error) {
-    throw explain(error)
+    throw toProblem(error)
   }
 }
 
+/** Returns the query that exports a table, and the table's columns. Throws TABLE_MISSING. */
 async function readTableSource(
   dialect: SqlDialect,
   place: TablePlace,
@@ -297,9 +306,10 @@ async function readTableSource(
 
 /** Parses the values of JSON columns that the server stores as text. */
 const parseJsonColumns = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
-  row.map((cell, index) =>
-    columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? parseJsonCell(cell) : cell,
-  )
+  row.map((cell, index) => {
+    const isJsonText = columns[index]!.dataType === 'JSONB' && typeof cell === 'string'
+    return isJsonText ? parseJsonCell(cell) : cell
+  })
 
 /** See `QueryRunner.findAmbiguousTable`. */
 async function ambiguousTable(
@@ -330,8 +340,12 @@ async function readQueryPlan(dialect: SqlDialect, userQuery: UserQuery, signal: 
           )
         return session.plan(text)
       })
-      const [, rows] = /\brows=(\d+)/.exec(plan) ?? []
-      return { text: plan, reads: uniquePlaces(reads), ...(rows !== undefined && { estimatedRows: Number(rows) }) }
+      const [, estimate] = /\brows=(\d+)/.exec(plan) ?? []
+      return {
+        text: plan,
+        reads: uniquePlaces(reads),
+        ...(estimate !== undefined && { estimatedRows: Number(estimate) }),
+      }
     })
   } catch (error) {
     signal.throwIfAborted()
@@ -340,7 +354,7 @@ async function readQueryPlan(dialect: SqlDialect, userQuery: UserQuery, signal: 
 }
 
 /** The name of the column with each row's position in the query's order. */
-const orderColumn = 'n'
+const positionColumn = 'n'
 /**
  * Seconds after which a maintenance sweep may drop a stored result: the time that the slowest reader may take for all
  * pages.
@@ -380,7 +394,7 @@ async function* queryPages(
     const numberedText = dialect.numberRows?.(text, columns)
     const resultColumns = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
     if (numberedText !== undefined)
-      resultColumns.push({ name: orderColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
+      resultColumns.push({ name: positionColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
     createdTable = resultTable
     createdId = await withSession(dialect, service, (session) =>
       createFillableTable(dialect, session, resultTable, resultColumns, {
@@ -396,9 +410,9 @@ async function* queryPages(
       }),
     )
     const { quoted, place: quotedPlace } = dialect.names
-    const orderClause = numberedText === undefined ? '' : ` order by ${quoted(orderColumn)}`
+    const orderClause = numberedText === undefined ? '' : ` order by ${quoted(positionColumn)}`
     const selectAll = `select ${names.map(quoted).join(', ')} from ${quotedPlace(resultTable)}${orderClause}`
-    yield* pagesOf(dialect, { text: selectAll, columns, limits }, signal)
+    yield* readPages(dialect, { text: selectAll, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblemOf(dialect, error, userQuery, seconds)
@@ -419,10 +433,11 @@ export async function readColumns(
   return columns
 }
 
+/** Drops the table with a stored result. `id` is its object id, or undefined if it may not have been created. */
 function dropPagesTable(dialect: SqlDialect, place: TablePlace, id: string | undefined): Promise<void> {
   return withSession(dialect, { role: 'service' }, async (session) => {
     await session.execute(dialect.changes.dropTable(place))
-    if (id !== undefined) await dropMark(dialect, session, id)
+    if (id !== undefined) await deleteMetadata(dialect, session, id)
   })
 }
 
@@ -436,7 +451,7 @@ interface PagedResult {
  * Yields the rows in pages: skips `offset` rows and yields up to `rows` in total. Throws if a page exceeds the byte
  * limit.
  */
-async function* pagesOf(
+async function* readPages(
   dialect: SqlDialect,
   { text, columns, limits: { pageRows: pageSize, rows, offset, bytes: maxPageBytes } }: PagedResult,
   signal: AbortSignal,

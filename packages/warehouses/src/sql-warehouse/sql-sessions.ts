@@ -15,13 +15,17 @@ export interface SqlSessions {
    * Runs `callback` and translates errors of the server. `qualifiedName` is the table or view that the error message
    * names.
    */
-  run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
+  runOnServer<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
   /** Runs `callback` in a session of role `service`, after completing pending publications of dead workers. */
-  withService<T>(qualifiedName: string, callback: (session: SqlSession) => Promise<T>): Promise<T>
-  /** Like `withService`, for one table or view. */
-  atPlace<T>(schema: string, table: string, work: (session: SqlSession, place: TablePlace) => Promise<T>): Promise<T>
-  /** Returns the place of a table or view. Throws if the warehouse does not allow its names. */
-  placeOf(schema: string, table: string): TablePlace
+  withServiceSession<T>(qualifiedName: string, callback: (session: SqlSession) => Promise<T>): Promise<T>
+  /** Like `withServiceSession`, for one table or view. Throws if the warehouse does not allow its names. */
+  withTable<T>(
+    schema: string,
+    table: string,
+    callback: (session: SqlSession, place: TablePlace) => Promise<T>,
+  ): Promise<T>
+  /** Returns the names of a table or view as a `TablePlace`. Throws if the warehouse does not allow them. */
+  parsePlace(schema: string, table: string): TablePlace
 }
 
 export function sqlSessions(dialect: SqlDialect): SqlSessions {
@@ -34,7 +38,7 @@ export function sqlSessions(dialect: SqlDialect): SqlSessions {
       throw error
     }))
 
-  async function run<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T> {
+  async function runOnServer<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T> {
     try {
       await ensureProvisioned()
       return await callback()
@@ -43,15 +47,15 @@ export function sqlSessions(dialect: SqlDialect): SqlSessions {
     }
   }
 
-  const withService = <T>(qualifiedName: string, callback: (session: SqlSession) => Promise<T>): Promise<T> =>
-    run(qualifiedName, () =>
+  const withServiceSession = <T>(qualifiedName: string, callback: (session: SqlSession) => Promise<T>): Promise<T> =>
+    runOnServer(qualifiedName, () =>
       withSession(dialect, { role: 'service' }, async (session) => {
         await recoverPending(dialect, session)
         return callback(session)
       }),
     )
 
-  const placeOf = (schema: string, name: string): TablePlace => {
+  const parsePlace = (schema: string, name: string): TablePlace => {
     checkName(dialect, 'schema', schema)
     checkName(dialect, 'table', name)
     return { schema, name }
@@ -59,16 +63,17 @@ export function sqlSessions(dialect: SqlDialect): SqlSessions {
 
   return {
     dialect,
-    run,
-    withService,
-    placeOf,
-    async atPlace(schema, name, work) {
-      const place = placeOf(schema, name)
-      return withService(quotePlace(place), (session) => work(session, place))
+    runOnServer,
+    withServiceSession,
+    parsePlace,
+    async withTable(schema, name, callback) {
+      const place = parsePlace(schema, name)
+      return withServiceSession(quotePlace(place), (session) => callback(session, place))
     },
   }
 }
 
+/** Creates or repairs the organisation's schemas and users, and creates the missing tables of the ledger. */
 async function provisionWithLedger(dialect: SqlDialect): Promise<void> {
   await dialect.provision()
   await withSession(dialect, { role: 'service' }, (session) => ensureLedger(dialect, session))

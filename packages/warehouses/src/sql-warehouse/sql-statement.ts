@@ -25,16 +25,20 @@ export const sqlFragment = (text: string): SqlFragment => new SqlFragment(text)
 export const sqlList = (texts: readonly string[], between = ', '): SqlFragment => new SqlFragment(texts.join(between))
 
 /** Template tag that builds a statement. An `SqlFragment` becomes part of the SQL; every other value is bound. */
-export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragment | BoundValue)[]): SqlStatement {
+export function sql(
+  strings: TemplateStringsArray,
+  ...substitutions: readonly (SqlFragment | BoundValue)[]
+): SqlStatement {
   const texts = [strings[0]!]
   const values: BoundValue[] = []
-  for (const [index, part] of parts.entries()) {
-    const textAfterPart = strings[index + 1]!
-    if (part instanceof SqlFragment) texts[texts.length - 1] += part.text + textAfterPart
-    else {
-      values.push(part)
-      texts.push(textAfterPart)
+  for (const [index, substitution] of substitutions.entries()) {
+    const followingText = strings[index + 1]!
+    if (substitution instanceof SqlFragment) {
+      texts[texts.length - 1] += substitution.text + followingText
+      continue
     }
+    values.push(substitution)
+    texts.push(followingText)
   }
   return { texts, values }
 }

@@ -1,21 +1,22 @@
 import type { WarehouseMaintenance } from '../upkeep.ts'
-import { dropMark, type RelationMark, pruneRuns, readMarks } from './ledger.ts'
+import { deleteMetadata, type RelationMetadata, pruneRuns, readMetadata } from './ledger.ts'
 import { withPublishLock } from './recovery.ts'
 import type { CatalogRelation, SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { isHidden, isHiddenSchema, isRetired, withSession } from './table-shape.ts'
 
-export function sqlUpkeep({ dialect, run, withService }: SqlSessions): WarehouseMaintenance {
+export function sqlUpkeep({ dialect, runOnServer, withServiceSession }: SqlSessions): WarehouseMaintenance {
   /**
    * Relations without metadata, which another process may be creating, with the time at which a sweep first found each.
    */
   const undecided = new Map<string, number>()
   return {
-    check: () => withService('the warehouse', async (session) => void (await dialect.catalogue.schemas(session))),
+    check: () =>
+      withServiceSession('the warehouse', async (session) => void (await dialect.catalogue.schemas(session))),
     // Always 0: sessions open on demand and close after use.
     countConnections: () => 0,
-    sweepStaging: (alive) => run('the warehouse', () => sweepStaging(dialect, alive, undecided)),
-    pruneLedger: (keepDays) => withService('the ledger', (session) => pruneRuns(dialect, session, keepDays)),
+    sweepStaging: (alive) => runOnServer('the warehouse', () => sweepStaging(dialect, alive, undecided)),
+    pruneLedger: (keepDays) => withServiceSession('the ledger', (session) => pruneRuns(dialect, session, keepDays)),
     dropExpiredTables: async () => 0,
   }
 }
@@ -24,15 +25,16 @@ export function sqlUpkeep({ dialect, run, withService }: SqlSessions): Warehouse
  * Milliseconds after which a relation without metadata counts as left over. This is longer than a process needs to
  * write the metadata.
  */
-const unmarkedGraceMs = 600_000
+const noMetadataGraceMs = 600_000
 /**
  * Seconds that a sweep waits for readers of a table that it drops. It is short, because loads may wait for the sweep.
  */
 const dropWaitSeconds = 60
 
 /**
- * Drops hidden tables and schemas of dead runs, and expired temporary relations. Lists them first and the live runs
- * second: a run is registered before its tables exist, so nothing of a live run is dropped.
+ * Drops hidden tables and schemas of dead runs, and expired temporary relations. Returns the number of dropped staging
+ * tables. Lists them first and the live runs second: a run is registered before its tables exist, so nothing of a live
+ * run is dropped.
  *
  * A relation without metadata, or an empty schema, may belong to a running process or be a replaced table. So it is
  * only recorded in `undecided`, and a later sweep drops it. Metadata is deleted only if its relation exists nowhere,
@@ -40,39 +42,40 @@ const dropWaitSeconds = 60
  */
 async function sweepStaging(
   dialect: SqlDialect,
-  alive: () => Promise<ReadonlySet<string>>,
+  listLiveRuns: () => Promise<ReadonlySet<string>>,
   undecided: Map<string, number>,
 ): Promise<number> {
-  const dropped = await withPublishLock(dialect, async ({ ledger, tables: session }) => {
+  const droppedCount = await withPublishLock(dialect, async ({ ledger, tables: session }) => {
     const relations = await dialect.catalogue.relations(session)
-    const marks = await readMarks(dialect, ledger)
-    const liveRuns = await alive()
+    const metadataById = await readMetadata(dialect, ledger)
+    const liveRuns = await listLiveRuns()
     const undecidedNow = new Map<string, number>()
-    /** True if the relation has had no metadata for `unmarkedGraceMs`. Records when it was first found. */
-    const isLeftover = (found: string) => {
-      const firstFoundAt = undecided.get(found) ?? Date.now()
-      undecidedNow.set(found, firstFoundAt)
-      return Date.now() - firstFoundAt >= unmarkedGraceMs
+    /** True if the object has had no metadata for `noMetadataGraceMs`. Records when it was first found. */
+    const isLeftover = (objectKey: string) => {
+      const firstFoundAt = undecided.get(objectKey) ?? Date.now()
+      undecidedNow.set(objectKey, firstFoundAt)
+      return Date.now() - firstFoundAt >= noMetadataGraceMs
     }
     const isExpired = ({ id, name }: CatalogRelation) => {
-      const mark = marks.get(id)
-      if (!mark) return isRetired(name) || isLeftover(`relation ${id}`)
-      if (mark.kind === 'PASSING') return (mark.until ?? 0) < Date.now()
-      return mark.run === undefined || !liveRuns.has(mark.run)
+      const metadata = metadataById.get(id)
+      if (!metadata) return isRetired(name) || isLeftover(`relation ${id}`)
+      if (metadata.kind === 'PASSING') return (metadata.until ?? 0) < Date.now()
+      return metadata.run === undefined || !liveRuns.has(metadata.run)
     }
-    const hidden = relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema))
-    await dropAll(dialect, hidden.filter(isExpired))
-    const remaining = await dialect.catalogue.relations(session)
-    await dropEmptySchemas(dialect, session, remaining, isLeftover)
+    const hiddenRelations = relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema))
+    await dropRelations(dialect, hiddenRelations.filter(isExpired))
+    const remainingRelations = await dialect.catalogue.relations(session)
+    await dropEmptySchemas(dialect, session, remainingRelations, isLeftover)
     undecided.clear()
-    for (const [found, firstFoundAt] of undecidedNow) undecided.set(found, firstFoundAt)
-    return dropStaleMarks(dialect, ledger, remaining, marks)
+    for (const [objectKey, firstFoundAt] of undecidedNow) undecided.set(objectKey, firstFoundAt)
+    return deleteStaleMetadata(dialect, ledger, remainingRelations, metadataById)
   })
-  await dialect.sweep?.(alive)
-  return dropped
+  await dialect.sweep?.(listLiveRuns)
+  return droppedCount
 }
 
-async function dropAll(dialect: SqlDialect, relations: readonly CatalogRelation[]): Promise<void> {
+/** Drops tables and views. Ignores errors, because the next sweep tries again. */
+async function dropRelations(dialect: SqlDialect, relations: readonly CatalogRelation[]): Promise<void> {
   if (relations.length === 0) return
   const { dropView, dropTable } = dialect.changes
   await withSession(dialect, { role: 'service', seconds: dropWaitSeconds }, async (session) => {
@@ -81,15 +84,17 @@ async function dropAll(dialect: SqlDialect, relations: readonly CatalogRelation[
   })
 }
 
+/** Drops hidden schemas without relations, if earlier sweeps have found them empty long enough (`isLeftover`). */
 async function dropEmptySchemas(
   dialect: SqlDialect,
   session: SqlSession,
   relations: readonly CatalogRelation[],
-  isLeftover: (found: string) => boolean,
+  isLeftover: (objectKey: string) => boolean,
 ): Promise<void> {
   const usedSchemas = new Set(relations.map(({ schema }) => schema))
   for (const schema of await dialect.catalogue.schemas(session)) {
-    if (!isHiddenSchema(schema) || usedSchemas.has(schema) || !isLeftover(`schema ${schema}`)) continue
+    const isEmptyHiddenSchema = isHiddenSchema(schema) && !usedSchemas.has(schema)
+    if (!isEmptyHiddenSchema || !isLeftover(`schema ${schema}`)) continue
     for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement).catch(() => {})
   }
 }
@@ -98,17 +103,17 @@ async function dropEmptySchemas(
  * Deletes the metadata of relations that no longer exist. Returns the number of staging tables among them. Keeps
  * metadata that was added after the listing.
  */
-async function dropStaleMarks(
+async function deleteStaleMetadata(
   dialect: SqlDialect,
   session: SqlSession,
   relations: readonly CatalogRelation[],
-  marks: ReadonlyMap<string, RelationMark>,
+  metadataById: ReadonlyMap<string, RelationMetadata>,
 ): Promise<number> {
   const existingIds = new Set(relations.map(({ id }) => id))
   let droppedStagingTables = 0
-  for (const [id, { kind }] of marks) {
+  for (const [id, { kind }] of metadataById) {
     if (existingIds.has(id)) continue
-    await dropMark(dialect, session, id)
+    await deleteMetadata(dialect, session, id)
     if (kind === 'STAGING') droppedStagingTables += 1
   }
   return droppedStagingTables

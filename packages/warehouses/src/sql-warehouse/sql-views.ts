@@ -11,7 +11,7 @@ import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { type ManagedView, listManagedViews, listReads } from './views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
-import { readMarks, type ViewMark } from './ledger.ts'
+import { readMetadata, type ViewMetadata } from './ledger.ts'
 import {
   replaceByDecision,
   assertViewCompiles,
@@ -37,40 +37,45 @@ import {
 /** The time limit for filling a view, in seconds. */
 const refreshTimeoutSeconds = 7_200
 
-const isAt = (one: TablePlace, other: TablePlace): boolean => one.schema === other.schema && one.name === other.name
+const isSamePlace = (one: TablePlace, other: TablePlace): boolean =>
+  one.schema === other.schema && one.name === other.name
+/** Replaces a view by the mechanism of the server. */
 const replaceView = (dialect: SqlDialect, replacement: ViewReplacement): Promise<void> =>
   dialect.publication === 'NON_TRANSACTIONAL'
     ? replaceByDecision(dialect, replacement)
     : replaceInTransaction(dialect, replacement)
 const viewProblem = (code: string, sentence: string) => new WarehouseProblem(code, sentence)
 
-export function sqlViews({ dialect, run, withService, placeOf, atPlace }: SqlSessions): ViewStore {
+export function sqlViews({ dialect, runOnServer, withServiceSession, parsePlace, withTable }: SqlSessions): ViewStore {
   return {
-    define: (view, limits, signal) => run('the warehouse', () => defineView(dialect, view, limits, signal)),
+    define: (view, limits, signal) => runOnServer('the warehouse', () => defineView(dialect, view, limits, signal)),
     async drop(schema, name) {
-      const place = placeOf(schema, name)
-      await run(quotePlace(place), () => dropView(dialect, place))
+      const place = parsePlace(schema, name)
+      await runOnServer(quotePlace(place), () => dropView(dialect, place))
     },
     async refresh(schema, name, signal) {
-      const place = placeOf(schema, name)
-      return run(quotePlace(place), () => refreshView(dialect, place, signal))
+      const place = parsePlace(schema, name)
+      return runOnServer(quotePlace(place), () => refreshView(dialect, place, signal))
     },
-    find: (schema, name) => atPlace(schema, name, (session, place) => findView(dialect, session, place)),
+    find: (schema, name) => withTable(schema, name, (session, place) => findView(dialect, session, place)),
     listReads: (schema, name) =>
-      atPlace(schema, name, async (session, place) => {
-        const view = (await listManagedViews(dialect, session)).find((managedView) => isAt(managedView, place))
+      withTable(schema, name, async (session, place) => {
+        const view = (await listManagedViews(dialect, session)).find((managedView) => isSamePlace(managedView, place))
         return view ? listReads(view) : []
       }),
     isManaged: (id) =>
-      withService('the warehouse', async (session) =>
-        (await listManagedViews(dialect, session)).some(({ mark }) => mark.view.id === id),
+      withServiceSession('the warehouse', async (session) =>
+        (await listManagedViews(dialect, session)).some(({ metadata }) => metadata.view.id === id),
       ),
     listUnmanagedReaders: (schema, name) =>
-      atPlace(schema, name, (session, place) => listUnmanagedViews(dialect, session, place)),
+      withTable(schema, name, (session, place) => listUnmanagedViews(dialect, session, place)),
   }
 }
 
-/** Creates or replaces a view and drops it under its previous name. Returns the tables that the view reads. */
+/**
+ * See `ViewStore.define`. Creates or replaces the view, and drops it under previous names. Returns the tables and views
+ * that it reads.
+ */
 async function defineView(
   dialect: SqlDialect,
   view: ViewDefinition,
@@ -87,21 +92,22 @@ async function defineView(
       await recoverPending(dialect, session)
       return [await listManagedViews(dialect, session), await readShape(dialect, session, place)] as const
     })
-    const ownViews = managedViews.filter(({ mark }) => mark.view.id === view.id)
-    const isNameFree =
-      !existing ||
-      existing.mark?.view?.id === view.id ||
-      (ownViews.length === 0 && view.takesOver && existing.mark?.view)
-    if (!isNameFree)
-      throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
+    const previousViews = managedViews.filter(({ metadata }) => metadata.view.id === view.id)
+    if (existing) {
+      const existingView = existing.metadata?.view
+      const isSameView = existingView?.id === view.id
+      const mayTakeOver = view.takesOver && existingView !== undefined && previousViews.length === 0
+      if (!isSameView && !mayTakeOver)
+        throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
+    }
     const { text, reads } = await prepareQuery(dialect, userQuery)
     assertNoCycle(managedViews, place, reads)
-    const mark = markOf(view, text, reads, limits)
+    const metadata = createViewMetadata(view, text, reads, limits)
     await assertViewCompiles(dialect, place, text, limits, signal)
-    const newView = view.materialized ? await createFilledTable(dialect, place, mark, limits, signal) : mark
+    const newView = view.materialized ? await createFilledTable(dialect, place, metadata, limits, signal) : metadata
     signal.throwIfAborted()
     const replaced = await withSession(dialect, { role: 'service' }, (session) =>
-      findViewsAt(dialect, session, [...ownViews, place]),
+      findViewsAt(dialect, session, [...previousViews, place]),
     )
     await replaceView(dialect, { place, replaced, newView })
     return { reads }
@@ -115,12 +121,12 @@ async function defineView(
   }
 }
 
-function markOf(
+function createViewMetadata(
   view: ViewDefinition,
   query: string,
   reads: readonly TablePlace[],
   { empty = false }: ViewLimits,
-): ViewMark {
+): ViewMetadata {
   return {
     id: view.id,
     definition: definitionHash(view),
@@ -141,7 +147,7 @@ async function findViewsAt(
   const viewShapes = new Map<string, TableShape>()
   for (const place of places) {
     const shape = await readShape(dialect, session, place)
-    if (shape?.mark?.view) viewShapes.set(shape.id, shape)
+    if (shape?.metadata?.view) viewShapes.set(shape.id, shape)
   }
   return [...viewShapes.values()]
 }
@@ -151,34 +157,35 @@ async function findViewsAt(
  * managed views; `reads` are the tables and views in its new query.
  */
 function assertNoCycle(managedViews: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
-  const visited = new Set<ManagedView>()
-  const reaches = (place: TablePlace): boolean => {
-    if (isAt(place, view)) return true
-    const viewThere = managedViews.find((managedView) => isAt(managedView, place))
-    if (!viewThere || visited.has(viewThere)) return false
-    visited.add(viewThere)
-    return listReads(viewThere).some(reaches)
+  const visitedViews = new Set<ManagedView>()
+  const readsThisView = (place: TablePlace): boolean => {
+    if (isSamePlace(place, view)) return true
+    const viewAtPlace = managedViews.find((managedView) => isSamePlace(managedView, place))
+    if (!viewAtPlace || visitedViews.has(viewAtPlace)) return false
+    visitedViews.add(viewAtPlace)
+    return listReads(viewAtPlace).some(readsThisView)
   }
-  if (reads.some(reaches))
+  if (reads.some(readsThisView))
     throw viewProblem(
       'VIEW_READS_ITSELF',
       `${quotePlace(view)} would read itself, directly or through other views. Remove the reference to it.`,
     )
 }
 
+/** Returns the view of this name, or undefined if there is none or the relation is a table. */
 async function findView(
   dialect: SqlDialect,
   session: SqlSession,
   place: TablePlace,
 ): Promise<WarehouseView | undefined> {
   const shape = await readShape(dialect, session, place)
-  const mark = shape?.mark?.view
-  if (!shape || !(mark || shape.kind === 'VIEW')) return undefined
+  const metadata = shape?.metadata?.view
+  if (!shape || !(metadata || shape.kind === 'VIEW')) return undefined
   return {
     ...(await describeTable(dialect, session, shape)),
-    materialized: mark?.materialized ?? false,
-    populated: mark?.materialized ? mark.populated : true,
-    ...(mark && { managed: { id: mark.id, definition: mark.definition } }),
+    materialized: metadata?.materialized ?? false,
+    populated: metadata?.materialized ? metadata.populated : true,
+    ...(metadata && { managed: { id: metadata.id, definition: metadata.definition } }),
   }
 }
 
@@ -193,8 +200,8 @@ async function refreshView(
       await recoverPending(dialect, session)
       return readShape(dialect, session, place)
     })
-    const mark = current?.mark?.view
-    if (!current || !mark?.materialized)
+    const metadata = current?.metadata?.view
+    if (!current || !metadata?.materialized)
       throw viewProblem(
         'VIEW_MISSING',
         `The materialised view ${quotePlace(place)} does not exist in the warehouse. Save the view again to create it.`,
@@ -202,14 +209,14 @@ async function refreshView(
     const newView = await createFilledTable(
       dialect,
       place,
-      { ...mark, populated: true },
+      { ...metadata, populated: true },
       { seconds: refreshTimeoutSeconds },
       signal,
     )
     signal.throwIfAborted()
     await replaceView(dialect, { place, replaced: [current], newView })
     return await withSession(dialect, { role: 'service' }, async (session) => ({
-      rows: newView.mark.rows ?? 0,
+      rows: newView.metadata.rows ?? 0,
       bytes: await dialect.catalogue.bytes(session, { ...place, id: newView.id, kind: 'TABLE' }),
     }))
   } catch (error) {
@@ -222,16 +229,16 @@ async function refreshView(
 async function dropView(dialect: SqlDialect, place: TablePlace): Promise<void> {
   await withPublishLock(dialect, async ({ tables, ledger }) => {
     const shape = await readShape(dialect, tables, place)
-    if (!shape || !(shape.mark?.view || shape.kind === 'VIEW')) return
+    if (!shape || !(shape.metadata?.view || shape.kind === 'VIEW')) return
     await assertUnread(dialect, tables, place)
     await dropRelation(dialect, { tables, ledger }, shape)
   })
 }
 
-/** Throws VIEWS_DEPEND if a view reads the table or view. */
+/** Throws VIEWS_DEPEND if a managed or an unmanaged view reads the table or view. */
 export async function assertUnread(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<void> {
   const readers = (await listManagedViews(dialect, session))
-    .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
+    .filter((view) => !isSamePlace(view, place) && listReads(view).some((read) => isSamePlace(read, place)))
     .map(({ schema, name }) => `${schema}.${name}`)
   const readerNames = [...new Set([...readers, ...(await listUnmanagedViews(dialect, session, place))])]
   if (readerNames.length > 0)
@@ -241,11 +248,14 @@ export async function assertUnread(dialect: SqlDialect, session: SqlSession, pla
     )
 }
 
-/** Lists the views that an operator created by hand. The ledger (Sluice's table of loads) has no entry for them. */
+/**
+ * Returns the views that an operator created by hand and that read the table or view, as `schema.name`. The ledger
+ * (Sluice's table of loads) has no entry for them. Empty if the server does not record dependencies.
+ */
 async function listUnmanagedViews(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<string[]> {
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []
   if (readers.length === 0) return []
-  const marks = await readMarks(dialect, session)
-  return readers.filter(({ id }) => !marks.has(id)).map(({ schema, name }) => `${schema}.${name}`)
+  const metadataById = await readMetadata(dialect, session)
+  return readers.filter(({ id }) => !metadataById.has(id)).map(({ schema, name }) => `${schema}.${name}`)
 }

@@ -1,12 +1,13 @@
 import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
 import type { TablePlace } from '../catalog.ts'
 import { parseProfileReference } from '../load-target.ts'
-import { historyOf } from '../shape/previous-source-columns.ts'
+import { createColumnHistory } from '../shape/previous-source-columns.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import type { CatalogColumn, SqlDialect, SessionOptions, CatalogRelation, SqlSession } from './sql-dialect.ts'
-import { type RelationMark, readMarks, setMark } from './ledger.ts'
+import { type RelationMetadata, readMetadata, setMetadata } from './ledger.ts'
+import { plainSql } from './sql-statement.ts'
 
 export interface ShapeColumn extends CatalogColumn {
   label: string
@@ -20,7 +21,7 @@ export interface ShapeColumn extends CatalogColumn {
 
 /** A table or view from the server's catalogue, together with the ledger's metadata. */
 export interface TableShape extends CatalogRelation {
-  mark: RelationMark | undefined
+  metadata: RelationMetadata | undefined
   columns: ShapeColumn[]
 }
 
@@ -33,9 +34,12 @@ const hiddenSchemaPrefix = 'sluice-'
 export const isHidden = (name: string): boolean => name.startsWith(hiddenTablePrefix)
 export const isHiddenSchema = (name: string): boolean => name.startsWith(hiddenSchemaPrefix)
 
-/** Returns a hidden table name. The same parts always give the same name. */
-export function hiddenName(kind: string, ...parts: readonly unknown[]): string {
-  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 24)
+/**
+ * Returns a hidden table name, such as `sluice~load_…`. `kind` is the purpose of the table. The name ends with a
+ * hash of `identity`, so the same arguments always give the same name.
+ */
+export function hiddenName(kind: string, ...identity: readonly unknown[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 24)
   return `${hiddenTablePrefix}${kind}_${hash}`
 }
 
@@ -43,9 +47,9 @@ export function hiddenName(kind: string, ...parts: readonly unknown[]): string {
 export const retiredTableName = (id: string, run: string): string => hiddenName('old', id, run)
 export const isRetired = (name: string): boolean => name.startsWith(`${hiddenTablePrefix}old_`)
 
-/** Returns a hidden schema name. The same parts always give the same name. */
-export const hiddenSchemaName = (kind: string, ...parts: readonly unknown[]): string =>
-  hiddenName(kind, ...parts).replace(hiddenTablePrefix, hiddenSchemaPrefix)
+/** Returns a hidden schema name. The same arguments always give the same name. */
+export const hiddenSchemaName = (kind: string, ...identity: readonly unknown[]): string =>
+  hiddenName(kind, ...identity).replace(hiddenTablePrefix, hiddenSchemaPrefix)
 
 /** Returns a map key for a table or view. */
 export const placeKey = ({ schema, name }: TablePlace): string => JSON.stringify([schema, name])
@@ -90,19 +94,20 @@ export async function shapeOf(
   dialect: SqlDialect,
   session: SqlSession,
   relation: CatalogRelation,
-  marks?: ReadonlyMap<string, RelationMark>,
+  metadataById?: ReadonlyMap<string, RelationMetadata>,
 ): Promise<TableShape> {
   const columns = await dialect.catalogue.columns(session, relation)
-  const mark = (marks ?? (await readMarks(dialect, session, relation.id))).get(relation.id)
-  const keys = new Set(mark?.keys)
-  const history = historyOf(mark?.feed)
+  const knownMetadata = metadataById ?? (await readMetadata(dialect, session, relation.id))
+  const metadata = knownMetadata.get(relation.id)
+  const keys = new Set(metadata?.keys)
+  const history = createColumnHistory(metadata?.feed)
   return {
     ...relation,
-    mark,
+    metadata,
     columns: columns.map((column) => ({
       ...column,
-      label: mark?.labels?.[column.name] ?? column.name,
-      dataType: mark?.dataTypes?.[column.name] ?? dialect.types.describe(column.type).dataType,
+      label: metadata?.labels?.[column.name] ?? column.name,
+      dataType: metadata?.dataTypes?.[column.name] ?? dialect.types.describe(column.type).dataType,
       primaryKey: keys.has(column.name),
       ...history(column.name),
     })),
@@ -128,12 +133,12 @@ export async function describeTable(
   session: SqlSession,
   shape: TableShape,
 ): Promise<WarehouseTable> {
-  const profile = parseProfileReference(shape.mark?.profile)
+  const profile = parseProfileReference(shape.metadata?.profile)
   return {
     schema: shape.schema,
     name: shape.name,
     columns: shape.columns.map((column) => describeColumn(dialect, column)),
-    rowCount: shape.mark?.rows ?? 0,
+    rowCount: shape.metadata?.rows ?? 0,
     size: shape.kind === 'VIEW' ? 0 : await dialect.catalogue.bytes(session, shape),
     foreignKeys: [],
     ...(profile && { profile }),
@@ -145,7 +150,7 @@ export async function listSchemas({ catalogue }: SqlDialect, session: SqlSession
   return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
 }
 
-/** Lists relations, sorted by schema, then by name. */
+/** Lists the relations of these schemas without Sluice's hidden ones, sorted by schema, then by name. */
 export async function listRelations(
   { catalogue }: SqlDialect,
   session: SqlSession,
@@ -161,6 +166,7 @@ export async function listRelations(
 
 const sortKey = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
 
+/** Throws INVALID_NAME for a name that the warehouse does not allow or that Sluice uses for hidden relations. */
 export function checkName({ names }: SqlDialect, kind: 'schema' | 'table' | 'column', name: string): void {
   checkIdentifier(kind, name)
   const isReserved = (kind === 'schema' && isHiddenSchema(name)) || (kind === 'table' && isHidden(name))
@@ -177,21 +183,18 @@ export async function createFillableTable(
   session: SqlSession,
   place: TablePlace,
   columns: readonly { name: string; type: string; nullable: boolean }[],
-  mark: RelationMark,
+  metadata: RelationMetadata,
 ): Promise<string> {
   const { changes } = dialect
   await session.execute(changes.dropTable(place))
   await session.execute(changes.createTable(place, columns))
   const { id } = (await findRelation(dialect, session, place))!
-  await setMark(dialect, session, id, mark)
+  await setMetadata(dialect, session, id, metadata)
   for (const statement of changes.grant(place, 'FILL')) await session.execute(statement)
   return id
 }
 
 export async function countRows({ names }: SqlDialect, session: SqlSession, place: TablePlace): Promise<number> {
-  const [row] = await session.rows<{ n: number | string }>({
-    texts: [`select count(*) as n from ${names.place(place)}`],
-    values: [],
-  })
+  const [row] = await session.rows<{ n: number | string }>(plainSql(`select count(*) as n from ${names.place(place)}`))
   return Number(row!.n)
 }

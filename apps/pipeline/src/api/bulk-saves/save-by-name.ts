@@ -13,7 +13,7 @@ interface NamedRow {
   name: string
 }
 
-type NamedWriter<Row, Body> = Pick<RecordWriter<PipelineContext, Row, Body>, 'check' | 'columns' | 'writeParts'>
+type NamedWriter<Row, Body> = Pick<RecordWriter<PipelineContext, Row, Body>, 'check' | 'columns' | 'writeRelatedRows'>
 
 /** A kind of object with names that are unique in an organisation, and the functions that save objects by name. */
 export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
@@ -157,7 +157,10 @@ async function trySaveInBatch<Row extends NamedRow, Body extends { name: string 
     )
     for (const [position, { index }] of newItems.entries()) {
       const after = rows[position]!
-      saved[index] = { after, parts: (await writing.writeParts?.(trx, after, bodies[index]!, undefined, input)) ?? {} }
+      saved[index] = {
+        after,
+        relatedFields: (await writing.writeRelatedRows?.(trx, after, bodies[index]!, undefined, input)) ?? {},
+      }
     }
     await sql`release savepoint batch`.execute(trx)
     return saved

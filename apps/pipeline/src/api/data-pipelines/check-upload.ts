@@ -189,7 +189,7 @@ export async function readUploadRows(
   file: Pick<ReceivedUpload, 'uid' | 'name'>,
   { rows, previousShape }: { rows: number; previousShape?: SourceShape | undefined },
 ): Promise<FirstRowsResult> {
-  const reading = { type, settings, secrets: {}, input: { file }, ...(previousShape && { remembered: previousShape }) }
+  const reading = { type, settings, secrets: {}, input: { file }, ...(previousShape && { previousShape }) }
   try {
     const { preview } = await readFirstRows(input, reading, { rows, timeoutMs: uploadCheckTimeoutMs })
     return { preview }

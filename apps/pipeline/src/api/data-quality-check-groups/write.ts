@@ -30,7 +30,7 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
     }
   },
 
-  async writeParts(trx: Transaction<DB>, row, { dataQualityChecks = [] }, _current, { caller }) {
+  async writeRelatedRows(trx: Transaction<DB>, row, { dataQualityChecks = [] }, _current, { caller }) {
     const checks = dataQualityChecks.map(({ id }) => ({ id }))
     await writeChecks(trx, caller, row.id, checks)
     return { checks }

@@ -284,7 +284,7 @@ const deferredViewWriting: NamedKind<ViewRow, ViewBody>['writing'] = {
     return (await viewColumns(trx, body, current, input)).columns
   },
 
-  async writeParts(trx: Transaction<DB>, row, _body, current, { queue, caller }) {
+  async writeRelatedRows(trx: Transaction<DB>, row, _body, current, { queue, caller }) {
     const isUnchanged = current !== undefined && isSameDefinition(current, row)
     if (isUnchanged && current.pending === null) return {}
     if (current && !isUnchanged) {
@@ -312,7 +312,7 @@ const isSameDefinition = (before: ViewRow, after: ViewRow): boolean =>
 export const viewKind: NamedKind<ViewRow, ViewBody> = {
   records: viewRecords,
   writing: deferredViewWriting,
-  present: ({ parts }) => ({ pending: 'run' in parts }),
+  present: ({ relatedFields }) => ({ pending: 'run' in relatedFields }),
 }
 
 type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, undefined>

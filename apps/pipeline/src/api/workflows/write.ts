@@ -36,7 +36,7 @@ export const workflowWriting: RecordWriter<PipelineContext, WorkflowRow, Workflo
     }
   },
 
-  async writeParts(trx: Transaction<DB>, row, body, current, { caller }) {
+  async writeRelatedRows(trx: Transaction<DB>, row, body, current, { caller }) {
     const { jobs } = current ? await readStoredSteps(trx, [current.id]) : { jobs: [] }
     await writeSteps(trx, row, body, await resolveJobs(trx, body, jobs, caller))
     return { steps: body.steps }

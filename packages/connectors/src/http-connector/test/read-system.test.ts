@@ -46,8 +46,13 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<ReadR
     log: (_level, _importance, message) => void messages.push(message),
     readsEverything: (why) => void whole.push(why),
   }
-  const rowStreams: { table: string; columns: string[]; key: string[]; rows: number; partOf: RowStream['partOf'] }[] =
-    []
+  const rowStreams: {
+    table: string
+    columns: string[]
+    key: string[]
+    rows: number
+    parentRecords: RowStream['parentRecords']
+  }[] = []
   let cursor: unknown
   for await (const rowStream of source.read(reading, report, never)) {
     rowStreams.push({ ...described(rowStream), rows: await rowsOf(rowStream) })
@@ -56,9 +61,9 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<ReadR
   return { rowStreams, rejected, messages, whole, cursor: cursor as { at: Record<string, unknown>; tables: string[] } }
 }
 
-const described = ({ table, columns, partOf }: RowStream) => ({
+const described = ({ table, columns, parentRecords }: RowStream) => ({
   table,
-  partOf,
+  parentRecords,
   columns: columns.map(({ name, dataType }) => `${name} ${dataType}`),
   key: columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name),
 })
@@ -216,13 +221,15 @@ describe('readSystem', () => {
       ['target__pet', 0],
     ])
     const more = await read(stream([{ id: 1 }]), { mode: 'INCREMENTAL', cursor })
-    expect(more.rowStreams.map(({ table, columns, rows, partOf }) => [table, columns, rows, partOf])).toEqual([
+    expect(
+      more.rowStreams.map(({ table, columns, rows, parentRecords }) => [table, columns, rows, parentRecords]),
+    ).toEqual([
       ['', ['id SMALLINT'], 8, undefined],
       ['target__pet', ['_row_id TEXT'], 0, { table: '', keys: ['id'], column: '_root_row_id' }],
     ])
     expect(more.cursor.tables).toEqual(cursor.tables)
     const merged = await read(stream([{ id: 1 }]), { writeMode: 'MERGE', cursor })
-    expect(merged.rowStreams.map(({ table, rows, partOf }) => [table, rows, partOf])).toEqual([
+    expect(merged.rowStreams.map(({ table, rows, parentRecords }) => [table, rows, parentRecords])).toEqual([
       ['', 8, undefined],
       ['target__pet', 0, { table: '', keys: ['id'], column: '_root_row_id' }],
     ])
@@ -252,7 +259,7 @@ describe('readSystem', () => {
   })
 
   it('empties a table with known columns when the source has no records, but not when all records were rejected', async () => {
-    const remembered: ReadRequest['remembered'] = {
+    const previousShape: ReadRequest['previousShape'] = {
       columns: [
         { name: 'id', label: 'id', dataType: 'SMALLINT' },
         { name: 'day', label: 'Day', dataType: 'DATE' },
@@ -264,17 +271,17 @@ describe('readSystem', () => {
       key,
       readPages: pagesOf({ records }),
     })
-    expect((await read(of([], []), { remembered })).rowStreams).toMatchObject([
+    expect((await read(of([], []), { previousShape })).rowStreams).toMatchObject([
       { table: '', columns: ['id SMALLINT', 'day DATE'], key: [], rows: 0 },
     ])
-    expect((await read(of(['id'], []), { remembered })).rowStreams).toMatchObject([
+    expect((await read(of(['id'], []), { previousShape })).rowStreams).toMatchObject([
       { columns: ['id TEXT', 'day DATE'], key: ['id'], rows: 0 },
     ])
-    await expect(read(of([], [7]), { remembered })).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
+    await expect(read(of([], [7]), { previousShape })).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
   })
 
-  it('reads dates in the remembered order, and fails for another order', async () => {
-    const remembered: ReadRequest['remembered'] = {
+  it('reads dates in the order of the last load, and fails for another order', async () => {
+    const previousShape: ReadRequest['previousShape'] = {
       columns: [{ name: 'seen_on', label: 'Seen on', dataType: 'DATE', dayFirst: true }],
     }
     const columns = [{ path: 'seen/on', label: 'Seen on' }]
@@ -286,11 +293,11 @@ describe('readSystem', () => {
       readPages: pagesOf({ records: days.map((on, id) => ({ id, seen: { on } })) }),
     })
     expect((await read(of('01/02/2026'))).rowStreams[0]!.columns).toEqual(['id SMALLINT', 'seen_on TEXT'])
-    expect((await read(of('01/02/2026'), { remembered })).rowStreams[0]!.columns).toEqual([
+    expect((await read(of('01/02/2026'), { previousShape })).rowStreams[0]!.columns).toEqual([
       'id SMALLINT',
       'seen_on DATE',
     ])
-    await expect(read(of('01/31/2026'), { remembered })).rejects.toMatchObject({ code: 'DATE_ORDER_CHANGED' })
+    await expect(read(of('01/31/2026'), { previousShape })).rejects.toMatchObject({ code: 'DATE_ORDER_CHANGED' })
   })
 
   it('infers types from texts, except for known columns', async () => {

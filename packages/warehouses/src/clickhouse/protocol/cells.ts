@@ -37,7 +37,7 @@ export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
       return fixedWriter(8, writeMoment)
     case 'DECIMAL': {
       const [precision = 76, scale = 38] = digitsOf(sqlType)
-      return copyDecimal(precision, scale)
+      return decimalWriter(precision, scale)
     }
     case 'JSONB':
       // Binary jsonb: one byte with the version 1, then the JSON text.
@@ -50,6 +50,7 @@ export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
   }
 }
 
+/** Returns a writer for values of exactly `width` bytes. */
 function fixedWriter(
   width: number,
   write: (from: DataView, position: number, out: GrowingBuffer) => unknown,
@@ -79,13 +80,16 @@ function writeMoment(from: DataView, position: number, out: GrowingBuffer): void
  * Builds the error for a date outside ClickHouse's range. `length` is the number of characters of the ISO date to show:
  * 10 for a date, 19 for a time.
  */
-function misfitDate(what: string, microseconds: bigint, length: number): MisfitCell {
+function misfitDate(noun: 'date' | 'time', microseconds: bigint, length: number): MisfitCell {
   const date = new Date(Number(microseconds / 1000n))
-  const formatted = Number.isNaN(date.getTime()) ? 'infinity' : date.toISOString().slice(0, length).replace('T', ' ')
+  const dateText = Number.isNaN(date.getTime()) ? 'infinity' : date.toISOString().slice(0, length).replace('T', ' ')
   return new MisfitCell(
-    `the ${what} ${formatted} is not between 1900-01-01 and 2299-12-31, the range of dates in ClickHouse. Load the column as text, or correct the value at the source`,
+    `the ${noun} ${dateText} is not between 1900-01-01 and 2299-12-31, the range of dates in ClickHouse. Load the column as text, or correct the value at the source`,
   )
 }
+
+/** Below this length in bytes, copying in a loop is faster than creating a view of the bytes. */
+const shortTextLength = 32
 
 /** Writes the length as a LEB128 varint (seven bits per byte, lowest first), then the bytes. */
 function copyText(from: DataView, position: number, length: number, out: GrowingBuffer): void {
@@ -95,10 +99,11 @@ function copyText(from: DataView, position: number, length: number, out: Growing
     remainingLength >>>= 7
   }
   out.bytes[out.position++] = remainingLength
-  // Below 32 bytes, copying in a loop is faster than creating a view of the bytes.
-  if (length < 32)
+  if (length < shortTextLength) {
     for (let index = 0; index < length; index++) out.bytes[out.position + index] = from.getUint8(position + index)
-  else out.bytes.set(new Uint8Array(from.buffer, from.byteOffset + position, length), out.position)
+  } else {
+    out.bytes.set(new Uint8Array(from.buffer, from.byteOffset + position, length), out.position)
+  }
   out.position += length
 }
 
@@ -114,31 +119,36 @@ const decimalWidths = [
  * Returns the writer of a ClickHouse decimal. Its stored form is an integer of 4, 8, 16 or 32 bytes: the value times
  * 10^`scale`.
  */
-function copyDecimal(precision: number, scale: number): CellWriter {
+function decimalWriter(precision: number, scale: number): CellWriter {
   const width = decimalWidths.find(({ maxDigits }) => precision <= maxDigits)!.bytes
   const shape = { precision, scale, server: 'ClickHouse' }
   return (from, position, length, out) => {
     const { negative, magnitude } = wholeNumber(from, position, length, shape)
-    if (typeof magnitude === 'number') writeSmall(negative ? -magnitude : magnitude, width, out)
-    else writeLarge(negative ? -magnitude : magnitude, width, out)
+    if (typeof magnitude === 'number') writeSafeInteger(negative ? -magnitude : magnitude, width, out)
+    else writeBigint(negative ? -magnitude : magnitude, width, out)
     out.position += width
   }
 }
 
-/** Writes an integer that fits into 8 bytes and extends its sign to `width` bytes. */
-function writeSmall(value: number, width: number, { bytes, position }: GrowingBuffer): void {
-  const upper = Math.floor(value / 4_294_967_296)
+const two32 = 2 ** 32
+
+/** Writes an integer below 2^53 as `width` bytes (4, 8, 16 or 32), lowest byte first. */
+function writeSafeInteger(value: number, width: number, { bytes, position }: GrowingBuffer): void {
   bytes.writeInt32LE(value | 0, position)
   if (width === 4) return
-  bytes.writeInt32LE(upper, position + 4)
-  for (let index = 8; index < width; index += 4) bytes.writeInt32LE(value < 0 ? -1 : 0, position + index)
+  bytes.writeInt32LE(Math.floor(value / two32), position + 4)
+  const signExtension = value < 0 ? -1 : 0
+  for (let index = 8; index < width; index += 4) bytes.writeInt32LE(signExtension, position + index)
 }
 
-function writeLarge(value: bigint, width: number, { bytes, position }: GrowingBuffer): void {
-  if (width === 4) bytes.writeInt32LE(Number(value), position)
-  else
-    for (let index = 0; index < width; index += 8)
-      bytes.writeBigInt64LE(BigInt.asIntN(64, value >> BigInt(index * 8)), position + index)
+/** Writes an integer as `width` bytes (4, 8, 16 or 32), lowest byte first. */
+function writeBigint(value: bigint, width: number, { bytes, position }: GrowingBuffer): void {
+  if (width === 4) {
+    bytes.writeInt32LE(Number(value), position)
+    return
+  }
+  for (let index = 0; index < width; index += 8)
+    bytes.writeBigInt64LE(BigInt.asIntN(64, value >> BigInt(index * 8)), position + index)
 }
 
 /** One column of the staging table. Columns have the same order as the values of a tuple. */

@@ -47,8 +47,8 @@ export class ClickHouseError extends Error {
 const socketTimeoutMs = 900_000
 const maxErrorBytes = 64 * 1024
 
-/** Parses the error that the server appended to a result after it had already sent rows. */
-export function errorIn(serverText: string): ClickHouseError {
+/** Parses an error message of the server, such as `Code: 60. DB::Exception: …`. The code is 0 if the text has none. */
+export function parseServerError(serverText: string): ClickHouseError {
   const [, code = '0', message = serverText] =
     /Code:\s*(\d+)\.\s*(?:DB::Exception:\s*)?([\s\S]*)/.exec(serverText) ?? []
   // The server puts such an error between two markers, followed by its length and a tag.
@@ -106,13 +106,15 @@ export async function sendStatement(
       ignore_error_response: true,
     })
     const { stream, http_status_code: status, response_headers: headers } = result
-    const { 'x-clickhouse-exception-code': code } = headers
-    if (status === 200 && code === undefined) {
+    const { 'x-clickhouse-exception-code': exceptionCode } = headers
+    const isSuccess = status === 200 && exceptionCode === undefined
+    if (isSuccess) {
       stream.once('close', () => void client.close())
       return signal ? addAbortSignal(signal, stream) : stream
     }
-    const error = errorIn((await readErrorText(stream)) || `HTTP status ${status}`)
-    throw Number(code) > 0 && error.code === 0 ? new ClickHouseError(Number(code), error.message) : error
+    const error = parseServerError((await readErrorText(stream)) || `HTTP status ${status}`)
+    const hasCodeOnlyInHeader = Number(exceptionCode) > 0 && error.code === 0
+    throw hasCodeOnlyInHeader ? new ClickHouseError(Number(exceptionCode), error.message) : error
   } catch (error) {
     bodyStream?.destroy()
     await client.close()
@@ -121,6 +123,7 @@ export async function sendStatement(
   }
 }
 
+/** Reads about the first 64 KB of an error response as text. */
 async function readErrorText(stream: Readable): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0

@@ -2,7 +2,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import type { RowCell, QueryRows, WarehouseColumn } from '../../warehouse.ts'
 import { parseJsonCell } from '../../rows/row-text.ts'
 import { uniqueNames } from '../../sql-text/check-identifier.ts'
-import { errorIn } from './http.ts'
+import { parseServerError } from './http.ts'
 import { anyDecimal, describeType, withoutWrappers } from '../types.ts'
 
 /**
@@ -23,25 +23,30 @@ export const exactNumberSettings = {
   max_query_size: 16 * 1024 * 1024,
 }
 
-/** Returns at most `limits.rows` rows, or as many as fit into `limits.bytes`. The remaining rows are not fetched. */
+/**
+ * Returns at most `limits.rows` rows, or as many as fit into `limits.bytes` (`truncated`). The remaining rows are not
+ * fetched; `more` says whether there are any.
+ */
 export async function takeRows(
   response: Readable,
   limits: { rows: number; bytes: number },
-  columns?: readonly WarehouseColumn[],
+  knownColumns?: readonly WarehouseColumn[],
 ): Promise<QueryRows & { more: boolean }> {
-  await using result = await openResult(response, columns)
-  const rowsRead: QueryRows & { more: boolean } = { columns: result.columns, rows: [], truncated: false, more: false }
+  await using result = await openResult(response, knownColumns)
+  const { columns } = result
+  const rows: RowCell[][] = []
   let bytes = 0
   for await (const line of result.lines) {
-    if (rowsRead.rows.length === limits.rows) return { ...rowsRead, more: true }
+    if (rows.length === limits.rows) return { columns, rows, truncated: false, more: true }
     bytes += line.length
-    if (bytes > limits.bytes) return { ...rowsRead, truncated: true, more: true }
-    rowsRead.rows.push(result.parseRow(line))
+    if (bytes > limits.bytes) return { columns, rows, truncated: true, more: true }
+    rows.push(result.parseRow(line))
   }
-  return rowsRead
+  return { columns, rows, truncated: false, more: false }
 }
 
-interface OpenResult extends AsyncDisposable {
+/** A result whose rows are not read yet. Disposing it ends the read. */
+export interface OpenResult extends AsyncDisposable {
   columns: WarehouseColumn[]
   /** One line of JSON per row. */
   lines: AsyncIterable<string>
@@ -85,7 +90,7 @@ async function* readRowLines(response: Readable): AsyncGenerator<string> {
     // The connection error follows the server's error message. The message says more, so it is thrown instead.
     if (message === '') throw error
   }
-  if (message !== '') throw errorIn(message)
+  if (message !== '') throw parseServerError(message)
 }
 
 const maxErrorLength = 64 * 1024
@@ -114,32 +119,34 @@ async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
   if (failure) throw failure
 }
 
+const newline = '\n'.charCodeAt(0)
+const maxLineBytes = 64 * 1024 * 1024
+
 /**
- * Yields the lines of a response. Truncates lines longer than the row limit, so that one huge row cannot exhaust
- * memory.
+ * Yields the lines of a response. If a line is longer than `maxLineBytes`, yields its start and ends, so that one huge
+ * row cannot exhaust memory.
  */
 async function* linesOf(response: Readable): AsyncGenerator<string> {
-  let chunks: Buffer[] = []
-  let length = 0
+  /** The chunks of the line that is not complete yet, and their length in bytes. */
+  let lineChunks: Buffer[] = []
+  let lineBytes = 0
   for await (const chunk of chunksOf(response)) {
     let from = 0
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      chunks.push(chunk.subarray(from, end))
-      yield Buffer.concat(chunks).toString()
-      chunks = []
-      length = 0
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
+      lineChunks.push(chunk.subarray(from, end))
+      yield Buffer.concat(lineChunks).toString()
+      lineChunks = []
+      lineBytes = 0
       from = end + 1
     }
     if (from < chunk.length) {
-      chunks.push(chunk.subarray(from))
-      length += chunk.length - from
+      lineChunks.push(chunk.subarray(from))
+      lineBytes += chunk.length - from
     }
-    if (length > maxLineBytes) break
+    if (lineBytes > maxLineBytes) break
   }
-  if (length > 0) yield Buffer.concat(chunks).toString()
+  if (lineBytes > 0) yield Buffer.concat(lineChunks).toString()
 }
-
-const maxLineBytes = 64 * 1024 * 1024
 
 /** Returns the columns of a result with unique names. Their labels keep the original, perhaps repeated names. */
 function resultColumns(labels: readonly string[], types: readonly string[]): WarehouseColumn[] {
@@ -152,7 +159,7 @@ function resultColumns(labels: readonly string[], types: readonly string[]): War
   }))
 }
 
-const floatSpellings: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infinity', '-inf': '-Infinity' }
+const nonFiniteTexts: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infinity', '-inf': '-Infinity' }
 
 /**
  * Formats a value the same way as in the other warehouses: no trailing zeros in fractional seconds, timestamps with a
@@ -164,7 +171,7 @@ function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, 
   if (typeof cell === 'number') return cell
   const text = cell as string
   if (dataType === 'JSONB') return parseJsonCell(text)
-  if (dataType === 'FLOAT' || dataType === 'DOUBLE') return floatSpellings[text] ?? text
+  if (dataType === 'FLOAT' || dataType === 'DOUBLE') return nonFiniteTexts[text] ?? text
   if (dataType === 'DECIMAL' && withoutWrappers(type) === anyDecimal) return removeTrailingZeros(text)
   if (dataType === 'TIMESTAMP') return removeTrailingZeros(text)
   if (dataType === 'TIMESTAMPTZ') return `${removeTrailingZeros(text)}+00`

@@ -3,8 +3,8 @@ import { quoteIdentifier } from '../names.ts'
 import { rowsOf } from '../protocol/http.ts'
 
 /**
- * Finds a key value that several rows share. `from` is a table or subquery. Returns the values of the key's columns, or
- * undefined if all keys are unique.
+ * Finds a key value that several rows share. `from` is a table or subquery. Returns the values of the key's columns as
+ * text, joined by commas. Returns undefined if all keys are unique.
  */
 export async function findDuplicateKey(
   { read }: Pick<ClientAccess, 'read'>,
@@ -14,9 +14,9 @@ export async function findDuplicateKey(
   settings: Record<string, string | number> = {},
 ): Promise<string | undefined> {
   const names = keys.map((name) => quoteIdentifier(name))
-  const [twice] = await rowsOf<{ shown: string }>(
+  const [duplicateKey] = await rowsOf<{ key_values: string }>(
     read,
-    `select arrayStringConcat([${names.map((name) => `toString(${name})`).join(', ')}], ', ') as shown
+    `select arrayStringConcat([${names.map((name) => `toString(${name})`).join(', ')}], ', ') as key_values
      from ${from} group by ${names.join(', ')} having count() > 1 limit 1`,
     {
       signal,
@@ -28,5 +28,5 @@ export async function findDuplicateKey(
       },
     },
   )
-  return twice?.shown
+  return duplicateKey?.key_values
 }

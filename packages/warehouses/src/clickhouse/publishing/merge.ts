@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { MergedRows, StagedRecords } from '../../load-target.ts'
+import type { MergedRows, StagedParents } from '../../load-target.ts'
 import {
   assertKeysInTable,
   buildDeletedCondition,
   duplicateKeyInTable,
   replacedColumns,
-  stagedRecords,
+  stagedParents,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
@@ -32,14 +32,14 @@ interface MergeInput {
   /** The columns that take the increment's values. Other columns of a matched row keep their values. */
   replacedColumns: readonly string[]
   currentShape: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
-  /** Set if several rows form one record. All staged rows of a record then replace all its earlier rows. */
-  records?: StagedRecords | undefined
+  /** Set if the rows are child rows. All staged child rows of a parent record then replace its earlier child rows. */
+  parents?: StagedParents | undefined
   /** The name of the column that marks deleted rows. */
   deletedColumn?: string | undefined
 }
 
-/** Returns the SQL parts that the queries of a merge share. */
-function buildMergeParts({ staging, columns, keys, currentShape, records, deletedColumn }: MergeInput) {
+/** Returns the SQL conditions and names that the queries of a merge share. */
+function buildMergeConditions({ staging, columns, keys, currentShape, parents, deletedColumn }: MergeInput) {
   const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
   const sameKey = keys.map((key) => `incoming.${quoteIdentifier(key)} = live.${quoteIdentifier(key)}`).join(' and ')
   const isAppend = keys.length === 0
@@ -51,10 +51,9 @@ function buildMergeParts({ staging, columns, keys, currentShape, records, delete
     /** Keeps the rows of the table whose keys the increment lacks. */
     antiJoin: isAppend ? '' : ` left anti join ${staging} as incoming on ${sameKey}`,
     /**
-     * The condition that a row of the table is a part of a staged record; undefined if the table has no parts of
-     * records.
+     * The condition that a row of the table is a child row of a staged parent; undefined if the rows are no child rows.
      */
-    isReplacedPart: records && liveColumns.has(records.column) ? isPartOf(records) : undefined,
+    isReplacedChild: parents && liveColumns.has(parents.column) ? isChildOf(parents) : undefined,
     /** The condition that a row of the increment is marked as deleted; undefined if no column marks rows. */
     isDeleted: buildDeletedCondition({
       column: deletedColumn,
@@ -65,48 +64,53 @@ function buildMergeParts({ staging, columns, keys, currentShape, records, delete
 }
 
 /**
- * Builds the query for all rows of the merged table, in the column types of the staging table. Without keys, the
- * increment's rows are appended. Leaves out rows that the increment marks as deleted, and earlier parts of its records.
+ * Builds the query for all rows of the merged table, in the column types of the staging table: the increment's rows,
+ * and the rows of the table with other keys. Without keys, these are all rows of the table. Leaves out rows that the
+ * increment marks as deleted, and earlier child rows of the increment's parent records.
  */
 export function buildMergeQuery(input: MergeInput): string {
   const { staging, columns, replacedColumns } = input
-  const { liveColumns, table, isAppend, sameKey, antiJoin, isReplacedPart, isDeleted } = buildMergeParts(input)
+  const { liveColumns, table, isAppend, sameKey, antiJoin, isReplacedChild, isDeleted } = buildMergeConditions(input)
   const keptExpressions = columns.map(({ name, type, nullable }) => {
     const value = liveColumns.has(name) ? `live.${quoteIdentifier(name)}` : 'null'
     return `cast(${value} as ${nullable ? `Nullable(${type})` : type}) as ${quoteIdentifier(name)}`
   })
+  const keepsValue = (name: string) => !isAppend && !replacedColumns.includes(name) && liveColumns.has(name)
   const incomingExpressions = columns.map(({ name }, index) =>
-    isAppend || replacedColumns.includes(name) || !liveColumns.has(name)
-      ? `incoming.${quoteIdentifier(name)} as ${quoteIdentifier(name)}`
-      : keptExpressions[index]!,
+    keepsValue(name) ? keptExpressions[index]! : `incoming.${quoteIdentifier(name)} as ${quoteIdentifier(name)}`,
   )
   // Joins only if needed, because a join repeats an incoming row that replaces several published rows with its key.
-  const needsLive = !isAppend && columns.some(({ name }) => !replacedColumns.includes(name) && liveColumns.has(name))
-  const joinClause = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
+  const needsJoin = columns.some(({ name }) => keepsValue(name))
+  const joinClause = needsJoin ? ` left join ${table} as live on ${sameKey}` : ''
   const deletedFilter = isDeleted ? ` where not ${isDeleted}` : ''
-  const partFilter = isReplacedPart ? ` where not ${isReplacedPart}` : ''
+  const childFilter = isReplacedChild ? ` where not ${isReplacedChild}` : ''
   return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
-    union all select ${keptExpressions.join(', ')} from ${table} as live${antiJoin}${partFilter}`
+    union all select ${keptExpressions.join(', ')} from ${table} as live${antiJoin}${childFilter}`
 }
 
 /**
- * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the
- * tables of records and parts may store them with different types.
+ * Returns the SQL condition that a row is a child row of one of the staged parent records. Compares ids as text,
+ * because the parent and child tables may store them with different types.
  */
-function isPartOf({ staging, keys, column }: StagedRecords): string {
+function isChildOf({ staging, keys, column }: StagedParents): string {
   const keyTexts = keys.map((key) => `toString(${quoteIdentifier(key)})`)
   const id = keyTexts.length === 1 ? keyTexts[0] : `concat(${keyTexts.join(`, '/', `)})`
   return `ifNull(toString(live.${quoteIdentifier(column)}), '') in (select ${id} from ${staging})`
 }
 
 /**
- * Returns the queries that count how a merge changes rows: those of the increment, those of them that the table has
- * too, and the parts of records that it removes.
+ * Returns the queries that count how a merge changes rows:
+ *
+ * - `loaded` counts the increment's rows that are not marked as deleted.
+ * - `existing` counts those of them with a key that the table has too, those that differ from the table's row, and the
+ *   rows that the increment deletes. Undefined if rows are appended.
+ * - `replacedChildren` counts the child rows that the merge removes because the increment lacks them. Undefined if the
+ *   rows are no child rows.
  */
 function buildCountQueries(input: MergeInput) {
   const { staging, columns, keys, replacedColumns } = input
-  const parts = buildMergeParts(input)
-  const { liveColumns, table, isAppend, sameKey, antiJoin, isReplacedPart, isDeleted = '0' } = parts
+  const conditions = buildMergeConditions(input)
+  const { liveColumns, table, isAppend, sameKey, antiJoin, isReplacedChild, isDeleted = '0' } = conditions
   const differences = columns.flatMap(({ name, type }) => {
     if (keys.includes(name) || !replacedColumns.includes(name)) return []
     const incoming = `incoming.${quoteIdentifier(name)}`
@@ -123,19 +127,20 @@ function buildCountQueries(input: MergeInput) {
       ? undefined
       : `select uniqExactIf((${keyColumns}), not ${isDeleted}) as existing, countIf(not ${isDeleted} and ${isDifferent}) as changed,
            countIf(${isDeleted}) as removed from ${table} as live inner join ${staging} as incoming on ${sameKey}`,
-    parts: isReplacedPart && `select count() as removed from ${table} as live${antiJoin} where ${isReplacedPart}`,
+    replacedChildren:
+      isReplacedChild && `select count() as removed from ${table} as live${antiJoin} where ${isReplacedChild}`,
   }
 }
 
-/** Counts how the merge will change the rows of the table. */
+/** Returns how many rows of the table the merge will add, change and remove. */
 export async function countMergedRows(
   access: ClientAccess,
   load: ClickHouseStagedTable,
-  records: ClickHouseStagedTable | undefined,
+  parentLoad: ClickHouseStagedTable | undefined,
   { staging, currentShape }: { staging: ClickHouseShape; currentShape: ClickHouseShape },
   signal: AbortSignal,
 ): Promise<MergedRows> {
-  const queries = buildCountQueries(createMergeInput(load, records, staging, currentShape))
+  const queries = buildCountQueries(createMergeInput(load, parentLoad, staging, currentShape))
   const count = async <Counts>(query: string): Promise<Counts> => {
     const settings = { ...joinSettings, max_execution_time: maxStatementSeconds }
     const [row] = await rowsOf<Counts>(access.load, query, { signal, settings })
@@ -145,8 +150,10 @@ export async function countMergedRows(
   const { existing, changed, removed } = queries.existing
     ? await count<{ existing: number; changed: number; removed: number }>(queries.existing)
     : { existing: 0, changed: 0, removed: 0 }
-  const parts = queries.parts ? await count<{ removed: number }>(queries.parts) : { removed: 0 }
-  return { added: loaded - existing, changed, removed: removed + parts.removed }
+  const replacedChildren = queries.replacedChildren
+    ? await count<{ removed: number }>(queries.replacedChildren)
+    : { removed: 0 }
+  return { added: loaded - existing, changed, removed: removed + replacedChildren.removed }
 }
 
 /** Returns the columns of the staging table, with the primary key of the load. */
@@ -158,7 +165,7 @@ function mergedColumns(load: ClickHouseStagedTable, staging: ClickHouseShape) {
 /** Returns what a merge of the load needs. Throws NULL_KEY if the table lacks a column of the key. */
 function createMergeInput(
   load: ClickHouseStagedTable,
-  records: ClickHouseStagedTable | undefined,
+  parentLoad: ClickHouseStagedTable | undefined,
   staging: ClickHouseShape,
   currentShape: ClickHouseShape,
 ): MergeInput {
@@ -169,7 +176,7 @@ function createMergeInput(
     keys: load.keys,
     replacedColumns: replacedColumns(load) ?? staging.columns.map(({ name }) => name),
     currentShape,
-    records: stagedRecords(records, load.target.partOf),
+    parents: stagedParents(parentLoad, load.target.parentRecords),
     deletedColumn: load.target.deletedColumn,
   }
 }
@@ -178,38 +185,38 @@ function createMergeInput(
  * Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of
  * the key.
  */
-const buildTableMergeQuery = (...merge: Parameters<typeof createMergeInput>): string =>
-  buildMergeQuery(createMergeInput(...merge))
+const buildTableMergeQuery = (...loadAndTable: Parameters<typeof createMergeInput>): string =>
+  buildMergeQuery(createMergeInput(...loadAndTable))
 
 /**
  * Throws DUPLICATE_KEY if the merged table would have several rows with the same key, because its rows had another key
  * or none before.
  */
 async function assertKeysUnique(
-  { load: user }: ClientAccess,
+  { load: loadUser }: ClientAccess,
   load: ClickHouseStagedTable,
-  records: ClickHouseStagedTable | undefined,
+  parentLoad: ClickHouseStagedTable | undefined,
   { staging, currentShape }: { staging: ClickHouseShape; currentShape: ClickHouseShape },
   signal: AbortSignal,
 ): Promise<void> {
   if (load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)) return
-  const merged = `(${buildTableMergeQuery(load, records, staging, currentShape)})`
-  const twice = await findDuplicateKey({ read: user }, load.keys, merged, signal, joinSettings)
-  if (twice !== undefined) throw duplicateKeyInTable(load, twice)
+  const mergedRows = `(${buildTableMergeQuery(load, parentLoad, staging, currentShape)})`
+  const duplicateValue = await findDuplicateKey({ read: loadUser }, load.keys, mergedRows, signal, joinSettings)
+  if (duplicateValue !== undefined) throw duplicateKeyInTable(load, duplicateValue)
 }
 
 /** Returns the number of rows that `writeMergedTable` would write. Throws DUPLICATE_KEY. */
-export async function countMerged(
+export async function countRowsAfterMerge(
   access: ClientAccess,
   load: ClickHouseStagedTable,
-  records: ClickHouseStagedTable | undefined,
+  parentLoad: ClickHouseStagedTable | undefined,
   { staging, currentShape }: { staging: ClickHouseShape; currentShape: ClickHouseShape },
   signal: AbortSignal,
 ): Promise<number> {
-  await assertKeysUnique(access, load, records, { staging, currentShape }, signal)
+  await assertKeysUnique(access, load, parentLoad, { staging, currentShape }, signal)
   const [row] = await rowsOf<{ rows: number }>(
     access.load,
-    `select count() as rows from (${buildTableMergeQuery(load, records, staging, currentShape)})`,
+    `select count() as rows from (${buildTableMergeQuery(load, parentLoad, staging, currentShape)})`,
     { signal, settings: { ...joinSettings, max_execution_time: maxStatementSeconds } },
   )
   return row!.rows
@@ -223,26 +230,26 @@ export async function countMerged(
 export async function writeMergedTable(
   access: ClientAccess,
   load: ClickHouseStagedTable,
-  records: ClickHouseStagedTable | undefined,
+  parentLoad: ClickHouseStagedTable | undefined,
   staging: ClickHouseShape,
   currentShape: ClickHouseShape,
   signal: AbortSignal,
 ): Promise<{ load: string; uuid: string; rows: number }> {
-  await assertKeysUnique(access, load, records, { staging, currentShape }, signal)
+  await assertKeysUnique(access, load, parentLoad, { staging, currentShape }, signal)
   const columns = mergedColumns(load, staging)
-  const mergeQuery = buildTableMergeQuery(load, records, staging, currentShape)
+  const mergeQuery = buildTableMergeQuery(load, parentLoad, staging, currentShape)
   const mergedLoad = randomUUID()
   const name = `merged_${mergedLoad}`
   const qualifiedName = qualifyName(load.database, name)
-  await executeStatement(access.service, createTable(qualifiedName, columns, { ...load.mark, load: mergedLoad }))
+  await executeStatement(access.service, createTable(qualifiedName, columns, { ...load.metadata, load: mergedLoad }))
   const uuid = await uuidOf(access, load.database, name)
   const columnNames = columns.map((column) => quoteIdentifier(column.name)).join(', ')
   await executeStatement(access.load, `insert into ${qualifiedName} (${columnNames}) ${mergeQuery}`, {
     signal,
     settings: { ...joinSettings, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
   })
-  const [counted] = await rowsOf<{ rows: number }>(access.load, `select count() as rows from ${qualifiedName}`, {
+  const [countRow] = await rowsOf<{ rows: number }>(access.load, `select count() as rows from ${qualifiedName}`, {
     signal,
   })
-  return { load: mergedLoad, uuid, rows: counted!.rows }
+  return { load: mergedLoad, uuid, rows: countRow!.rows }
 }

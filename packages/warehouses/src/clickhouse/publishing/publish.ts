@@ -14,9 +14,9 @@ import {
   busyProblem,
 } from '../../warehouse.ts'
 import { isUnchanged, type MergedRows, noMergedRows, profileToPublish } from '../../load-target.ts'
-import { assertReadyToPublish, recordsOf, wasKeyedBy } from '../../ready-to-publish.ts'
+import { assertReadyToPublish, findParentLoad, wasKeyedBy } from '../../ready-to-publish.ts'
 import { columnsToReplace, suppliedColumnNames } from '../../shape/previous-source-columns.ts'
-import { fallOfRows } from '../../shape/load-shape.ts'
+import { reportRowLoss } from '../../shape/load-shape.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
 import { executeStatement } from '../protocol/http.ts'
@@ -31,9 +31,14 @@ import {
   proposeFence,
   findPublication,
 } from '../ledger.ts'
-import { assertTableOwned, type ClickHouseStagedTable, completeStaging, loadedOf } from '../staging/staged-table.ts'
+import {
+  assertTableOwned,
+  type ClickHouseStagedTable,
+  completeStaging,
+  toMeasuredLoad,
+} from '../staging/staged-table.ts'
 import { findDuplicateKey } from './find-duplicate-key.ts'
-import { countMerged, countMergedRows, writeMergedTable } from './merge.ts'
+import { countMergedRows, countRowsAfterMerge, writeMergedTable } from './merge.ts'
 import { databaseOf, quoteIdentifier } from '../names.ts'
 import { previousSourceShape, planTableAfterLoad } from '../staging/plan-load.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
@@ -137,8 +142,8 @@ export async function fenceRun(
   // A worker of an older version may have deleted the fence decision without recording it, or a second decision may
   // exist for a moment.
   const decisions = await listDecisions(access)
-  if (!(await isFenced(access, fencedAttempt)) || proposals.some((proposal) => decisions.includes(proposal)))
-    throw publicationInProgress()
+  const mayStillBePublished = proposals.some((proposal) => decisions.includes(proposal))
+  if (mayStillBePublished || !(await isFenced(access, fencedAttempt))) throw publicationInProgress()
   return undefined
 }
 
@@ -163,7 +168,11 @@ export async function waitForDecision(
   throw timeoutProblem()
 }
 
-/** Keeps the replaced tables for undo and drops the run's database. The swap has moved the replaced tables there. */
+/**
+ * Keeps the replaced tables for undo and drops the run's database, into which the swap has moved them. Runs in the
+ * background if the caller passed `onBackgroundWork`. Ignores errors, because maintenance repeats the cleanup. Returns
+ * the publication.
+ */
 async function runCleanup(
   access: ClientAccess,
   loads: readonly ClickHouseStagedTable[],
@@ -184,18 +193,15 @@ async function runCleanup(
 
 interface LoadComparison extends Awaited<ReturnType<typeof compareWithTable>> {
   load: ClickHouseStagedTable
-  /** The load of the records that the rows are parts of. */
-  records: ClickHouseStagedTable | undefined
+  /** The load of the parent records to which the rows belong. */
+  parentLoad: ClickHouseStagedTable | undefined
   /** The rows that a merge changes; undefined if the load replaces the table. */
   merged: MergedRows | undefined
   /** Whether the merge leaves all rows and columns as they are. */
   isTableUnchanged: boolean
 }
 
-/**
- * Compares a load with its table. For a merge, counts the rows that it changes. `isTableUnchanged` is true if a merge
- * changes neither rows nor columns of a published table.
- */
+/** Compares a load with its table, see `compareWithTable`. For a merge, also counts the rows that it changes. */
 async function compareLoad(
   access: ClientAccess,
   load: ClickHouseStagedTable,
@@ -203,16 +209,16 @@ async function compareLoad(
   mode: WriteMode = 'REPLACE',
   signal: AbortSignal,
 ): Promise<LoadComparison> {
-  const records = recordsOf(loads, load.target)
-  const comparison = { ...(await compareWithTable(access, load, mode)), load, records }
+  const parentLoad = findParentLoad(loads, load.target)
+  const comparison = { ...(await compareWithTable(access, load, mode)), load, parentLoad }
   const { currentShape, staging } = comparison
   if (!keepsRows(mode)) return { ...comparison, merged: undefined, isTableUnchanged: false }
   if (!currentShape)
     return { ...comparison, merged: { ...noMergedRows, added: await load.count() }, isTableUnchanged: false }
-  const merged = await countMergedRows(access, load, records, { staging, currentShape }, signal)
+  const merged = await countMergedRows(access, load, parentLoad, { staging, currentShape }, signal)
   const hasSameShape =
     wasKeyedBy(currentShape.columns, load.keys) && describeShape(currentShape) === describeShape(staging)
-  const isPublishedLoad = currentShape.mark?.load !== undefined
+  const isPublishedLoad = currentShape.metadata?.load !== undefined
   return { ...comparison, merged, isTableUnchanged: isPublishedLoad && hasSameShape && isUnchanged(merged) }
 }
 
@@ -220,8 +226,8 @@ const describeShape = ({ columns }: ClickHouseShape): string =>
   JSON.stringify(columns.map(({ name, label, type }) => [name, label, type]).toSorted())
 
 /**
- * Returns the change of one table that the publication proposes. A merge that changes rows first writes the table that
- * is to be published.
+ * Returns the change of one table that the publication proposes. For a merge that changes rows, first writes the merged
+ * table, which is then published instead of the staging table.
  */
 async function makeProposal(
   access: ClientAccess,
@@ -232,7 +238,7 @@ async function makeProposal(
 ): Promise<ProposedTable> {
   const { load, currentShape, staging, sourceShape, changes, earlierEntry } = comparison
   const { run, attempt, schema, table } = load.target
-  const mergedTable = await findMergedTable(access, comparison, { mode, keepsTables }, signal)
+  const mergedTable = await prepareMergedTable(access, comparison, { mode, keepsTables }, signal)
   const rows = await load.count()
   const profile = profileToPublish(load, mergedTable && { rows, earlierProfile: earlierEntry?.profile })
   const entry: LedgerEntry = {
@@ -255,35 +261,35 @@ async function makeProposal(
     attempt,
     schema,
     table,
-    load: mergedTable?.load ?? load.mark.load,
+    load: mergedTable?.load ?? load.metadata.load,
     base: currentShape?.uuid ?? '',
     entry,
   }
 }
 
 /**
- * Returns the table with the rows of a merge: the published one if it stays, or else a new one. Undefined if the load
- * replaces the table.
+ * Returns the table with all rows after a merge: the published table if the run changes no row, otherwise a new table,
+ * which this function writes. Returns undefined if the load replaces the table or creates it.
  */
-async function findMergedTable(
+async function prepareMergedTable(
   access: ClientAccess,
-  { load, records, currentShape, staging, earlierEntry }: LoadComparison,
+  { load, parentLoad, currentShape, staging, earlierEntry }: LoadComparison,
   { mode, keepsTables }: { mode: WriteMode; keepsTables: boolean },
   signal: AbortSignal,
 ): Promise<{ load: string; uuid: string; rows: number } | undefined> {
   if (!keepsRows(mode) || !currentShape) return undefined
-  if (!keepsTables) return writeMergedTable(access, load, records, staging, currentShape, signal)
+  if (!keepsTables) return writeMergedTable(access, load, parentLoad, staging, currentShape, signal)
   return {
-    load: currentShape.mark!.load!,
+    load: currentShape.metadata!.load!,
     uuid: currentShape.uuid,
     rows: earlierEntry?.tableRows ?? currentShape.rows,
   }
 }
 
 /**
- * Compares the published table with its staging table and returns the changes. Stores the replaced columns in
- * `load.previouslySupplied`. Throws if the rows may not be published: the table belongs to another owner, the staging table is
- * gone, another run has changed the table, or a view does not compile with the new columns.
+ * Compares the published table with its staging table and returns the changes. Sets `load.previouslySupplied`. Throws
+ * if the rows may not be published: the table belongs to another owner, the staging table is gone, another run has
+ * changed the table, or a view does not compile with the new columns.
  */
 async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: WriteMode) {
   const { run, attempt, schema, table } = load.target
@@ -295,19 +301,19 @@ async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTabl
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
   assertStagingKept(load, stagingShape)
-  const earlierEntry = await findLedgerEntry(access, currentShape?.mark?.load)
+  const earlierEntry = await findLedgerEntry(access, currentShape?.metadata?.load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape, earlierEntry), load.target.shape)
-  const measuredLoad = { ...loadedOf(load), merging: keepsRows(mode) }
+  const measuredLoad = { ...toMeasuredLoad(load), merging: keepsRows(mode) }
   const { table: plan, sourceShape } = planTableAfterLoad(currentShape, earlierEntry, measuredLoad, {
     ...stagingShape,
-    suppliedColumns: load.brought,
+    filledNames: load.filledColumns,
   })
   // `completeStaging` has already added missing columns. If columns are missing now, another run has changed the table
   // in between.
   if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
-  const rowCountChanges =
-    currentShape && mode === 'REPLACE' ? fallOfRows(load.target, earlierEntry?.tableRows, await load.count()) : []
-  const changes = [...plan.changes, ...rowCountChanges]
+  const replacesRows = currentShape !== undefined && mode === 'REPLACE'
+  const rowLoss = replacesRows ? reportRowLoss(load.target, earlierEntry?.tableRows, await load.count()) : []
+  const changes = [...plan.changes, ...rowLoss]
   if (affectsViews(changes)) {
     const place = { schema, name: table }
     await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
@@ -316,8 +322,8 @@ async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTabl
 }
 
 /**
- * Throws if the staging table is not the transformed one. An organisation's SQL may write to all of its staging tables,
- * and so can replace them.
+ * Throws if another table has taken the name of the staging table, or it has computed columns now. An organisation's
+ * SQL may write to all of its staging tables, and so can replace them.
  */
 function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape): void {
   if (staging.uuid === load.uuid && hasRows(staging) && staging.computed.length === 0) return
@@ -341,6 +347,7 @@ export async function planTables(
   try {
     await recoverPending(access).catch(ignoreBusy)
     for (const load of loads) await completeStaging(access, load, keepsRows(mode))
+    // The plan is made after the key checks, as in a publication, and reported before the gate runs.
     const planThenGate: typeof gate = async (readyTables, gateSignal) => {
       for (const load of loads) tables.push(await planLoadedTable(access, loads, load, mode, signal))
       await onPlan?.(tables)
@@ -370,13 +377,13 @@ async function planLoadedTable(
   signal: AbortSignal,
 ): Promise<PlannedTable> {
   const { schema, table, listsTables } = load.target
-  const tableListMark = listsTables && { listsTables }
+  const tableListField = listsTables && { listsTables }
   const { currentShape, staging, changes, earlierEntry } = await compareWithTable(access, load, mode)
   const rowsAfter =
     currentShape && keepsRows(mode)
-      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, currentShape }, signal)
+      ? await countRowsAfterMerge(access, load, findParentLoad(loads, load.target), { staging, currentShape }, signal)
       : await load.count()
-  if (!currentShape) return { schema, table, rowsAfter, changes: [], ...tableListMark }
+  if (!currentShape) return { schema, table, rowsAfter, changes: [], ...tableListField }
   const rowsBefore = earlierEntry?.tableRows ?? currentShape.rows
-  return { schema, table, rowsBefore, rowsAfter, changes, ...tableListMark }
+  return { schema, table, rowsBefore, rowsAfter, changes, ...tableListField }
 }

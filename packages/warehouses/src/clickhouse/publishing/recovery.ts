@@ -15,7 +15,7 @@ import {
   quotePlace,
 } from '../names.ts'
 import { errorCodes, isCode } from '../problems.ts'
-import { hasRows, markIn, readShape, type ClickHouseShape } from '../table-shape.ts'
+import { hasRows, parseTableMetadata, readShape, type ClickHouseShape } from '../table-shape.ts'
 
 /**
  * The name of the table that represents the pending decision.
@@ -59,7 +59,10 @@ export async function recoverPending(access: ClientAccess): Promise<void> {
   if (publication !== undefined) await applyDecision(access, publication)
 }
 
-/** Reads the publication's id from the comment of a decision's table. By default reads the pending decision. */
+/**
+ * Returns the publication's id from the comment of a decision's table, or undefined if there is no such table. By
+ * default reads the pending decision.
+ */
 async function findDecision(access: ClientAccess, name = decisionTable): Promise<string | undefined> {
   const [row] = await rowsOf<{ comment: string }>(
     access.service,
@@ -70,25 +73,31 @@ async function findDecision(access: ClientAccess, name = decisionTable): Promise
 }
 
 /**
- * Applies a decision: swaps in every table of the publication and marks it as committed in the ledger. Throws
- * WAREHOUSE_BUSY and changes no table if the run is fenced, or if another run has replaced one of the tables since the
- * proposal.
+ * Applies a decision and deletes it. A decision to publish swaps in every table of the publication, recreates the
+ * views of tables with changed columns, and marks the publication as committed in the ledger. A decision to fence
+ * marks the run as fenced. Throws WAREHOUSE_BUSY and changes no table if the run is fenced, or if another run has
+ * replaced one of the tables since the proposal.
  */
 export async function applyDecision(access: ClientAccess, publication: string): Promise<void> {
   const tables = await readProposal(access, publication)
-  const [first] = tables
-  if (!first) await recordFence(access, publication)
-  const committed = first && (await findPublication(access, first.run))
-  if (!first || committed) return deleteDecision(access, publication)
+  const [firstTable] = tables
+  const isFenceDecision = firstTable === undefined
+  if (isFenceDecision) {
+    await recordFence(access, publication)
+    return deleteDecision(access, publication)
+  }
+  const isCommitted = (await findPublication(access, firstTable.run)) !== undefined
+  if (isCommitted) return deleteDecision(access, publication)
   // A fence cannot be decided while this decision is pending. So the fence came first, and no table has been swapped
   // yet.
-  if (await isFenced(access, first)) return abandonDecision(access, first)
+  if (await isFenced(access, firstTable)) return abandonDecision(access, firstTable)
   const states = await Promise.all(tables.map((proposal) => readTableState(access, proposal)))
-  if (states.includes('OVERTAKEN') && !states.includes('PUBLISHED')) return abandonDecision(access, first)
+  // Once a table is published, the others must follow, so the decision can no longer be abandoned.
+  if (states.includes('OVERTAKEN') && !states.includes('PUBLISHED')) return abandonDecision(access, firstTable)
   for (const [index, proposal] of tables.entries())
     if (states[index] === 'PENDING' && affectsViews(proposal.entry.changes)) await retireViews(access, proposal)
   for (const proposal of tables) await swapTable(access, proposal)
-  if (tables.some(({ entry }) => affectsViews(entry.changes))) await recreateViews(access, first)
+  if (tables.some(({ entry }) => affectsViews(entry.changes))) await recreateViews(access, firstTable)
   await recordPublished(access, publication)
   await deleteDecision(access, publication)
 }
@@ -112,45 +121,52 @@ async function readTableState(
   proposal: ProposedTable,
 ): Promise<'PUBLISHED' | 'PENDING' | 'OVERTAKEN'> {
   const keepsTable = proposal.base !== '' && proposal.base === proposal.entry.staged
-  const staged = keepsTable ? undefined : await findStagedTable(access, proposal)
+  const stagedTable = keepsTable ? undefined : await findStagedTable(access, proposal)
   const target = await readShape(
     access.service,
     databaseOf({ key: access.key, schema: proposal.schema }),
     proposal.table,
   )
-  if (keepsTable) return target?.uuid === proposal.base ? 'PENDING' : 'OVERTAKEN'
-  if (target?.mark?.load === proposal.load) return 'PUBLISHED'
-  return staged && (target?.uuid ?? '') === proposal.base ? 'PENDING' : 'OVERTAKEN'
+  const isTargetUnchanged = (target?.uuid ?? '') === proposal.base
+  if (keepsTable) return isTargetUnchanged ? 'PENDING' : 'OVERTAKEN'
+  if (target?.metadata?.load === proposal.load) return 'PUBLISHED'
+  return stagedTable && isTargetUnchanged ? 'PENDING' : 'OVERTAKEN'
 }
 
 /**
  * Swaps a table in exactly once, even if several processes apply the decision concurrently. Each process first renames
- * the staging table to a random name, so that swaps by its old name fail. If the target already has the load, another
- * process has finished the swap.
+ * the staging table to a random name (claims it), so that swaps by its old name fail. If the target already has the
+ * load, another process has finished the swap. Throws WAREHOUSE_BUSY if the swap does not succeed within
+ * `swapRetries.tries` tries.
  */
 async function swapTable(access: ClientAccess, proposal: ProposedTable): Promise<void> {
   const target = { database: databaseOf({ key: access.key, schema: proposal.schema }), name: proposal.table }
+  /** The name of the staging table under another process's claim, from the previous try. */
   let otherClaim = ''
   for (let tries = 0; tries < swapRetries.tries; tries += 1) {
     if (tries > 0) await sleep(swapRetries.wait * (0.5 + Math.random()))
-    if ((await readShape(access.service, target.database, target.name))?.mark?.load === proposal.load) return
-    const staged = await findStagedTable(access, proposal)
-    if (!staged) continue
+    if ((await readShape(access.service, target.database, target.name))?.metadata?.load === proposal.load) return
+    const stagedTable = await findStagedTable(access, proposal)
+    if (!stagedTable) continue
     // Another process has claimed the table by renaming it. If the name is the same at the next try, that process may
     // be dead, and this process takes over.
-    if (staged.name.startsWith(claimPrefix) && staged.name !== otherClaim) {
-      otherClaim = staged.name
+    const isNewClaim = stagedTable.name.startsWith(claimPrefix) && stagedTable.name !== otherClaim
+    if (isNewClaim) {
+      otherClaim = stagedTable.name
       continue
     }
-    const claim = { database: staged.database, name: `${claimPrefix}${randomBytes(8).toString('hex')}` }
+    const claim = { database: stagedTable.database, name: `${claimPrefix}${randomBytes(8).toString('hex')}` }
     try {
-      await executeStatement(access.service, `rename table ${quotedName(staged)} to ${quotedName(claim)}`)
+      await executeStatement(access.service, `rename table ${quotedName(stagedTable)} to ${quotedName(claim)}`)
       const claimedShape = await readShape(access.service, claim.database, claim.name)
-      if (!claimedShape || !isDecided(proposal, { ...claimedShape, load: claimedShape.mark?.load })) continue
+      if (!claimedShape || !isProposedTable(proposal, { ...claimedShape, load: claimedShape.metadata?.load })) continue
       const existing = await readShape(access.service, target.database, target.name)
-      if (existing)
-        await executeStatement(access.service, `exchange tables ${quotedName(claim)} and ${quotedName(target)}`)
-      else await executeStatement(access.service, `rename table ${quotedName(claim)} to ${quotedName(target)}`)
+      await executeStatement(
+        access.service,
+        existing
+          ? `exchange tables ${quotedName(claim)} and ${quotedName(target)}`
+          : `rename table ${quotedName(claim)} to ${quotedName(target)}`,
+      )
       return
     } catch (error) {
       // Another process renamed the table first. The next iteration reads the state again.
@@ -168,13 +184,16 @@ interface NamedTable {
 const quotedName = ({ database, name }: NamedTable) => qualifyName(database, name)
 
 /**
- * True if the table is the one that the decision names. Compares UUIDs, because an organisation's SQL can copy the
- * staging table's comment or replace the table by a view.
+ * True if the table is the one that the proposal names. Compares UUIDs too, because an organisation's SQL can copy the
+ * staging table's comment or replace the table by a view. Proposals of older versions have no UUID.
  */
-const isDecided = (
-  proposal: ProposedTable,
+function isProposedTable(
+  { load, entry }: ProposedTable,
   table: Pick<ClickHouseShape, 'uuid' | 'engine'> & { load: string | undefined },
-): boolean => table.load === proposal.load && hasRows(table) && (proposal.entry.staged ?? table.uuid) === table.uuid
+): boolean {
+  const hasSameUuid = entry.staged === undefined || entry.staged === table.uuid
+  return table.load === load && hasRows(table) && hasSameUuid
+}
 
 /** Finds the proposal's staging table, whatever its current name is. */
 async function findStagedTable(access: ClientAccess, proposal: ProposedTable): Promise<NamedTable | undefined> {
@@ -184,7 +203,7 @@ async function findStagedTable(access: ClientAccess, proposal: ProposedTable): P
      where startsWith(database, {prefix:String}) and position(comment, {load:String}) > 0`,
     { parameters: { prefix: runPrefix(access.key), load: proposal.load } },
   )
-  return rows.find((row) => isDecided(proposal, { ...row, load: markIn(row.comment)?.load }))
+  return rows.find((row) => isProposedTable(proposal, { ...row, load: parseTableMetadata(row.comment)?.load }))
 }
 
 /**
@@ -204,17 +223,21 @@ async function deleteDecision(access: ClientAccess, publication: string): Promis
   const removedTable = `${removedDecisionPrefix}${randomBytes(8).toString('hex')}`
   try {
     await executeStatement(access.service, `rename table ${database}.${decisionTable} to ${database}.${removedTable}`)
-    if ((await findDecision(access, removedTable)) !== publication)
-      await executeStatement(access.service, `rename table ${database}.${removedTable} to ${database}.${decisionTable}`)
-    else await executeStatement(access.service, `drop table if exists ${database}.${removedTable}`)
+    const isOtherDecision = (await findDecision(access, removedTable)) !== publication
+    await executeStatement(
+      access.service,
+      isOtherDecision
+        ? `rename table ${database}.${removedTable} to ${database}.${decisionTable}`
+        : `drop table if exists ${database}.${removedTable}`,
+    )
   } catch (error) {
     if (!isCode(error, errorCodes.unknownTable)) throw error
   }
 }
 
 /**
- * Ignores the problem of a busy warehouse. An abandoned publication has changed no table, so callers that only complete
- * pending decisions need not fail.
+ * Returns for a busy warehouse, and throws any other error. An abandoned publication has changed no table, so callers
+ * that only complete pending decisions need not fail.
  */
 export function ignoreBusy(error: unknown): void {
   if (!isBusy(error)) throw error

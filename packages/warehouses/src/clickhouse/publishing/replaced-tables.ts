@@ -5,14 +5,14 @@ import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { type PublishedRow, listLastPublication } from '../ledger.ts'
 import { databaseOf, keptPrefix, formatLiteral, qualifyName, quoteIdentifier, runPrefix, quotePlace } from '../names.ts'
 import { errorCodes, isCode } from '../problems.ts'
-import { type TableMark, markIn, readShape } from '../table-shape.ts'
+import { type TableMetadata, parseTableMetadata, readShape } from '../table-shape.ts'
 
 /** A table in a run's database or in a database of kept tables. It may be one that a publication replaced. */
 interface ReplacedTable {
   database: string
   name: string
   uuid: string
-  mark: TableMark | undefined
+  metadata: TableMetadata | undefined
 }
 
 /**
@@ -26,16 +26,18 @@ export interface PreviousPublication {
 const millisecondsOfDay = 86_400_000
 
 /**
- * Finds the tables that an undo of the last publication would restore: all tables that the last publication of this
- * table replaced. `replaced` is absent if that publication created the table. Returns undefined if a replaced table no
- * longer exists or a later publication changed one of the tables.
+ * Finds the tables that an undo of this table's last publication would restore: all tables of that publication, each
+ * with the table that it replaced. `replaced` is undefined for a table that the publication created. Returns undefined
+ * if there is nothing to restore: the publication only created tables, a replaced table no longer exists, or a later
+ * publication changed one of the tables.
  */
 export async function findPrevious(
   access: ClientAccess,
   { schema, table }: { schema: string; table: string },
 ): Promise<PreviousPublication | undefined> {
   const findPublishedLoad = async (place: { schema: string; table: string }) =>
-    (await readShape(access.service, databaseOf({ key: access.key, schema: place.schema }), place.table))?.mark?.load
+    (await readShape(access.service, databaseOf({ key: access.key, schema: place.schema }), place.table))?.metadata
+      ?.load
   const rows = await listLastPublication(access, await findPublishedLoad({ schema, table }))
   const hiddenTables = await listHiddenTables(access)
   const tables: PreviousPublication['tables'] = []
@@ -45,7 +47,8 @@ export async function findPrevious(
     if ((await findPublishedLoad(row)) !== row.load) return undefined
     tables.push({ ...row, replaced })
   }
-  return tables.some(({ replaced }) => replaced) ? { tables } : undefined
+  const replacesTables = tables.some(({ replaced }) => replaced !== undefined)
+  return replacesTables ? { tables } : undefined
 }
 
 /** Lists the tables in the databases of runs and the databases of kept tables. */
@@ -56,17 +59,20 @@ async function listHiddenTables({ key, service }: ClientAccess): Promise<Replace
      where startsWith(database, {run:String}) or startsWith(database, {kept:String})`,
     { parameters: { run: runPrefix(key), kept: keptPrefix(key) } },
   )
-  return rows.map(({ comment, ...table }) => ({ ...table, mark: markIn(comment) }))
+  return rows.map(({ comment, ...table }) => ({ ...table, metadata: parseTableMetadata(comment) }))
 }
 
 /**
  * Moves the replaced tables from a run's database to a database of kept tables, so that the load can be undone. Call it
- * before the run's database is dropped. Also moves back kept tables that a failed restore had taken. Drops kept tables
- * that earlier publications replaced. With `keepDays` 0, keeps no table. Idempotent.
+ * before the run's database is dropped. Also moves back kept tables that a failed restore had moved to the run's
+ * database. Drops the kept tables of earlier publications, because only the last one can be undone. With `keepDays` 0,
+ * keeps no table. Idempotent.
  */
 export async function keepReplaced(access: ClientAccess, database: string, keepDays: number): Promise<void> {
   const tablesOfRun = (await listHiddenTables(access)).filter((table) => table.database === database)
-  const places = new Map(tablesOfRun.flatMap(({ mark }) => (mark?.schema && mark.table ? [[placeOf(mark), mark]] : [])))
+  const places = new Map(
+    tablesOfRun.flatMap(({ metadata }) => (metadata?.schema && metadata.table ? [[placeOf(metadata), metadata]] : [])),
+  )
   for (const { schema = '', table = '' } of places.values()) {
     const previous = await findPrevious(access, { schema, table })
     const replacedTables = previous?.tables.flatMap(({ replaced }) => replaced ?? []) ?? []
@@ -75,7 +81,7 @@ export async function keepReplaced(access: ClientAccess, database: string, keepD
       await keepTables(access, tablesToMove, previous!.tables[0]!.publication)
     const restorable = new Set(keepDays > 0 ? replacedTables.map(({ uuid }) => uuid) : [])
     const publishedPlaces = new Set(previous?.tables.map(placeOf) ?? [placeOf({ schema, table })])
-    await dropKept(access, (mark, uuid) => publishedPlaces.has(placeOf(mark)) && !restorable.has(uuid))
+    await dropKept(access, (metadata, uuid) => publishedPlaces.has(placeOf(metadata)) && !restorable.has(uuid))
   }
 }
 
@@ -110,20 +116,19 @@ export async function moveTable(
 /** Drops the kept tables for which `shouldDrop` returns true, then the databases that became empty. */
 export async function dropKept(
   access: ClientAccess,
-  shouldDrop: (mark: TableMark, uuid: string) => boolean,
+  shouldDrop: (metadata: TableMetadata, uuid: string) => boolean,
 ): Promise<void> {
   const replacedTables = (await listHiddenTables(access)).filter(({ database }) =>
     database.startsWith(keptPrefix(access.key)),
   )
-  const dropped = replacedTables.filter(({ mark, uuid }) => mark && shouldDrop(mark, uuid))
-  for (const { database, name } of dropped)
+  const tablesToDrop = replacedTables.filter(({ metadata, uuid }) => metadata && shouldDrop(metadata, uuid))
+  for (const { database, name } of tablesToDrop)
     await executeStatement(access.service, `drop table if exists ${qualifyName(database, name)}`)
-  const usedDatabases = new Set(
-    replacedTables.filter((table) => !dropped.includes(table)).map(({ database }) => database),
-  )
-  for (const database of new Set(dropped.map((table) => table.database)))
-    if (!usedDatabases.has(database))
-      await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
+  const remainingTables = replacedTables.filter((table) => !tablesToDrop.includes(table))
+  const usedDatabases = new Set(remainingTables.map(({ database }) => database))
+  const emptyDatabases = new Set(tablesToDrop.map(({ database }) => database)).difference(usedDatabases)
+  for (const database of emptyDatabases)
+    await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
 }
 
 /**
@@ -136,15 +141,18 @@ export async function dropExpired({ key, service }: ClientAccess, keepDays: numb
     'select name, comment from system.databases where startsWith(name, {prefix:String})',
     { parameters: { prefix: keptPrefix(key) } },
   )
-  const expired = rows.filter(({ comment }) => keptSince(comment) <= Date.now() - keepDays * millisecondsOfDay)
-  for (const { name } of expired) await executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`)
-  return expired.length
+  const latestTime = Date.now() - keepDays * millisecondsOfDay
+  const expiredDatabases = rows.filter(({ comment }) => parseKeptTime(comment) <= latestTime)
+  for (const { name } of expiredDatabases)
+    await executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`)
+  return expiredDatabases.length
 }
 
 /**
- * Reads the time from the comment of a database of kept tables, as Unix milliseconds. Returns 0 for any other comment.
+ * Returns the creation time in the comment of a database of kept tables, as Unix milliseconds. Returns 0 for any other
+ * comment.
  */
-function keptSince(comment: string): number {
+function parseKeptTime(comment: string): number {
   try {
     const { at } = JSON.parse(comment) as { at?: unknown }
     return typeof at === 'number' ? at : 0

@@ -29,7 +29,7 @@ import {
   createTable,
   emptyColumn,
   readShape,
-  type TableMark,
+  type TableMetadata,
   textColumnsOf,
 } from '../table-shape.ts'
 
@@ -52,11 +52,12 @@ export async function restoreKeptTables(
   const { run, attempt } = target
   const qualifiedName = quotePlace(target.schema, target.table)
   const database = runDatabase(access.key, target)
-  let decided = false
+  /** True once the restore may have been decided. From then on, recovery needs the tables in the run's database. */
+  let isDecided = false
   try {
     await recoverPending(access).catch(ignoreBusy)
-    const earlier = await findPublication(access, run)
-    if (earlier) return earlier
+    const earlierPublication = await findPublication(access, run)
+    if (earlierPublication) return earlierPublication
     const previous = await findPrevious(access, target)
     if (!previous) throw nothingToRestoreProblem(qualifiedName)
     const comment = formatLiteral(JSON.stringify({ run, attempt }))
@@ -72,23 +73,26 @@ export async function restoreKeptTables(
     signal.throwIfAborted()
     await writeProposal(access, proposals)
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
-    decided = true
+    isDecided = true
     await waitForDecision(access, publication, () => concurrentlyChanged(target))
     await applyDecision(access, publication)
-    const published = await findPublication(access, run)
-    if (!published) throw concurrentlyChanged(target)
+    const restorePublication = await findPublication(access, run)
+    if (!restorePublication) throw concurrentlyChanged(target)
     await failpoint('published')
     const cleanup = dropRunDatabase(access, database, keepDays)
     if (options.onBackgroundWork) options.onBackgroundWork(cleanup)
     else await cleanup
-    return published
+    return restorePublication
   } catch (error) {
-    if (!decided) await dropRunDatabase(access, database, keepDays)
+    if (!isDecided) await dropRunDatabase(access, database, keepDays)
     throw warehouseProblem(error, qualifiedName)
   }
 }
 
-/** Drops the run's database. Never throws, because a maintenance sweep drops a remaining database. */
+/**
+ * Moves the replaced tables in the run's database to the kept tables, and drops the database. Never throws, because a
+ * maintenance sweep repeats this.
+ */
 async function dropRunDatabase(access: ClientAccess, database: string, keepDays: number): Promise<void> {
   try {
     await keepReplaced(access, database, keepDays)
@@ -120,53 +124,54 @@ async function makeProposal(
   if (replaced) await moveTable(access, replaced, restoredTable)
   else await createEmptyTable(access, restoredTable, currentShape, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
-  const restored = await readShape(access.service, database, name)
+  const restoredShape = await readShape(access.service, database, name)
   // The run that replaced the table is moving it to the kept tables at this moment. The next attempt will find it
   // there.
-  if (replaced && !restored) throw concurrentlyChanged({ schema, table })
-  if (!restored?.mark?.load) throw nothingToRestoreProblem(qualifiedName)
-  const names = new Set(restored.columns.map((column) => column.name))
+  if (replaced && !restoredShape) throw concurrentlyChanged({ schema, table })
+  if (!restoredShape?.metadata?.load) throw nothingToRestoreProblem(qualifiedName)
+  const restoredNames = new Set(restoredShape.columns.map((column) => column.name))
+  const laterColumns = currentShape.columns.filter((column) => !restoredNames.has(column.name))
   // If views read the table, columns that were added since the kept version stay, without values.
-  const stayingColumns = readers.length > 0 ? currentShape.columns.filter((column) => !names.has(column.name)) : []
+  const stayingColumns = readers.length > 0 ? laterColumns : []
   if (stayingColumns.length > 0)
     await executeStatement(
       access.service,
       `alter table ${restoredTable} ${stayingColumns.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
       { settings: { alter_sync: 2, mutations_sync: 2 } },
     )
-  const changes = changesOf(currentShape, restored, new Set(stayingColumns.map((column) => column.name)))
+  const changes = compareColumns(currentShape, restoredShape, new Set(stayingColumns.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
-  const lastEntry = await findLedgerEntry(access, restored.mark.load)
-  const currentEntry = await findLedgerEntry(access, currentShape.mark?.load)
-  const vanished = stayingColumns.map(({ label, type, dataType, ...column }) => ({
+  const restoredEntry = await findLedgerEntry(access, restoredShape.metadata.load)
+  const currentEntry = await findLedgerEntry(access, currentShape.metadata?.load)
+  const vanishedColumns = stayingColumns.map(({ label, type, dataType, ...column }) => ({
     name: column.name,
     label,
     type,
     dataType,
     vanished: true as const,
   }))
-  const rows = lastEntry?.tableRows ?? 0
-  const listsTables = (lastEntry ?? currentEntry)?.listsTables
+  const rows = restoredEntry?.tableRows ?? 0
+  const listsTables = (restoredEntry ?? currentEntry)?.listsTables
   return {
     publication,
     run,
     attempt,
     schema,
     table,
-    load: restored.mark.load,
+    load: restoredShape.metadata.load,
     base: currentShape.uuid,
     entry: {
       fedColumns: [],
       bytes: 0,
-      ...lastEntry,
+      ...restoredEntry,
       merged: undefined,
       rowsBefore: currentEntry?.tableRows ?? currentShape.rows,
       rows,
       tableRows: rows,
       ...(listsTables && { listsTables }),
       changes,
-      staged: restored.uuid,
-      feed: { ...lastEntry?.feed, columns: [...(lastEntry?.feed?.columns ?? []), ...vanished] },
+      staged: restoredShape.uuid,
+      feed: { ...restoredEntry?.feed, columns: [...(restoredEntry?.feed?.columns ?? []), ...vanishedColumns] },
     },
   }
 }
@@ -176,28 +181,30 @@ async function createEmptyTable(
   access: ClientAccess,
   qualifiedName: string,
   currentShape: ClickHouseShape,
-  tableMark: TableMark,
+  tableMetadata: TableMetadata,
 ): Promise<void> {
-  const mark = { ...tableMark, load: randomUUID(), texts: textColumnsOf(currentShape.columns) }
-  await executeStatement(access.service, createTable(qualifiedName, currentShape.columns, mark))
+  const metadata = { ...tableMetadata, load: randomUUID(), texts: textColumnsOf(currentShape.columns) }
+  await executeStatement(access.service, createTable(qualifiedName, currentShape.columns, metadata))
 }
 
-/** Returns the column changes of a restore. `stayingColumns` are columns that were added later and are not dropped. */
-function changesOf(
+/**
+ * Returns the column changes of a restore. `stayingNames` are the names of columns that were added later and are not
+ * dropped.
+ */
+function compareColumns(
   currentShape: ClickHouseShape,
-  restored: ClickHouseShape,
-  stayingColumns: ReadonlySet<string>,
+  restoredShape: ClickHouseShape,
+  stayingNames: ReadonlySet<string>,
 ): TableChange[] {
-  const columnsByName = ({ columns }: ClickHouseShape) => new Map(columns.map((column) => [column.name, column]))
-  const liveColumns = columnsByName(currentShape)
-  const restoredColumns = columnsByName(restored)
-  const dropped = [...liveColumns.keys()].filter((name) => !restoredColumns.has(name) && !stayingColumns.has(name))
-  return [
-    ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
-    ...[...restoredColumns.values()].flatMap(({ name, type }): TableChange[] => {
-      const current = liveColumns.get(name)
-      if (!current) return [{ kind: 'COLUMN_ADDED', column: name, to: type }]
-      return current.type === type ? [] : [{ kind: 'TYPE_CHANGED', column: name, from: current.type, to: type }]
-    }),
-  ]
+  const currentByName = new Map(currentShape.columns.map((column) => [column.name, column]))
+  const restoredNames = new Set(restoredShape.columns.map(({ name }) => name))
+  const changes: TableChange[] = []
+  for (const { name } of currentShape.columns)
+    if (!restoredNames.has(name) && !stayingNames.has(name)) changes.push({ kind: 'COLUMN_DROPPED', column: name })
+  for (const { name, type } of restoredShape.columns) {
+    const currentType = currentByName.get(name)?.type
+    if (currentType === undefined) changes.push({ kind: 'COLUMN_ADDED', column: name, to: type })
+    else if (currentType !== type) changes.push({ kind: 'TYPE_CHANGED', column: name, from: currentType, to: type })
+  }
+  return changes
 }

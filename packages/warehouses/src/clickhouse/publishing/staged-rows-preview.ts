@@ -16,7 +16,7 @@ import {
 } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { prepareQuery } from '../clickhouse-queries.ts'
-import { markIn, readShape } from '../table-shape.ts'
+import { parseTableMetadata, readShape } from '../table-shape.ts'
 
 /**
  * See `Loader.exposeStagedRows`. Creates a database with one view per table, which shows the rows that are about to be
@@ -44,7 +44,7 @@ export async function exposeStagedRows(
     for (const table of tables)
       await executeStatement(
         access.load,
-        `create view ${qualifyName(database, table.table)} sql security invoker as ${await rowsAfterPublication(access, table, attempt)}`,
+        `create view ${qualifyName(database, table.table)} sql security invoker as ${await buildPreviewQuery(access, table, attempt)}`,
       )
   } catch (error) {
     await drop().catch(() => {})
@@ -62,7 +62,7 @@ export async function exposeStagedRows(
 }
 
 /** Returns a query for the rows that the table will have after the publication. */
-async function rowsAfterPublication(
+async function buildPreviewQuery(
   access: ClientAccess,
   { schema, table, staging, merge }: ReadyTable,
   attempt: { run: string; attempt: number },
@@ -72,13 +72,13 @@ async function rowsAfterPublication(
   const shape = (await readShape(access.service, runDatabase(access.key, attempt), table))!
   const { columns } = shape
   const replacedColumns = merge.columns ?? columns.map(({ name }) => name)
-  const { keys, records, deletedColumn } = merge
-  return buildMergeQuery({ staging, columns, keys, replacedColumns, currentShape, records, deletedColumn })
+  const { keys, parents, deletedColumn } = merge
+  return buildMergeQuery({ staging, columns, keys, replacedColumns, currentShape, parents, deletedColumn })
 }
 
 /**
- * Finds the published tables that a query reads, by the names after FROM and JOIN and the recorded dependencies of
- * views with such names.
+ * See `StagedRowsPreview.oldRows`. Finds a table of the run that the query names with its schema. Otherwise finds a
+ * view that the query names and that reads such a table, directly or through other views.
  */
 async function findOldRows(
   access: ClientAccess,
@@ -86,25 +86,25 @@ async function findOldRows(
   query: UserQuery,
 ): Promise<OldRows | undefined> {
   const { reads } = await prepareQuery(access, query)
-  const isOld = (place: TablePlace) =>
+  const isPublishedTable = (place: TablePlace) =>
     tables.some(({ schema, table }) => place.schema === schema && place.name === table)
-  const direct = reads.find(isOld)
-  if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
+  const publishedTable = reads.find(isPublishedTable)
+  if (publishedTable) return { name: `${publishedTable.schema}.${publishedTable.name}`, view: false }
   const readsByView = await listViewReads(access)
   for (const view of reads) {
-    const visited = new Set<string>()
-    const reaches = ({ schema, name }: TablePlace): boolean => {
+    const visitedKeys = new Set<string>()
+    const readsPublishedTable = ({ schema, name }: TablePlace): boolean => {
       const key = JSON.stringify([schema, name])
-      if (visited.has(key)) return false
-      visited.add(key)
-      return (readsByView.get(key) ?? []).some((place) => isOld(place) || reaches(place))
+      if (visitedKeys.has(key)) return false
+      visitedKeys.add(key)
+      return (readsByView.get(key) ?? []).some((place) => isPublishedTable(place) || readsPublishedTable(place))
     }
-    if (reaches(view)) return { name: `${view.schema}.${view.name}`, view: true }
+    if (readsPublishedTable(view)) return { name: `${view.schema}.${view.name}`, view: true }
   }
   return undefined
 }
 
-/** Returns the direct dependencies of each view of the organisation. Keys are `[schema, name]` as JSON. */
+/** Returns the tables and views that each managed view reads directly. Keys are `[schema, name]` as JSON. */
 export async function listViewReads({ key, service }: ClientAccess): Promise<Map<string, TablePlace[]>> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
@@ -114,7 +114,7 @@ export async function listViewReads({ key, service }: ClientAccess): Promise<Map
   )
   return new Map(
     rows.flatMap(({ database, name, comment }) => {
-      const reads = markIn(comment)?.view?.reads
+      const reads = parseTableMetadata(comment)?.view?.reads
       if (!reads) return []
       const places = reads.map(([schema, read]) => ({ schema, name: read }))
       return [[JSON.stringify([database.slice(prefix.length), name]), places] as const]

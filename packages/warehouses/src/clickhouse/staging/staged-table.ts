@@ -36,9 +36,10 @@ import {
   readShape,
   stagingColumn,
   type StagingColumn,
-  type TableMark,
+  type TableMetadata,
   textColumnsOf,
 } from '../table-shape.ts'
+import { anyDecimal, digitsOf } from '../types.ts'
 
 /**
  * The maximum number of columns of a table, including columns that the source no longer has. The limit is the same in
@@ -52,7 +53,7 @@ export class ClickHouseStagedTable implements StagedTable {
   readonly stagingTable: string
   readonly database: string
   /** The metadata for the comment of the table to publish. */
-  mark: TableMark & { load: string }
+  metadata: TableMetadata & { load: string }
   /**
    * The UUID of the staging table. It identifies the table even after a rename, while another table may take its name.
    */
@@ -64,11 +65,11 @@ export class ClickHouseStagedTable implements StagedTable {
   /** Source columns that are excluded from the table. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
   /** Statistics of each column's values. Set after all rows are written. */
-  held: ColumnFacts[] | undefined
+  columnFacts: ColumnFacts[] | undefined
   /** JSON state that the source receives at the next load. */
   reading: unknown
   /** The columns that the source or a transformation filled. Set once no later step changes them. */
-  brought: string[] | undefined
+  filledColumns: string[] | undefined
   readonly qualifiedName: string
   written: StreamCounts | undefined
   /** True once a transformation has changed the staged rows. */
@@ -93,7 +94,7 @@ export class ClickHouseStagedTable implements StagedTable {
     this.stagingTable = qualifyName(this.database, target.table)
     this.qualifiedName = quotePlace(target.schema, target.table)
     const { run, attempt, schema, table } = target
-    this.mark = { load: randomUUID(), run, attempt, schema, table, texts: textColumnsOf(columns) }
+    this.metadata = { load: randomUUID(), run, attempt, schema, table, texts: textColumnsOf(columns) }
   }
 
   get keys(): string[] {
@@ -103,9 +104,9 @@ export class ClickHouseStagedTable implements StagedTable {
   async write(content: RowContent, signal: AbortSignal): Promise<WrittenRows> {
     if (this.#isWritten) throw new Error('A load is written once.')
     this.#isWritten = true
-    const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
-    const orderedColumns = this.target.columns.map(({ name }) => byName.get(name)!)
-    const stored = orderedColumns.map(({ dataType, type }) => ({
+    const columnsByName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
+    const orderedColumns = this.target.columns.map(({ name }) => columnsByName.get(name)!)
+    const storedTypes = orderedColumns.map(({ dataType, type }) => ({
       dataType: tupleType(dataType, type),
       ...decimalSize(type),
     }))
@@ -113,20 +114,20 @@ export class ClickHouseStagedTable implements StagedTable {
       label,
       sqlType: type,
       nullable: !primaryKey,
-      stored: stored[index]!,
+      stored: storedTypes[index]!,
     }))
-    const counted: StreamCounts = { rows: 0, bytes: 0 }
+    const sentCounts: StreamCounts = { rows: 0, bytes: 0 }
     const names = orderedColumns.map(({ name }) => quoteIdentifier(name)).join(', ')
-    let failure: unknown
+    let sourceError: unknown
     /**
      * Yields the rows. An error of the source is rethrown unchanged, even if the aborted connection causes a second
      * error.
      */
     async function* body() {
       try {
-        yield* rowBinary(content.rows(stored), columns, qualifiedName, counted)
+        yield* rowBinary(content.rows(storedTypes), columns, qualifiedName, sentCounts)
       } catch (error) {
-        failure = error
+        sourceError = error
         throw error
       }
     }
@@ -138,35 +139,38 @@ export class ClickHouseStagedTable implements StagedTable {
         settings: { async_insert: 0, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
       })
     } catch (error) {
-      if (failure !== undefined) throw failure
+      if (sourceError !== undefined) throw sourceError
       signal.throwIfAborted()
       throw warehouseProblem(error, qualifiedName)
     }
     const rows = await this.count()
-    if (rows !== counted.rows)
+    if (rows !== sentCounts.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse stored ${rows} rows of ${qualifiedName}, but ${counted.rows} were sent. The run is retried automatically.`,
+        `The warehouse stored ${rows} rows of ${qualifiedName}, but ${sentCounts.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
     const superseded = await this.#deleteSuperseded(rows, signal)
     await this.#dropIgnored()
-    this.held = content.facts?.() ?? []
+    this.columnFacts = content.facts?.() ?? []
     this.reading = content.reading?.()
-    this.written = counted
-    return { rows: rows - superseded, bytes: counted.bytes, superseded }
+    this.written = sentCounts
+    return { rows: rows - superseded, bytes: sentCounts.bytes, superseded }
   }
 
-  /** Deletes rows with the same key as a row that takes precedence. Returns their number. */
+  /**
+   * Deletes the rows with the same key as a row with greater values in the `precedence` columns. Returns their number.
+   * Does nothing without a key or `precedence`.
+   */
   async #deleteSuperseded(rows: number, signal: AbortSignal): Promise<number> {
     const { precedence = [] } = this.target
     if (precedence.length === 0 || this.keys.length === 0) return 0
     const keys = this.keys.map(quoteIdentifier).join(', ')
     const rank = `tuple(${precedence.map(quoteIdentifier).join(', ')})`
-    const newest = `select ${keys}, max(${rank}) from ${this.stagingTable} group by ${keys}`
+    const greatestRanks = `select ${keys}, max(${rank}) from ${this.stagingTable} group by ${keys}`
     await executeStatement(
       this.#access.service,
-      `alter table ${this.stagingTable} delete where (${keys}, ${rank}) not in (${newest})`,
+      `alter table ${this.stagingTable} delete where (${keys}, ${rank}) not in (${greatestRanks})`,
       { signal, settings: { mutations_sync: 2, max_execution_time: maxStatementSeconds } },
     ).catch((error: unknown) => {
       signal.throwIfAborted()
@@ -202,7 +206,10 @@ export class ClickHouseStagedTable implements StagedTable {
     return row!.rows
   }
 
-  /** Drops the staging table. Never throws, because maintenance drops what remains. */
+  /**
+   * Drops the staging table, and the run's database if it is empty then. Does nothing once the publication may have
+   * been decided. Never throws, because maintenance drops what remains.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.decided) return
     const { service } = this.#access
@@ -223,15 +230,19 @@ export class ClickHouseStagedTable implements StagedTable {
 }
 
 /**
- * Returns the data type of a column's values in the tuples. It is TEXT if the ClickHouse type is String and no narrower
- * type is known.
+ * Returns the data type of a column's values in the tuples. It is TEXT for a String column, unless its data type is a
+ * text or JSON.
  */
-const tupleType = (dataType: StagingColumn['dataType'], type: string) =>
-  type === 'String' && !/^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? 'TEXT' : dataType
+function tupleType(dataType: StagingColumn['dataType'], type: string): StagingColumn['dataType'] {
+  const isTextOrJson = /^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType)
+  return type === 'String' && !isTextOrJson ? 'TEXT' : dataType
+}
 
+/** Returns precision and scale of a decimal type. Returns an empty object for any other type and for `anyDecimal`. */
 function decimalSize(type: string): { precision?: number; scale?: number } {
-  const [, precision, scale] = /^Decimal\((\d+), (\d+)\)$/.exec(type) ?? []
-  return precision === undefined || precision === '76' ? {} : { precision: Number(precision), scale: Number(scale) }
+  if (type === anyDecimal) return {}
+  const [precision, scale] = digitsOf(type)
+  return precision === undefined || scale === undefined ? {} : { precision, scale }
 }
 
 /** Creates the staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
@@ -247,7 +258,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
       throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
     const existing = await readShape(access.service, database, table)
     assertTableOwned(existing, qualifiedName)
-    const entry = await findLedgerEntry(access, existing?.mark?.load)
+    const entry = await findLedgerEntry(access, existing?.metadata?.load)
     const load = new ClickHouseStagedTable(access, target, planTableAfterLoad(existing, entry, { target }))
     if (load.columns.length + load.ignored.length > maxColumns)
       throw new WarehouseProblem(
@@ -262,7 +273,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
       access.service,
       `create database if not exists ${quoteIdentifier(load.database)} comment ${comment}`,
     )
-    await executeStatement(access.service, createTable(load.stagingTable, columns, load.mark))
+    await executeStatement(access.service, createTable(load.stagingTable, columns, load.metadata))
     load.uuid = await uuidOf(access, load.database, table)
     return load
   } catch (error) {
@@ -283,15 +294,15 @@ export async function uuidOf({ service }: ClientAccess, database: string, name: 
 }
 
 export async function hasDatabase({ service }: ClientAccess, database: string): Promise<boolean> {
-  const parameters = { database }
-  return (
-    (await rowsOf(service, 'select 1 from system.databases where name = {database:String}', { parameters })).length > 0
-  )
+  const rows = await rowsOf(service, 'select 1 from system.databases where name = {database:String}', {
+    parameters: { database },
+  })
+  return rows.length > 0
 }
 
 /** Throws TABLE_NOT_OURS if a table or view of this name exists that no load created. */
 export function assertTableOwned(existing: ClickHouseShape | undefined, qualifiedName: string): void {
-  if (existing && existing.mark?.load === undefined)
+  if (existing && existing.metadata?.load === undefined)
     throw new WarehouseProblem(
       'TABLE_NOT_OURS',
       `${qualifiedName} already exists and was not created by a load. Choose another table name, or rename that table.`,
@@ -300,7 +311,8 @@ export function assertTableOwned(existing: ClickHouseShape | undefined, qualifie
 
 /**
  * Adds to the staging table those columns that only the published table has and will keep, in the same order, so that
- * checks on staged rows can use them. Widens staged column types if values that stay in the table would not fit.
+ * checks on staged rows can use them. Widens staged column types if values that stay in the table would not fit. Sets
+ * `load.previouslySupplied` and, at the first call, `load.filledColumns`. Does nothing if the staging table is gone.
  */
 export async function completeStaging(
   access: ClientAccess,
@@ -311,39 +323,39 @@ export async function completeStaging(
   const staging = await readShape(access.service, load.database, table)
   if (!staging) return
   const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  load.brought ??= staging.columns.map(({ name }) => name)
-  const entry = await findLedgerEntry(access, currentShape?.mark?.load)
+  load.filledColumns ??= staging.columns.map(({ name }) => name)
+  const entry = await findLedgerEntry(access, currentShape?.metadata?.load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape, entry), load.target.shape)
   const { table: plan } = planTableAfterLoad(
     currentShape,
     entry,
-    { ...loadedOf(load), merging },
-    { ...staging, suppliedColumns: load.brought },
+    { ...toMeasuredLoad(load), merging },
+    { ...staging, filledNames: load.filledColumns },
   )
-  const changes = [
-    ...plan.restaged.map((column) => `modify column ${columnText(column)}`),
-    ...plan.missing.map((column) => {
-      const previousColumn = plan.columns[plan.columns.findIndex(({ name }) => name === column.name) - 1]
-      const position = previousColumn ? `after ${quoteIdentifier(previousColumn.name)}` : 'first'
-      return `add column ${columnText(column)} ${position}`
-    }),
-  ]
-  if (changes.length > 0)
-    await executeStatement(access.service, `alter table ${load.stagingTable} ${changes.join(', ')}`, {
-      settings: { alter_sync: 2, mutations_sync: 2 },
-    })
+  const wideningClauses = plan.restaged.map((column) => `modify column ${columnText(column)}`)
+  const additionClauses = plan.missing.map((column) => {
+    const index = plan.columns.findIndex(({ name }) => name === column.name)
+    const precedingColumn = plan.columns[index - 1]
+    const position = precedingColumn ? `after ${quoteIdentifier(precedingColumn.name)}` : 'first'
+    return `add column ${columnText(column)} ${position}`
+  })
+  const clauses = [...wideningClauses, ...additionClauses]
+  if (clauses.length === 0) return
+  await executeStatement(access.service, `alter table ${load.stagingTable} ${clauses.join(', ')}`, {
+    settings: { alter_sync: 2, mutations_sync: 2 },
+  })
 }
 
 /** Returns the load's columns, statistics and state, for planning the table. */
-export const loadedOf = ({
+export const toMeasuredLoad = ({
   target,
-  held,
+  columnFacts,
   reading,
   transformed,
   written,
 }: ClickHouseStagedTable): MeasuredLoad & { reading?: unknown } => ({
   target,
-  held,
+  columnFacts,
   reading,
   transformed,
   sourceRows: written?.rows,

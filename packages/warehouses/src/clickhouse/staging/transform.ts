@@ -22,21 +22,23 @@ export async function runTransformation(
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
 ): Promise<void> {
-  const [first] = loads
-  if (statements.length === 0 || !first) return
+  const [firstLoad] = loads
+  if (statements.length === 0 || !firstLoad) return
   try {
     const startedAt = performance.now()
     for (const [index, statement] of statements.entries()) {
-      const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - startedAt) / 1_000))
-      await runStatement(access, first, statement, { number: index + 1, seconds }, signal)
+      const elapsedSeconds = (performance.now() - startedAt) / 1_000
+      const seconds = Math.max(1, Math.round(transformationSeconds - elapsedSeconds))
+      await runStatement(access, firstLoad, statement, { number: index + 1, seconds }, signal)
     }
-    for (const load of loads) await assertStagingKept(access, load)
+    for (const load of loads) await adoptTransformedTable(access, load)
   } catch (error) {
     signal.throwIfAborted()
-    throw warehouseProblem(error, first.qualifiedName)
+    throw warehouseProblem(error, firstLoad.qualifiedName)
   }
 }
 
+/** Runs one statement. `number` is its position from 1; `seconds` is the remaining time of the transformation. */
 async function runStatement(
   access: ClientAccess,
   { database }: ClickHouseStagedTable,
@@ -64,7 +66,10 @@ async function runStatement(
   }
 }
 
-/** Returns the problem for a failed statement. `statementName` is how the message names the statement. */
+/**
+ * Returns the problem for a failed statement: TRANSFORMATION_FAILED, or the problem of the server if a retry or more
+ * disk space can help. `statementName` is how the message names the statement.
+ */
 function statementProblem(error: unknown, statementName: string): unknown {
   const problem = warehouseProblem(error, statementName)
   if (!(error instanceof ClickHouseError) || !(problem instanceof WarehouseProblem)) return problem
@@ -86,11 +91,11 @@ function statementProblem(error: unknown, statementName: string): unknown {
 }
 
 /**
- * Throws unless a publishable table with the staging table's name exists. That table becomes the load, even if a
- * statement replaced the original one. It gets a new load id, because the original may still exist under another name
- * with the old id.
+ * Makes the table that has the staging table's name after the transformation the staging table of the load, even if a
+ * statement replaced the original one. Gives it a new load id, because the original may still exist under another name
+ * with the old id. Throws TRANSFORMATION_FAILED if the table is missing or cannot be published.
  */
-async function assertStagingKept(access: ClientAccess, load: ClickHouseStagedTable): Promise<void> {
+async function adoptTransformedTable(access: ClientAccess, load: ClickHouseStagedTable): Promise<void> {
   const { table } = load.target
   const shape = await readShape(access.service, load.database, table)
   if (!shape) throw transformationFailed(`The transformation dropped or renamed table "${table}". Keep that table.`)
@@ -102,12 +107,12 @@ async function assertStagingKept(access: ClientAccess, load: ClickHouseStagedTab
     throw transformationFailed(
       `After the transformation, "${table}" has computed columns (${shape.computed.join(', ')}). Replace them by ordinary columns, filled by INSERT or UPDATE.`,
     )
-  const mark = { ...load.mark, load: randomUUID() }
+  const metadata = { ...load.metadata, load: randomUUID() }
   await executeStatement(
     access.service,
-    `alter table ${load.stagingTable} modify comment ${formatLiteral(JSON.stringify(mark))}`,
+    `alter table ${load.stagingTable} modify comment ${formatLiteral(JSON.stringify(metadata))}`,
   )
-  load.mark = mark
+  load.metadata = metadata
   load.uuid = shape.uuid
   load.transformed = true
 }

@@ -6,8 +6,12 @@ import type { ProposedTable } from '../ledger.ts'
 import { databaseOf, qualifyName, runDatabase, runPrefix } from '../names.ts'
 import { listPlainReaders, replaceView } from './replace-view.ts'
 import { errorCodes, isCode } from '../problems.ts'
-import { markIn, readShape, type ViewMark } from '../table-shape.ts'
+import { parseTableMetadata, readShape, type ViewMetadata } from '../table-shape.ts'
 
+/**
+ * The name prefix of views in a run's database. It must not change, because a newer version recreates such views too.
+ */
+const retiredViewPrefix = 'aside_'
 /** The time limit for creating a view without rows, in seconds. */
 const viewTimeoutSeconds = 60
 
@@ -21,11 +25,12 @@ export const affectsViews = (changes: readonly TableChange[]): boolean =>
  * crash, the process that completes the decision finds them in this database.
  */
 export async function retireViews(access: ClientAccess, { schema, table, run, attempt }: ProposedTable): Promise<void> {
-  const runTables = runDatabase(access.key, { run, attempt })
-  for (const { at } of await listDependents(access, { schema, name: table })) {
-    const qualifiedName = qualifyName(databaseOf({ key: access.key, schema: at[0] }), at[1])
-    const hidden = qualifyName(runTables, `aside_${randomUUID()}`)
-    await executeStatement(access.service, `rename table ${qualifiedName} to ${hidden}`).catch((error: unknown) => {
+  const database = runDatabase(access.key, { run, attempt })
+  for (const { at: place } of await listDependents(access, { schema, name: table })) {
+    const qualifiedName = qualifyName(databaseOf({ key: access.key, schema: place[0] }), place[1])
+    const hiddenName = qualifyName(database, `${retiredViewPrefix}${randomUUID()}`)
+    await executeStatement(access.service, `rename table ${qualifiedName} to ${hiddenName}`).catch((error: unknown) => {
+      // Another process that applies the decision has moved the view, or a user has dropped it.
       if (!isCode(error, errorCodes.unknownTable)) throw error
     })
   }
@@ -34,8 +39,8 @@ export async function retireViews(access: ClientAccess, { schema, table, run, at
 /**
  * Returns the views that read the table, directly or through other views. A view comes before the views that it reads.
  */
-async function listDependents(access: ClientAccess, place: { schema: string; name: string }): Promise<ViewMark[]> {
-  const dependents = new Map<string, ViewMark>()
+async function listDependents(access: ClientAccess, place: { schema: string; name: string }): Promise<ViewMetadata[]> {
+  const dependents = new Map<string, ViewMetadata>()
   const visit = async (dependency: { schema: string; name: string }) => {
     for (const view of await listPlainReaders(access, dependency)) {
       const key = JSON.stringify(view.at)
@@ -48,62 +53,61 @@ async function listDependents(access: ClientAccess, place: { schema: string; nam
   return [...dependents.values()]
 }
 
-interface RetiredView {
-  name: string
-  comment: string
-}
-
 /**
  * Recreates the views that `retireViews` moved into the attempt's database, dependencies first. A view that the table
- * change makes invalid keeps its old definition, and queries of it fail.
+ * change makes invalid keeps its old definition, and queries of it fail. Leaves out views with a name that another
+ * relation has taken; they are dropped with the database.
  */
 export async function recreateViews(access: ClientAccess, attempt: { run: string; attempt: number }): Promise<void> {
   const database = runDatabase(access.key, attempt)
-  let retired = await listRetiredViews(access, database)
-  while (retired.length > 0) {
-    const pending = new Set(retired.map(({ view }) => JSON.stringify(view.at)))
-    const ready = retired.filter(({ view }) => view.reads.every((read) => !pending.has(JSON.stringify(read))))
+  let retiredViews = await listRetiredViews(access, database)
+  while (retiredViews.length > 0) {
+    const retiredPlaces = new Set(retiredViews.map(({ view }) => JSON.stringify(view.at)))
+    const readyViews = retiredViews.filter(({ view }) =>
+      view.reads.every((read) => !retiredPlaces.has(JSON.stringify(read))),
+    )
     // If no view is ready, the stored dependencies form a cycle. Then all views are tried in any order.
-    for (const { name, view } of ready.length > 0 ? ready : retired)
+    for (const { name, view } of readyViews.length > 0 ? readyViews : retiredViews)
       await recreateView(access, qualifyName(database, name), view)
-    const remaining = await listRetiredViews(access, database)
-    // Other relations have taken the names of the remaining views. These views are dropped with the run's database.
-    if (remaining.length >= retired.length) return
-    retired = remaining
+    const remainingViews = await listRetiredViews(access, database)
+    const hasProgress = remainingViews.length < retiredViews.length
+    if (!hasProgress) return
+    retiredViews = remainingViews
   }
 }
 
 /**
- * Recreates a view and drops the retired one, which is stored under the name `hidden`. If the view is invalid now, the
- * retired one gets its name back, unless another relation has it. Throws errors that a retry can solve.
+ * Recreates a view and drops the retired one, which is stored under the name `hiddenName`. If the view is invalid now,
+ * the retired one gets its name back, unless another relation has it. Throws errors that a retry can solve.
  */
-async function recreateView(access: ClientAccess, hidden: string, view: ViewMark): Promise<void> {
+async function recreateView(access: ClientAccess, hiddenName: string, view: ViewMetadata): Promise<void> {
   try {
     await replaceView(access, view, { seconds: viewTimeoutSeconds }, AbortSignal.timeout(viewTimeoutSeconds * 2_000))
-    await executeStatement(access.service, `drop table if exists ${hidden}`)
+    await executeStatement(access.service, `drop table if exists ${hiddenName}`)
   } catch (error) {
     const isInvalid = error instanceof ClickHouseError || (error instanceof WarehouseProblem && !error.retryable)
     if (!isInvalid) throw error
     const [schema, name] = view.at
     const database = databaseOf({ key: access.key, schema })
-    if (!(await readShape(access.service, database, name)))
-      await executeStatement(access.service, `rename table ${hidden} to ${qualifyName(database, name)}`)
+    const isNameFree = (await readShape(access.service, database, name)) === undefined
+    if (isNameFree)
+      await executeStatement(access.service, `rename table ${hiddenName} to ${qualifyName(database, name)}`)
   }
 }
 
-/**
- * Lists the views that publications set aside (`aside_…`) in one database of the organisation, with the data in their
- * comments.
- */
-async function listRetiredViews(access: ClientAccess, database: string): Promise<{ name: string; view: ViewMark }[]> {
-  const rows = await rowsOf<RetiredView>(
+/** Lists the views that `retireViews` moved into this database, with the metadata in their comments. */
+async function listRetiredViews(
+  access: ClientAccess,
+  database: string,
+): Promise<{ name: string; view: ViewMetadata }[]> {
+  const rows = await rowsOf<{ name: string; comment: string }>(
     access.service,
     `select name, comment from system.tables
-     where database = {database:String} and startsWith(database, {prefix:String}) and startsWith(name, 'aside_')`,
-    { parameters: { database, prefix: runPrefix(access.key) } },
+     where database = {database:String} and startsWith(database, {run:String}) and startsWith(name, {retired:String})`,
+    { parameters: { database, run: runPrefix(access.key), retired: retiredViewPrefix } },
   )
   return rows.flatMap(({ name, comment }) => {
-    const view = markIn(comment)?.view
+    const view = parseTableMetadata(comment)?.view
     return view ? [{ name, view }] : []
   })
 }

@@ -14,27 +14,28 @@ import {
   quotePlace,
 } from '../names.ts'
 import { errorCodes, isCode } from '../problems.ts'
-import { markIn, readShape, type ViewMark } from '../table-shape.ts'
+import { parseTableMetadata, readShape, type ViewMetadata } from '../table-shape.ts'
 
 /**
- * Creates the view under a hidden name, as a user who may write only there, and then swaps it in atomically. Also
+ * Creates the view in a temporary database, as a user who may write only there, and then swaps it in atomically. Also
  * recreates the views that read it, because a view keeps its original column types and would truncate wider values.
- * Throws VIEWS_DEPEND, with nothing changed, if one of those views becomes invalid.
+ * With `empty`, a materialised view gets no rows. Throws VIEWS_DEPEND, with nothing changed, if one of those views
+ * becomes invalid.
  */
 export async function replaceView(
   access: ClientAccess,
-  mark: ViewMark,
+  metadata: ViewMetadata,
   { seconds, empty = false }: { seconds: number; empty?: boolean },
   signal: AbortSignal,
 ): Promise<void> {
-  const [schema, name] = mark.at
+  const [schema, name] = metadata.at
   const database = databaseOf({ key: access.key, schema })
   const temporaryDatabase = `${runPrefix(access.key)}view_${randomUUID()}`
   const temporaryView = qualifyName(temporaryDatabase, name)
   const target = qualifyName(database, name)
-  const body = `select * from (\n${mark.query}\n)${mark.materialized && empty ? ' limit 0' : ''}`
-  const comment = formatLiteral(JSON.stringify({ view: mark }))
-  const statement = mark.materialized
+  const body = `select * from (\n${metadata.query}\n)${metadata.materialized && empty ? ' limit 0' : ''}`
+  const comment = formatLiteral(JSON.stringify({ view: metadata }))
+  const statement = metadata.materialized
     ? `create table ${temporaryView} engine = MergeTree order by tuple() comment ${comment} as ${body}`
     : `create view ${temporaryView} sql security invoker as ${body} comment ${comment}`
   const queryId = randomUUID()
@@ -70,22 +71,22 @@ export const viewNameTaken = (schema: string, name: string) =>
     `${quotePlace(schema, name)} already exists. Choose another name for the view.`,
   )
 
-/** Returns the plain (not materialised) views that read the table or view directly, with their qualified names. */
-export async function listPlainReaders({ key, service }: ClientAccess, place: TablePlace): Promise<ViewMark[]> {
+/** Returns the metadata of the plain (not materialised) views that read the table or view directly. */
+export async function listPlainReaders({ key, service }: ClientAccess, place: TablePlace): Promise<ViewMetadata[]> {
   const rows = await rowsOf<{ comment: string }>(
     service,
     `select comment from system.tables where startsWith(database, {prefix:String}) and engine = 'View'`,
     { parameters: { prefix: schemaPrefix(key) } },
   )
   return rows
-    .flatMap(({ comment }) => markIn(comment)?.view ?? [])
+    .flatMap(({ comment }) => parseTableMetadata(comment)?.view ?? [])
     .filter(({ reads }) => reads.some(([schema, name]) => schema === place.schema && name === place.name))
 }
 
-/** Throws VIEWS_DEPEND if one of these views would not compile with the table in `replacement`. */
+/** Throws VIEWS_DEPEND if one of these views would not compile with the table `replacement` instead of `place`. */
 export async function assertViewsCompile(
   access: ClientAccess,
-  views: readonly ViewMark[],
+  views: readonly ViewMetadata[],
   place: TablePlace,
   replacement: string,
 ): Promise<void> {

@@ -7,7 +7,7 @@ import { duplicateKeyInTable } from '../../ready-to-publish.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
-import { fallOfRows } from '../../shape/load-shape.ts'
+import { reportRowLoss } from '../../shape/load-shape.ts'
 import { completeStaging, planPublication } from './plan-publishing.ts'
 import { previousSourceShape } from '../postgres-catalog.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
@@ -100,13 +100,13 @@ export async function completeStagingTable(
     await withClient(pools.transactions, signal, async (client) => {
       if (!load.shapes) await readLoadShapes(client, [load])
       const { currentShape, staging } = load.shapes!
-      load.brought ??= staging.columns.map(({ name }) => name)
+      load.filledColumns ??= staging.columns.map(({ name }) => name)
       const { table: plan } = planPublication(load, {
         currentShape,
         staging,
         merging: merging && currentShape !== undefined,
       })
-      if (!merging) fallOfRows(load.target, currentShape?.lastPublication?.tableRows, load.written!.rows)
+      if (!merging) reportRowLoss(load.target, currentShape?.lastPublication?.tableRows, load.written!.rows)
       load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
       const statements = completeStaging(stagingTable, plan)
       if (statements.length === 0) return

@@ -59,7 +59,7 @@ export const idleTransactionTimeout = `set local idle_in_transaction_session_tim
  * if the run has already been published. `key` authorises the write, see `ledgerKey`. The run is the primary key, so a
  * concurrent publisher of the same run waits here until the first transaction ends.
  */
-export async function enterRun(
+export async function recordPublication(
   client: ClientBase,
   key: string,
   { run, attempt }: { run: string; attempt: number },
@@ -72,7 +72,7 @@ export async function enterRun(
 }
 
 /**
- * Waits until no other attempt of the run is between `enterRun` and the end of its transaction. For this, inserts the
+ * Waits until no other attempt of the run is between `recordPublication` and the end of its transaction. For this, inserts the
  * run and rolls back. An attempt that begins to publish later fails at `isCurrentAttempt`. Throws SQLSTATE 55P03
  * (lock_not_available) after 30 seconds, which is longer than a swap plus the idle time-out.
  */
@@ -82,14 +82,14 @@ export async function waitForPublisher(
   run: { run: string; attempt: number },
 ): Promise<void> {
   await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
-  await enterRun(client, key, run)
+  await recordPublication(client, key, run)
   await client.query('rollback')
 }
 
 const enterTablesQuery = `select sluice.enter_table($1::text, $2::text, ${tableColumns.map(({ name }) => `t.${name}`).join(', ')})
   from jsonb_to_recordset($3::jsonb) as t (${tableColumns.map(({ name, type }) => `${name} ${type}`).join(', ')})`
 
-/** Stores the entries of the tables of a run, in the publishing transaction after `enterRun`. */
+/** Stores the entries of the tables of a run, in the publishing transaction after `recordPublication`. */
 export async function enterLedger(
   client: ClientBase,
   key: string,

@@ -1,12 +1,12 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
-import { isUnchanged, type MergedRows, type StagedRecords } from '../../load-target.ts'
+import { isUnchanged, type MergedRows, type StagedParents } from '../../load-target.ts'
 import {
   assertMergeKey,
-  assertReplacedPartsKnown,
+  assertReplaceColumn,
   buildDeletedCondition,
-  recordsOf,
+  findParentLoad,
   replacedColumns,
-  stagedRecords,
+  stagedParents,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
 import { type PublishOptions, WarehouseProblem, busyProblem } from '../../warehouse.ts'
@@ -47,18 +47,18 @@ export async function prepareMerges(
   signal: AbortSignal,
 ): Promise<void> {
   for (const load of loads) {
-    const { target, keys, brought } = load
+    const { target, keys, filledColumns } = load
     const { qualifiedName } = load.problemContext
     assertMergeKey({ qualifiedName, keys }, mode)
-    assertReplacedPartsKnown({ qualifiedName, target, brought }, mode)
-    load.records = recordsOf(loads, load.target)
+    assertReplaceColumn({ qualifiedName, target, filledColumns }, mode)
+    load.parentLoad = findParentLoad(loads, load.target)
   }
   if (keepsPrevious && (await areAllUnchanged(pools, loads, signal))) return
   const loadsToCopy = new Set<PostgresStagedTable>()
   for (const load of loads) if (keepsPrevious || !(await canMergeInPlace(pools, load, signal))) loadsToCopy.add(load)
-  for (const load of loads) if (load.records && loadsToCopy.has(load.records)) loadsToCopy.add(load)
-  for (const load of loads) if (load.records && loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
-  for (const load of loads) if (!load.records && loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
+  for (const load of loads) if (load.parentLoad && loadsToCopy.has(load.parentLoad)) loadsToCopy.add(load)
+  for (const load of loads) if (load.parentLoad && loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
+  for (const load of loads) if (!load.parentLoad && loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
 /**
@@ -218,9 +218,9 @@ function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
 
 /**
  * Merges the staged rows into the partition. Updates rows with an existing key if their values differ, inserts the
- * others, and deletes those that are marked as deleted. Without a key, inserts all rows. For parts of records, first
- * deletes the parts of staged records that are no longer in the increment. Returns the numbers of added, changed and
- * removed rows.
+ * others, and deletes those that are marked as deleted. Without a key, inserts all rows. For child rows of parent
+ * records, first deletes the child rows of staged parents that are no longer in the increment. Returns the numbers of
+ * added, changed and removed rows.
  */
 export async function mergeInPlace(
   client: ClientBase,
@@ -245,10 +245,10 @@ export async function mergeInPlace(
   let changed = 0
 
   await client.query(setMergeTimeout)
-  const records = stagedRecords(load.records, load.target.partOf)
-  if (records && (await readColumnNames(client, partition)).has(records.column))
+  const parents = stagedParents(load.parentLoad, load.target.parentRecords)
+  if (parents && (await readColumnNames(client, partition)).has(parents.column))
     removed += await countAffectedRows(
-      `delete from ${targetTable} as live where ${isPartOf(records, 'live')} and ${isNotIncomingSql}`,
+      `delete from ${targetTable} as live where ${isChildOf(parents, 'live')} and ${isNotIncomingSql}`,
     )
   if (isDeletedSql)
     removed += await countAffectedRows(
@@ -285,7 +285,7 @@ async function compareWithTable(
 }
 
 /**
- * Counts the rows that a merge will add, change and remove, including parts that it removes from staged records.
+ * Counts the rows that a merge will add, change and remove, including child rows of staged parents that it removes.
  * Compares values in the types of the staging table, which has all columns that are replaced.
  */
 async function countMergedRows(
@@ -325,13 +325,13 @@ async function countMergedRows(
      from ${incomingTable} as incoming${joinClause}`,
   )
   const mergedRows = rows[0]!
-  const records = stagedRecords(load.records, load.target.partOf)
-  if (!records || !currentColumns.has(records.column)) return mergedRows
+  const parents = stagedParents(load.parentLoad, load.target.parentRecords)
+  if (!parents || !currentColumns.has(parents.column)) return mergedRows
   const isNotIncomingSql = hasKey
     ? `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})`
     : 'true'
   const { rows: removedParts } = await client.query<{ removed: number }>(
-    `select count(*)::float8 as removed from ${table} as live where ${isPartOf(records, 'live')} and ${isNotIncomingSql}`,
+    `select count(*)::float8 as removed from ${table} as live where ${isChildOf(parents, 'live')} and ${isNotIncomingSql}`,
   )
   return { ...mergedRows, removed: mergedRows.removed + removedParts[0]!.removed }
 }
@@ -353,10 +353,10 @@ export function deletedCondition(
 }
 
 /**
- * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the
- * tables of records and parts may store them with different types.
+ * Returns the SQL condition that a row is a child row of one of the staged parent records. Compares ids as text,
+ * because the parent and child tables may store them with different types.
  */
-export function isPartOf({ staging, keys, column }: StagedRecords, alias: string): string {
+export function isChildOf({ staging, keys, column }: StagedParents, alias: string): string {
   const id = keys.map((key) => `record.${escapeIdentifier(key)}::text`).join(` || '/' || `)
   return `exists (select from ${qualifyName('sluice', staging)} as record where ${id} = ${alias}.${escapeIdentifier(column)}::text)`
 }
@@ -408,9 +408,9 @@ async function copyRowsToStaging(
     )
   }
   const isNotIncomingSql = hasKey ? `not exists (select from ${newTable} as incoming where ${keysMatchSql})` : 'true'
-  const records = stagedRecords(load.records, load.target.partOf)
+  const parents = stagedParents(load.parentLoad, load.target.parentRecords)
   const notReplacedPartsSql =
-    records && currentNames.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
+    parents && currentNames.includes(parents.column) ? ` and not ${isChildOf(parents, 'old')}` : ''
   const { rowCount } = await client.query(
     `insert into ${newTable} (${currentNames.map((name) => escapeIdentifier(name)).join(', ')})
      select ${currentNames.map(cast).join(', ')} from ${oldTable} as old

@@ -1,4 +1,4 @@
-import { memoryOf, planLoad } from '../../shape/load-shape.ts'
+import { sourceShapeAfterLoad, planLoad } from '../../shape/load-shape.ts'
 import type { SourceShape } from '../../shape/previous-source-columns.ts'
 import { type TablePlan, planTable } from '../../shape/plan-table.ts'
 import { previousSourceShape } from '../postgres-catalog.ts'
@@ -25,7 +25,7 @@ export function planPublication(
   const previousShape = previousSourceShape(currentShape)
   const plan = planLoad(typeRules, previousShape, {
     target: load.target,
-    held: load.held,
+    columnFacts: load.columnFacts,
     sourceRows: load.written?.sourceRows,
     transformed: load.transformed,
     merging,
@@ -34,7 +34,7 @@ export function planPublication(
   const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
   // Another load may have widened the table since this one began. Columns that a transformation changed keep their
   // types.
-  const suppliedColumns = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
+  const suppliedColumns = columnsOf(staging).filter(({ name }) => load.filledColumns?.includes(name) ?? true)
   const stagedColumns = suppliedColumns.map((column) => {
     const isTypeUnchanged = plannedColumns.get(column.name)?.type === column.type
     const plannedColumn = isTypeUnchanged ? plannedByName.get(column.name) : undefined
@@ -49,7 +49,7 @@ export function planPublication(
   )
   return {
     table: { ...table, missing: missingColumns, restaged: retypedStagingColumns },
-    sourceShape: memoryOf(load.target, previousShape, table.memory, load.reading),
+    sourceShape: sourceShapeAfterLoad(load.target, previousShape, table.recordedColumns, load.reading),
   }
 }
 

@@ -1,5 +1,5 @@
 import { keepsRows, type PlannedTable, type PlanOptions } from '../../warehouse.ts'
-import { fallOfRows } from '../../shape/load-shape.ts'
+import { reportRowLoss } from '../../shape/load-shape.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { planEvolution, planPublication } from './plan-publishing.ts'
 import { stagingTableMissing, type PostgresStagedTable } from '../staged-table.ts'
@@ -65,7 +65,7 @@ async function planLoadedTable(
         await findBlockingViews(client, load.problemContext, currentShape, plan, needsRebuild)
       }
       const rowCountChanges =
-        currentShape && !isMerge ? fallOfRows(load.target, lastPublication?.tableRows, load.written!.rows) : []
+        currentShape && !isMerge ? reportRowLoss(load.target, lastPublication?.tableRows, load.written!.rows) : []
       await client.query('rollback')
       const changes = currentShape ? [...plan.changes, ...rowCountChanges] : []
       return {

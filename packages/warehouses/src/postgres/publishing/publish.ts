@@ -16,7 +16,7 @@ import { suppliedColumnNames } from '../../shape/previous-source-columns.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { findPublication } from '../postgres-catalog.ts'
 import { type RetentionPolicy, keepReplaced } from './replaced-tables.ts'
-import { enterLedger, enterRun, type LedgerEntry, idleTransactionTimeout } from './ledger.ts'
+import { enterLedger, recordPublication, type LedgerEntry, idleTransactionTimeout } from './ledger.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
@@ -144,7 +144,7 @@ export async function prepareLoads(
 }
 
 export const readyTableOf = (load: PostgresStagedTable, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
-  describeReadyTable(load, keepsRows(options.mode) && !load.copiedRows, load.records)
+  describeReadyTable(load, keepsRows(options.mode) && !load.copiedRows, load.parentLoad)
 
 /** Waits until every reader's transaction can see the staged rows. */
 async function waitUntilVisible(
@@ -175,7 +175,7 @@ async function swapAll(
   const result = await withClient(pools.transactions, signal, async (client, borrowedClient) => {
     const beginSql = `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`
     await lockTables(client, loads, beginSql, lockTimeoutMs)
-    const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
+    const publishedAt = await recordPublication(client, ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], partitionsToDrop: [] }
     const swaps: TableSwap[] = []
     for (const load of loads) swaps.push(await planSwap(client, load, options.mode, read))

@@ -21,7 +21,13 @@ import {
   qualifiedNameOf,
   takeKeptTables,
 } from './replaced-tables.ts'
-import { enterLedger, enterRun, type LedgerEntry, findLastPublication, idleTransactionTimeout } from './ledger.ts'
+import {
+  enterLedger,
+  recordPublication,
+  type LedgerEntry,
+  findLastPublication,
+  idleTransactionTimeout,
+} from './ledger.ts'
 import { tableNotOwned } from '../problems.ts'
 import { blockAutovacuum, findBlockingViews } from './table-swap.ts'
 import { qualifyName } from '../names.ts'
@@ -90,7 +96,7 @@ async function restoreAll(
     await client.query(
       `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
     )
-    const publishedAt = await enterRun(client, retention.ledgerKey, { run, attempt })
+    const publishedAt = await recordPublication(client, retention.ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), tables: [] }
     const keptTables = await takeKeptTables(client, retention, target)
     if (!keptTables) throw nothingToRestore(qualifiedNameOf(target))
@@ -227,7 +233,7 @@ async function planShapeChange(
   const added = keptColumns.filter(({ name }) => !currentTypes.has(name))
   const retyped = keptColumns.filter(({ name, type }) => currentTypes.has(name) && currentTypes.get(name) !== type)
   const columns = [...keptColumns, ...remainingColumns]
-  const plan = { columns, dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
+  const plan = { columns, dropped, retyped, missing: [], restaged: [], changes: [], recordedColumns: [] }
   const { tableStatements, rebuild } = planEvolution(qualifiedName, currentShape, plan, [...keptNames])
   const keptPartition = qualifyName('sluice', partition)
   const completeSql = [

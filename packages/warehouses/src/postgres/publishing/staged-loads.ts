@@ -12,7 +12,7 @@ import { commentOnStaging, parseStagingComment } from '../staging-table-ddl.ts'
 export interface StagedLoad
   extends Pick<
     PostgresStagedTable,
-    'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'held' | 'reading' | 'brought'
+    'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'columnFacts' | 'reading' | 'filledColumns'
   > {
   oid: number
   /** The file node of the staging table. It changes whenever the rows are rewritten. */
@@ -37,13 +37,13 @@ export async function describeStaged(
     throw warehouseProblem(error, loads[0]!.problemContext)
   })
   return loads.map((load) => {
-    const { target, planned, written, older, transformed, profile, held, reading } = load
+    const { target, planned, written, older, transformed, profile, columnFacts, reading } = load
     const { oid, file, columns } = load.shapes!.staging
     // A publication may add columns that only the published table has. A later attempt must know which columns the load
     // itself wrote.
-    load.brought = columns.map(({ name }) => name)
-    const { brought } = load
-    return { target, planned, written, older, transformed, profile, held, reading, oid, file, brought }
+    load.filledColumns = columns.map(({ name }) => name)
+    const { filledColumns } = load
+    return { target, planned, written, older, transformed, profile, columnFacts, reading, oid, file, filledColumns }
   })
 }
 

@@ -7,7 +7,7 @@ import { warehouseProblem } from '../problems.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
 import { dropRunSchema } from '../transformation/transformation-schema.ts'
 import { withQueryPlanner } from '../queries/query-planning.ts'
-import { deletedCondition, isPartOf } from './merge.ts'
+import { deletedCondition, isChildOf } from './merge.ts'
 
 const shortTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
 const maxDropTries = 5
@@ -205,12 +205,13 @@ export function rowsAfterPublication(
   const mergedColumns = columns.map(
     (column) => `${loadedColumns.has(column) ? 'incoming' : 'old'}.${escapeIdentifier(column)}`,
   )
-  const { records, deletedColumn } = merge
+  const { parents, deletedColumn } = merge
   const target = deletedColumn === undefined ? {} : { deletedColumn }
   const isDeleted = deletedCondition({ target }, staging, 'incoming')
   const exists = isDeleted ? ` where not ${isDeleted}` : ''
-  const notReplacedParts = records && keptColumns.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
-  return `select ${formatColumnList(columns, 'old')} from ${old} as old where not exists (select from ${staged} as incoming where ${hasSameKey})${notReplacedParts}
+  const notReplacedChildren =
+    parents && keptColumns.includes(parents.column) ? ` and not ${isChildOf(parents, 'old')}` : ''
+  return `select ${formatColumnList(columns, 'old')} from ${old} as old where not exists (select from ${staged} as incoming where ${hasSameKey})${notReplacedChildren}
     union all select ${mergedColumns.join(', ')} from ${staged} as incoming left join ${old} as old on ${hasSameKey}${exists}`
 }
 

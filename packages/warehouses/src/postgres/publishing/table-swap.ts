@@ -4,7 +4,7 @@ import { noMergedRows, type ProfileReference, profileToPublish, type TableChange
 import { keepsRows, type PublishedTable } from '../../warehouse.ts'
 import { type DependentView, listDependentViews } from '../views/dependent-views.ts'
 import { type SourceShape, columnsToReplace } from '../../shape/previous-source-columns.ts'
-import { fallOfRows } from '../../shape/load-shape.ts'
+import { reportRowLoss } from '../../shape/load-shape.ts'
 import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publishing.ts'
 import type { TablePlan } from '../../shape/plan-table.ts'
 import { previousSourceShape } from '../postgres-catalog.ts'
@@ -130,7 +130,10 @@ export async function planSwap(
     merging: isMerge,
   })
   const evolution = planEvolution(quotedNames.table, currentShape, plan, load.suppliedColumns)
-  published.changes = [...plan.changes, ...(isMerge ? [] : fallOfRows(load.target, lastPublication?.tableRows, rows))]
+  published.changes = [
+    ...plan.changes,
+    ...(isMerge ? [] : reportRowLoss(load.target, lastPublication?.tableRows, rows)),
+  ]
   const profile = profileToPublish(load, isMerge ? { rows, earlierProfile: lastPublication?.profile } : undefined)
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, sourceShape, profile }
   if (isMerge) {

@@ -1,11 +1,11 @@
 import { countRows, createFillableTable, hiddenName, type TableShape, withSession } from '../table-shape.ts'
-import type { StagedRecords } from '../../load-target.ts'
+import type { StagedParents } from '../../load-target.ts'
 import {
   assertKeysInTable,
   buildDeletedCondition,
   duplicateKeyInTable,
   replacedColumns,
-  stagedRecords,
+  stagedParents,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
@@ -13,8 +13,8 @@ import { previousSourceShape } from '../staging/plan-table.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect } from '../sql-dialect.ts'
 import { type SqlStagedTable } from '../staging/staged-table.ts'
-import type { RelationMark } from '../ledger.ts'
-import { tableMark, type StagingColumn } from '../staging/staging-columns.ts'
+import type { RelationMetadata } from '../ledger.ts'
+import { tableMetadata, type StagingColumn } from '../staging/staging-columns.ts'
 
 /** An increment (new and changed rows) in a staging table, and how to merge it into the published table. */
 export interface MergeInput {
@@ -25,19 +25,20 @@ export interface MergeInput {
   /** The columns that take the increment's values. Other columns of a matched row keep their values. */
   replaced: readonly string[]
   currentShape: TableShape
-  /** Set if several rows form one record. All staged rows of a record then replace all its earlier rows. */
-  records?: StagedRecords | undefined
+  /** Set if the rows are child rows. All staged child rows of a parent record then replace its earlier child rows. */
+  parents?: StagedParents | undefined
   /** The name of the column that marks deleted rows. */
   deletedColumn?: string | undefined
 }
 
 /**
- * Builds the query for all rows of the merged table, in the column types of the staging table. Without keys, the
- * increment's rows are appended.
+ * Builds the query for all rows of the merged table, in the column types of the staging table: the increment's rows,
+ * and the rows of the table with other keys. Without keys, these are all rows of the table. Leaves out rows that the
+ * increment marks as deleted, and earlier child rows of the increment's parent records.
  */
 export function buildMergeQuery(
   dialect: SqlDialect,
-  { staging, columns, keys, replaced, currentShape, records, deletedColumn }: MergeInput,
+  { staging, columns, keys, replaced, currentShape, parents, deletedColumn }: MergeInput,
 ): string {
   const { names } = dialect
   const { quoted } = names
@@ -45,19 +46,17 @@ export function buildMergeQuery(
   const table = names.place(currentShape)
   const isAppend = keys.length === 0
   const sameKey = keys.map((key) => `incoming.${quoted(key)} = live.${quoted(key)}`).join(' and ')
-  const keptExpressions = columns.map(({ name, type }) =>
-    liveColumns.has(name)
-      ? `cast(live.${quoted(name)} as ${type}) as ${quoted(name)}`
-      : `cast(null as ${type}) as ${quoted(name)}`,
-  )
-  const stayConditions = [
+  const keptExpressions = columns.map(({ name, type }) => {
+    const value = liveColumns.has(name) ? `live.${quoted(name)}` : 'null'
+    return `cast(${value} as ${type}) as ${quoted(name)}`
+  })
+  const keptRowConditions = [
     ...(isAppend ? [] : [`not exists (select 1 from ${staging} as incoming where ${sameKey})`]),
-    ...(records && liveColumns.has(records.column) ? [`not ${isPartOf(dialect, records)}`] : []),
+    ...(parents && liveColumns.has(parents.column) ? [`not ${isChildOf(dialect, parents)}`] : []),
   ]
+  const keepsValue = (name: string) => !isAppend && !replaced.includes(name) && liveColumns.has(name)
   const incomingExpressions = columns.map(({ name }, index) =>
-    isAppend || replaced.includes(name) || !liveColumns.has(name)
-      ? `incoming.${quoted(name)} as ${quoted(name)}`
-      : keptExpressions[index]!,
+    keepsValue(name) ? keptExpressions[index]! : `incoming.${quoted(name)} as ${quoted(name)}`,
   )
   const isDeleted = buildDeletedCondition({
     column: deletedColumn,
@@ -66,22 +65,23 @@ export function buildMergeQuery(
   })
   const deletedFilter = isDeleted ? ` where not (${isDeleted})` : ''
   // Joins only if needed, because a join repeats an incoming row that replaces several published rows with its key.
-  const needsLive = !isAppend && columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
-  const joinClause = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
+  const needsJoin = columns.some(({ name }) => keepsValue(name))
+  const joinClause = needsJoin ? ` left join ${table} as live on ${sameKey}` : ''
+  const keptRowFilter = keptRowConditions.length > 0 ? ` where ${keptRowConditions.join(' and ')}` : ''
   return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
 union all
-select ${keptExpressions.join(', ')} from ${table} as live${stayConditions.length > 0 ? ` where ${stayConditions.join(' and ')}` : ''}`
+select ${keptExpressions.join(', ')} from ${table} as live${keptRowFilter}`
 }
 
 /**
- * Returns the SQL condition that a row is a part of one of the staged records. Compares ids as text, because the
- * tables of records and parts may store them with different types.
+ * Returns the SQL condition that a row is a child row of one of the staged parent records. Compares ids as text,
+ * because the parent and child tables may store them with different types.
  */
-function isPartOf({ names, types }: SqlDialect, { staging, keys, column }: StagedRecords): string {
+function isChildOf({ names, types }: SqlDialect, { staging, keys, column }: StagedParents): string {
   const text = (value: string) => `cast(${value} as ${types.longText})`
   const keyTexts = keys.map((key) => text(`record.${names.quoted(key)}`))
   // Some servers concatenate at most two texts per call.
-  const id = keyTexts.reduce((before, part) => `concat(${before}, concat('/', ${part}))`)
+  const id = keyTexts.reduce((joinedTexts, keyText) => `concat(${joinedTexts}, concat('/', ${keyText}))`)
   return `exists (select 1 from ${staging} as record where ${id} = ${text(`live.${names.quoted(column)}`)})`
 }
 
@@ -92,14 +92,14 @@ export interface MergedTable extends TablePlace {
 }
 
 /**
- * Writes the merged table. Rewrites all rows, so readers never see half of an increment and a repeated increment
- * changes nothing. The query runs as the organisation's user, so it reads only what the organisation may read. Throws
- * DUPLICATE_KEY.
+ * Writes the merged table under a hidden name. Rewrites all rows, so readers never see half of an increment and a
+ * repeated increment changes nothing. The query runs as the organisation's user, so it reads only what the organisation
+ * may read. Throws NULL_KEY if the table lacks a column of the key, and DUPLICATE_KEY.
  */
 export async function writeMergedTable(
   dialect: SqlDialect,
   load: SqlStagedTable,
-  records: SqlStagedTable | undefined,
+  parentLoad: SqlStagedTable | undefined,
   currentShape: TableShape,
   signal: AbortSignal,
 ): Promise<MergedTable> {
@@ -114,26 +114,26 @@ export async function writeMergedTable(
     }),
   )
   const { run, attempt, schema, table } = load.target
-  const mark: RelationMark = {
+  const metadata: RelationMetadata = {
     kind: 'STAGING',
     run,
     attempt,
     target: [schema, table],
-    ...tableMark(dialect.types, columns),
+    ...tableMetadata(dialect.types, columns),
   }
   const id = await withSession(dialect, { role: 'service', signal }, (session) =>
-    createFillableTable(dialect, session, place, columns, mark),
+    createFillableTable(dialect, session, place, columns, metadata),
   )
   const mergeInput = {
     staging: load.stagingTable,
     columns,
     keys: load.keys,
     replaced: replacedColumns({
-      brought: load.brought,
+      filledColumns: load.filledColumns,
       previouslySupplied: columnsToReplace(previousSourceShape(currentShape), load.target.shape),
     })!,
     currentShape,
-    records: stagedRecords(records, load.target.partOf),
+    parents: stagedParents(parentLoad, load.target.parentRecords),
     deletedColumn: load.target.deletedColumn,
   }
   const rows = await withSession(dialect, { role: 'load', signal }, async (session) => {
@@ -143,17 +143,17 @@ export async function writeMergedTable(
     return countRows(dialect, session, place)
   })
   // If the table's rows were loaded with another key or none, several of them can have the same key.
-  const twice =
-    load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)
-      ? undefined
-      : await findDuplicateKey(dialect, load.keys, dialect.names.place(place), signal)
-  if (twice !== undefined) throw duplicateKeyInTable(load, twice)
+  const mayHaveDuplicates = load.keys.length > 0 && !wasKeyedBy(currentShape.columns, load.keys)
+  if (mayHaveDuplicates) {
+    const duplicateValue = await findDuplicateKey(dialect, load.keys, dialect.names.place(place), signal)
+    if (duplicateValue !== undefined) throw duplicateKeyInTable(load, duplicateValue)
+  }
   return { ...place, id, rows }
 }
 
 /**
- * Finds a key value that several rows of `table` share. Returns the values of the key's columns, or undefined if all
- * keys are unique.
+ * Finds a key value that several rows of `table` share. Returns the values of the key's columns as text, joined by
+ * commas. Returns undefined if all keys are unique.
  */
 export async function findDuplicateKey(
   dialect: SqlDialect,
@@ -164,9 +164,10 @@ export async function findDuplicateKey(
   const names = keys.map((name) => dialect.names.quoted(name)).join(', ')
   const text = `select ${names} from ${table} group by ${names} having count(*) > 1`
   return withSession(dialect, { role: 'read', signal }, async (session) => {
+    // Only the first batch is read.
     for await (const { rows } of session.read(text, [], { rows: 1, bytes: () => 1 })) {
-      const [twice] = rows
-      return twice?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
+      const [duplicateKey] = rows
+      return duplicateKey?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
     }
     return undefined
   })

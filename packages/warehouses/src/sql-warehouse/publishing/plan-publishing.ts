@@ -1,10 +1,10 @@
 import { LeaseLost, type PublishedTable, type PublishOptions, type TableChange } from '../../warehouse.ts'
 import { profileToPublish } from '../../load-target.ts'
 import { suppliedColumnNames } from '../../shape/previous-source-columns.ts'
-import { fallOfRows } from '../../shape/load-shape.ts'
+import { reportRowLoss } from '../../shape/load-shape.ts'
 import type { ManagedView } from '../views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { type RelationMark, readMarks } from '../ledger.ts'
+import { type RelationMetadata, readMetadata } from '../ledger.ts'
 import { assertTableOwned, type SqlStagedTable } from '../staging/staged-table.ts'
 import { type MergedTable, writeMergedTable } from './merge.ts'
 import { countRows, findRelation, readShape, type TableShape, withSession } from '../table-shape.ts'
@@ -14,8 +14,8 @@ import { retryOnMissingTable, recoverPending } from '../recovery.ts'
 import type { StagingColumn } from '../staging/staging-columns.ts'
 
 /**
- * One load with its plan for the published table. `merged` is the table with the increment merged, if the mode is
- * MERGE.
+ * One load with its plan for the published table. `merged` is the hidden table with all rows after a merge; undefined
+ * if the load replaces or creates the table.
  */
 export interface PlannedPublication {
   load: SqlStagedTable
@@ -25,15 +25,15 @@ export interface PlannedPublication {
 }
 
 /**
- * Plans the publication of a load. Reuses `before`, the plan of an earlier try, if the published table has not changed
- * since.
+ * Plans the publication of a load. For a merge, also writes the merged table. Returns `earlierPlan`, the plan of an
+ * earlier try, if the published table has not been replaced since.
  */
 export async function planPublication(
   dialect: SqlDialect,
   load: SqlStagedTable,
-  { merging, records }: { merging: boolean; records: SqlStagedTable | undefined },
+  { merging, parentLoad }: { merging: boolean; parentLoad: SqlStagedTable | undefined },
   signal: AbortSignal,
-  before: PlannedPublication | undefined,
+  earlierPlan: PlannedPublication | undefined,
 ): Promise<PlannedPublication> {
   const { schema, table } = load.target
   const currentShape = await withSession(dialect, { role: 'service', signal }, async (session) => {
@@ -41,10 +41,10 @@ export async function planPublication(
     return readShape(dialect, session, { schema, name: table })
   })
   assertTableOwned(currentShape, load.qualifiedName)
-  if (before && before.currentShape?.id === currentShape?.id) return before
+  if (earlierPlan && earlierPlan.currentShape?.id === currentShape?.id) return earlierPlan
   const merged =
     merging && currentShape
-      ? await retryOnMissingTable(dialect, () => writeMergedTable(dialect, load, records, currentShape, signal))
+      ? await retryOnMissingTable(dialect, () => writeMergedTable(dialect, load, parentLoad, currentShape, signal))
       : undefined
   const rows = load.transformed
     ? await withSession(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
@@ -62,7 +62,7 @@ export const tableToPublish = ({ load, merged }: PlannedPublication) => ({
 /** The ledger's data about a table after its publication. */
 export interface PublishedState {
   currentShape: TableShape | undefined
-  mark: RelationMark
+  metadata: RelationMetadata
   published: PublishedTable
 }
 
@@ -76,23 +76,24 @@ export async function planPublishedState(
   planned: PlannedPublication,
   { cursors = {} }: PublishOptions,
 ): Promise<PublishedState> {
-  const { load, currentShape: before, merged, rows } = planned
+  const { load, currentShape: plannedShape, merged, rows } = planned
   const { schema, table, run, attempt, listsTables } = load.target
   const currentShape = await readShape(dialect, tables, { schema, name: table })
-  if (currentShape?.id !== before?.id) throw concurrentlyChanged(load.qualifiedName)
-  const liveTable = tableToPublish(planned)
-  const mark = (await readMarks(dialect, ledger, liveTable.id)).get(liveTable.id)
-  if (!mark || (await findRelation(dialect, tables, liveTable))?.id !== liveTable.id)
+  if (currentShape?.id !== plannedShape?.id) throw concurrentlyChanged(load.qualifiedName)
+  const newTable = tableToPublish(planned)
+  const metadata = (await readMetadata(dialect, ledger, newTable.id)).get(newTable.id)
+  const isNewTableGone = (await findRelation(dialect, tables, newTable))?.id !== newTable.id
+  if (!metadata || isNewTableGone)
     throw new LeaseLost(
       `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
     )
   const { changes, sourceShape } = planCurrentTable(dialect, currentShape, load)
-  const profile = profileToPublish(load, merged && { rows, earlierProfile: currentShape?.mark?.profile })
-  const rowsFell = currentShape && !merged ? fallOfRows(load.target, currentShape.mark?.rows, rows) : []
+  const profile = profileToPublish(load, merged && { rows, earlierProfile: currentShape?.metadata?.profile })
+  const rowLoss = currentShape && !merged ? reportRowLoss(load.target, currentShape.metadata?.rows, rows) : []
   return {
     currentShape,
-    mark: {
-      ...mark,
+    metadata: {
+      ...metadata,
       kind: 'LOADED',
       run,
       fed: suppliedColumnNames(sourceShape),
@@ -106,8 +107,8 @@ export async function planPublishedState(
       table,
       rows,
       bytes: load.written?.bytes ?? 0,
-      changes: [...changes, ...rowsFell],
-      ...(currentShape?.mark?.rows !== undefined && { rowsBefore: currentShape.mark.rows }),
+      changes: [...changes, ...rowLoss],
+      ...(currentShape?.metadata?.rows !== undefined && { rowsBefore: currentShape.metadata.rows }),
       ...(listsTables && { listsTables }),
     },
   }
@@ -122,20 +123,18 @@ export function planCurrentTable(
   currentShape: TableShape | undefined,
   load: SqlStagedTable,
 ): LoadPlan {
-  const { target, held: heldColumns, reading, written, transformed } = load
+  const { target, columnFacts, reading, written, transformed } = load
   const plan = planTableAfterLoad(dialect, currentShape, {
     target,
-    held: heldColumns,
+    columnFacts,
     reading,
     sourceRows: written?.rows,
     transformed,
   })
-  const joinTypes = (columns: readonly StagingColumn[]) =>
-    columns
-      .map(({ name, type }) => `${name}\0${type}`)
-      .toSorted()
-      .join('\0')
-  if (joinTypes(plan.columns) !== joinTypes(load.columns)) throw concurrentlyChanged(load.qualifiedName)
+  const describeTypes = (columns: readonly StagingColumn[]) =>
+    JSON.stringify(columns.map(({ name, type }) => `${name}\0${type}`).toSorted())
+  const hasStagedColumns = describeTypes(plan.columns) === describeTypes(load.columns)
+  if (!hasStagedColumns) throw concurrentlyChanged(load.qualifiedName)
   return plan
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
-import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
+import { assertReadyToPublish, findParentLoad } from '../../ready-to-publish.ts'
 import type { TablePlace } from '../../catalog.ts'
 import {
   isBusy,
@@ -21,7 +21,7 @@ import {
 } from '../views/dependent-views.ts'
 import { findDuplicateKey } from './merge.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { dropMark, enterRun, lockLedger, findPublication, setMark } from '../ledger.ts'
+import { deleteMetadata, recordPublication, lockLedger, findPublication, setMetadata } from '../ledger.ts'
 import type { SqlStagedTable } from '../staging/staged-table.ts'
 import {
   type PlannedPublication,
@@ -96,7 +96,7 @@ export async function publishRun(
           plannedPublications[index] = await planPublication(
             dialect,
             load,
-            { merging: keepsRows(mode), records: recordsOf(loads, load.target) },
+            { merging: keepsRows(mode), parentLoad: findParentLoad(loads, load.target) },
             signal,
             plannedPublications[index],
           )
@@ -163,7 +163,7 @@ async function publishInTransaction(
           plannedPublications.map(({ load }) => load.qualifiedName).join(', '),
         )
       })
-      await enterRun(dialect, session, run, { attempt, tables })
+      await recordPublication(dialect, session, run, { attempt, tables })
       isPublished = true
       return (await findPublication(dialect, session, run))!
     })
@@ -190,7 +190,7 @@ async function swapTable(
   const { load } = plannedPublication
   const { schema, table, run } = load.target
   const place = { schema, name: table }
-  const { currentShape, mark, published } = await planPublishedState(
+  const { currentShape, metadata, published } = await planPublishedState(
     dialect,
     { ledger: session, tables: session },
     plannedPublication,
@@ -199,12 +199,12 @@ async function swapTable(
   const retiredTable = currentShape && { schema, name: retiredTableName(currentShape.id, run) }
   if (retiredTable) {
     await session.execute(dialect.changes.rename(place, retiredTable.name))
-    await dropMark(dialect, session, currentShape.id)
+    await deleteMetadata(dialect, session, currentShape.id)
   }
   const newTable = tableToPublish(plannedPublication)
   await session.execute(dialect.changes.rename(newTable, table))
   for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
-  await setMark(dialect, session, newTable.id, mark)
+  await setMetadata(dialect, session, newTable.id, metadata)
   return { published, retiredTable }
 }
 
@@ -225,9 +225,9 @@ async function dropReplacedTables(
 /** Runs the cleanup after a publication. It runs in the background if the caller passed `onBackgroundWork`. */
 export async function runCleanup(cleanUp: () => Promise<void>, { onBackgroundWork }: PublishOptions): Promise<void> {
   await failpoint('published')
-  const cleanup = cleanUp()
-  if (onBackgroundWork) onBackgroundWork(cleanup)
-  else await cleanup
+  const cleanupWork = cleanUp()
+  if (onBackgroundWork) onBackgroundWork(cleanupWork)
+  else await cleanupWork
 }
 
 /**
@@ -269,40 +269,43 @@ async function publishByDecision(
   return publication
 }
 
-/** Returns the loads that change columns, together with all views of their tables. */
-function tablesWithViewChanges(
-  dialect: SqlDialect,
-  planned: readonly PlannedPublication[],
-  views: readonly ManagedView[],
-) {
+/**
+ * Returns the loads whose column changes require recreating views, and the views that read their tables, directly or
+ * through other views.
+ */
+function findAffectedViews(dialect: SqlDialect, planned: readonly PlannedPublication[], views: readonly ManagedView[]) {
   const changedLoads = planned.filter(
     ({ currentShape, load }) =>
       currentShape && planCurrentTable(dialect, currentShape, load).changes.some(affectsViews),
   )
   const places = changedLoads.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
-  return { changedLoads, above: viewsAbove(views, places) }
+  return { changedLoads, dependentViews: viewsAbove(views, places) }
 }
 
 /**
- * Checks, before the decision, that the views of the tables compile with the new columns. Returns the ids of the views
- * that compile.
+ * Throws VIEWS_DEPEND, before the decision, if a view of the tables does not compile with the new columns. Returns the
+ * ids of the checked views.
  */
 async function assertViewsAboveCompile(
   dialect: SqlDialect,
   planned: readonly PlannedPublication[],
 ): Promise<ReadonlySet<string>> {
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
-  const { changedLoads, above } = tablesWithViewChanges(dialect, planned, views)
+  const { changedLoads, dependentViews } = findAffectedViews(dialect, planned, views)
   const substitutes = changedLoads.map((publication) => {
     const { schema, table } = publication.load.target
     return [placeKey({ schema, name: table }), tableToPublish(publication)] as const
   })
-  return assertViewsCompile(dialect, above, new Map(substitutes)).catch((error: unknown) => {
-    throw viewRebuildProblem(dialect, error, above, changedLoads.map(({ load }) => load.qualifiedName).join(', '))
+  return assertViewsCompile(dialect, dependentViews, new Map(substitutes)).catch((error: unknown) => {
+    const tableNames = changedLoads.map(({ load }) => load.qualifiedName).join(', ')
+    throw viewRebuildProblem(dialect, error, dependentViews, tableNames)
   })
 }
 
-/** Builds the decision to publish: the renames of all tables, the changed metadata, and the views to recreate. */
+/**
+ * Builds the decision to publish: the renames of all tables, the changed metadata, and the views to recreate. Also
+ * stores the metadata of the new tables. Throws WAREHOUSE_BUSY if views were added or changed since they were checked.
+ */
 async function makeDecision(
   dialect: SqlDialect,
   sessions: PublishSessions,
@@ -315,25 +318,22 @@ async function makeDecision(
   const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
   for (const publication of plannedPublications) {
     const { schema, table } = publication.load.target
-    const { currentShape, mark, published } = await planPublishedState(dialect, sessions, publication, options)
+    const { currentShape, metadata, published } = await planPublishedState(dialect, sessions, publication, options)
     const { name, id } = tableToPublish(publication)
     const asideStep = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
     decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...asideStep })
-    await setMark(dialect, sessions.ledger, id, mark)
-    decision.marks.push({ place: { schema, name: table }, id, mark })
+    await setMetadata(dialect, sessions.ledger, id, metadata)
+    decision.marks.push({ place: { schema, name: table }, id, mark: metadata })
     if (currentShape) decision.forgotten.push(currentShape.id)
     tables.push(published)
   }
-  const { above: dependentViews } = tablesWithViewChanges(
-    dialect,
-    plannedPublications,
-    await listManagedViews(dialect, sessions.tables),
-  )
+  const views = await listManagedViews(dialect, sessions.tables)
+  const { dependentViews } = findAffectedViews(dialect, plannedPublications, views)
   if (hasUncheckedViews(dependentViews, checkedViews))
     throw concurrentlyChanged(plannedPublications[0]!.load.qualifiedName)
-  for (const { schema, name, id, mark } of dependentViews) {
-    decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: mark.view.query, kept: true })
-    decision.marks.push({ place: { schema, name }, id, mark })
+  for (const { schema, name, id, metadata } of dependentViews) {
+    decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: metadata.view.query, kept: true })
+    decision.marks.push({ place: { schema, name }, id, mark: metadata })
   }
   return { ...decision, run: { run, attempt, tables } }
 }

@@ -3,7 +3,7 @@ import type { TablePlace } from '../../catalog.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
 import { listManagedViews, listReads } from '../views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { dropMark, setMark } from '../ledger.ts'
+import { deleteMetadata, setMetadata } from '../ledger.ts'
 import { buildMergeQuery } from './merge.ts'
 import { toWarehouseProblem, queryProblemOf } from '../problems.ts'
 import { prepareQuery } from '../sql-queries.ts'
@@ -44,20 +44,21 @@ export async function exposeStagedRows(
   }
 }
 
+/** Creates a view of the rows that the table will have after the publication, and stores its metadata. */
 async function createPreviewView(
   dialect: SqlDialect,
   session: SqlSession,
   view: TablePlace,
   table: ReadyTable,
 ): Promise<void> {
-  for (const statement of dialect.changes.createView(view, await rowsAfterPublication(dialect, session, table)))
+  for (const statement of dialect.changes.createView(view, await buildPreviewQuery(dialect, session, table)))
     await session.execute(statement)
   const { id } = (await findRelation(dialect, session, view))!
-  await setMark(dialect, session, id, { kind: 'PASSING', until: Date.now() + previewLifetimeMs })
+  await setMetadata(dialect, session, id, { kind: 'PASSING', until: Date.now() + previewLifetimeMs })
 }
 
 /** Returns a query for the rows that the table will have after the publication. */
-async function rowsAfterPublication(
+async function buildPreviewQuery(
   dialect: SqlDialect,
   session: SqlSession,
   { schema, table, staging, merge }: ReadyTable,
@@ -69,22 +70,23 @@ async function rowsAfterPublication(
   if (!merge || !currentShape || !stagingTable) return `select * from ${staging}`
   const columns = await dialect.catalogue.columns(session, stagingTable)
   const replaced = merge.columns ?? columns.map(({ name }) => name)
-  const { keys, records, deletedColumn } = merge
-  return buildMergeQuery(dialect, { staging, columns, keys, replaced, currentShape, records, deletedColumn })
+  const { keys, parents, deletedColumn } = merge
+  return buildMergeQuery(dialect, { staging, columns, keys, replaced, currentShape, parents, deletedColumn })
 }
 
+/** Drops the preview's schema with its views and their metadata. Does nothing if the schema does not exist. */
 async function dropPreview(dialect: SqlDialect, session: SqlSession, schema: string): Promise<void> {
   if (!(await dialect.catalogue.schemas(session)).includes(schema)) return
   for (const view of await dialect.catalogue.relations(session, [schema])) {
     await session.execute(dialect.changes.dropView(view))
-    await dropMark(dialect, session, view.id)
+    await deleteMetadata(dialect, session, view.id)
   }
   for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
 }
 
 /**
- * Finds the published tables that a query reads, by the names after FROM and JOIN and the recorded dependencies of
- * views with such names.
+ * See `StagedRowsPreview.oldRows`. Finds a table of the run that the query names with its schema. Otherwise finds a
+ * view that the query names and that reads such a table, directly or through other views.
  */
 async function findOldRows(
   dialect: SqlDialect,
@@ -94,20 +96,21 @@ async function findOldRows(
   const { reads } = await prepareQuery(dialect, query).catch((error: unknown) => {
     throw queryProblemOf(dialect, error, query, defaultQuerySeconds)
   })
-  const isOld = (place: TablePlace) =>
+  const isPublishedTable = (place: TablePlace) =>
     tables.some(({ schema, table }) => place.schema === schema && place.name === table)
-  const direct = reads.find(isOld)
-  if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
+  const publishedTable = reads.find(isPublishedTable)
+  if (publishedTable) return { name: `${publishedTable.schema}.${publishedTable.name}`, view: false }
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
   const readsByView = new Map(views.map((view) => [placeKey(view), listReads(view)]))
   for (const view of reads) {
-    const visited = new Set<string>()
-    const reaches = (place: TablePlace): boolean => {
-      if (visited.has(placeKey(place))) return false
-      visited.add(placeKey(place))
-      return (readsByView.get(placeKey(place)) ?? []).some((read) => isOld(read) || reaches(read))
+    const visitedKeys = new Set<string>()
+    const readsPublishedTable = (place: TablePlace): boolean => {
+      const key = placeKey(place)
+      if (visitedKeys.has(key)) return false
+      visitedKeys.add(key)
+      return (readsByView.get(key) ?? []).some((read) => isPublishedTable(read) || readsPublishedTable(read))
     }
-    if (reaches(view)) return { name: `${view.schema}.${view.name}`, view: true }
+    if (readsPublishedTable(view)) return { name: `${view.schema}.${view.name}`, view: true }
   }
   return undefined
 }

@@ -1,5 +1,5 @@
-import { memoryOfTable, type SourceShape } from '../../shape/previous-source-columns.ts'
-import { type MeasuredLoad, memoryOf, planLoad } from '../../shape/load-shape.ts'
+import { sourceShapeOfTable, type SourceShape } from '../../shape/previous-source-columns.ts'
+import { type MeasuredLoad, sourceShapeAfterLoad, planLoad } from '../../shape/load-shape.ts'
 import type { PlannedColumn } from '../../shape/plan-shape.ts'
 import { planTable } from '../../shape/plan-table.ts'
 import type { TableChange } from '../../warehouse.ts'
@@ -8,11 +8,12 @@ import type { TableShape } from '../table-shape.ts'
 import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from './staging-columns.ts'
 
 /**
- * Returns what the table's last load recorded about its columns. For a table of an older version, derives it from the
- * current columns.
+ * Returns the shape that the table's last load recorded, or undefined if there is no table. For a table of an older
+ * version, which has no record, derives it from the current columns.
  */
 export const previousSourceShape = (currentShape: TableShape | undefined): SourceShape | undefined =>
-  currentShape && (currentShape.mark?.feed ?? memoryOfTable(currentShape.columns, currentShape.mark?.fed ?? []))
+  currentShape &&
+  (currentShape.metadata?.feed ?? sourceShapeOfTable(currentShape.columns, currentShape.metadata?.fed ?? []))
 
 export interface LoadPlan {
   /** One entry per source column, in the source's order. */
@@ -40,6 +41,6 @@ export function planTableAfterLoad(
   // The load has no values for columns that only the table has.
   const currentColumns = currentShape?.columns.map(emptyColumn)
   const table = planTable(rules, currentColumns, stagedColumns, plan, { merging })
-  const sourceShape = memoryOf(loaded.target, previousShape, table.memory, loaded.reading)
+  const sourceShape = sourceShapeAfterLoad(loaded.target, previousShape, table.recordedColumns, loaded.reading)
   return { planned: plan.columns, columns: table.columns, changes: table.changes, sourceShape }
 }

@@ -11,7 +11,7 @@ import {
 import { checkColumns } from '../../sql-text/check-identifier.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { dropMark, setMark } from '../ledger.ts'
+import { deleteMetadata, setMetadata } from '../ledger.ts'
 import { plainSql } from '../sql-statement.ts'
 import { toWarehouseProblem } from '../problems.ts'
 import { recoverPending } from '../recovery.ts'
@@ -27,7 +27,7 @@ import {
 } from '../table-shape.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { previousSourceShape, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
-import { tableMark, stagingColumn, type StagingColumn } from './staging-columns.ts'
+import { tableMetadata, stagingColumn, type StagingColumn } from './staging-columns.ts'
 
 /** The maximum number of columns of a table, including columns that the source no longer has. */
 const maxColumns = 1_000
@@ -39,7 +39,7 @@ export class SqlStagedTable implements StagedTable {
   /** Source columns that are excluded from the table. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
   /** Statistics of each column's values. Set after all rows are written. */
-  held: ColumnFacts[] | undefined
+  columnFacts: ColumnFacts[] | undefined
   /** JSON state that the source receives at the next load. */
   reading: unknown
   readonly staging: TablePlace
@@ -97,7 +97,7 @@ export class SqlStagedTable implements StagedTable {
     } catch (error) {
       throw toWarehouseProblem(this.#dialect, error, this.qualifiedName)
     }
-    this.held = content.facts?.() ?? []
+    this.columnFacts = content.facts?.() ?? []
     this.reading = content.reading?.()
     return this.written
   }
@@ -128,7 +128,7 @@ export class SqlStagedTable implements StagedTable {
   }
 
   /** The columns that the source filled, or that a transformation may have filled. */
-  get brought(): string[] {
+  get filledColumns(): string[] {
     return this.transformed ? this.columns.map(({ name }) => name) : this.suppliedColumns
   }
 
@@ -149,7 +149,7 @@ export class SqlStagedTable implements StagedTable {
       // stay.
       if ((await findRelation(dialect, session, this.staging))?.id !== this.id) return
       await session.execute(dialect.changes.dropTable(this.staging))
-      await dropMark(dialect, session, this.id)
+      await deleteMetadata(dialect, session, this.id)
     }).catch(() => {})
   }
 }
@@ -182,14 +182,14 @@ export async function stageTable(
       const load = new SqlStagedTable(dialect, target, planTableAfterLoad(dialect, existing, { target }))
       load.previouslySupplied = columnsToReplace(previousSourceShape(existing), target.shape)
       load.id = await createStagingTable(dialect, session, load)
-      const mark = tableMark(dialect.types, load.columns)
-      await setMark(dialect, session, load.id, {
+      const metadata = tableMetadata(dialect.types, load.columns)
+      await setMetadata(dialect, session, load.id, {
         kind: 'STAGING',
         run,
         attempt,
         madeAt: Date.now(),
         target: [schema, table],
-        ...mark,
+        ...metadata,
       })
       return load
     })
@@ -229,7 +229,7 @@ const attemptTaken = ({ run, attempt }: LoadTarget) =>
 
 /** Throws TABLE_NOT_OURS if a table or view of this name exists that no load created. */
 export function assertTableOwned(existing: TableShape | undefined, qualifiedName: string): void {
-  if (existing && existing.mark?.kind !== 'LOADED')
+  if (existing && existing.metadata?.kind !== 'LOADED')
     throw new WarehouseProblem(
       'TABLE_NOT_OURS',
       `${qualifiedName} already exists and was not created by a load. Choose another table name, or rename that table.`,

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { type PlannedColumn, type TypeRules, widestText } from '../../shape/plan-shape.ts'
 import type { NewColumn, DialectTypes } from '../sql-dialect.ts'
-import type { RelationMark } from '../ledger.ts'
+import type { RelationMetadata } from '../ledger.ts'
 import type { ShapeColumn } from '../table-shape.ts'
 
 export interface StagingColumn extends NewColumn {
@@ -12,7 +12,7 @@ export interface StagingColumn extends NewColumn {
 
 /** Returns a dialect's type rules as input of `planShape`, which all warehouses share. */
 export const typeRules = (types: DialectTypes): TypeRules => ({
-  storedAs: (column) => ({ type: types.sqlType(column), dataType: plainText(column.dataType) }),
+  storedAs: (column) => ({ type: types.sqlType(column), dataType: replaceGeometry(column.dataType) }),
   widest(one, other) {
     const type = types.widest(one.type, other.type)
     return { type, dataType: widestDataType(types, type, one, other) }
@@ -39,36 +39,36 @@ export const emptyColumn = ({ name, label, type, dataType }: ShapeColumn): Stagi
   nullable: true,
 })
 
-/** Returns TEXT for geometry, which is transferred as text, and any other type unchanged. */
-const plainText = (dataType: DataType): DataType =>
+/** Returns TEXT for a geometry type, because its values are transferred as text, and any other type unchanged. */
+const replaceGeometry = (dataType: DataType): DataType =>
   dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
 
 type StoredColumn = Pick<StagingColumn, 'type' | 'dataType'>
 
-/** Returns the data type of the column that combines two columns and is stored as `type`. */
+/** Returns the data type of a column with the values of two columns. `type` is its stored type. */
 function widestDataType(types: DialectTypes, type: string, one: StoredColumn, other: StoredColumn): DataType {
   if (types.isText(type)) {
     const areTexts = types.isText(one.type) && types.isText(other.type)
     return areTexts ? widestText(one.dataType, other.dataType) : 'TEXT'
   }
-  const unchanged = [other, one].find((column) => column.type === type)
-  return (unchanged ?? types.describe(type)).dataType
+  const columnOfType = [other, one].find((column) => column.type === type)
+  return (columnOfType ?? types.describe(type)).dataType
 }
 
 /** Returns the data types of those columns for which the server's type does not determine it. */
 export function dataTypesOf(
   types: DialectTypes,
   columns: readonly StagingColumn[],
-): NonNullable<RelationMark['dataTypes']> {
-  const ambiguous = columns.filter(({ type, dataType }) => types.describe(type).dataType !== dataType)
-  return Object.fromEntries(ambiguous.map(({ name, dataType }) => [name, dataType]))
+): NonNullable<RelationMetadata['dataTypes']> {
+  const ambiguousColumns = columns.filter(({ type, dataType }) => types.describe(type).dataType !== dataType)
+  return Object.fromEntries(ambiguousColumns.map(({ name, dataType }) => [name, dataType]))
 }
 
 /** Returns the metadata of a staging table. It stays with the table after its publication. */
-export const tableMark = (
+export const tableMetadata = (
   types: DialectTypes,
   columns: readonly StagingColumn[],
-): Pick<RelationMark, 'labels' | 'dataTypes' | 'keys'> => ({
+): Pick<RelationMetadata, 'labels' | 'dataTypes' | 'keys'> => ({
   labels: Object.fromEntries(
     columns.filter(({ name, label }) => name !== label).map(({ name, label }) => [name, label]),
   ),

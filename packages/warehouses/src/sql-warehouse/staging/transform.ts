@@ -23,8 +23,8 @@ export async function runTransformation(
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
 ): Promise<void> {
-  const [first] = loads
-  if (statements.length === 0 || !first) return
+  const [firstLoad] = loads
+  if (statements.length === 0 || !firstLoad) return
   const timeoutSignal = AbortSignal.timeout(transformationSeconds * 1_000)
   const stopSignal = AbortSignal.any([signal, timeoutSignal])
   try {
@@ -42,7 +42,7 @@ export async function runTransformation(
       },
     )
     await withSession(dialect, { role: 'service', signal }, async (session) => {
-      for (const load of loads) await assertStagingKept(dialect, session, load)
+      for (const load of loads) await markTransformed(dialect, session, load)
     })
   } catch (error) {
     signal.throwIfAborted()
@@ -51,7 +51,7 @@ export async function runTransformation(
         `The transformation was stopped because it exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
         error,
       )
-    throw toWarehouseProblem(dialect, error, first.qualifiedName)
+    throw toWarehouseProblem(dialect, error, firstLoad.qualifiedName)
   }
 }
 
@@ -62,6 +62,7 @@ interface StatementRun {
   number: number
 }
 
+/** Runs one statement. Replaces unqualified names of the run's tables by the names of their staging tables. */
 async function runStatement(
   dialect: SqlDialect,
   session: SqlSession,
@@ -91,23 +92,31 @@ const withWriteKeywords = ({ tokensOf, tableKeywords }: SqlLanguage): SqlLanguag
   tableKeywords: new Set([...tableKeywords, 'into', 'update', 'delete', 'using', 'table']),
 })
 
-/** Returns the problem for a failed statement. `statementName` is how the message names the statement. */
+/**
+ * Returns the problem for a failed statement: TRANSFORMATION_FAILED, or the problem of the server if a retry or more
+ * disk space can help. Returns errors that are not from the server unchanged. `statementName` is how the message names
+ * the statement.
+ */
 function statementProblem(dialect: SqlDialect, error: unknown, statementName: string): unknown {
   const problem = toWarehouseProblem(dialect, error, statementName)
   if (problem instanceof WarehouseProblem && (problem.retryable || problem.code === 'DISK_FULL')) return problem
-  const verdict = dialect.explainQuery(error, transformationSeconds)
-  if (verdict?.code === 'QUERY_TIMEOUT')
+  const queryProblem = dialect.explainQuery(error, transformationSeconds)
+  if (queryProblem?.code === 'QUERY_TIMEOUT')
     return transformationFailed(
       `${statementName} took longer than ${transformationSeconds} seconds and was stopped. Process fewer rows or simplify it.`,
       error,
     )
-  if (!verdict && !(problem instanceof WarehouseProblem)) return problem
-  const message = verdict?.message ?? (problem as WarehouseProblem).message
+  const isServerError = queryProblem !== undefined || problem instanceof WarehouseProblem
+  if (!isServerError) return problem
+  const message = queryProblem?.message ?? (problem as WarehouseProblem).message
   return transformationFailed(`${statementName} failed: ${message.slice(0, 1_500)}`, error)
 }
 
-/** Throws unless the statements changed only the rows of the staging table, and not the table itself. */
-async function assertStagingKept(dialect: SqlDialect, session: SqlSession, load: SqlStagedTable): Promise<void> {
+/**
+ * Marks the load as transformed. Throws TRANSFORMATION_FAILED if the statements dropped, renamed or replaced its
+ * staging table.
+ */
+async function markTransformed(dialect: SqlDialect, session: SqlSession, load: SqlStagedTable): Promise<void> {
   const stagingTable = await findRelation(dialect, session, load.staging)
   if (stagingTable?.id !== load.id)
     throw transformationFailed(`The transformation dropped or renamed table "${load.target.table}". Keep that table.`)

@@ -1,29 +1,28 @@
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { type RelationMark, type ViewMark, dropMark, readMarks, setMark } from '../ledger.ts'
+import { type RelationMetadata, type ViewMetadata, deleteMetadata, readMetadata, setMetadata } from '../ledger.ts'
 import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from '../table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { prepareQuery } from '../sql-queries.ts'
 
 export interface ManagedView extends TablePlace {
   id: string
-  mark: RelationMark & { view: ViewMark }
+  metadata: RelationMetadata & { view: ViewMetadata }
 }
 
 /** Lists the views that Sluice manages, which are those with metadata in the ledger (Sluice's table of loads). */
 export async function listManagedViews(dialect: SqlDialect, session: SqlSession): Promise<ManagedView[]> {
-  const marks = await readMarks(dialect, session)
+  const metadataById = await readMetadata(dialect, session)
   const relations = await dialect.catalogue.relations(session)
   return relations.flatMap(({ id, schema, name }) => {
-    const mark = marks.get(id)
-    return mark?.view ? [{ id, schema, name, mark: { ...mark, view: mark.view } }] : []
+    const metadata = metadataById.get(id)
+    return metadata?.view ? [{ id, schema, name, metadata: { ...metadata, view: metadata.view } }] : []
   })
 }
 
-const isPlace = (one: TablePlace) => (other: TablePlace) => one.schema === other.schema && one.name === other.name
-
-export const listReads = ({ mark }: ManagedView): TablePlace[] =>
-  mark.view.reads.map(([schema, name]) => ({ schema, name }))
+/** Returns the tables and views that a view reads directly. */
+export const listReads = ({ metadata }: ManagedView): TablePlace[] =>
+  metadata.view.reads.map(([schema, name]) => ({ schema, name }))
 
 /**
  * Returns the plain (not materialised) views that read one of the places, directly or through other views. A view comes
@@ -31,9 +30,10 @@ export const listReads = ({ mark }: ManagedView): TablePlace[] =>
  */
 export function viewsAbove(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
   const dependents: ManagedView[] = []
-  const visit = (below: TablePlace) => {
+  const visit = (place: TablePlace) => {
     for (const view of views) {
-      if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
+      const readsPlace = listReads(view).some(({ schema, name }) => schema === place.schema && name === place.name)
+      if (view.metadata.view.materialized || !readsPlace) continue
       // A view that is found a second time moves after the view through which it was found, which it also reads.
       const earlierPosition = dependents.indexOf(view)
       if (earlierPosition >= 0) dependents.splice(earlierPosition, 1)
@@ -45,7 +45,7 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   return dependents
 }
 
-/** Drops views in reverse order. `views` are in the order of `viewsAbove`. */
+/** Drops views and their metadata, each before the views that it reads. `views` are in the order of `viewsAbove`. */
 export async function dropViews(
   dialect: SqlDialect,
   session: SqlSession,
@@ -53,20 +53,20 @@ export async function dropViews(
 ): Promise<void> {
   for (const view of views.toReversed()) {
     await session.execute(dialect.changes.dropView(view))
-    await dropMark(dialect, session, view.id)
+    await deleteMetadata(dialect, session, view.id)
   }
 }
 
-/** Recreates views, each after the views that it reads. */
+/** Recreates views and their metadata, each after the views that it reads. `views` are in the order of `viewsAbove`. */
 export async function recreateViews(
   dialect: SqlDialect,
   session: SqlSession,
   views: readonly ManagedView[],
 ): Promise<void> {
   for (const view of views) {
-    for (const statement of dialect.changes.createView(view, view.mark.view.query)) await session.execute(statement)
+    for (const statement of dialect.changes.createView(view, view.metadata.view.query)) await session.execute(statement)
     const { id } = (await findRelation(dialect, session, view))!
-    await setMark(dialect, session, id, view.mark)
+    await setMetadata(dialect, session, id, view.metadata)
   }
 }
 
@@ -88,7 +88,7 @@ export async function assertViewsCompile(
       for (const view of views) {
         const { text } = await prepareQuery(
           dialect,
-          { text: view.mark.view.asked, schemas: [view.schema] },
+          { text: view.metadata.view.asked, schemas: [view.schema] },
           { substitutes },
         )
         const hiddenView = { schema: view.schema, name: hiddenName('view', randomUUID()) }

@@ -10,7 +10,7 @@ import {
   hasUncheckedViews,
 } from './dependent-views.ts'
 import type { SqlDialect } from '../sql-dialect.ts'
-import { type RelationMark, type ViewMark, dropMark, lockLedger, setMark } from '../ledger.ts'
+import { type RelationMetadata, type ViewMetadata, deleteMetadata, lockLedger, setMetadata } from '../ledger.ts'
 import {
   countRows,
   createFillableTable,
@@ -56,18 +56,18 @@ export async function assertViewCompiles(
 ): Promise<void> {
   const place = { schema, name: hiddenName('view', randomUUID()) }
   await withSession(dialect, { role: 'service', schemas: [schema], seconds, signal }, (session) => {
-    const attempt = async () => {
+    const createAndDrop = async () => {
       for (const statement of dialect.changes.createView(place, query)) await session.execute(statement)
       await session.execute(dialect.changes.dropView(place))
     }
-    return inTransactionIfSupported(dialect, session, attempt)
+    return inTransactionIfSupported(dialect, session, createAndDrop)
   })
 }
 
 /** A hidden table with the rows of a query. */
 export interface FilledTable extends TablePlace {
   id: string
-  mark: RelationMark
+  metadata: RelationMetadata
 }
 
 /**
@@ -77,7 +77,7 @@ export interface FilledTable extends TablePlace {
 export const createFilledTable = (
   dialect: SqlDialect,
   place: TablePlace,
-  view: ViewMark,
+  view: ViewMetadata,
   limits: ViewLimits,
   signal: AbortSignal,
 ): Promise<FilledTable> =>
@@ -87,7 +87,7 @@ export const createFilledTable = (
 async function tryCreateFilledTable(
   dialect: SqlDialect,
   { schema }: TablePlace,
-  view: ViewMark,
+  view: ViewMetadata,
   { seconds, empty = false }: ViewLimits,
   signal: AbortSignal,
 ): Promise<FilledTable> {
@@ -95,9 +95,12 @@ async function tryCreateFilledTable(
   const names = uniqueNames(viewColumns.map(({ name }) => name))
   const columns = viewColumns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
   const place = { schema, name: hiddenName('view', randomUUID()) }
-  const temporaryMark: RelationMark = { kind: 'PASSING', until: Date.now() + (seconds + sweepGraceSeconds) * 1_000 }
+  const temporaryMetadata: RelationMetadata = {
+    kind: 'PASSING',
+    until: Date.now() + (seconds + sweepGraceSeconds) * 1_000,
+  }
   const id = await withSession(dialect, { role: 'service' }, (session) =>
-    createFillableTable(dialect, session, place, columns, temporaryMark),
+    createFillableTable(dialect, session, place, columns, temporaryMetadata),
   )
   try {
     const rows = await withSession(dialect, { role: 'load', schemas: [schema], seconds, signal }, async (session) => {
@@ -105,7 +108,7 @@ async function tryCreateFilledTable(
         for (const statement of dialect.changes.insert(place, names, view.query)) await session.execute(statement)
       return countRows(dialect, session, place)
     })
-    return { ...place, id, mark: { kind: 'VIEW', rows, view } }
+    return { ...place, id, metadata: { kind: 'VIEW', rows, view } }
   } catch (error) {
     await withSession(dialect, { role: 'service' }, (session) =>
       dropRelation(dialect, { tables: session, ledger: session }, { ...place, id, kind: 'TABLE' }),
@@ -114,7 +117,7 @@ async function tryCreateFilledTable(
   }
 }
 
-/** Drops a view and its ledger metadata. The view may be plain or materialised. */
+/** Drops a table or view, and its ledger metadata. */
 export async function dropRelation(
   dialect: SqlDialect,
   { tables, ledger }: PublishSessions,
@@ -122,7 +125,7 @@ export async function dropRelation(
 ): Promise<void> {
   const { dropView, dropTable } = dialect.changes
   await tables.execute(relation.kind === 'VIEW' ? dropView(relation) : dropTable(relation))
-  await dropMark(dialect, ledger, relation.id)
+  await deleteMetadata(dialect, ledger, relation.id)
 }
 
 export interface ViewReplacement {
@@ -130,7 +133,7 @@ export interface ViewReplacement {
   /** The views and tables that the new view replaces. Some may have other names. */
   replaced: readonly Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>[]
   /** The filled table of a materialised view, or the definition of a plain view. */
-  newView: FilledTable | ViewMark
+  newView: FilledTable | ViewMetadata
 }
 
 /**
@@ -147,13 +150,13 @@ export async function replaceInTransaction(
       const above = viewsAbove(await listManagedViews(dialect, session), [place])
       await dropViews(dialect, session, above)
       for (const relation of replaced) await dropRelation(dialect, { tables: session, ledger: session }, relation)
-      if ('mark' in newView) {
+      if ('metadata' in newView) {
         await session.execute(dialect.changes.rename(newView, place.name))
         for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
-        await setMark(dialect, session, newView.id, newView.mark)
+        await setMetadata(dialect, session, newView.id, newView.metadata)
       } else {
         for (const statement of dialect.changes.createView(place, newView.query)) await session.execute(statement)
-        await setMark(dialect, session, (await findRelation(dialect, session, place))!.id, {
+        await setMetadata(dialect, session, (await findRelation(dialect, session, place))!.id, {
           kind: 'VIEW',
           view: newView,
         })
@@ -180,45 +183,48 @@ export const viewsAboveProblem = (
       `${above.join(', ')} would be invalid over the new ${qualifiedName}: ${reason} Nothing has changed; change or drop these views and try again.`,
   )
 
-/** Does the same as `replaceInTransaction` on servers without transactional DDL: records a decision and applies it. */
+/**
+ * Does the same as `replaceInTransaction` on servers without transactional DDL: records a decision and applies it.
+ * Throws WAREHOUSE_BUSY if someone else changed the view or the views that read it meanwhile.
+ */
 export async function replaceByDecision(
   dialect: SqlDialect,
   { place, replaced, newView }: ViewReplacement,
 ): Promise<void> {
   const checkedViews = await assertViewsAboveCompile(dialect, place, newView)
-  const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
-  const table = 'mark' in newView ? newView : undefined
-  const mark: RelationMark = 'mark' in newView ? newView.mark : { kind: 'VIEW', view: newView }
-  const relationHere = replaced.find(isHere)
+  const hasViewName = (relation: TablePlace) => placeKey(relation) === placeKey(place)
+  const table = 'metadata' in newView ? newView : undefined
+  const metadata: RelationMetadata = 'metadata' in newView ? newView.metadata : { kind: 'VIEW', view: newView }
+  const replacedRelation = replaced.find(hasViewName)
   // An existing plain view is changed in place, and an existing table is renamed to a hidden name. Any other replaced
   // relation is dropped.
-  const keptRelation = relationHere?.kind === (table ? 'TABLE' : 'VIEW') ? relationHere : undefined
+  const keptRelation = replacedRelation?.kind === (table ? 'TABLE' : 'VIEW') ? replacedRelation : undefined
   await withPublishLock(dialect, async (sessions) => {
     const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
     const existing = await findRelation(dialect, sessions.tables, place)
-    if (existing?.id !== relationHere?.id || hasUncheckedViews(above, checkedViews))
-      throw concurrentlyChanged(quotePlace(place))
+    const isReplacedByOther = existing?.id !== replacedRelation?.id
+    if (isReplacedByOther || hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(quotePlace(place))
     const dropSteps = (relation: ViewReplacement['replaced'][number]): DecisionStep[] => {
       const { schema, name, id, kind } = relation
       return relation === keptRelation ? [] : [{ kind: 'DROP', place: { schema, name }, id, view: kind === 'VIEW' }]
     }
-    const steps = replaced.filter(isHere).flatMap(dropSteps)
+    const steps = replaced.filter(hasViewName).flatMap(dropSteps)
     if (table) {
       const aside = keptRelation && { aside: hiddenName('aside', keptRelation.id, randomUUID()) }
       steps.push({ kind: 'SWAP', schema: place.schema, from: table.name, to: place.name, ...aside })
-    } else if (!('mark' in newView)) steps.push({ kind: 'VIEW', place, query: newView.query })
-    if (table) await setMark(dialect, sessions.ledger, table.id, mark)
-    const marks = [{ place, ...(table && { id: table.id }), mark }]
-    for (const { schema, name, id, mark: keptMark } of above) {
-      steps.push({ kind: 'VIEW', place: { schema, name }, query: keptMark.view.query, kept: true })
-      marks.push({ place: { schema, name }, id, mark: keptMark })
+    } else if (!('metadata' in newView)) steps.push({ kind: 'VIEW', place, query: newView.query })
+    if (table) await setMetadata(dialect, sessions.ledger, table.id, metadata)
+    const marks = [{ place, ...(table && { id: table.id }), mark: metadata }]
+    for (const { schema, name, id, metadata: dependentMetadata } of above) {
+      steps.push({ kind: 'VIEW', place: { schema, name }, query: dependentMetadata.view.query, kept: true })
+      marks.push({ place: { schema, name }, id, mark: dependentMetadata })
     }
-    steps.push(...replaced.filter((relation) => !isHere(relation)).flatMap(dropSteps))
+    steps.push(...replaced.filter((relation) => !hasViewName(relation)).flatMap(dropSteps))
     await recordDecision(dialect, sessions, { steps, marks, forgotten: replaced.map(({ id }) => id) })
   })
   await dropRetiredTables(dialect, await lockAndApplyDecisions(dialect))
   const published = await withSession(dialect, { role: 'service' }, (session) => readShape(dialect, session, place))
-  if (published?.mark?.view?.id !== mark.view?.id) throw concurrentlyChanged(quotePlace(place))
+  if (published?.metadata?.view?.id !== metadata.view?.id) throw concurrentlyChanged(quotePlace(place))
 }
 
 /**
@@ -235,7 +241,7 @@ async function assertViewsAboveCompile(
   const trial = { schema: place.schema, name: hiddenName('view', randomUUID()) }
   if (above.length === 0) return new Set()
   try {
-    if ('mark' in newView) return await assertViewsCompile(dialect, above, new Map([[placeKey(place), newView]]))
+    if ('metadata' in newView) return await assertViewsCompile(dialect, above, new Map([[placeKey(place), newView]]))
     return await withSession(dialect, { role: 'service' }, async (session) => {
       try {
         for (const statement of dialect.changes.createView(trial, newView.query)) await session.execute(statement)
