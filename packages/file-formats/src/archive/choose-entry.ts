@@ -7,14 +7,15 @@ import type { ZipArchive } from './zip-archive.ts'
 /** The maximum number of entries that are examined, and that a message lists. */
 const maxInspectedEntries = 100
 const maxListedEntries = 20
+const maxNameLength = 200
 
 /** Matches files that some archivers add and users do not need. */
 const ignoredEntryPattern = /(^|\/)(__MACOSX\/|\.|Thumbs\.db$|desktop\.ini$)/i
 
 /**
- * Returns the archive entry with the rows: the one named in the options, the only one, or the only one that looks like
- * a table. Unless an entry is named, entries that match `ignoredEntryPattern` do not count. If the archive has more
- * than `maxInspectedEntries` entries, the choice is always ambiguous. Throws SourceProblem ENTRY_NOT_FOUND,
+ * Returns the name of the archive entry with the rows: the one named in the options, or else the only one, or else the
+ * only one that looks like a table. Unless an entry is named, entries that match `ignoredEntryPattern` do not count,
+ * and the choice is always ambiguous if more than `maxInspectedEntries` are left. Throws SourceProblem ENTRY_NOT_FOUND,
  * ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists the entries.
  */
 export async function chooseEntry(
@@ -37,15 +38,19 @@ export async function chooseEntry(
     if (await looksLikeRows(archive, name, encoding)) namesWithRows.push(name)
   }
   if (namesWithRows.length === 1 && candidates.length <= maxInspectedEntries) return namesWithRows[0]!
-  const message = `${archive.name} holds several files (${formatNames(namesWithRows.length > 0 ? namesWithRows : candidates)}); name the one that holds the rows with the option "entry", or pack it alone.`
+  const listedNames = namesWithRows.length > 0 ? namesWithRows : candidates
+  const message = `${archive.name} holds several files (${formatNames(listedNames)}); name the one that holds the rows with the option "entry", or pack it alone.`
   throw new SourceProblem('ENTRY_AMBIGUOUS', message)
 }
 
-/** True if an entry looks like a table. False if it is unreadable. */
-async function looksLikeRows(archive: ZipArchive, name: string, declared?: string): Promise<boolean> {
+/**
+ * True if an entry looks like a table: it is delimited text or has another format that can be uploaded. False if it
+ * cannot be read.
+ */
+async function looksLikeRows(archive: ZipArchive, name: string, declaredEncoding?: string): Promise<boolean> {
   try {
     const start = await startOf(archive.bytes(name), detectionBytes)
-    const content = detectFormat(start, name, declared)
+    const content = detectFormat(start, name, declaredEncoding)
     if (content.kind !== 'TEXT') return true
     return isDelimited(new TextDecoder(content.encoding).decode(start.subarray(content.skip)))
   } catch (error) {
@@ -54,22 +59,25 @@ async function looksLikeRows(archive: ZipArchive, name: string, declared?: strin
   }
 }
 
-/** True if the first two lines contain the same number of one delimiter outside quotes. */
+/**
+ * True if the first line contains a delimiter outside quotes, and the second line contains it equally often. Blank
+ * lines do not count. A text with a single line needs only the delimiter.
+ */
 function isDelimited(text: string): boolean {
-  const [first, second] = text
-    .replace(/"[^"]*"/g, '""')
-    .split(/\r\n?|\n/)
-    .filter((line) => line.trim() !== '')
-  if (first === undefined) return false
+  const textWithoutQuotedFields = text.replace(/"[^"]*"/g, '""')
+  const lines = textWithoutQuotedFields.split(/\r\n?|\n/).filter((line) => line.trim() !== '')
+  const [firstLine, secondLine] = lines
+  if (firstLine === undefined) return false
   return [',', ';', '\t', '|'].some((delimiter) => {
-    const count = first.split(delimiter).length
-    return count > 1 && (second === undefined || second.split(delimiter).length === count)
+    const fieldCount = firstLine.split(delimiter).length
+    if (fieldCount === 1) return false
+    return secondLine === undefined || secondLine.split(delimiter).length === fieldCount
   })
 }
 
+/** Lists entry names for a message: at most 20 names of at most 200 characters, with control characters escaped. */
 function formatNames(names: string[]): string {
-  const shownNames = names.slice(0, maxListedEntries).map((name) => JSON.stringify(name.slice(0, 200)).slice(1, -1))
-  return names.length > maxListedEntries
-    ? `${shownNames.join(', ')} and ${names.length - maxListedEntries} more`
-    : shownNames.join(', ')
+  const escapeName = (name: string) => JSON.stringify(name.slice(0, maxNameLength)).slice(1, -1)
+  const list = names.slice(0, maxListedEntries).map(escapeName).join(', ')
+  return names.length > maxListedEntries ? `${list} and ${names.length - maxListedEntries} more` : list
 }

@@ -5,26 +5,29 @@ import { SourceProblem } from '@sluice/row-stream'
 import { tooLarge } from '../spool/spool-writer.ts'
 import { createGunzip } from 'node:zlib'
 
-/** Yields the decompressed chunks of a part of a file, within the limits. `name` is the file's name in messages. */
+/**
+ * Yields the decompressed contents of a part of a file. `name` is the file's name in messages. Throws SourceProblem
+ * ARCHIVE_DAMAGED, or at the limits TOO_LARGE or SUSPICIOUS_ARCHIVE.
+ */
 export async function* decompressChunks(
   file: FileBytes,
   decompressor: Transform,
   name: string,
   limits: UploadLimits,
 ): AsyncGenerator<Buffer, void, void> {
-  const guard = new DecompressionLimit(name, limits)
-  const pieces = file.pieces((bytes) => {
-    guard.packed = bytes
+  const limit = new DecompressionLimit(name, limits)
+  const compressedChunks = file.pieces((bytesRead) => {
+    limit.compressedBytes = bytesRead
   })
   // An error reaches the loop below through the stream itself, so it is ignored here.
-  pipeline(Readable.from(pieces, { highWaterMark: 1 }), decompressor, () => {})
+  pipeline(Readable.from(compressedChunks, { highWaterMark: 1 }), decompressor, () => {})
   try {
     for await (const chunk of decompressor as AsyncIterable<Buffer>) {
-      guard.passed(chunk.length)
+      limit.countDecompressedBytes(chunk.length)
       yield chunk
     }
   } catch (error) {
-    throw findDecompressionProblem(error, name, guard.unpacked) ?? error
+    throw findDecompressionProblem(error, name, limit.decompressedBytes) ?? error
   }
 }
 
@@ -35,8 +38,8 @@ export async function* decompressChunks(
  */
 class DecompressionLimit {
   /** The compressed bytes that the decompressor has received until now. */
-  packed = 0
-  unpacked = 0
+  compressedBytes = 0
+  decompressedBytes = 0
   readonly #name: string
   readonly #limits: UploadLimits
 
@@ -46,31 +49,33 @@ class DecompressionLimit {
   }
 
   /** Counts decompressed bytes. Throws SourceProblem TOO_LARGE or SUSPICIOUS_ARCHIVE at the limits. */
-  passed(bytes: number): void {
+  countDecompressedBytes(bytes: number): void {
     const { spoolBytes, ratio, ratioFrom } = this.#limits
-    this.unpacked += bytes
-    if (this.unpacked > spoolBytes) throw tooLarge(this.#name, spoolBytes)
-    if (this.unpacked <= ratioFrom || this.unpacked <= this.packed * ratio) return
+    this.decompressedBytes += bytes
+    if (this.decompressedBytes > spoolBytes) throw tooLarge(this.#name, spoolBytes)
+    const isSmall = this.decompressedBytes <= ratioFrom
+    if (isSmall || this.decompressedBytes <= this.compressedBytes * ratio) return
     const text = `${this.#name} unpacks to more than ${ratio} times its size, like an archive that is built to fill a disk. If this is intended, upload it unpacked.`
     throw new SourceProblem('SUSPICIOUS_ARCHIVE', text)
   }
 }
 
 /**
- * Returns the problem for a decompressor's error, or undefined for any other error. `unpacked` is the number of bytes
- * that it returned before.
+ * Returns the problem for a decompressor's error, or undefined for any other error. `decompressedBytes` is the
+ * number of bytes that the decompressor returned before.
  */
-function findDecompressionProblem(cause: unknown, name: string, unpacked: number): SourceProblem | undefined {
+function findDecompressionProblem(cause: unknown, name: string, decompressedBytes: number): SourceProblem | undefined {
   const { code, message } = cause as NodeJS.ErrnoException
   if (code !== 'Z_DATA_ERROR' && code !== 'Z_BUF_ERROR') return undefined
-  return damagedArchiveProblem(name, describeDamage(code, message, unpacked), cause)
+  return damagedArchiveProblem(name, describeDamage(code, message, decompressedBytes), cause)
 }
 
 export const damagedArchiveProblem = (name: string, fault: string, cause?: unknown): SourceProblem =>
   new SourceProblem('ARCHIVE_DAMAGED', `${name} ${fault}.`, { cause })
 
-function describeDamage(code: string, message: string, unpacked: number): string {
-  const location = unpacked === 0 ? 'at its start' : `after ${unpacked} unpacked bytes`
+/** Returns the rest of a sentence about a damaged archive, after its name. */
+function describeDamage(code: string, message: string, decompressedBytes: number): string {
+  const location = decompressedBytes === 0 ? 'at its start' : `after ${decompressedBytes} unpacked bytes`
   if (code === 'Z_BUF_ERROR') return `ends too early, ${location}; upload the complete file`
   if (message !== 'incorrect header check') return `is damaged ${location} (${message}); upload it again`
   return 'is damaged: it has data before or after the gzip stream; compress it again'

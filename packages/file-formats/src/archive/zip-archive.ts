@@ -37,7 +37,7 @@ export class ZipArchive {
       // Names are decoded below. yauzl would reject the whole archive because of one invalid name, without saying
       // which.
       const zip = await fromFdPromise(file.descriptor, { autoClose: false, decodeStrings: false })
-      if (zip.entryCount > limits.entries) throw tooMany(name, zip.entryCount, limits.entries)
+      if (zip.entryCount > limits.entries) throw tooManyEntriesProblem(name, zip.entryCount, limits.entries)
       const archive = new ZipArchive(zip, file, name, limits)
       for await (const entry of zip.eachEntry()) archive.#add(entry)
       return archive
@@ -57,12 +57,21 @@ export class ZipArchive {
     return { chunks: () => this.#read(entry, `${entryName} in ${this.name}`) }
   }
 
+  /**
+   * Adds an entry unless it is a folder. Throws SourceProblem SUSPICIOUS_ARCHIVE if its path leads out of the archive.
+   */
   #add(entry: Entry): void {
     const name = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false)
-    if (/(^|[\\/])\.\.([\\/]|$)|^[\\/]|^[a-z]:/i.test(name) || name.includes('\0')) throw leadsOut(this.name, name)
-    if (!name.endsWith('/')) this.entries.set(name, entry)
+    const leadsOutside = /(^|[\\/])\.\.([\\/]|$)|^[\\/]|^[a-z]:/i.test(name)
+    if (leadsOutside || name.includes('\0')) throw outsidePathProblem(this.name, name)
+    const isFolder = name.endsWith('/')
+    if (!isFolder) this.entries.set(name, entry)
   }
 
+  /**
+   * Yields the contents of an entry, and verifies its size and checksum. Throws SourceProblem ARCHIVE_ENCRYPTED,
+   * NOT_SUPPORTED, ARCHIVE_DAMAGED, TOO_LARGE or SUSPICIOUS_ARCHIVE.
+   */
   async *#read(entry: Entry, name: string): AsyncGenerator<Buffer, void, void> {
     if (entry.isEncrypted()) {
       const text = `${name} is protected with a password; pack it without one and upload it again.`
@@ -73,12 +82,13 @@ export class ZipArchive {
       const text = `${name} uses the compression method ${method}, which is not supported. Create an ordinary ZIP archive.`
       throw new SourceProblem('NOT_SUPPORTED', text)
     }
-    const compressedBytes = await this.#data(entry, name)
+    const compressedBytes = await this.#compressedBytes(entry, name)
     let readBytes = 0
     let checksum = 0
     const inflate = () =>
       decompressChunks(compressedBytes, createInflateRaw({ chunkSize: this.#limits.chunkBytes }), name, this.#limits)
-    for await (const chunk of method === storedMethod ? compressedBytes.chunks() : inflate()) {
+    const chunks = method === storedMethod ? compressedBytes.chunks() : inflate()
+    for await (const chunk of chunks) {
       readBytes += chunk.length
       checksum = crc32(chunk, checksum)
       if (readBytes > uncompressedSize)
@@ -91,7 +101,8 @@ export class ZipArchive {
       throw damagedArchiveProblem(name, 'is damaged: its checksum is wrong; upload it again')
   }
 
-  async #data(entry: Entry, name: string): Promise<FileBytes> {
+  /** Returns the part of the archive with an entry's data. Throws SourceProblem ARCHIVE_DAMAGED. */
+  async #compressedBytes(entry: Entry, name: string): Promise<FileBytes> {
     try {
       const { fileDataStart } = await this.#zip.readLocalFileHeaderPromise(entry, { minimal: true })
       return this.#file.part(fileDataStart, fileDataStart + entry.compressedSize)
@@ -105,13 +116,13 @@ export class ZipArchive {
   }
 }
 
-const tooMany = (name: string, entries: number, limit: number) =>
+const tooManyEntriesProblem = (name: string, entries: number, limit: number) =>
   new SourceProblem(
     'ARCHIVE_TOO_MANY_ENTRIES',
     `${name} has ${entries} entries, but at most ${limit} are allowed. Split the archive.`,
   )
 
-const leadsOut = (name: string, entry: string) =>
+const outsidePathProblem = (name: string, entry: string) =>
   new SourceProblem(
     'SUSPICIOUS_ARCHIVE',
     `${name} holds an entry with a path outside of the archive (${JSON.stringify(entry.slice(0, 200))}). Create the archive again without this entry.`,

@@ -43,16 +43,13 @@ export interface CsvConfig extends DelimitedOptions {
  * the next stream. The README.md of packages/file-formats describes values, blank lines, broken quotes and encodings.
  */
 export const csvSource: DataSource<CsvConfig> = {
-  read: ({ lookAtAll, ...config }, report, signal) =>
-    readCsv(
-      config,
-      report,
-      signal,
-      lookAtAll ? { ...defaultDelimitedLimits, wholeBytes: Infinity } : defaultDelimitedLimits,
-    ),
+  read: ({ lookAtAll, ...config }, report, signal) => {
+    const limits = lookAtAll ? { ...defaultDelimitedLimits, wholeBytes: Infinity } : defaultDelimitedLimits
+    return readCsv(config, report, signal, limits)
+  },
 }
 
-/** Same as `csvSource.read`, with other limits. */
+/** Reads a delimited text file as `csvSource` does, with these limits. */
 export async function* readCsv(
   { path, fileName, isRewritten = false, reportOddValues = false, ...options }: CsvConfig,
   report: ReadReporter,
@@ -67,11 +64,8 @@ export async function* readCsv(
     throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${fileName}`)
   const { opened: openedFile } = firstMessage
   const columns = columnsWithNames(openedFile.columns, openedFile.names)
-  report.log(
-    'INFO',
-    'LOW',
-    `Read ${fileName}${isRewritten ? '' : ` as UTF-8, ${openedFile.guesses}`}, ${describeContents(columns)}`,
-  )
+  const dialectText = isRewritten ? '' : ` as UTF-8, ${openedFile.guesses}`
+  report.log('INFO', 'LOW', `Read ${fileName}${dialectText}, ${describeContents(columns)}`)
   for (const note of openedFile.notes) report.log('INFO', 'MEDIUM', note)
   const rows = new CsvRows(thread, openedFile, report, !isRewritten)
   const content = {
@@ -80,7 +74,7 @@ export async function* readCsv(
     size: openedFile.size,
     facts: () => rows.facts(columns),
     ...(!isRewritten && {
-      reading: () => ({ ...findRememberedDecimal(options.remembered), ...openedFile.reading }),
+      reading: () => ({ ...previousDecimal(options.remembered), ...openedFile.reading }),
     }),
   }
   yield { table: '', columns, content, ...(openedFile.unread !== undefined && { unread: openedFile.unread }) }
@@ -93,7 +87,7 @@ class CsvRows {
   readonly #thread: CsvThread
   readonly #opened: OpenedFile
   readonly #report: ReadReporter
-  /** Whether the text is as the source has it, and not made from another format. */
+  /** True if the text is that of the source. False if this process wrote it from another format. */
   readonly #isSourceText: boolean
   #hasStarted = false
   #result: CsvResult = { columns: [], sourceFormats: [], oddValues: [] }
@@ -105,6 +99,10 @@ class CsvRows {
     this.#report = report
   }
 
+  /**
+   * Yields the rows, encoded for these stored types. Throws `TypesWidened` if the inferred types do not fit all rows.
+   * If rows were read before, first reports that reading starts over.
+   */
   async *read(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
     if (this.#hasStarted) await this.#report.startOver()
     this.#hasStarted = true
@@ -114,6 +112,7 @@ class CsvRows {
     for (const sentence of outcome.result.oddValues) this.#report.hint?.(sentence, oddValueAdvice)
   }
 
+  /** Returns what is known about the columns after all rows were read. */
   facts(columns: readonly Column[]): ColumnFacts[] {
     const { columns: readColumns, sourceFormats } = this.#result
     return readColumns.map((column, index) => {
@@ -137,6 +136,10 @@ export const oddValueAdvice: ReaderAdvice = {
     'To load the column with its type, correct the file and send it again with ?rebuild=true, which replaces all rows of the table.',
 }
 
+/**
+ * Returns the columns with their names in the table: the name from the options, or else one derived from the label.
+ * Makes the names unique.
+ */
 export function columnsWithNames(
   columns: readonly InferredColumn[],
   namesFromOptions: readonly (string | undefined)[],
@@ -152,9 +155,9 @@ export function columnsWithNames(
   }))
 }
 
-/** Returns the decimal sign of earlier files. It applies if the new file contains no evidence of its own. */
-const findRememberedDecimal = (remembered: PreviousDialect | undefined) =>
-  remembered?.decimal && { decimal: remembered.decimal }
+/** Returns the decimal sign of earlier files as a property. It applies if the values of the new file prove none. */
+const previousDecimal = (previousDialect: PreviousDialect | undefined) =>
+  previousDialect?.decimal && { decimal: previousDialect.decimal }
 
 const describeContents = (columns: readonly Column[]): string =>
   `${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`

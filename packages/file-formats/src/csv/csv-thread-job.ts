@@ -50,7 +50,7 @@ export interface CsvResult {
   oddValues: string[]
 }
 
-/** The scanner. The next file on this thread reuses its memory and compiled code. */
+/** The scanner of this thread. Every file that the thread reads uses its memory and compiled code. */
 export const scanner = startScanner()
 
 /**
@@ -71,7 +71,7 @@ export async function readCsvFile(
     guesses: describeGuesses(guesses),
     notes,
     ...(unreadWarning !== undefined && { unread: unreadWarning }),
-    reading: readingOf(guesses, decimalDecided),
+    reading: dialectForNextFile(guesses, decimalDecided),
     size: bytesTotal,
   } satisfies OpenedFile)
   for (;;) {
@@ -88,6 +88,10 @@ export async function readCsvFile(
   }
 }
 
+/**
+ * Encodes all rows of a file and sends them in chunks, with the rejected rows. Waits while the receiver has too many
+ * unread chunks.
+ */
 export async function sendRows(
   reader: DelimitedReader,
   types: readonly StoredType[],
@@ -108,13 +112,14 @@ export async function sendRows(
   }
 }
 
-const readingOf = (
+/** Returns the detected dialect for the next file of the table. Leaves out a decimal sign that no value has proved. */
+const dialectForNextFile = (
   { delimiter, quote, escape, headerRow, decimal }: DetectedOptions,
-  isDecided: boolean,
+  isDecimalProven: boolean,
 ): FileReading => ({
   delimiter: delimiter.value,
   quote: quote.value,
   escape: escape.value,
   headerRow: headerRow.value,
-  ...(isDecided && { decimal: decimal.value }),
+  ...(isDecimalProven && { decimal: decimal.value }),
 })

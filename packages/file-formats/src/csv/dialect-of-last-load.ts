@@ -5,8 +5,8 @@ import type { FileReading } from './csv-thread-job.ts'
 const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE']
 
 /**
- * Returns the dialect, labels and types of the last load, so that the next file is read in the same way. Returns
- * undefined before the first load.
+ * Returns the dialect, the labels and the number and date columns of the previous load, so that the next file is read
+ * in the same way. Leaves out columns that are no longer in the source. Returns undefined before the first load.
  */
 export function findPreviousDialect(previous: PreviousSourceColumns | undefined): PreviousDialect | undefined {
   if (!previous) return undefined

@@ -1,4 +1,4 @@
-import { type SimilarTexts, findSimilarTexts } from '../delimited/similar-texts/group-similar-texts.ts'
+import { type SimilarTexts, groupTextsByDialect } from '../delimited/similar-texts/group-similar-texts.ts'
 import { DelimitedReader, type KnownColumns } from '../delimited/delimited-reader.ts'
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'
@@ -10,7 +10,7 @@ import { TextFile } from '../delimited/text-file.ts'
 import type { JobPort } from '../reader-thread-protocol.ts'
 import { type CsvThreadJob, readCsvFile, scanner, sendRows } from './csv-thread-job.ts'
 
-/** Groups the texts in a file that can be read as one. */
+/** The job to group the texts in a file that can be read as one. */
 export interface SimilarTextsJob {
   /** The descriptor of a file that this process has open. */
   file: number
@@ -25,7 +25,7 @@ export interface SimilarTextsResult extends Pick<SimilarTexts, 'parts' | 'known'
   guesses: string
 }
 
-/** Parameters for reading the rows of texts in a file that can be read as one. */
+/** The job to read the rows of texts in a file that can be read as one. */
 export interface TextPartsJob {
   file: number
   fileName: string
@@ -36,8 +36,9 @@ export interface TextPartsJob {
 }
 
 export interface TextPartsResult {
-  /** If types were too narrow: columns that fit all rows. The rows sent before are then invalid. */
+  /** The columns with types that fit all rows. */
   known: KnownColumns
+  /** True if the types were too narrow. The rows that were sent are then invalid. */
   isWidened: boolean
   sourceFormats: readonly (string | undefined)[]
   /** The number of encoded rows of each part. */
@@ -46,7 +47,7 @@ export interface TextPartsResult {
   oddValues: string[]
 }
 
-/** Runs a job of the reader thread for delimited text. */
+/** Runs a job for delimited text in the reader thread: groups texts, reads grouped texts, or reads one file. */
 export function runCsvJob(job: CsvThreadJob | SimilarTextsJob | TextPartsJob, port: JobPort): Promise<object> {
   if ('segments' in job) return groupTexts(job, port)
   return 'parts' in job ? readTextParts(job, port) : readCsvFile(job, port)
@@ -58,7 +59,7 @@ async function groupTexts(
 ): Promise<SimilarTextsResult[]> {
   using file = new TextFile(descriptor, segments[0]!.name)
   const onText = () => port.progress({ bytesRead: 0 })
-  const groups = findSimilarTexts(file, segments, { options, limits, wasm: scanner }, onText)
+  const groups = groupTextsByDialect(file, segments, { options, limits, wasm: scanner }, onText)
   return groups.map(({ detected, notes, ...group }) => ({
     ...group,
     dialect: detected.dialect,
@@ -67,6 +68,7 @@ async function groupTexts(
   }))
 }
 
+/** Sends the rows of grouped texts as those of one file. */
 async function readTextParts(
   { file: descriptor, fileName, dialect, parts, known: knownColumns, limits }: TextPartsJob,
   port: JobPort,

@@ -24,14 +24,14 @@ export class SimilarTextGroup {
   readonly segments: readonly TextSegment[]
   readonly #file: number
   readonly #result: SimilarTextsResult
-  #known: SimilarTextsResult['known']
+  #knownColumns: SimilarTextsResult['known']
 
   constructor(file: number, segments: readonly TextSegment[], result: SimilarTextsResult) {
     this.segments = segments
     this.#file = file
     this.#result = result
-    this.#known = result.known
-    this.columns = this.#toColumns()
+    this.#knownColumns = result.known
+    this.columns = this.#namedColumns()
   }
 
   /** Describes the texts and how they are read, as a sentence without its full stop. */
@@ -67,7 +67,7 @@ export class SimilarTextGroup {
       fileName: this.#name,
       dialect,
       parts: parts.map((part, index) => ({ ...part, name: this.segments[index]!.name, suffix: suffixes[index]! })),
-      known: this.#known,
+      known: this.#knownColumns,
       limits: defaultDelimitedLimits,
     }
     await using thread = startReaderThread<TextPartsResult, object>('csv', job, { reading: this.#name }, signal)
@@ -78,8 +78,8 @@ export class SimilarTextGroup {
     if ('widened' in outcome) throw new Error('The thread sent types instead of its result')
     const { known: knownColumns, isWidened, sourceFormats, writtenRowCounts, oddValues } = outcome.result
     if (isWidened) {
-      this.#known = knownColumns
-      this.columns = this.#toColumns()
+      this.#knownColumns = knownColumns
+      this.columns = this.#namedColumns()
       throw new TypesWidened(this.columns)
     }
     for (const sentence of oddValues) report.hint?.(sentence, oddValueAdvice)
@@ -92,14 +92,15 @@ export class SimilarTextGroup {
   }
 
   get #name(): string {
-    const others = this.segments.length - 1
+    const otherTextCount = this.segments.length - 1
     const { name } = this.segments[0]!
-    return others === 0 ? name : `${name} and ${formatCount(others, 'similar text')}`
+    return otherTextCount === 0 ? name : `${name} and ${formatCount(otherTextCount, 'similar text')}`
   }
 
-  #toColumns(): Column[] {
+  /** Returns the known columns with their names in the table. */
+  #namedColumns(): Column[] {
     const names = this.#result.dialect.columns.map((column) => column?.name)
-    return columnsWithNames(this.#known.columns, names)
+    return columnsWithNames(this.#knownColumns.columns, names)
   }
 }
 
@@ -122,17 +123,14 @@ export async function groupSimilarTexts(
   })
 }
 
+/** Groups texts in a reader thread, and calls `onProgress` for each message of the thread. */
 async function groupInThread(
-  groupingJob: SimilarTextsJob,
+  job: SimilarTextsJob,
   onProgress: () => void,
   signal: AbortSignal,
 ): Promise<SimilarTextsResult[]> {
-  await using thread = startReaderThread<SimilarTextsResult[]>(
-    'csv',
-    groupingJob,
-    { reading: groupingJob.segments[0]!.name },
-    signal,
-  )
+  const names = { reading: job.segments[0]!.name }
+  await using thread = startReaderThread<SimilarTextsResult[]>('csv', job, names, signal)
   for (;;) {
     const message = await thread.receive()
     onProgress()

@@ -5,8 +5,8 @@ import type { ColumnOptions, DateFormat } from './dialect/delimited-options.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 
-/** The codes of the stored types, in the order of assembly/column-state.ts. */
-const stateCodes = [
+/** The stored types that the scanner knows. The index of a type is its code in assembly/column-state.ts. */
+const typesByCode = [
   'TEXT',
   'BOOLEAN',
   'SMALLINT',
@@ -21,9 +21,9 @@ const stateCodes = [
   'VARCHAR',
   'JSONB',
 ] as const
-type StateCode = (typeof stateCodes)[number]
+type ScannerType = (typeof typesByCode)[number]
 
-const codesOfOtherTypes: Partial<Record<DataType, StateCode>> = {
+const scannerTypesOfOtherTypes: Partial<Record<DataType, ScannerType>> = {
   CHARACTER_11: 'VARCHAR',
   VARCHAR_50: 'VARCHAR',
   VARCHAR_255: 'VARCHAR',
@@ -32,8 +32,10 @@ const codesOfOtherTypes: Partial<Record<DataType, StateCode>> = {
 }
 const maxCharacters: Partial<Record<DataType, number>> = { CHARACTER_11: 11, VARCHAR_50: 50, VARCHAR_255: 255 }
 
-/** Date spellings by bit, in the order of assembly/dates.ts. */
-export const dateSpellings: readonly DateFormat[] = [
+/**
+ * The date formats. In masks of date formats, the bit number of a format is its index here, as in assembly/dates.ts.
+ */
+export const dateFormatsByBit: readonly DateFormat[] = [
   'YYYY-MM-DD',
   'YYYY/MM/DD',
   'DD.MM.YYYY',
@@ -50,48 +52,52 @@ const STATE = {
   INTEGER_SIZE: 1,
   INTEGER_DIGITS: 2,
   SCALE: 3,
-  SPELLINGS: 4,
+  DATE_FORMATS: 4,
   STORED_TYPE: 5,
   CHECK: 6,
   TYPE: 7,
   TYPE_DIGITS: 8,
   TYPE_SCALE: 9,
-  TYPE_SPELLINGS: 10,
+  TYPE_DATE_FORMATS: 10,
   STORED_DIGITS: 11,
   STORED_SCALE: 12,
-  DECIDED_SPELLINGS: 13,
+  PROVEN_DATE_FORMATS: 13,
   MAX_CHARACTERS: 14,
 } as const
 
+/** Bits of `STATE.CHECK`: how the scanner checks the values of a column. */
 const INFERRED = 1
 const STORED_WIDER = 2
 const VALID_JSON = 4
 
-/** Masks of date spellings: all that are recognised, and those that a single value can prove. */
-const inferredSpellings = 0x7f
-const unambiguousSpellings = 0x07
+/** Masks of date formats: all that type inference recognises, and those that no other format can be confused with. */
+const inferableDateFormats = 0x7f
+const unambiguousDateFormats = 0x07
 const maxPrecision = 38
-const everyKind = 0xff
+const allKinds = 0xff
 const anyDigits = 255
-/** The type code for a column without values. Only inferred types have it. */
-const nothingCode = 13
+/** The length of a text that means null must fit into one byte. */
+const maxNullTextBytes = 255
+/** The type code of a column without values. Only inferred types have it. */
+const codeOfColumnWithoutValues = 13
 
-const timeKinds = 0x70
-const zonedKind = 0x40
-/** Masks of date spellings that contradict a column with the day first, or with the month first. */
-const monthFirst = 0x50
-const dayFirst = 0x28
+/** Masks of kinds of values: DATE, TIMESTAMP and TIMESTAMPTZ together, and TIMESTAMPTZ alone. */
+const temporalKinds = 0x70
+const timestamptzKind = 0x40
+/** Masks of the date formats that are ambiguous: those with the month first, and those with the day first. */
+const monthFirstFormats = 0x50
+const dayFirstFormats = 0x28
 
-/** Returns the scanner's code for a stored type. */
-export function stateCodeOf(dataType: DataType): number {
-  return stateCodes.indexOf(codesOfOtherTypes[dataType] ?? (dataType as StateCode))
+/** Returns the scanner's code of a stored type. */
+export function typeCodeOf(dataType: DataType): number {
+  return typesByCode.indexOf(scannerTypesOfOtherTypes[dataType] ?? (dataType as ScannerType))
 }
 
 /**
  * True if a column of this type stores text. There, a quoted empty field is an empty text; in other columns it is null.
  */
-export const isTextType = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(stateCodes[stateCodeOf(dataType)]!)
-const spellingOf = (format: DateFormat) => 1 << dateSpellings.indexOf(format)
+export const isTextType = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(typesByCode[typeCodeOf(dataType)]!)
+const maskOfDateFormat = (format: DateFormat) => 1 << dateFormatsByBit.indexOf(format)
 
 /** Returns the state of a column, in the layout of assembly/column-state.ts. */
 export function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
@@ -100,8 +106,9 @@ export function columnStateOf({ bytes, run }: WasmScanner, column: number): Buff
 }
 
 /**
- * Resets the observations of all columns. A column with an entry in `declaredTypes` is checked against it; the others
- * are observed.
+ * Resets the observations of all columns. A column with an entry in `declaredTypes` gets this type, and its values are
+ * checked against it. The other columns are observed, so that their types can be inferred. `dayFirstOf` has the known
+ * order of day and month of each column, which excludes the date formats with the other order.
  */
 function resetColumns(
   wasm: WasmScanner,
@@ -111,16 +118,13 @@ function resetColumns(
   wasm.run.forgetColumns(declaredTypes.length)
   for (const [column, type] of declaredTypes.entries()) {
     const state = columnStateOf(wasm, column)
-    state[STATE.SPELLINGS] = inferredSpellings & ~otherOrder(dayFirstOf[column])
+    state[STATE.DATE_FORMATS] = inferableDateFormats & ~formatsOfOtherOrder(dayFirstOf[column])
     state[STATE.CHECK] = INFERRED
-    if (type) setColumn(wasm, column, type, type, false)
+    if (type) setColumnType(wasm, column, type, type, false)
   }
 }
 
-/**
- * The observations of one column since the last reset: bits for the kinds of its values, and for the date spellings
- * that fit all of them.
- */
+/** The observations of one column since the last reset. */
 export class ObservedColumn {
   readonly #state: Buffer
 
@@ -130,28 +134,36 @@ export class ObservedColumn {
 
   reset(): void {
     this.#state[STATE.KINDS] = 0
-    this.#state[STATE.SPELLINGS] = inferredSpellings
+    this.#state[STATE.DATE_FORMATS] = inferableDateFormats
   }
 
+  /** Bits for the kinds of the observed values, as in assembly/column-state.ts. */
   get kinds(): number {
     return this.#state[STATE.KINDS]!
   }
 
-  get spellings(): number {
-    return this.#state[STATE.SPELLINGS]!
+  /** A mask of the date formats that fit all observed values. */
+  get dateFormats(): number {
+    return this.#state[STATE.DATE_FORMATS]!
   }
 }
 
-const otherOrder = (isDayFirst: boolean | undefined): number =>
-  isDayFirst === undefined ? 0 : isDayFirst ? monthFirst : dayFirst
-
-/** True if a value contradicts the known order of day and month of its column. */
-export function hasOtherDateOrder(wasm: WasmScanner, column: number, isDayFirst: boolean | undefined): boolean {
-  return (columnStateOf(wasm, column)[STATE.DECIDED_SPELLINGS]! & otherOrder(isDayFirst)) !== 0
+/** Returns a mask of the date formats that contradict a known order of day and month, or 0 if the order is unknown. */
+function formatsOfOtherOrder(isDayFirst: boolean | undefined): number {
+  if (isDayFirst === undefined) return 0
+  return isDayFirst ? monthFirstFormats : dayFirstFormats
 }
 
-/** Sets a column's type, its stored type, and whether the type is inferred. Keeps the observations. */
-export function setColumn(
+/** True if an observed value of a column contradicts the known order of day and month. */
+export function hasOtherDateOrder(wasm: WasmScanner, column: number, isDayFirst: boolean | undefined): boolean {
+  return (columnStateOf(wasm, column)[STATE.PROVEN_DATE_FORMATS]! & formatsOfOtherOrder(isDayFirst)) !== 0
+}
+
+/**
+ * Sets the type of a column's values, the type in which they are stored, and whether the former is inferred. Does not
+ * change the observations.
+ */
+export function setColumnType(
   wasm: WasmScanner,
   column: number,
   type: ColumnType,
@@ -159,107 +171,122 @@ export function setColumn(
   isInferred: boolean,
 ): void {
   const state = columnStateOf(wasm, column)
-  const typeCode = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothingCode : stateCodeOf(type.dataType)
-  const isSameType = typeCode === stateCodeOf(stored.dataType)
+  const hasNoValues = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT'
+  const typeCode = hasNoValues ? codeOfColumnWithoutValues : typeCodeOf(type.dataType)
+  const isSameType = typeCode === typeCodeOf(stored.dataType)
   // Text types differ only in their maximum length, so the shorter one applies.
-  const areTexts = typeCode !== nothingCode && isTextType(type.dataType) && isTextType(stored.dataType)
-  state[STATE.STORED_TYPE] = stateCodeOf(areTexts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
+  const areTexts = !hasNoValues && isTextType(type.dataType) && isTextType(stored.dataType)
+  const appliedType = areTexts ? shorterType(type.dataType, stored.dataType) : stored.dataType
+  state[STATE.STORED_TYPE] = typeCodeOf(appliedType)
   state[STATE.CHECK] =
     (isInferred ? INFERRED : 0) | (isSameType || areTexts ? 0 : STORED_WIDER) | (type.hasValidJson ? VALID_JSON : 0)
   state[STATE.TYPE] = typeCode
-  state[STATE.TYPE_DIGITS] = packedDigits(type)
+  state[STATE.TYPE_DIGITS] = maxIntegerDigits(type)
   state[STATE.TYPE_SCALE] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
-  state[STATE.TYPE_SPELLINGS] = type.dateFormat ? spellingOf(type.dateFormat) : unambiguousSpellings
+  state[STATE.TYPE_DATE_FORMATS] = type.dateFormat ? maskOfDateFormat(type.dateFormat) : unambiguousDateFormats
   // If both are DECIMAL, the warehouse pads the narrower value, so the narrower limits apply.
   const limits = isSameType ? type : stored
-  state[STATE.STORED_DIGITS] = packedDigits(limits)
+  state[STATE.STORED_DIGITS] = maxIntegerDigits(limits)
   state[STATE.STORED_SCALE] = limits.precision === undefined ? anyDigits : (limits.scale ?? 0)
-  state.writeUInt16LE(
-    areTexts
-      ? (maxCharacters[shorterType(type.dataType, stored.dataType)] ?? 0)
-      : (maxCharacters[stored.dataType] ?? 0),
-    STATE.MAX_CHARACTERS,
-  )
+  state.writeUInt16LE(maxCharacters[appliedType] ?? 0, STATE.MAX_CHARACTERS)
 }
 
-function packedDigits({ precision, scale }: StoredType): number {
+/** Returns the maximum number of digits before the decimal sign, or `anyDigits` for a type without precision. */
+function maxIntegerDigits({ precision, scale }: StoredType): number {
   return precision === undefined ? anyDigits : precision - (scale ?? 0)
 }
 
-function shorterType(one: DataType, other: DataType): DataType {
-  return (maxCharacters[one] ?? Infinity) < (maxCharacters[other] ?? Infinity) ? one : other
+/** Returns the text type with the smaller maximum length. */
+function shorterType(firstType: DataType, secondType: DataType): DataType {
+  const firstLength = maxCharacters[firstType] ?? Infinity
+  const secondLength = maxCharacters[secondType] ?? Infinity
+  return firstLength < secondLength ? firstType : secondType
 }
 
 /** Returns the narrowest type that represents all observed values of a column. */
-export function seenType(wasm: WasmScanner, column: number): ColumnType {
+export function inferColumnType(wasm: WasmScanner, column: number): ColumnType {
   const state = columnStateOf(wasm, column)
-  const dataType = stateCodes[wasm.run.columnType(column)] as DataType
+  const dataType = typesByCode[wasm.run.columnType(column)] as DataType
   if (dataType === 'TEXT') {
-    const evidence = undecidedEvidence(state[STATE.KINDS]!, state[STATE.SPELLINGS]!)
+    const evidence = undecidedEvidence(state[STATE.KINDS]!, state[STATE.DATE_FORMATS]!)
     return { dataType, ...(evidence && { evidence }) }
   }
   if (dataType === 'DECIMAL') {
     const scale = state[STATE.SCALE]!
-    return { dataType, precision: Math.min(Math.max(state[STATE.INTEGER_DIGITS]!, 1) + scale, maxPrecision), scale }
+    const integerDigits = Math.max(state[STATE.INTEGER_DIGITS]!, 1)
+    return { dataType, precision: Math.min(integerDigits + scale, maxPrecision), scale }
   }
   if (dataType === 'DATE' || dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ') {
-    return { dataType, dateFormat: dateSpellings[31 - Math.clz32(state[STATE.SPELLINGS]!)]! }
+    const highestBit = 31 - Math.clz32(state[STATE.DATE_FORMATS]!)
+    return { dataType, dateFormat: dateFormatsByBit[highestBit]! }
   }
   return { dataType }
 }
 
 /**
- * Returns the evidence if a column is TEXT only because it has no values or ambiguous values, by the rules of
- * assembly/column-type.ts.
+ * Returns why a column is TEXT: NOTHING if it has no values, AMBIGUOUS if all its values are dates or times and several
+ * date formats fit. Returns undefined if its values are texts. Follows the rules of assembly/column-type.ts.
  */
-function undecidedEvidence(kinds: number, spellings: number): 'NOTHING' | 'AMBIGUOUS' | undefined {
+function undecidedEvidence(kinds: number, dateFormats: number): 'NOTHING' | 'AMBIGUOUS' | undefined {
   if (kinds === 0) return 'NOTHING'
-  const areTimes = (kinds & ~timeKinds) === 0 && ((kinds & zonedKind) === 0 || kinds === zonedKind)
-  return areTimes && (spellings & (spellings - 1)) !== 0 ? 'AMBIGUOUS' : undefined
+  const hasZone = (kinds & timestamptzKind) !== 0
+  const areTimes = (kinds & ~temporalKinds) === 0 && (!hasZone || kinds === timestamptzKind)
+  const hasSeveralBits = (dateFormats & (dateFormats - 1)) !== 0
+  return areTimes && hasSeveralBits ? 'AMBIGUOUS' : undefined
 }
 
 /** Copies the state of each column (kinds and sizes of observed values), for `mergeColumnStates`. */
-export function copyColumnStates(wasm: WasmScanner, columns: number): Buffer[] {
-  return Array.from({ length: columns }, (_, column) => Buffer.from(columnStateOf(wasm, column)))
+export function copyColumnStates(wasm: WasmScanner, columnCount: number): Buffer[] {
+  return Array.from({ length: columnCount }, (_, column) => Buffer.from(columnStateOf(wasm, column)))
 }
 
 /** Adds the column states of another pass over the same rows, so that types determined afterwards fit both passes. */
 export function mergeColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
-  for (const [column, before] of states.entries()) {
+  for (const [column, otherState] of states.entries()) {
     const state = columnStateOf(wasm, column)
-    state[STATE.KINDS]! |= before[STATE.KINDS]!
+    state[STATE.KINDS]! |= otherState[STATE.KINDS]!
     for (const size of [STATE.INTEGER_SIZE, STATE.INTEGER_DIGITS, STATE.SCALE])
-      state[size] = Math.max(state[size]!, before[size]!)
-    state[STATE.SPELLINGS]! &= before[STATE.SPELLINGS]!
-    state[STATE.DECIDED_SPELLINGS]! |= before[STATE.DECIDED_SPELLINGS]!
+      state[size] = Math.max(state[size]!, otherState[size]!)
+    state[STATE.DATE_FORMATS]! &= otherState[STATE.DATE_FORMATS]!
+    state[STATE.PROVEN_DATE_FORMATS]! |= otherState[STATE.PROVEN_DATE_FORMATS]!
   }
 }
 
 /** Restores copied column states. */
 export function restoreColumnStates(wasm: WasmScanner, states: readonly Uint8Array[]): void {
-  for (const [column, before] of states.entries()) columnStateOf(wasm, column).set(before)
+  for (const [column, copiedState] of states.entries()) columnStateOf(wasm, column).set(copiedState)
 }
 
-/** Stops observing a column. Returns a function that resumes it. */
-export function closeColumn(wasm: WasmScanner, column: number): () => void {
+/**
+ * Pauses the observation of a column. It has every kind of values meanwhile, so that another value does not change it.
+ * Returns a function that restores its kinds and resumes the observation.
+ */
+export function pauseObservation(wasm: WasmScanner, column: number): () => void {
   const state = columnStateOf(wasm, column)
   const kinds = state[STATE.KINDS]!
-  state[STATE.KINDS] = everyKind
+  state[STATE.KINDS] = allKinds
   return () => {
     state[STATE.KINDS] = kinds
   }
 }
 
-/** Returns the types from the options, one entry per column. */
-export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefined)[] {
+/** Returns the type of each column that the options set. An entry is undefined if they set none. */
+export function typesFromOptions({ columns }: DelimitedDialect): (ColumnType | undefined)[] {
   return columns.map((options) => {
-    const declaredTypes = options && givenType(options)
-    return declaredTypes && !options.declared ? { ...declaredTypes, evidence: 'REQUESTED' } : declaredTypes
+    const type = options && typeFromOptions(options)
+    const isSetByUser = options?.declared !== true
+    return type && isSetByUser ? { ...type, evidence: 'REQUESTED' } : type
   })
 }
 
 /** Returns the type from the options of a column. A date format without a type means DATE. */
-function givenType({ dataType, precision, scale, dateFormat, hasValidJson }: ColumnOptions): ColumnType | undefined {
+function typeFromOptions({
+  dataType,
+  precision,
+  scale,
+  dateFormat,
+  hasValidJson,
+}: ColumnOptions): ColumnType | undefined {
   if (!dataType) return dateFormat && { dataType: 'DATE', dateFormat }
   return {
     dataType,
@@ -275,27 +302,32 @@ function givenType({ dataType, precision, scale, dateFormat, hasValidJson }: Col
  */
 export function configureScanner(wasm: WasmScanner, dialect: DelimitedDialect, chunkBytes: number): void {
   const { run } = wasm
-  const declaredTypes = givenTypes(dialect)
+  const declaredTypes = typesFromOptions(dialect)
   run.setDecimal(dialect.decimal)
-  setNullSpellings(wasm, dialect.nulls)
+  setNullTexts(wasm, dialect.nulls)
   resetColumns(wasm, declaredTypes, dialect.dayFirst)
-  run.setUse(dialect.labels.length, chunkBytes, declaredTypes.some((type) => type !== undefined) ? 1 : 0)
+  const hasDeclaredTypes = declaredTypes.some((type) => type !== undefined)
+  run.setUse(dialect.labels.length, chunkBytes, hasDeclaredTypes ? 1 : 0)
 }
 
-function setNullSpellings({ run, bytes }: WasmScanner, nulls: readonly string[]): void {
+/**
+ * Writes the texts that mean null to the scanner's memory, each after a byte with its length. Throws SourceProblem
+ * OPTIONS_NOT_USABLE if they do not fit.
+ */
+function setNullTexts({ run, bytes }: WasmScanner, nullTexts: readonly string[]): void {
   let address = run.NULLS.value
   const end = address + run.NULLS_BYTES.value
-  for (const spelling of nulls) {
-    const length = Buffer.byteLength(spelling)
-    if (length > 255 || address + length + 1 > end) {
+  for (const text of nullTexts) {
+    const length = Buffer.byteLength(text)
+    if (length > maxNullTextBytes || address + length + 1 > end) {
       throw new SourceProblem(
         'OPTIONS_NOT_USABLE',
         'The option nullValues has too many or too long texts. Remove or shorten some of them.',
       )
     }
     bytes[address] = length
-    bytes.write(spelling, address + 1)
+    bytes.write(text, address + 1)
     address += length + 1
   }
-  run.setNulls(nulls.length)
+  run.setNulls(nullTexts.length)
 }

@@ -1,11 +1,11 @@
 import {
   configureScanner,
   copyColumnStates,
-  givenTypes,
+  typesFromOptions,
   hasOtherDateOrder,
   mergeColumnStates,
-  seenType,
-  setColumn,
+  inferColumnType,
+  setColumnType,
 } from './column-state.ts'
 import { type ColumnType, isSameType } from './dialect/column-type.ts'
 import { SourceProblem, type StoredType } from '@sluice/row-stream'
@@ -35,8 +35,9 @@ export interface KnownColumns {
 }
 
 /**
- * The result of encoding. Either all rows were encoded: `rows` counts all of them, including rejected ones, and
- * `written` those encoded of each part. Or the inferred types were too narrow: `widened` has types that fit all rows.
+ * The result of encoding. Either all rows were encoded: `rows` is their number, including rejected rows, and
+ * `writtenRowCounts` has the number of encoded rows of each part, without rejected rows. Or the inferred types were too
+ * narrow: `widened` has the columns with types that fit all rows.
  */
 export type EncodingOutcome = { rows: number; writtenRowCounts: number[] } | { widened: InferredColumn[] }
 
@@ -62,6 +63,7 @@ export class DelimitedReader {
    * file.
    */
   #statesAfterAllRows: readonly Uint8Array[] | undefined
+  /** The parts of the file that contain its rows, usually one. */
   readonly #parts: readonly TextPart[]
 
   /** Creates a reader. Infers the types from samples, unless `known` contains them. */
@@ -76,7 +78,7 @@ export class DelimitedReader {
     this.#file = file
     this.#dialect = dialect
     this.#limits = limits
-    this.#declaredTypes = givenTypes(dialect)
+    this.#declaredTypes = typesFromOptions(dialect)
     this.#parts = parts
     if (knownColumns) {
       this.columns = knownColumns.columns
@@ -85,7 +87,7 @@ export class DelimitedReader {
     }
     configureScanner(wasm, dialect, limits.chunkBytes)
     const { isWhole } = observeText(wasm, file, dialect, file.size, limits)
-    this.columns = this.#seen()
+    this.columns = this.#inferColumns()
     if (isWhole) this.#statesAfterAllRows = copyColumnStates(wasm, this.columns.length)
   }
 
@@ -102,7 +104,7 @@ export class DelimitedReader {
     this.#file.assertUnchanged()
     configureScanner(wasm, this.#dialect, this.#limits.chunkBytes)
     for (const [index, column] of columns.entries()) {
-      setColumn(wasm, index, column, storedTypes[index]!, this.#declaredTypes[index] === undefined)
+      setColumnType(wasm, index, column, storedTypes[index]!, this.#declaredTypes[index] === undefined)
     }
     wasm.run.openColumns(columns.length)
     wasm.run.emptyOut()
@@ -113,19 +115,17 @@ export class DelimitedReader {
     if (this.#statesAfterAllRows) mergeColumnStates(wasm, this.#statesAfterAllRows)
     this.#statesAfterAllRows = copyColumnStates(wasm, columns.length)
     this.assertDateOrders()
-    const observedColumns = this.#seen()
-    if (ending === 'END' && observedColumns.every((column, index) => isSameType(column, columns[index]!))) {
-      this.columns = observedColumns
-      this.sourceFormats = findSourceFormats(wasm, observedColumns, this.#dialect)
-      return { rows, writtenRowCounts }
-    }
+    const observedColumns = this.#inferColumns()
     this.columns = observedColumns
-    return { widened: observedColumns }
+    const areTypesUnchanged = observedColumns.every((column, index) => isSameType(column, columns[index]!))
+    if (ending !== 'END' || !areTypesUnchanged) return { widened: observedColumns }
+    this.sourceFormats = findSourceFormats(wasm, observedColumns, this.#dialect)
+    return { rows, writtenRowCounts }
   }
 
   /**
-   * Finds columns that are TEXT because of a few odd values in the first `maxBytes` bytes. Call it after the last
-   * `encode`.
+   * Finds columns that are TEXT because of a few odd values. Searches the first `maxBytes` bytes. Call it after the
+   * last `encode`.
    */
   findOddValues(maxBytes?: number): OddValue[] {
     return findOddValues(this.#wasm, this.#file, this.#dialect, this.#limits, this.columns, {
@@ -134,10 +134,11 @@ export class DelimitedReader {
     })
   }
 
-  #seen(): InferredColumn[] {
+  /** Returns the columns with the types from the options, or else the types that fit the observed values. */
+  #inferColumns(): InferredColumn[] {
     return this.#dialect.labels.map((label, index) => ({
       label,
-      ...(this.#declaredTypes[index] ?? seenType(this.#wasm, index)),
+      ...(this.#declaredTypes[index] ?? inferColumnType(this.#wasm, index)),
     }))
   }
 
@@ -167,8 +168,8 @@ export class DelimitedReader {
   }
 
   /**
-   * Encodes the parts one after the other. After a record that does not fit the inferred types, only observes the
-   * remaining records.
+   * Encodes the parts one after the other. After a record that does not fit the inferred types, encodes no more records
+   * and only observes the remaining ones.
    */
   *#encodeParts(onProgress: ProgressListener): Generator<TupleBatch, EncodedParts, void> {
     const types = this.columns.map(({ dataType }) => dataType)
@@ -179,13 +180,15 @@ export class DelimitedReader {
     for (const [index, part] of this.#parts.entries()) {
       const rows = openRows(this.#file, { ...this.#dialect, ...part }, this.#limits, this.#wasm.window)
       const recordPass = new RecordPass(this.#wasm, rows, types)
-      const positionOffset = bytesBefore - (this.#parts.length === 1 ? 0 : part.from)
+      // The progress of a file with one part includes its header.
+      const positionOffset = this.#parts.length === 1 ? 0 : bytesBefore - part.from
       rows.records.onRead = () => onProgress(positionOffset + rows.reader.position, rowsBefore + recordPass.rows)
       if (ending === 'END') {
         setRowSuffix(this.#wasm, part.suffix)
-        ending = yield* withName(part, recordPass.encode(index === this.#parts.length - 1))
+        const isLastPart = index === this.#parts.length - 1
+        ending = yield* addNameToReasons(part, recordPass.encode(isLastPart))
       }
-      if (ending === 'NOT_AS_GUESSED') recordPass.observe(Infinity)
+      if (ending === 'TYPES_TOO_NARROW') recordPass.observe(Infinity)
       writtenRowCounts.push(recordPass.rows - recordPass.rejectedRows)
       rowsBefore += recordPass.rows
       bytesBefore += part.end - part.from
@@ -200,8 +203,8 @@ interface EncodedParts {
   writtenRowCounts: number[]
 }
 
-/** Prefixes the reasons of a part's rejected rows with the part's name. */
-function* withName(
+/** Yields the batches of a part. The reasons of its rejected rows start with the part's name, if it has one. */
+function* addNameToReasons(
   { name }: TextPart,
   batches: Generator<TupleBatch, PassEnding, void>,
 ): Generator<TupleBatch, PassEnding, void> {

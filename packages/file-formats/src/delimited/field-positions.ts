@@ -4,49 +4,52 @@ import type { RecordReader } from './record-reader.ts'
 import { HAS_BACKSLASH_ESCAPE, HAS_DOUBLED_QUOTES, IS_QUOTED, unescapeField } from './record-scanner.ts'
 
 const QUOTE = 34
-const wasQuoted = 1
-const stillDoubled = 2
-const isLiteral = 4
-const numbersOfField = 4
+/** The flags of a field for the scanner, as in assembly/fields.ts. */
+const WAS_QUOTED = 1
+const HAS_DOUBLED_QUOTES_LEFT = 2
+const IS_LITERAL = 4
+/** The numbers of a field in `WasmScanner.fields`: start, end, flags, and one that is unused. */
+const numbersPerField = 4
 
 /**
- * Passes the field positions of the current record to the WebAssembly scanner. Unescapes fields that the scanner cannot
- * unescape, in the window itself. In that case returns a copy of the original record, so that it can be restored for
- * messages.
+ * Passes the field positions of the current record to the WebAssembly scanner. Overwrites fields that the scanner
+ * cannot unescape by their unescaped values. If there are such fields, returns a copy of the original record, so that
+ * the caller can restore it for messages. Otherwise returns undefined.
  */
 export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Buffer | undefined {
   const { fields, window, run } = wasm
   const { bytes, grammar, scanner } = records
   if (bytes.buffer !== window.buffer) throw new Error('The record does not lie in the memory of the scanner')
-  const { starts, ends, marks, count } = scanner
+  const { starts, ends, fieldFlags, count } = scanner
   let originalRecord: Buffer | undefined
   for (let field = 0; field < count; field++) {
-    const mark = marks[field]!
+    const flags = fieldFlags[field]!
     const start = starts[field]!
     let end = ends[field]!
-    let fieldMarks = mark & IS_QUOTED ? wasQuoted : 0
-    if (mark & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)) {
-      if (grammar.quote === QUOTE && !(mark & HAS_BACKSLASH_ESCAPE)) fieldMarks |= stillDoubled
-      else {
-        originalRecord ??= Buffer.from(bytes.subarray(records.from, records.next))
-        if (run.spellsNull(bytes.byteOffset + start, bytes.byteOffset + end)) {
-          end = start
-          fieldMarks = 0
-        } else {
-          fieldMarks |= isLiteral
-          end = start + unescapeField(bytes, start, end, mark, grammar, bytes.subarray(start))
-        }
+    let scannerFlags = flags & IS_QUOTED ? WAS_QUOTED : 0
+    const needsUnescaping = flags & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)
+    const canScannerUnescape = grammar.quote === QUOTE && !(flags & HAS_BACKSLASH_ESCAPE)
+    if (needsUnescaping && canScannerUnescape) scannerFlags |= HAS_DOUBLED_QUOTES_LEFT
+    else if (needsUnescaping) {
+      originalRecord ??= Buffer.from(bytes.subarray(records.from, records.next))
+      // Texts that mean null are compared with the field as it is written, and a null becomes an empty field.
+      if (run.spellsNull(bytes.byteOffset + start, bytes.byteOffset + end)) {
+        end = start
+        scannerFlags = 0
+      } else {
+        scannerFlags |= IS_LITERAL
+        end = start + unescapeField(bytes, start, end, flags, grammar, bytes.subarray(start))
       }
     }
-    const fieldOffset = field * numbersOfField
+    const fieldOffset = field * numbersPerField
     fields[fieldOffset] = bytes.byteOffset + start
     fields[fieldOffset + 1] = bytes.byteOffset + end
-    fields[fieldOffset + 2] = fieldMarks
+    fields[fieldOffset + 2] = scannerFlags
   }
   return originalRecord
 }
 
-/** True if the scanner can read records of this grammar without help. */
-export function isPlain({ quote, escape, padded, comment, repeatedHeader }: DelimitedGrammar): boolean {
+/** True if the WebAssembly scanner can find the fields of records with this grammar without `RecordReader`. */
+export function isScannableGrammar({ quote, escape, padded, comment, repeatedHeader }: DelimitedGrammar): boolean {
   return quote === QUOTE && escape < 0 && !padded && comment < 0 && !repeatedHeader
 }

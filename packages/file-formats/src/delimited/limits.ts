@@ -2,7 +2,7 @@ import type { ChunkLimits } from '../reader-thread-protocol.ts'
 
 /** Limits of the reader. Tests use tiny limits, so that every boundary is crossed. */
 export interface DelimitedLimits extends ChunkLimits {
-  /** The bytes of the file that are held in memory. A longer record enlarges this window. */
+  /** The bytes of the file that are in memory at a time. A longer record enlarges this window. */
   readBytes: number
   /** The maximum bytes of a record, at most 16 MB. A longer record is rejected. */
   recordBytes: number

@@ -1,13 +1,13 @@
-import { closeColumn, seenType } from './column-state.ts'
+import { pauseObservation, inferColumnType } from './column-state.ts'
 import { type ColumnType, isSameType } from './dialect/column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
-import { isPlain } from './field-positions.ts'
+import { isScannableGrammar } from './field-positions.ts'
 import type { DelimitedLimits } from './limits.ts'
 import { openRows, type RowInput } from './open-delimited-rows.ts'
 import { RecordPass } from './record-pass.ts'
 import { afterLineEnd } from './record-scanner.ts'
 import type { TextSource } from './text-file.ts'
-import { OBSERVE, ODD_RECORD, type WasmScanner } from './wasm-scanner.ts'
+import { OBSERVE, STOPPED_AT_IRREGULAR_RECORD, type WasmScanner } from './wasm-scanner.ts'
 
 /**
  * The result of observing a text: whether all its rows were observed, and how many of the observed rows cannot be read.
@@ -19,9 +19,10 @@ interface Observation {
 
 /**
  * Observes enough of a text to infer its types: all of a short text, otherwise the start, the end and slices in
- * between. A slice can start inside a record or a quote. Lines that cannot be scanned are skipped, and misread values
- * only make the inferred types worse, which encoding detects. `size` is the size of the whole text, including its
- * header.
+ * between. Observes only the start if the grammar is not one that the scanner can read by itself. Then observes all
+ * rows for the columns whose types are probably too narrow. A slice can start inside a record or a quote. Lines that
+ * cannot be scanned are skipped, and misread values only make the inferred types worse, which encoding detects. `size`
+ * is the size of the whole text, including its header.
  */
 export function observeText(
   wasm: WasmScanner,
@@ -35,8 +36,8 @@ export function observeText(
   const samplePass = new RecordPass(wasm, openRows(file, dialect, limits, wasm.window))
   samplePass.observe(readsWholeText ? Infinity : from + limits.sampleBytes)
   const { faultyRows } = samplePass
-  const typesInSample = dialect.labels.map((_, column) => seenType(wasm, column))
-  if (readsWholeText || !isPlain(dialect)) return { isWhole: readsWholeText, faultyRows }
+  const typesAfterStart = dialect.labels.map((_, column) => inferColumnType(wasm, column))
+  if (readsWholeText || !isScannableGrammar(dialect)) return { isWhole: readsWholeText, faultyRows }
   const { sampleBytes, slices, sliceBytes } = limits
   const firstSliceStart = from + sampleBytes
   const lastSliceStart = Math.max(end - sampleBytes, firstSliceStart)
@@ -46,44 +47,46 @@ export function observeText(
     observeSlice(wasm, file, position, Math.min(sliceBytes, lastSliceStart - position))
   }
   observeSlice(wasm, file, lastSliceStart, end - lastSliceStart)
-  const unsureColumns = typesInSample.flatMap((type, column) =>
-    isUnsure(type, seenType(wasm, column)) ? [column] : [],
+  const narrowColumns = typesAfterStart.flatMap((typeAfterStart, column) =>
+    isProbablyTooNarrow(typeAfterStart, inferColumnType(wasm, column)) ? [column] : [],
   )
-  if (unsureColumns.length > 0) observeColumns(wasm, unsureColumns, openRows(file, dialect, limits, wasm.window))
+  if (narrowColumns.length > 0) observeColumns(wasm, narrowColumns, openRows(file, dialect, limits, wasm.window))
   return { isWhole: false, faultyRows }
 }
 
 /**
- * Values with this many decimal places were computed. The value with the most digits is then rare, so a sample probably
- * misses it.
+ * Values with at least this many decimal places were computed. The value with the most digits is then rare, so samples
+ * probably miss it.
  */
-const computedScale = 15
+const minComputedScale = 15
 
 /**
- * True if the inferred type is probably too narrow. Samples show the maximum number of digits only if all values are
- * similar. A DECIMAL that grew from sample to sample, or that contains printed doubles, is probably too narrow.
- * Observing the whole column then costs half as much as a failed pass.
+ * True if the type inferred from samples is probably too narrow: a DECIMAL that was narrower after the first sample, or
+ * whose values are printed doubles. Samples show the maximum number of digits only if all values are similar. Observing
+ * the whole column costs half as much as a failed pass.
  */
-function isUnsure(atFirst: ColumnType, now: ColumnType): boolean {
-  if (now.dataType !== 'DECIMAL') return false
-  return now.scale! >= computedScale || (atFirst.dataType === 'DECIMAL' && !isSameType(atFirst, now))
+function isProbablyTooNarrow(typeAfterStart: ColumnType, type: ColumnType): boolean {
+  if (type.dataType !== 'DECIMAL') return false
+  const hasGrown = typeAfterStart.dataType === 'DECIMAL' && !isSameType(typeAfterStart, type)
+  return type.scale! >= minComputedScale || hasGrown
 }
 
+/** Observes the values of some columns in all rows. */
 function observeColumns(wasm: WasmScanner, columns: readonly number[], rows: RowInput): void {
-  const otherColumns = Array.from({ length: rows.shape.labels.length }, (_, column) => column).filter(
-    (column) => !columns.includes(column),
-  )
-  const resume = otherColumns.map((column) => closeColumn(wasm, column))
+  const resumeFunctions: (() => void)[] = []
+  for (const column of rows.shape.labels.keys()) {
+    if (!columns.includes(column)) resumeFunctions.push(pauseObservation(wasm, column))
+  }
   new RecordPass(wasm, rows).observe(Infinity)
-  for (const resumeColumn of resume) resumeColumn()
+  for (const resumeObservation of resumeFunctions) resumeObservation()
 }
 
-/** Observes the records that start after the slice's first line break and end within the slice. */
+/** Observes the records that start after the slice's first line end and end within the slice. */
 function observeSlice({ run, window }: WasmScanner, file: TextSource, position: number, length: number): void {
   const end = file.read(window, 0, length, position)
   for (let from = afterLineEnd(window, 0, end, false); from >= 0 && from < end; ) {
     const stopReason = run.scan(window.byteOffset + from, window.byteOffset + end, OBSERVE)
-    if (stopReason !== ODD_RECORD) return
+    if (stopReason !== STOPPED_AT_IRREGULAR_RECORD) return
     from = afterLineEnd(window, run.stoppedAt.value - window.byteOffset, end, false)
   }
 }

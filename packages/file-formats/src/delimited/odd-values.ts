@@ -1,11 +1,11 @@
 import type { DataType } from '@sluice/contracts'
-import { configureScanner, givenTypes, ObservedColumn } from './column-state.ts'
+import { configureScanner, typesFromOptions, ObservedColumn } from './column-state.ts'
 import type { ColumnType } from './dialect/column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import { fieldText } from './rejected-row.ts'
 import { passFieldPositions } from './field-positions.ts'
 import type { DelimitedLimits } from './limits.ts'
-import { OBSERVE, TAKEN, type WasmScanner } from './wasm-scanner.ts'
+import { OBSERVE, RECORD_PROCESSED, type WasmScanner } from './wasm-scanner.ts'
 import type { RecordReader } from './record-reader.ts'
 import { openRows, type RowInput } from './open-delimited-rows.ts'
 import type { TextPart } from './similar-texts/text-part.ts'
@@ -27,11 +27,11 @@ export interface OddValue {
 }
 
 /**
- * The first 1,000 records determine whether a column is nearly of one type: it needs at least `minValues` values there,
- * and `minShare` of them must have the type.
+ * The first 1,000 records determine whether a column is nearly of one type: it needs at least `minValueCount` values
+ * there, and `minShare` of them must have the type.
  */
-const sampleRecords = 1_000
-const minValues = 10
+const decisiveRecords = 1_000
+const minValueCount = 10
 const minShare = 0.9
 /** The search for odd values stops after this many bytes, unless the caller sets another limit. */
 const defaultMaxBytes = 64 * 1024 * 1024
@@ -40,15 +40,27 @@ const maxValueLength = 100
 const typeFamilies = ['BOOLEAN', 'DECIMAL', 'DATE', 'TIMESTAMP'] as const
 type TypeFamily = (typeof typeFamilies)[number]
 
+/** A mask of all date formats. */
+const allDateFormats = 0xff
+
+/** Bits of kinds of values, as in assembly/column-state.ts. */
+const BOOLEAN_KIND = 0x01
+const NUMBER_KINDS = 0x0e
+const DATE_KIND = 0x10
+const TIMESTAMP_KINDS = 0x60
+
 interface WatchedColumn {
+  /** The index of the column. */
   column: number
-  seen: ObservedColumn
-  values: number
+  /** The scanner's observations of the column in the current record. */
+  observed: ObservedColumn
+  /** The number of values until now, and how many of them are in each type family. */
+  valueCount: number
   counts: Record<TypeFamily, number>
   /** The first value outside each type family. */
   firstOutside: Partial<Record<TypeFamily, Pick<OddValue, 'value' | 'line' | 'part'>>>
-  /** Bits of the date spellings that fit all dates until now. */
-  dateSpellings: number
+  /** A mask of the date formats that fit all dates until now. */
+  dateFormats: number
   /**
    * True if an odd value looks like a code (`007`, `1E30`). A column of codes is meant to be text, so it is not
    * reported.
@@ -57,9 +69,9 @@ interface WatchedColumn {
 }
 
 /**
- * Finds columns that are TEXT because of a few odd values, with the first such value of each column. Call it after the
- * rows were read, because it resets the scanner's state. Beyond the sample, reads only until each such column has an
- * odd value.
+ * Finds columns that are TEXT because of a few odd values, with the first such value of each column. Does not report a
+ * column whose type the options set, or whose odd values look like codes. Call it after the rows were read, because it
+ * resets the scanner's state. After the first 1,000 records, reads only until each such column has an odd value.
  */
 export function findOddValues(
   wasm: WasmScanner,
@@ -69,7 +81,7 @@ export function findOddValues(
   columns: readonly ColumnType[],
   { parts, maxBytes = defaultMaxBytes }: { parts: readonly TextPart[]; maxBytes?: number },
 ): OddValue[] {
-  const declaredTypes = givenTypes(dialect)
+  const declaredTypes = typesFromOptions(dialect)
   let watchedColumns = columns.flatMap(({ dataType, evidence }, column) =>
     dataType === 'TEXT' && !evidence && !declaredTypes[column] ? [watchColumn(wasm, column)] : [],
   )
@@ -81,27 +93,27 @@ export function findOddValues(
   )) {
     recordCount++
     if (records.fault === undefined) {
-      for (const { seen } of watchedColumns) seen.reset()
+      for (const { observed } of watchedColumns) observed.reset()
       const original = passFieldPositions(wasm, records)
       const outcome = wasm.run.take(records.next - records.from, OBSERVE)
       if (original) records.bytes.set(original, records.from)
-      if (outcome === TAKEN) for (const column of watchedColumns) observeRecord(column, records, part)
+      if (outcome === RECORD_PROCESSED) for (const column of watchedColumns) observeRecord(column, records, part)
     }
-    if (recordCount < sampleRecords) continue
-    if (recordCount === sampleRecords)
+    if (recordCount < decisiveRecords) continue
+    if (recordCount === decisiveRecords)
       watchedColumns = watchedColumns.filter((watchedColumn) => mainFamily(watchedColumn) !== undefined)
     if (watchedColumns.every(isDecided)) break
   }
   return watchedColumns.flatMap((watchedColumn) => {
     const dataType = mainFamily(watchedColumn)
     const firstOddValue = dataType && watchedColumn.firstOutside[dataType]
-    return firstOddValue && !watchedColumn.hasCodes
-      ? [{ column: watchedColumn.column, label: dialect.labels[watchedColumn.column]!, dataType, ...firstOddValue }]
-      : []
+    if (!firstOddValue || watchedColumn.hasCodes) return []
+    const { column } = watchedColumn
+    return [{ column, label: dialect.labels[column]!, dataType, ...firstOddValue }]
   })
 }
 
-/** Yields each record of the parts, up to `maxBytes` bytes in total. */
+/** Yields each record of the parts, until more than `maxBytes` bytes were read in total. */
 function* readRecords(
   parts: readonly TextPart[],
   maxBytes: number,
@@ -131,27 +143,29 @@ export const describeOddValue = ({ label, dataType, value, line, part }: OddValu
 
 const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
   column,
-  seen: new ObservedColumn(wasm, column),
-  values: 0,
+  observed: new ObservedColumn(wasm, column),
+  valueCount: 0,
   counts: { BOOLEAN: 0, DECIMAL: 0, DATE: 0, TIMESTAMP: 0 },
   firstOutside: {},
-  dateSpellings: 0xff,
+  dateFormats: allDateFormats,
   hasCodes: false,
 })
 
 /**
- * Counts the column's value in the current record by type family, and stores the first value outside each family. A
- * date is outside its family if no date spelling fits both this date and all dates before.
+ * Counts the column's value in the current record by type family, and stores it as the first value outside each family
+ * to which it does not belong and which has no such value yet. Ignores a null. A date is outside all families if no
+ * date format fits both this date and all dates before.
  */
 function observeRecord(watchedColumn: WatchedColumn, records: RecordReader, { name }: TextPart): void {
-  const { kinds, spellings: dateSpellings } = watchedColumn.seen
+  const { kinds, dateFormats } = watchedColumn.observed
   if (kinds === 0) return
-  watchedColumn.values++
+  watchedColumn.valueCount++
   const family = familyOf(kinds)
   const isDateFamily = family === 'DATE' || family === 'TIMESTAMP'
-  const fitsFamily = family !== undefined && (!isDateFamily || (watchedColumn.dateSpellings & dateSpellings) !== 0)
+  const hasCommonDateFormat = (watchedColumn.dateFormats & dateFormats) !== 0
+  const fitsFamily = family !== undefined && (!isDateFamily || hasCommonDateFormat)
   if (fitsFamily) watchedColumn.counts[family]++
-  if (fitsFamily && isDateFamily) watchedColumn.dateSpellings &= dateSpellings
+  if (fitsFamily && isDateFamily) watchedColumn.dateFormats &= dateFormats
   const otherFamilies = typeFamilies.filter(
     (otherFamily) => (!fitsFamily || otherFamily !== family) && !watchedColumn.firstOutside[otherFamily],
   )
@@ -166,17 +180,19 @@ function observeRecord(watchedColumn: WatchedColumn, records: RecordReader, { na
     }
 }
 
-/** Returns the type family for kinds of values, which are bits of assembly/column-state.ts. */
+/** Returns the type family of a value by the bits of its kinds, or undefined for a text. */
 function familyOf(kinds: number): TypeFamily | undefined {
-  if (kinds === 1) return 'BOOLEAN'
-  if ((kinds & ~0x0e) === 0) return 'DECIMAL'
-  if (kinds === 0x10) return 'DATE'
-  return (kinds & ~0x60) === 0 ? 'TIMESTAMP' : undefined
+  if (kinds === BOOLEAN_KIND) return 'BOOLEAN'
+  if ((kinds & ~NUMBER_KINDS) === 0) return 'DECIMAL'
+  if (kinds === DATE_KIND) return 'DATE'
+  return (kinds & ~TIMESTAMP_KINDS) === 0 ? 'TIMESTAMP' : undefined
 }
 
-const mainFamily = ({ values, counts }: WatchedColumn): TypeFamily | undefined =>
-  values < minValues ? undefined : typeFamilies.find((family) => counts[family] >= values * minShare)
+/** Returns the type family of nearly all values of a column. Returns undefined if there is none, or too few values. */
+const mainFamily = ({ valueCount, counts }: WatchedColumn): TypeFamily | undefined =>
+  valueCount < minValueCount ? undefined : typeFamilies.find((family) => counts[family] >= valueCount * minShare)
 
+/** True if reading further records cannot change what is reported about a column. */
 function isDecided(watchedColumn: WatchedColumn): boolean {
   const family = mainFamily(watchedColumn)
   return family === undefined || watchedColumn.firstOutside[family] !== undefined

@@ -15,24 +15,29 @@ export interface RowInput {
   shape: RowShape
 }
 
-/** Detects the dialect of a file. First tries the grammar (delimiter, quote, escape) of the table's last file. */
+/**
+ * Detects the dialect of a file. First tries the grammar (delimiter, quote, escape) of the previous file of the table.
+ */
 export function detectText(file: TextSource, options: DelimitedOptions): DetectedDialect {
-  return detectWithLastGrammar(file, options) ?? detectDialect(file, options)
+  return detectWithPreviousGrammar(file, options) ?? detectDialect(file, options)
 }
 
 /**
- * Detects the dialect with the grammar of the table's last file. Returns undefined if this finds none of that file's
- * columns.
+ * Detects the dialect with the grammar of the table's previous file as additional options. Returns undefined if this
+ * finds none of that file's columns or fails, and if the table has no previous file. Throws SourceProblem
+ * DECIMAL_SIGN_CHANGED.
  */
-function detectWithLastGrammar(source: ReadableFile, options: DelimitedOptions): DetectedDialect | undefined {
-  const { remembered: lastFile } = options
-  if (!lastFile?.delimiter) return undefined
-  const { delimiter, quote, escape, headerRow } = lastFile
+function detectWithPreviousGrammar(source: ReadableFile, options: DelimitedOptions): DetectedDialect | undefined {
+  const { remembered: previousDialect } = options
+  if (!previousDialect?.delimiter) return undefined
+  const { delimiter, quote, escape, headerRow } = previousDialect
   const grammar = { delimiter, ...(quote && { quote }), ...(escape && { escape }) }
-  const header = headerRow === undefined || options.headerLines !== undefined ? {} : { headerRow }
+  const usesPreviousHeader = headerRow !== undefined && options.headerLines === undefined
+  const header = usesPreviousHeader ? { headerRow } : {}
   try {
     const detected = detectDialect(source, { ...grammar, ...header, ...options })
-    if (findPreviousLabels(detected.dialect.labels, lastFile).every((label) => label === undefined)) return undefined
+    const previousLabels = findPreviousLabels(detected.dialect.labels, previousDialect)
+    if (previousLabels.every((label) => label === undefined)) return undefined
     return { ...detected, guesses: withOriginalOptions(detected.guesses, options) }
   } catch (error) {
     // For DECIMAL_SIGN_CHANGED, the grammar fits the file, but its decimal sign differs. Another grammar could read the
@@ -42,19 +47,24 @@ function detectWithLastGrammar(source: ReadableFile, options: DelimitedOptions):
   }
 }
 
-/** Marks as given only the options that the user set, because detection also received options from the last file. */
+/**
+ * Sets `given` only for the options that the user set, because detection also received options from the previous file.
+ */
 function withOriginalOptions(guesses: DetectedOptions, options: DelimitedOptions): DetectedOptions {
-  const originalOption = (name: 'delimiter' | 'quote' | 'escape' | 'headerRow') => options[name] !== undefined
+  const isSetByUser = (name: 'delimiter' | 'quote' | 'escape' | 'headerRow') => options[name] !== undefined
   return {
     ...guesses,
-    delimiter: { ...guesses.delimiter, given: originalOption('delimiter') },
-    quote: { ...guesses.quote, given: originalOption('quote') },
-    escape: { ...guesses.escape, given: originalOption('escape') },
-    headerRow: { ...guesses.headerRow, given: originalOption('headerRow') },
+    delimiter: { ...guesses.delimiter, given: isSetByUser('delimiter') },
+    quote: { ...guesses.quote, given: isSetByUser('quote') },
+    escape: { ...guesses.escape, given: isSetByUser('escape') },
+    headerRow: { ...guesses.headerRow, given: isSetByUser('headerRow') },
   }
 }
 
-/** Opens the rows of a file for one pass. `memory` is the window for the bytes; without it, a new one is allocated. */
+/**
+ * Opens the rows of a file for one pass. `memory` is the window for the bytes; without it, a new one is allocated.
+ * Throws SourceProblem TOO_MANY_COLUMNS.
+ */
 export function openRows(
   file: TextSource,
   dialect: DelimitedDialect,
@@ -72,8 +82,8 @@ export function openRows(
 }
 
 /**
- * Throws TOO_MANY_COLUMNS if the rows have more fields than the scanner supports. Empty fields from trailing delimiters
- * count too.
+ * Throws SourceProblem TOO_MANY_COLUMNS if the rows have more fields than the scanner supports. Empty fields from
+ * trailing delimiters count too.
  */
 function assertColumnsFit({ labels, trailing }: DelimitedDialect): void {
   if (labels.length + trailing <= maxColumns) return

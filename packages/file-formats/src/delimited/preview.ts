@@ -3,14 +3,21 @@ import type { DelimitedOptions } from './dialect/delimited-options.ts'
 import { describeGuesses } from './dialect/detected-options.ts'
 import type { ColumnType } from './dialect/column-type.ts'
 import { defaultDelimitedLimits } from './limits.ts'
-import { ENCODE, IS_REFUSED, IS_UNFIT, startScanner, TAKEN, type WasmScanner } from './wasm-scanner.ts'
+import {
+  ENCODE,
+  VALUE_REJECTED,
+  INFERRED_TYPE_TOO_NARROW,
+  startScanner,
+  RECORD_PROCESSED,
+  type WasmScanner,
+} from './wasm-scanner.ts'
 import { describeOddValue } from './odd-values.ts'
 import type { RejectedRow } from '@sluice/row-stream'
 import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
 import { detectText, openRows } from './open-delimited-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
-import { configureScanner, givenTypes, setColumn } from './column-state.ts'
+import { configureScanner, typesFromOptions, setColumnType } from './column-state.ts'
 import { findSourceFormats } from './source-formats/find-source-formats.ts'
 import { passFieldPositions } from './field-positions.ts'
 import type { RecordReader } from './record-reader.ts'
@@ -26,6 +33,7 @@ interface PreviewColumn extends ColumnType {
 export interface PreviewJob {
   file: PreviewFile
   options: DelimitedOptions
+  /** The maximum number of rows to return. */
   rows: number
 }
 
@@ -58,10 +66,12 @@ export interface DelimitedPreview {
   hasSeenAllRows: boolean
 }
 
+/** A preview reads at most this many rows, and stops after the row with which it has read this many bytes. */
 const sampleRows = 5000
 const sampleBytes = 1024 * 1024
-/** The bytes in which a preview searches for odd values. */
+/** The bytes at the start of a file in which a preview searches for odd values. */
 const oddValueBytes = 4 * 1024 * 1024
+/** The maximum number of rejected rows in a preview. */
 const maxRejected = 100
 
 /**
@@ -71,7 +81,7 @@ const maxRejected = 100
 export const previewJob = async ({ file, options, rows }: PreviewJob): Promise<DelimitedPreview> =>
   previewRows(file, options, { rows })
 
-/** Returns the detected dialect, the columns and the first rows of a file, and notes for the user. */
+/** Returns the preview of a file; see `previewJob`. */
 export function previewRows(
   file: PreviewFile,
   options: DelimitedOptions,
@@ -84,10 +94,11 @@ export function previewRows(
   reader.assertDateOrders()
   const { columns, hasSeenAllRows } = reader
   const firstRows = readFirstRows(wasm, text, dialect, columns, maxRows)
+  const oddValues = reader.findOddValues(oddValueBytes)
   return {
     guesses,
     description: describeGuesses(guesses),
-    notes: [...notes, ...reader.findOddValues(oddValueBytes).map(describeOddValue)],
+    notes: [...notes, ...oddValues.map(describeOddValue)],
     columns,
     hasSeenAllRows,
     ...(unreadWarning !== undefined && { unread: unreadWarning }),
@@ -95,7 +106,10 @@ export function previewRows(
   }
 }
 
-/** Encodes the first rows. Returns at most `maxRows` encoded rows, some rejected rows, and the number of rows read. */
+/**
+ * Encodes the rows of the sample. Stops at the first row that needs wider types. Returns at most `maxRows` encoded
+ * rows, at most `maxRejected` rejected rows, and the numbers of all rows and all rejected rows that were read.
+ */
 function readFirstRows(
   wasm: WasmScanner,
   text: TextFile,
@@ -125,14 +139,13 @@ function readFirstRows(
       continue
     }
     const encodingResult = encoder.encode(records)
-    // The types were only inferred from the sample, so this row shows that wider types are needed.
-    if (encodingResult === 'UNFIT') break
+    if (encodingResult === 'TYPES_TOO_NARROW') break
     if (encodingResult === 'RAGGED') {
       records.fault = encodingResult
       reject(rejectFaultyRecord(records, shape))
-    } else if ('refusedBy' in encodingResult) {
-      const { refusedBy } = encodingResult
-      reject(rejectUnfitValue(records, shape, refusedBy, columns[refusedBy]!.dataType))
+    } else if ('rejectingColumn' in encodingResult) {
+      const { rejectingColumn } = encodingResult
+      reject(rejectUnfitValue(records, shape, rejectingColumn, columns[rejectingColumn]!.dataType))
     } else if (tuples.length < maxRows) {
       tuples.push(encodingResult.tuple)
       lines.push(records.line)
@@ -149,10 +162,10 @@ function readFirstRows(
 }
 
 /**
- * The result for one record: its encoded row, the column that rejects its value, RAGGED for a wrong number of fields,
- * or UNFIT if wider types are needed.
+ * The result of encoding one record: its encoded row, the index of the column that rejects its value, RAGGED for a
+ * wrong number of fields, or TYPES_TOO_NARROW if the inferred types do not fit the record.
  */
-type SampledRecord = { tuple: Buffer } | { refusedBy: number } | 'RAGGED' | 'UNFIT'
+type EncodingResult = { tuple: Buffer } | { rejectingColumn: number } | 'RAGGED' | 'TYPES_TOO_NARROW'
 
 /** Encodes records one by one as a load does. The records are in the scanner's window. */
 class SampleEncoder {
@@ -161,19 +174,20 @@ class SampleEncoder {
   constructor(wasm: WasmScanner, dialect: DelimitedDialect, types: readonly ColumnType[]) {
     this.#wasm = wasm
     configureScanner(wasm, dialect, defaultDelimitedLimits.chunkBytes)
-    const declaredTypes = givenTypes(dialect)
-    for (const [index, type] of types.entries()) setColumn(wasm, index, type, type, declaredTypes[index] === undefined)
+    const declaredTypes = typesFromOptions(dialect)
+    for (const [index, type] of types.entries())
+      setColumnType(wasm, index, type, type, declaredTypes[index] === undefined)
   }
 
   /** Encodes the current record, which must be free of syntax errors. */
-  encode(records: RecordReader): SampledRecord {
+  encode(records: RecordReader): EncodingResult {
     const { run, bytes } = this.#wasm
     const original = passFieldPositions(this.#wasm, records)
     run.emptyOut()
     const outcome = run.take(records.next - records.from, ENCODE)
     if (original) records.bytes.set(original, records.from)
-    if (outcome === TAKEN) return { tuple: Buffer.from(bytes.subarray(run.OUT.value, run.outEnd.value)) }
-    if (outcome === IS_REFUSED) return { refusedBy: run.blamed.value }
-    return outcome === IS_UNFIT ? 'UNFIT' : 'RAGGED'
+    if (outcome === RECORD_PROCESSED) return { tuple: Buffer.from(bytes.subarray(run.OUT.value, run.outEnd.value)) }
+    if (outcome === VALUE_REJECTED) return { rejectingColumn: run.blamed.value }
+    return outcome === INFERRED_TYPE_TOO_NARROW ? 'TYPES_TOO_NARROW' : 'RAGGED'
   }
 }

@@ -1,5 +1,13 @@
-import { isPlain, passFieldPositions } from './field-positions.ts'
-import { ENCODE, IS_REFUSED, IS_UNFIT, OBSERVE, OUT_IS_FULL, TAKEN, type WasmScanner } from './wasm-scanner.ts'
+import { isScannableGrammar, passFieldPositions } from './field-positions.ts'
+import {
+  ENCODE,
+  VALUE_REJECTED,
+  INFERRED_TYPE_TOO_NARROW,
+  OBSERVE,
+  OUTPUT_IS_FULL,
+  RECORD_PROCESSED,
+  type WasmScanner,
+} from './wasm-scanner.ts'
 import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
 import type { RejectedRow } from '@sluice/row-stream'
 import type { RowInput } from './open-delimited-rows.ts'
@@ -14,10 +22,14 @@ export interface TupleBatch {
 }
 
 /** Why a pass ended: at the end of the text, or at a record that does not fit the inferred types. */
-export type PassEnding = 'END' | 'NOT_AS_GUESSED'
+export type PassEnding = 'END' | 'TYPES_TOO_NARROW'
 
-const rejectedInBatch = 256
-/** This many bytes below the record limit, `RecordReader` takes over, because only it applies the limit exactly. */
+/** A batch ends when it has this many rejected rows. */
+const maxRejectedPerBatch = 256
+/**
+ * The scanner stops at a record this many bytes before the record limit. `RecordReader` then reads it, because only
+ * `RecordReader` applies the limit exactly.
+ */
 const recordLimitMargin = 2
 
 /**
@@ -33,7 +45,7 @@ export class RecordPass {
   faultyRows = 0
   readonly #wasm: WasmScanner
   readonly #rows: RowInput
-  readonly #plain: boolean
+  readonly #isScannableGrammar: boolean
   /** The names of the columns' types, for the reasons of rejected rows. */
   readonly #types: readonly string[]
   #rejected: RejectedRow[] = []
@@ -42,12 +54,12 @@ export class RecordPass {
     this.#wasm = wasm
     this.#rows = rows
     this.#types = types
-    this.#plain = isPlain(rows.records.grammar)
+    this.#isScannableGrammar = isScannableGrammar(rows.records.grammar)
     const { grammar, width, trailing } = rows.records
     wasm.run.setShape(grammar.delimiter, width + trailing, trailing, rows.shape.recordBytes - recordLimitMargin)
   }
 
-  /** Widens the column types by all records that start before byte `untilBytes`. */
+  /** Observes the values of records, at least of those that start before byte `untilBytes`. */
   observe(untilBytes: number): void {
     const { reader, records } = this.#rows
     for (;;) {
@@ -60,28 +72,29 @@ export class RecordPass {
   }
 
   /**
-   * Encodes records until the text ends or a record does not fit the inferred types. That record is only observed.
-   * Unless this is the last pass, its last encoded rows may stay in the scanner's memory; they then belong to the first
-   * batch of the next pass.
+   * Encodes records until the text ends or a record does not fit the inferred types. That record is only observed. If
+   * this is not the last pass over a file (`isLast`), its last encoded rows may stay in the scanner's memory. They then
+   * belong to the first batch of the next pass.
    */
   *encode(isLast: boolean): Generator<TupleBatch, PassEnding, void> {
     const { records, shape } = this.#rows
     const { run } = this.#wasm
     for (;;) {
-      while (this.#scan(ENCODE) === OUT_IS_FULL) yield this.#batch()
+      while (this.#scan(ENCODE) === OUTPUT_IS_FULL) yield this.#takeBatch()
       if (!records.advance()) break
       this.rows++
       if (records.fault === undefined) {
-        if (!run.hasRoom(records.next - records.from)) yield this.#batch()
-        if (this.#processRecord(ENCODE)) return 'NOT_AS_GUESSED'
+        if (!run.hasRoom(records.next - records.from)) yield this.#takeBatch()
+        if (!this.#processRecord(ENCODE)) return 'TYPES_TOO_NARROW'
       } else this.#rejected.push(rejectFaultyRecord(records, shape))
-      if (this.#rejected.length >= rejectedInBatch) yield this.#batch()
+      if (this.#rejected.length >= maxRejectedPerBatch) yield this.#takeBatch()
     }
-    if (isLast || this.#rejected.length > 0) yield this.#batch()
+    if (isLast || this.#rejected.length > 0) yield this.#takeBatch()
     return 'END'
   }
 
-  #batch(): TupleBatch {
+  /** Returns the rows since the last batch, and starts a new batch. */
+  #takeBatch(): TupleBatch {
     const { run, bytes } = this.#wasm
     const tuples = bytes.subarray(run.OUT.value, run.outEnd.value)
     const rejected = this.#rejected
@@ -91,42 +104,49 @@ export class RecordPass {
     return { tuples, rejected }
   }
 
-  /** Lets the scanner process the text that is known to be valid UTF-8. Returns the reason why it stopped, or 0. */
+  /**
+   * Lets the WebAssembly scanner process the text in the window that is known to be valid UTF-8. Returns the reason why
+   * it stopped. Returns 0 if there is no such text, or if the scanner cannot read this grammar.
+   */
   #scan(use: number): number {
     const { records } = this.#rows
     const { run, window } = this.#wasm
-    if (!this.#plain) return 0
-    const end = records.cleanEnd()
+    if (!this.#isScannableGrammar) return 0
+    const end = records.validTextEnd()
     if (end <= records.next) return 0
     const stopReason = run.scan(window.byteOffset + records.next, window.byteOffset + end, use)
     this.rows += run.rows.value
-    records.passOver(run.stoppedAt.value - window.byteOffset, run.lines.value)
+    records.skipTo(run.stoppedAt.value - window.byteOffset, run.lines.value)
     return stopReason
   }
 
-  /** Processes a record that `RecordReader` found to be valid. */
-  #processRecord(use: number): PassEnding | undefined {
+  /**
+   * Observes or encodes a record that `RecordReader` found to be valid. If a value does not fit its declared type or
+   * the number of fields is wrong, rejects the record or counts it as faulty. Returns false if the record is only
+   * observed because it does not fit the inferred types.
+   */
+  #processRecord(use: number): boolean {
     const { records, shape } = this.#rows
     const { run } = this.#wasm
     const original = passFieldPositions(this.#wasm, records)
     const outcome = run.take(records.next - records.from, use)
-    if (outcome === TAKEN) return undefined
-    if (outcome === OUT_IS_FULL) throw new Error('A record came before there was room for it')
+    if (outcome === RECORD_PROCESSED) return true
+    if (outcome === OUTPUT_IS_FULL) throw new Error('A record came before there was room for it')
     if (original) records.bytes.set(original, records.from)
-    if (outcome === IS_REFUSED) {
+    if (outcome === VALUE_REJECTED) {
       const column = run.blamed.value
       if (use === OBSERVE) this.faultyRows++
-      if (use === ENCODE) this.#rejected.push(rejectUnfitValue(records, shape, column, this.#types[column]!))
-      return undefined
+      else this.#rejected.push(rejectUnfitValue(records, shape, column, this.#types[column]!))
+      return true
     }
-    if (outcome === IS_UNFIT) {
+    if (outcome === INFERRED_TYPE_TOO_NARROW) {
       passFieldPositions(this.#wasm, records)
       run.take(records.next - records.from, OBSERVE)
-      return 'NOT_AS_GUESSED'
+      return false
     }
     records.fault = 'RAGGED'
     if (use === OBSERVE) this.faultyRows++
     else this.#rejected.push(rejectFaultyRecord(records, shape))
-    return undefined
+    return true
   }
 }

@@ -9,7 +9,7 @@ export const TEXT_AFTER_QUOTE = 3
 /** The scanned line is a comment; only `next` and `lines` are set. */
 export const COMMENT_LINE = 4
 
-/** Bits of `marks`, which say how the bytes of a field differ from its value. */
+/** Bits of `fieldFlags`. They say how the bytes of a field differ from its value. */
 export const NEEDS_ESCAPE = 1
 export const IS_QUOTED = 2
 export const HAS_DOUBLED_QUOTES = 4
@@ -21,14 +21,15 @@ const CR = 13
 const SPACE = 32
 const BACKSLASH = 92
 
+/** Classes of bytes outside quotes, in addition to 0 and NEEDS_ESCAPE. */
 const ENDS_FIELD = 2
 const ENDS_RECORD = 3
 const STARTS_ESCAPE = 4
 
 /**
  * Finds the fields of one record without creating objects. After COMPLETE_RECORD, the fields are `starts[i]` to
- * `ends[i]` (inside the quotes, if quoted) with their `marks[i]`, for the first 1,600 of `count` fields. All bytes with
- * a special meaning are ASCII, so UTF-8 need not be decoded. `DelimitedGrammar` describes the syntax.
+ * `ends[i]` (inside the quotes, if quoted) with their `fieldFlags[i]`, for the first 1,600 of `count` fields. All bytes
+ * with a special meaning are ASCII, so UTF-8 need not be decoded. `DelimitedGrammar` describes the syntax.
  */
 export class RecordScanner {
   readonly starts = new Int32Array(maxColumns)
@@ -38,7 +39,7 @@ export class RecordScanner {
    * HAS_DOUBLED_QUOTES: it contains doubled quotes. HAS_BACKSLASH_ESCAPE: it contains a backslash that escapes a
    * character.
    */
-  readonly marks = new Uint8Array(maxColumns)
+  readonly fieldFlags = new Uint8Array(maxColumns)
   /** The number of fields or, after a fault, the index of the faulty field. */
   count = 0
   /** The position after the record and its line end. */
@@ -47,52 +48,56 @@ export class RecordScanner {
   lines = 0
   /** The position of the last quote that was opened and not closed correctly, or -1. */
   openQuote = -1
-  readonly #kinds = new Uint8Array(256)
+  /** The class of each byte outside quotes. Bytes below ENDS_FIELD belong to the field, and are flags of the field. */
+  readonly #byteClasses = new Uint8Array(256)
   readonly #grammar: DelimitedGrammar
 
   constructor(grammar: DelimitedGrammar | number) {
     this.#grammar = typeof grammar === 'number' ? plainGrammar(grammar) : grammar
-    this.#kinds[BACKSLASH] = this.#grammar.escape === BACKSLASH ? STARTS_ESCAPE : NEEDS_ESCAPE
-    this.#kinds[TAB] = NEEDS_ESCAPE
-    this.#kinds[this.#grammar.delimiter] = ENDS_FIELD
-    this.#kinds[LF] = ENDS_RECORD
-    this.#kinds[CR] = ENDS_RECORD
+    this.#byteClasses[BACKSLASH] = this.#grammar.escape === BACKSLASH ? STARTS_ESCAPE : NEEDS_ESCAPE
+    this.#byteClasses[TAB] = NEEDS_ESCAPE
+    this.#byteClasses[this.#grammar.delimiter] = ENDS_FIELD
+    this.#byteClasses[LF] = ENDS_RECORD
+    this.#byteClasses[CR] = ENDS_RECORD
   }
 
-  /** Scans the record that starts at `from`. `complete` is true if the text ends at `end`. */
+  /**
+   * Scans the record that starts at `from`. `isComplete` is true if the text ends at `end`. Returns COMPLETE_RECORD,
+   * NEEDS_MORE, UNCLOSED_QUOTE, TEXT_AFTER_QUOTE or COMMENT_LINE.
+   */
   scan(bytes: Uint8Array, from: number, end: number, isComplete: boolean): number {
-    const kinds = this.#kinds
-    const { starts, ends, marks } = this
+    const byteClasses = this.#byteClasses
+    const { starts, ends, fieldFlags } = this
     const { quote, padded, comment } = this.#grammar
     let position = from
     let count = 0
     this.lines = 0
     this.openQuote = -1
-    if (from < end && bytes[from] === comment) return this.#comment(bytes, from, end, isComplete)
+    if (from < end && bytes[from] === comment) return this.#scanComment(bytes, from, end, isComplete)
     for (;;) {
       let start = position
       let fieldEnd: number
-      let mark = 0
+      let flags = 0
       const opening = padded ? afterSpaces(bytes, position, end) : position
       if (opening < end && bytes[opening] === quote) {
         this.count = count
-        mark = this.#quoted(bytes, opening, end, isComplete)
-        if (mark === 0) return isComplete ? UNCLOSED_QUOTE : NEEDS_MORE
+        flags = this.#scanQuotedField(bytes, opening, end, isComplete)
+        if (flags === 0) return isComplete ? UNCLOSED_QUOTE : NEEDS_MORE
         start = opening + 1
         position = this.next
         fieldEnd = position - 1
         if (padded) position = afterSpaces(bytes, position, end)
       } else {
-        let kind = 0
+        let byteClass = 0
         for (;;) {
-          while (position < end && (kind = kinds[bytes[position]!]!) < ENDS_FIELD) {
-            mark |= kind
+          while (position < end && (byteClass = byteClasses[bytes[position]!]!) < ENDS_FIELD) {
+            flags |= byteClass
             position++
           }
-          if (position === end || kind !== STARTS_ESCAPE) break
-          const positionAfterEscape = this.#afterBackslash(bytes, position, end, isComplete)
+          if (position === end || byteClass !== STARTS_ESCAPE) break
+          const positionAfterEscape = this.#endOfEscape(bytes, position, end, isComplete)
           if (positionAfterEscape < 0) return NEEDS_MORE
-          mark |= positionAfterEscape - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
+          flags |= positionAfterEscape - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
           position = positionAfterEscape
         }
         fieldEnd = position
@@ -104,7 +109,7 @@ export class RecordScanner {
       if (count < maxColumns) {
         starts[count] = start
         ends[count] = fieldEnd
-        marks[count] = mark
+        fieldFlags[count] = flags
       }
       count++
       this.count = count
@@ -114,9 +119,9 @@ export class RecordScanner {
         return COMPLETE_RECORD
       }
       const byte = bytes[position++]!
-      const kind = kinds[byte]!
-      if (kind === ENDS_FIELD) continue
-      if (kind !== ENDS_RECORD) {
+      const byteClass = byteClasses[byte]!
+      if (byteClass === ENDS_FIELD) continue
+      if (byteClass !== ENDS_RECORD) {
         this.openQuote = start - 1
         this.count = count - 1
         return TEXT_AFTER_QUOTE
@@ -132,12 +137,12 @@ export class RecordScanner {
   }
 
   /**
-   * Scans a quoted field. Sets `next` to the byte after the closing quote and returns the field's marks, or 0 if the
-   * quote stays open.
+   * Scans a quoted field. Sets `next` to the position after the closing quote and returns the flags of the field. If
+   * the quote is not closed in the available bytes, sets `openQuote` and returns 0.
    */
-  #quoted(bytes: Uint8Array, openingQuote: number, end: number, isComplete: boolean): number {
+  #scanQuotedField(bytes: Uint8Array, openingQuote: number, end: number, isComplete: boolean): number {
     const { quote, escape } = this.#grammar
-    let mark = IS_QUOTED
+    let flags = IS_QUOTED
     let position = openingQuote + 1
     for (; position < end; position++) {
       const byte = bytes[position]!
@@ -146,32 +151,33 @@ export class RecordScanner {
         if (position + 1 === end && !isComplete) break
         if (position + 1 === end || bytes[position + 1] !== quote) {
           this.next = position + 1
-          return mark
+          return flags
         }
-        mark |= HAS_DOUBLED_QUOTES
+        flags |= HAS_DOUBLED_QUOTES
         position++
       } else if (byte === LF) {
-        mark |= NEEDS_ESCAPE
+        flags |= NEEDS_ESCAPE
         if (bytes[position - 1] !== CR) this.lines++
       } else if (byte === CR) {
-        mark |= NEEDS_ESCAPE
+        flags |= NEEDS_ESCAPE
         this.lines++
       } else if (byte === escape) {
-        const positionAfterEscape = this.#afterBackslash(bytes, position, end, isComplete)
+        const positionAfterEscape = this.#endOfEscape(bytes, position, end, isComplete)
         if (positionAfterEscape < 0) break
-        mark |= positionAfterEscape - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
+        flags |= positionAfterEscape - position > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
         position = positionAfterEscape - 1
-      } else if (byte === TAB || byte === BACKSLASH) mark |= NEEDS_ESCAPE
+      } else if (byte === TAB || byte === BACKSLASH) flags |= NEEDS_ESCAPE
     }
     this.openQuote = openingQuote
     return 0
   }
 
   /**
-   * Returns the position after a backslash and the character that it escapes, or -1 if more bytes are needed. Counts
-   * line ends.
+   * Returns the position after the backslash at `position` and the character that it escapes. If the next character
+   * cannot be escaped, returns the position after the backslash. Returns -1 if more bytes are needed. Counts an escaped
+   * line end.
    */
-  #afterBackslash(bytes: Uint8Array, position: number, end: number, isComplete: boolean): number {
+  #endOfEscape(bytes: Uint8Array, position: number, end: number, isComplete: boolean): number {
     if (position + 1 === end) return isComplete ? end : -1
     const byte = bytes[position + 1]!
     if (byte === CR) {
@@ -183,7 +189,8 @@ export class RecordScanner {
     return isEscapable(byte, this.#grammar) ? position + 2 : position + 1
   }
 
-  #comment(bytes: Uint8Array, from: number, end: number, isComplete: boolean): number {
+  /** Scans a line with a comment. Sets `next` to the position after it and returns COMMENT_LINE, or NEEDS_MORE. */
+  #scanComment(bytes: Uint8Array, from: number, end: number, isComplete: boolean): number {
     const lineEnd = afterLineEnd(bytes, from, end, isComplete)
     if (lineEnd < 0 && !isComplete) return NEEDS_MORE
     this.next = lineEnd < 0 ? end : lineEnd
@@ -192,6 +199,7 @@ export class RecordScanner {
   }
 }
 
+/** True if a backslash before this byte is an escape. */
 function isEscapable(byte: number, { delimiter, quote }: DelimitedGrammar): boolean {
   return byte === BACKSLASH || byte === delimiter || byte === quote || byte === LF || byte === CR
 }
@@ -204,7 +212,7 @@ export function unescapeField(
   bytes: Uint8Array,
   from: number,
   to: number,
-  mark: number,
+  flags: number,
   grammar: DelimitedGrammar,
   target: Uint8Array,
 ): number {
@@ -212,7 +220,7 @@ export function unescapeField(
   for (let position = from; position < to; position++) {
     const byte = bytes[position]!
     const isEscapingBackslash =
-      mark & HAS_BACKSLASH_ESCAPE &&
+      flags & HAS_BACKSLASH_ESCAPE &&
       byte === BACKSLASH &&
       position + 1 < to &&
       isEscapable(bytes[position + 1]!, grammar)
@@ -221,11 +229,13 @@ export function unescapeField(
       continue
     }
     target[writtenBytes++] = byte
-    if (mark & HAS_DOUBLED_QUOTES && byte === grammar.quote) position++
+    // Skips the second one of two quotes.
+    if (flags & HAS_DOUBLED_QUOTES && byte === grammar.quote) position++
   }
   return writtenBytes
 }
 
+/** Returns the position of the first byte that is not a space. */
 function afterSpaces(bytes: Uint8Array, from: number, end: number): number {
   let position = from
   while (position < end && bytes[position] === SPACE) position++
@@ -233,8 +243,8 @@ function afterSpaces(bytes: Uint8Array, from: number, end: number): number {
 }
 
 /**
- * Returns the position after the first line end at or after `from`. Returns -1 without a line end, and for a final CR
- * that may be half of a CRLF.
+ * Returns the position after the first line end at or after `from`. Returns -1 if there is none. Also returns -1 for a
+ * CR just before `end`, unless the text is complete, because it may be half of a CRLF.
  */
 export function afterLineEnd(bytes: Uint8Array, from: number, end: number, isComplete: boolean): number {
   for (let position = from; position < end; position++) {
@@ -246,7 +256,7 @@ export function afterLineEnd(bytes: Uint8Array, from: number, end: number, isCom
   return -1
 }
 
-/** Returns the end of a record's text, before its line end. */
+/** Returns the end of a record's text: the position `next`, moved before the line end if it is after one. */
 export function withoutLineEnd(bytes: Uint8Array, from: number, next: number): number {
   if (next === from) return next
   if (bytes[next - 1] === CR) return next - 1
@@ -258,7 +268,8 @@ export function withoutLineEnd(bytes: Uint8Array, from: number, next: number): n
 export function countLineEnds(bytes: Uint8Array, from: number, to: number): number {
   let lines = 0
   for (let position = from; position < to; position++) {
-    if (bytes[position] === CR || (bytes[position] === LF && (position === from || bytes[position - 1] !== CR))) lines++
+    const isSecondHalfOfCrlf = position > from && bytes[position - 1] === CR
+    if (bytes[position] === CR || (bytes[position] === LF && !isSecondHalfOfCrlf)) lines++
   }
   return lines
 }

@@ -4,14 +4,14 @@ import { HAS_DOUBLED_QUOTES, IS_QUOTED, NEEDS_ESCAPE, type RecordScanner } from 
 const LF = 10
 const CR = 13
 
-/** The maximum steps for one record: the number of delimiters times the number of those that are inside fields. */
+/** The maximum steps for one record: the number of possible fields times the number of delimiters inside fields. */
 const maxSteps = 100_000
 
 /** One possible reading of a field that starts after a delimiter. */
 interface FieldReading {
   start: number
   end: number
-  marks: number
+  flags: number
   /** The number of quotes in the field that neither enclose it nor are doubled. */
   strayQuotes: number
   /** The index of the next field's start, or the number of starts if this is the record's last field. */
@@ -31,9 +31,9 @@ interface RestReading {
 /**
  * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fieldCount` fields. In this
  * reading, a quoted field may contain undoubled quotes that are not next to a delimiter, and an unquoted field may
- * start with a quote. The reading with the fewest of these stray quotes counts. Sets the scanner's fields and returns
- * true if exactly one such reading exists. Returns false for grammars with an escape character or padding, which would
- * allow more readings.
+ * start with a quote. Chooses the reading with the fewest of these stray quotes. If exactly one such reading exists,
+ * writes its fields to the scanner and returns true. Otherwise returns false, and also for grammars with an escape
+ * character or padding, which would allow more readings.
  */
 export function readStrayQuotes(
   scanner: RecordScanner,
@@ -45,20 +45,20 @@ export function readStrayQuotes(
 ): boolean {
   if (grammar.quote < 0 || grammar.escape >= 0 || grammar.padded) return false
   const readings = listReadings(bytes, from, end, grammar, fieldCount)
-  const bestReading = readings && findBestReading(readings, fieldCount)
+  const bestReading = readings && chooseReading(readings, fieldCount)
   if (!bestReading) return false
   for (const [index, field] of bestReading.entries()) {
     scanner.starts[index] = field.start
     scanner.ends[index] = field.end
-    scanner.marks[index] = field.marks
+    scanner.fieldFlags[index] = field.flags
   }
   scanner.count = fieldCount
   return true
 }
 
 /**
- * Returns the possible readings of each field, in the order of the delimiters before them. Returns undefined if there
- * are too many or too few delimiters.
+ * Returns the possible readings of a field at each position where a field can start: at the start of the record and
+ * after each delimiter. Returns undefined if there are too few delimiters, or too many to try all readings.
  */
 function listReadings(
   bytes: Uint8Array,
@@ -68,8 +68,9 @@ function listReadings(
   fieldCount: number,
 ): FieldReading[][] | undefined {
   const starts = [from]
-  for (let position = from; position < end; position++)
+  for (let position = from; position < end; position++) {
     if (bytes[position] === grammar.delimiter) starts.push(position + 1)
+  }
   const delimitersInside = starts.length - fieldCount
   if (delimitersInside < 0 || starts.length * (delimitersInside + 1) > maxSteps) return undefined
   const startIndexes = new Map(starts.map((start, index) => [start, index]))
@@ -77,21 +78,23 @@ function listReadings(
   return starts.map((start, index) => {
     const readings: FieldReading[] = []
     const fieldEnd = (starts[index + 1] ?? end + 1) - 1
-    const isOpened = start < end && bytes[start] === grammar.quote
-    const strayQuotes = isOpened ? countQuotes(bytes, start, fieldEnd, grammar.quote) : 0
-    if (!bytes.subarray(start, fieldEnd).some((byte) => byte === LF || byte === CR))
-      readings.push({ start, end: fieldEnd, marks: NEEDS_ESCAPE, strayQuotes, next: index + 1 })
-    if (!isOpened) return readings
+    const startsWithQuote = start < end && bytes[start] === grammar.quote
+    const hasLineEnd = bytes.subarray(start, fieldEnd).some((byte) => byte === LF || byte === CR)
+    if (!hasLineEnd) {
+      const strayQuotes = startsWithQuote ? countQuotes(bytes, start, fieldEnd, grammar.quote) : 0
+      readings.push({ start, end: fieldEnd, flags: NEEDS_ESCAPE, strayQuotes, next: index + 1 })
+    }
+    if (!startsWithQuote) return readings
     const strictClosingQuote = findClosingQuote(bytes, start + 1, end, grammar, true)
     const lenientClosingQuote = findClosingQuote(bytes, start + 1, end, grammar, false)
-    const marks = IS_QUOTED | NEEDS_ESCAPE
+    const flags = IS_QUOTED | NEEDS_ESCAPE
     if (strictClosingQuote >= 0) {
       const isDoubled = countQuotes(bytes, start + 1, strictClosingQuote, grammar.quote) > 0
-      const strictMarks = isDoubled ? marks | HAS_DOUBLED_QUOTES : marks
+      const strictFlags = isDoubled ? flags | HAS_DOUBLED_QUOTES : flags
       readings.push({
         start: start + 1,
         end: strictClosingQuote,
-        marks: strictMarks,
+        flags: strictFlags,
         strayQuotes: 0,
         next: indexOfNextField(strictClosingQuote + 1),
       })
@@ -101,7 +104,7 @@ function listReadings(
       readings.push({
         start: start + 1,
         end: lenientClosingQuote,
-        marks,
+        flags,
         strayQuotes: innerQuotes,
         next: indexOfNextField(lenientClosingQuote + 1),
       })
@@ -141,29 +144,32 @@ function countQuotes(bytes: Uint8Array, from: number, to: number, quote: number)
 }
 
 /**
- * Returns the fields of the reading with the fewest stray quotes, or undefined unless exactly one such reading exists.
+ * Returns the fields of the reading with the fewest stray quotes. Returns undefined if no reading has `fieldCount`
+ * fields, or if several readings have equally few stray quotes.
  */
-function findBestReading(readings: readonly FieldReading[][], fieldCount: number): FieldReading[] | undefined {
-  // rests[index][count] is the best reading of the record from field `index` on as `count` fields.
-  const bestRests: (RestReading | undefined)[][] = Array.from({ length: readings.length + 1 }, () => [])
+function chooseReading(readings: readonly FieldReading[][], fieldCount: number): FieldReading[] | undefined {
+  // bestReadings[index][count] is the best reading of the rest of the record, from field `index` on, as `count` fields.
+  const bestReadings: (RestReading | undefined)[][] = Array.from({ length: readings.length + 1 }, () => [])
   for (let index = readings.length - 1; index >= 0; index--)
     for (let count = Math.max(1, fieldCount - index); count <= Math.min(fieldCount, readings.length - index); count++)
       for (const first of readings[index]!) {
         const isLast = first.next === readings.length
-        const rest = bestRests[first.next]![count - 1]
+        const rest = bestReadings[first.next]![count - 1]
         if (isLast ? count !== 1 : !rest) continue
         const strayQuotes = first.strayQuotes + (rest?.strayQuotes ?? 0)
-        const best = bestRests[index]![count]
+        const best = bestReadings[index]![count]
         if (best && best.strayQuotes < strayQuotes) continue
-        const isUnique = (rest?.isUnique ?? true) && !(best && best.strayQuotes === strayQuotes)
-        bestRests[index]![count] = { strayQuotes, first, isUnique }
+        const isTie = best?.strayQuotes === strayQuotes
+        const isRestUnique = isLast || rest!.isUnique
+        const isUnique = isRestUnique && !isTie
+        bestReadings[index]![count] = { strayQuotes, first, isUnique }
       }
-  const best: FieldReading[] = []
+  const fields: FieldReading[] = []
   for (let index = 0; index < readings.length; ) {
-    const rest = bestRests[index]![fieldCount - best.length]
+    const rest = bestReadings[index]![fieldCount - fields.length]
     if (!rest?.isUnique) return undefined
-    best.push(rest.first)
+    fields.push(rest.first)
     index = rest.first.next
   }
-  return best.length === fieldCount ? best : undefined
+  return fields.length === fieldCount ? fields : undefined
 }

@@ -80,8 +80,11 @@ export interface Utf8Reader {
   read(target: Uint8Array, position: number, maxBytes: number): number
 }
 
-/** Returns the first byte that is not part of a valid character, as `byte 0xE9`; the last byte if all are valid. */
-export function badByte(bytes: Uint8Array, from: number, next: number): string {
+/**
+ * Returns the first byte that is not part of a valid UTF-8 character, in the form `byte 0xE9`. Returns the last byte if
+ * all characters are valid.
+ */
+export function describeInvalidByte(bytes: Uint8Array, from: number, next: number): string {
   let position = from
   while (position < next) {
     const length = characterLength(bytes, position, next)
@@ -98,12 +101,32 @@ export function badByte(bytes: Uint8Array, from: number, next: number): string {
 function characterLength(bytes: Uint8Array, position: number, end: number): number {
   const firstByte = bytes[position]!
   if (firstByte < 0x80) return 1
-  const length = firstByte < 0xc2 ? 0 : firstByte < 0xe0 ? 2 : firstByte < 0xf0 ? 3 : firstByte < 0xf5 ? 4 : 0
+  const length = lengthByFirstByte(firstByte)
   if (length === 0 || position + length > end) return 0
   const secondByte = bytes[position + 1]!
-  const low = firstByte === 0xe0 ? 0xa0 : firstByte === 0xf0 ? 0x90 : 0x80
-  const high = firstByte === 0xed ? 0x9f : firstByte === 0xf4 ? 0x8f : 0xbf
-  if (secondByte < low || secondByte > high) return 0
-  for (let i = 2; i < length; i++) if ((bytes[position + i]! & 0xc0) !== 0x80) return 0
+  const [minSecondByte, maxSecondByte] = secondByteRanges[firstByte] ?? [0x80, 0xbf]
+  if (secondByte < minSecondByte || secondByte > maxSecondByte) return 0
+  for (let i = 2; i < length; i++) {
+    const isContinuationByte = (bytes[position + i]! & 0xc0) === 0x80
+    if (!isContinuationByte) return 0
+  }
   return length
+}
+
+/** The ranges of the second byte after first bytes that do not allow all continuation bytes. */
+const secondByteRanges: Record<number, [min: number, max: number]> = {
+  0xe0: [0xa0, 0xbf],
+  0xed: [0x80, 0x9f],
+  0xf0: [0x90, 0xbf],
+  0xf4: [0x80, 0x8f],
+}
+
+/**
+ * Returns the number of bytes of a non-ASCII character by its first byte, or 0 if no character starts with this byte.
+ */
+function lengthByFirstByte(firstByte: number): number {
+  if (firstByte < 0xc2) return 0
+  if (firstByte < 0xe0) return 2
+  if (firstByte < 0xf0) return 3
+  return firstByte < 0xf5 ? 4 : 0
 }

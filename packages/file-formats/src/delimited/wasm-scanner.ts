@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 
 /** Result codes of `scan` and `take`, as in assembly/process-record.ts. */
-export const ODD_RECORD = 1
-export const OUT_IS_FULL = 2
-export const TAKEN = 3
-export const IS_REFUSED = 4
-export const IS_UNFIT = 5
+export const STOPPED_AT_IRREGULAR_RECORD = 1
+export const OUTPUT_IS_FULL = 2
+export const RECORD_PROCESSED = 3
+export const VALUE_REJECTED = 4
+export const INFERRED_TYPE_TOO_NARROW = 5
 
-/** Values for `use` of `scan` and `take`. */
+/** Values for `use` of `scan` and `take`: only observe the values of records, or encode the records. */
 export const OBSERVE = 0
 export const ENCODE = 1
 
@@ -15,7 +15,10 @@ interface WasmGlobal {
   readonly value: number
 }
 
-/** The exports of assembly/scanner.ts. Positions are addresses in the scanner's memory. */
+/**
+ * The exports of assembly/scanner.ts. Positions are addresses in the scanner's memory. `scan` processes the records in
+ * a range of the input, and `take` processes the one record whose fields were written to FIELDS.
+ */
 interface ScannerExports {
   memory: { readonly buffer: ArrayBuffer }
   IN: WasmGlobal
@@ -37,7 +40,7 @@ interface ScannerExports {
   outEnd: WasmGlobal
   blamed: WasmGlobal
   forgetColumns(columns: number): void
-  setNulls(spellings: number): void
+  setNulls(texts: number): void
   spellsNull(from: number, to: number): number
   setDecimal(byte: number): void
   columnType(column: number): number
@@ -67,7 +70,7 @@ export interface WasmScanner {
   bytes: Buffer
   /** The memory area for the input text. */
   window: Buffer
-  /** The fields of the current record, as four numbers each: start, end, marks, unused. */
+  /** The fields of the current record, as four numbers each: start, end, flags, unused. */
   fields: Int32Array
 }
 
@@ -78,10 +81,11 @@ const overreadBytes = 64
 export function startScanner(
   code: Uint8Array = readFileSync(new URL('../../generated/scan.wasm', import.meta.url)),
 ): WasmScanner {
-  const text = (from: number, length: number) => bytes.toString('latin1', from, from + length).replace(',', '.')
+  const readNumberText = (from: number, length: number) =>
+    bytes.toString('latin1', from, from + length).replace(',', '.')
   const host = {
-    exponentFits: (from: number, length: number) => (fitsDouble(text(from, length)) ? 1 : 0),
-    parseDouble: (from: number, length: number) => Number(text(from, length)),
+    exponentFits: (from: number, length: number) => (fitsDouble(readNumberText(from, length)) ? 1 : 0),
+    parseDouble: (from: number, length: number) => Number(readNumberText(from, length)),
     isJson: (from: number, length: number) => (parsesAsJsonb(bytes.toString('utf8', from, from + length)) ? 1 : 0),
   }
   const abort = () => {
@@ -101,12 +105,13 @@ export function startScanner(
 /** Returns true if a double can represent the number. Warehouses reject numbers that overflow or underflow to zero. */
 function fitsDouble(text: string): boolean {
   const value = Number(text)
-  return Number.isFinite(value) && (value !== 0 || /^[-.0]*e/i.test(text))
+  const isWrittenAsZero = /^[-.0]*e/i.test(text)
+  return Number.isFinite(value) && (value !== 0 || isWrittenAsZero)
 }
 
 /**
- * True if PostgreSQL accepts a text as JSONB: valid JSON without NUL, lone surrogates, and exponents that numeric
- * cannot store.
+ * True if PostgreSQL accepts a text as JSONB: it is valid JSON and contains no NUL, no lone surrogates and no exponents
+ * that numeric cannot store.
  */
 function parsesAsJsonb(text: string): boolean {
   try {
@@ -120,17 +125,21 @@ function parsesAsJsonb(text: string): boolean {
 }
 
 /**
- * Returns the 651 powers of five from 5^-342 to 5^308, each as its upper 128 bits, low half first. Truncates them, and
- * rounds up below 5^0. They are the factors in the method of Eisel and Lemire ("Number parsing at a gigabyte per
- * second", 2021).
+ * Returns the 651 powers of five from 5^-342 to 5^308, each as its leading 128 bits, low half first. Powers with
+ * negative exponents are rounded up, the others are truncated. They are the factors in the method of Eisel and Lemire
+ * ("Number parsing at a gigabyte per second", 2021).
  */
 function powersOfFive(): BigUint64Array<ArrayBuffer> {
-  const powers = new BigUint64Array(651 * 2)
-  const half = (1n << 64n) - 1n
-  for (let power = -342; power <= 308; power++) {
-    const bits = power < 0 ? reciprocalBits(5n ** BigInt(-power), power >= -27) : leadingBits(5n ** BigInt(power))
-    const address = (power + 342) * 2
-    powers[address] = bits & half
+  const [minExponent, maxExponent] = [-342, 308]
+  const powers = new BigUint64Array((maxExponent - minExponent + 1) * 2)
+  const lowHalfMask = (1n << 64n) - 1n
+  for (let exponent = minExponent; exponent <= maxExponent; exponent++) {
+    // Down to 5^-27, the power of five in the denominator fits into 64 bits.
+    const isSmallDenominator = exponent >= -27
+    const bits =
+      exponent < 0 ? reciprocalBits(5n ** BigInt(-exponent), isSmallDenominator) : leadingBits(5n ** BigInt(exponent))
+    const address = (exponent - minExponent) * 2
+    powers[address] = bits & lowHalfMask
     powers[address + 1] = bits >> 64n
   }
   return powers
@@ -138,12 +147,16 @@ function powersOfFive(): BigUint64Array<ArrayBuffer> {
 
 /** Returns the leading 128 bits of a number. */
 function leadingBits(value: bigint): bigint {
-  const bits = BigInt(value.toString(2).length)
-  return bits > 128n ? value >> (bits - 128n) : value << (128n - bits)
+  const bitLength = BigInt(value.toString(2).length)
+  return bitLength > 128n ? value >> (bitLength - 128n) : value << (128n - bitLength)
 }
 
-/** Returns the leading 128 bits of a reciprocal. Rounds up before truncation, as the proof of the method requires. */
-function reciprocalBits(value: bigint, exact: boolean): bigint {
-  const bits = BigInt((value - 1n).toString(2).length)
-  return leadingBits((1n << (exact ? bits + 127n : 2n * bits + 128n)) / value + 1n)
+/**
+ * Returns the leading 128 bits of the reciprocal of a number. Rounds up before truncation, and computes more bits
+ * unless the denominator is small, as the proof of the method requires.
+ */
+function reciprocalBits(denominator: bigint, isSmallDenominator: boolean): bigint {
+  const bitLength = BigInt((denominator - 1n).toString(2).length)
+  const numerator = 1n << (isSmallDenominator ? bitLength + 127n : 2n * bitLength + 128n)
+  return leadingBits(numerator / denominator + 1n)
 }

@@ -2,12 +2,12 @@ import type { ByteSource } from '../spool/byte-source.ts'
 import type { TextEncoding } from './text-encoding.ts'
 import { TextDecoder } from 'node:util'
 
-const multiByte = /^(gbk|gb18030|big5|euc-jp|iso-2022-jp|shift_jis|euc-kr)$/
+const multiByteEncodings = /^(gbk|gb18030|big5|euc-jp|iso-2022-jp|shift_jis|euc-kr)$/
 
 /** Returns the decoder for an encoding other than UTF-8. `encoding` is TextDecoder's name for it. */
-export function decoderOf(encoding: string): TextDecoderPort {
+export function createDecoder(encoding: string): TextDecoderPort {
   if (encoding === 'utf-16le' || encoding === 'utf-16be') return new Utf16Decoder(encoding)
-  return multiByte.test(encoding) ? new MultiByteDecoder(encoding) : new SingleByteDecoder(encoding)
+  return multiByteEncodings.test(encoding) ? new MultiByteDecoder(encoding) : new SingleByteDecoder(encoding)
 }
 
 /** Yields a text converted to UTF-8, without its byte order mark. */
@@ -19,12 +19,13 @@ export function convertToUtf8(
   return { chunks: () => decodeChunks(source, encoding, skip) }
 }
 
+/** Yields the chunks of a text as UTF-8, without its first `skip` bytes. */
 async function* decodeChunks(source: ByteSource, encoding: string, skip: number): AsyncGenerator<Buffer, void, void> {
-  const decoder = encoding === 'utf-8' ? undefined : decoderOf(encoding)
-  let remaining = skip
+  const decoder = encoding === 'utf-8' ? undefined : createDecoder(encoding)
+  let bytesToSkip = skip
   for await (const chunk of source.chunks()) {
-    const bytes = remaining === 0 ? chunk : chunk.subarray(remaining)
-    remaining = Math.max(0, remaining - chunk.length)
+    const bytes = bytesToSkip === 0 ? chunk : chunk.subarray(bytesToSkip)
+    bytesToSkip = Math.max(0, bytesToSkip - chunk.length)
     if (bytes.length > 0) yield decoder ? decoder.decode(bytes) : bytes
   }
   if (decoder) yield decoder.end()
@@ -33,8 +34,8 @@ async function* decodeChunks(source: ByteSource, encoding: string, skip: number)
 const replacementCharacter = '\uFFFD'
 
 /**
- * Decodes East Asian encodings with the platform's decoder. A byte that the decoder would replace by U+FFFD stays
- * invalid.
+ * Decodes East Asian encodings with the platform's decoder. Replaces each U+FFFD, which stands for an invalid byte, by
+ * a byte that is not valid UTF-8.
  */
 class MultiByteDecoder implements TextDecoderPort {
   readonly #decoder: TextDecoder
@@ -44,40 +45,40 @@ class MultiByteDecoder implements TextDecoderPort {
   }
 
   decode(bytes: Buffer): Buffer {
-    return utf8(this.#decoder.decode(bytes, { stream: true }))
+    return encodeWithInvalidBytes(this.#decoder.decode(bytes, { stream: true }))
   }
 
   end(): Buffer {
-    return utf8(this.#decoder.decode())
+    return encodeWithInvalidBytes(this.#decoder.decode())
   }
 }
 
-function utf8(text: string): Buffer {
+/** Encodes a text as UTF-8. Each U+FFFD becomes a byte that never occurs in UTF-8. */
+function encodeWithInvalidBytes(text: string): Buffer {
   if (!text.includes(replacementCharacter)) return Buffer.from(text)
-  const parts = text.split(replacementCharacter)
-  return Buffer.concat(
-    parts.flatMap((part, index) => [...(index > 0 ? [Buffer.of(invalidByte)] : []), Buffer.from(part)]),
-  )
+  const [firstText, ...textsAfterInvalidByte] = text.split(replacementCharacter)
+  const encodedTexts = textsAfterInvalidByte.flatMap((part) => [Buffer.of(invalidByte), Buffer.from(part)])
+  return Buffer.concat([Buffer.from(firstText!), ...encodedTexts])
 }
 
 /** Decodes Latin and similar encodings, in which every byte is a character or invalid. */
 class SingleByteDecoder implements TextDecoderPort {
   /**
-   * The UTF-8 bytes of each input byte from 0x80 on: up to three bytes, lowest first, and their number in the highest
-   * byte.
+   * The UTF-8 characters of the input bytes 0x80 to 0xFF: up to three bytes each, the first one lowest, and their
+   * number in the highest byte.
    */
-  readonly #upper: Int32Array
+  readonly #packedCharacters: Int32Array
   #out = Buffer.allocUnsafeSlow(0)
 
   constructor(encoding: string) {
     const decoder = new TextDecoder(encoding, { fatal: true })
-    this.#upper = Int32Array.from({ length: 128 }, (_, index) => packCharacter(decoder, index + 128))
+    this.#packedCharacters = Int32Array.from({ length: 128 }, (_, index) => packCharacter(decoder, index + 128))
   }
 
   decode(bytes: Buffer): Buffer {
     if (this.#out.length < bytes.length * 3) this.#out = Buffer.allocUnsafeSlow(bytes.length * 3)
     const out = this.#out
-    const upper = this.#upper
+    const packedCharacters = this.#packedCharacters
     let position = 0
     for (let i = 0; i < bytes.length; i++) {
       const byte = bytes[i]!
@@ -85,7 +86,7 @@ class SingleByteDecoder implements TextDecoderPort {
         out[position++] = byte
         continue
       }
-      const character = upper[byte - 128]!
+      const character = packedCharacters[byte - 128]!
       out[position] = character
       out[position + 1] = character >> 8
       out[position + 2] = character >> 16
@@ -99,16 +100,21 @@ class SingleByteDecoder implements TextDecoderPort {
   }
 }
 
+/**
+ * Returns the UTF-8 bytes of an input byte in one number: the first byte lowest, and their number in the highest byte.
+ */
 function packCharacter(decoder: TextDecoder, byte: number): number {
-  const utf8 = characterOf(decoder, byte)
-  return utf8.reduce((word, part, index) => word | (part << (8 * index)), utf8.length << 24)
+  const utf8Bytes = decodeByte(decoder, byte)
+  let packed = utf8Bytes.length << 24
+  for (const [index, utf8Byte] of utf8Bytes.entries()) packed |= utf8Byte << (8 * index)
+  return packed
 }
 
 /**
- * Returns the UTF-8 bytes of a Windows code page's byte. The platform decodes unassigned bytes as control characters;
- * this function treats them as invalid.
+ * Returns the UTF-8 bytes of the character that a byte encodes, or `invalidByte` if it encodes none. The platform
+ * decodes unassigned bytes of Windows code pages as control characters, so these count as invalid too.
  */
-function characterOf(decoder: TextDecoder, byte: number): Uint8Array {
+function decodeByte(decoder: TextDecoder, byte: number): Uint8Array {
   try {
     const character = decoder.decode(Uint8Array.of(byte))
     const isUnassigned = decoder.encoding.startsWith('windows') && character < '\u00a0'
@@ -123,56 +129,61 @@ function characterOf(decoder: TextDecoder, byte: number): Uint8Array {
  * becomes 0xFF, so that the record is rejected. Chunks without lone surrogates are decoded by the platform.
  */
 class Utf16Decoder implements TextDecoderPort {
-  readonly #swap: boolean
+  readonly #isBigEndian: boolean
   #units = Buffer.allocUnsafeSlow(0)
   #out = Buffer.allocUnsafeSlow(0)
-  /** The number of bytes at the end of the last chunk that belong to an incomplete code unit or surrogate pair. */
-  #held = 0
+  /**
+   * The number of bytes at the end of the previous chunk that belong to an incomplete code unit or surrogate pair. They
+   * are at the start of `#units`.
+   */
+  #incompleteBytes = 0
 
   constructor(encoding: 'utf-16le' | 'utf-16be') {
-    this.#swap = encoding === 'utf-16be'
+    this.#isBigEndian = encoding === 'utf-16be'
   }
 
   decode(bytes: Buffer): Buffer {
-    const length = this.#held + bytes.length
+    const length = this.#incompleteBytes + bytes.length
     if (this.#units.length < length) {
       const units = Buffer.allocUnsafeSlow(length + 4)
-      this.#units.copy(units, 0, 0, this.#held)
+      this.#units.copy(units, 0, 0, this.#incompleteBytes)
       this.#units = units
       this.#out = Buffer.allocUnsafeSlow((length + 4) * 2)
     }
     const units = this.#units
-    bytes.copy(units, this.#held)
+    bytes.copy(units, this.#incompleteBytes)
     let end = length - (length % 2)
-    const high = units[end - (this.#swap ? 2 : 1)]!
-    if (end > 0 && (high & 0xfc) === 0xd8) end -= 2
+    const highByteOfLastUnit = units[end - (this.#isBigEndian ? 2 : 1)]!
+    const isHighSurrogate = (highByteOfLastUnit & 0xfc) === 0xd8
+    if (end > 0 && isHighSurrogate) end -= 2
     const convertedBytes = this.#convert(units.subarray(0, end))
-    // The held bytes stay in the byte order of the file, so that they can precede the next chunk.
+    // The incomplete bytes stay in the byte order of the file, so that they can precede the next chunk.
     units.copyWithin(0, end, length)
-    this.#held = length - end
+    this.#incompleteBytes = length - end
     return this.#out.subarray(0, convertedBytes)
   }
 
   end(): Buffer {
-    const heldBytes = this.#held
-    this.#held = 0
+    const incompleteBytes = this.#incompleteBytes
+    this.#incompleteBytes = 0
     let position = 0
-    if (heldBytes >= 2) position = this.#convert(this.#units.subarray(0, 2))
-    if (heldBytes % 2 === 1) this.#out[position++] = invalidByte
+    if (incompleteBytes >= 2) position = this.#convert(this.#units.subarray(0, 2))
+    if (incompleteBytes % 2 === 1) this.#out[position++] = invalidByte
     return this.#out.subarray(0, position)
   }
 
+  /** Writes code units as UTF-8 to `#out`. Returns the number of bytes written. */
   #convert(bytes: Buffer): number {
     if (bytes.length === 0) return 0
-    if (this.#swap) bytes.swap16()
+    if (this.#isBigEndian) bytes.swap16()
     const text = bytes.toString('utf16le')
     return text.isWellFormed() ? this.#out.write(text, 'utf8') : encodeKeepingLoneSurrogates(text, this.#out)
   }
 }
 
 /**
- * Writes a text as UTF-8, with each lone surrogate as the three bytes of its code point. Returns the number of bytes.
- * `Buffer.write` would write U+FFFD instead; that is valid UTF-8, so the changed text would be loaded.
+ * Writes a text as UTF-8, with each lone surrogate as three bytes that UTF-8 forbids. Returns the number of bytes
+ * written. `Buffer.write` would write U+FFFD instead; that is valid UTF-8, so the changed text would be loaded.
  */
 function encodeKeepingLoneSurrogates(text: string, out: Buffer): number {
   let position = 0

@@ -2,7 +2,7 @@ import { TextDecoder } from 'node:util'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { uploadFolder } from '../upload/test/open-upload-from-bytes.ts'
-import { convertToUtf8, decoderOf } from './convert-to-utf8.ts'
+import { convertToUtf8, createDecoder } from './convert-to-utf8.ts'
 import { textEncoding } from './text-encoding.ts'
 
 const folder = uploadFolder()
@@ -12,7 +12,7 @@ const swapped = (text: string) => Buffer.from(text, 'utf16le').swap16()
 
 /** Decodes pieces of any length, cut from the bytes in turn. */
 function inPieces(encoding: string, bytes: Buffer, lengths: number[]): Buffer {
-  const decoder = decoderOf(encoding)
+  const decoder = createDecoder(encoding)
   const parts: Buffer[] = []
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
     const end = at + Math.max(1, lengths[turn % lengths.length] ?? 1)
@@ -90,7 +90,7 @@ describe('configured encodings', () => {
       const { encoding } = textEncoding(Buffer.alloc(0), label, 'a.csv')
       const decoder = new TextDecoder(label)
       for (let byte = 0; byte < 256; byte++) {
-        const decoded = Buffer.from(decoderOf(encoding).decode(Buffer.of(byte)))
+        const decoded = Buffer.from(createDecoder(encoding).decode(Buffer.of(byte)))
         const character = decoder.decode(Uint8Array.of(byte))
         const open = encoding.startsWith('windows') && byte > 127 && character < '\u00a0'
         expect([label, byte, decoded]).toEqual([label, byte, open ? Buffer.of(0xff) : Buffer.from(character)])

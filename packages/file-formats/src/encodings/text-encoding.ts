@@ -5,6 +5,7 @@ export interface TextEncoding {
   encoding: string
   /** The length of the byte order mark in bytes. */
   skip: number
+  /** How the encoding was determined, as the end of a sentence. Empty for the default. */
   because: string
 }
 
@@ -12,30 +13,31 @@ export interface TextEncoding {
  * The minimum share of 16-bit units with one zero byte in UTF-16. Nearly all units of Latin text have one, and any file
  * with rows contains delimiters and digits.
  */
-const zeroHalves = 0.1
+const minShareOfZeroBytes = 0.1
 
 /**
  * Detects the encoding of a text from its first bytes. A byte order mark takes precedence over the declared encoding.
- * If both are absent, the encoding is UTF-8, unless all zero bytes are in the same half of the 16-bit units. Throws
- * SourceProblem ENCODING_NOT_KNOWN or ENCODING_NOT_SUPPORTED.
+ * If both are absent, the encoding is UTF-16 if nearly all zero bytes are in the same half of the 16-bit units,
+ * otherwise UTF-8. Throws SourceProblem ENCODING_NOT_KNOWN, or ENCODING_NOT_SUPPORTED for UTF-32.
  */
 export function textEncoding(start: Uint8Array, declared: string | undefined, name: string): TextEncoding {
   const [a, b, c, d] = start
   if (a === 0xef && b === 0xbb && c === 0xbf)
     return { encoding: 'utf-8', skip: 3, because: 'as its byte order mark says' }
-  if ((a === 0xff && b === 0xfe && c === 0 && d === 0) || (a === 0 && b === 0 && c === 0xfe && d === 0xff)) {
-    throw utf32(name)
-  }
+  const hasUtf32LeMark = a === 0xff && b === 0xfe && c === 0 && d === 0
+  const hasUtf32BeMark = a === 0 && b === 0 && c === 0xfe && d === 0xff
+  if (hasUtf32LeMark || hasUtf32BeMark) throw utf32Problem(name)
   if (a === 0xff && b === 0xfe) return { encoding: 'utf-16le', skip: 2, because: 'as its byte order mark says' }
   if (a === 0xfe && b === 0xff) return { encoding: 'utf-16be', skip: 2, because: 'as its byte order mark says' }
   if (declared !== undefined) return { encoding: parseEncodingLabel(declared, name), skip: 0, because: 'as declared' }
-  const guessed = byZeros(start, name)
+  const guessed = guessByZeroBytes(start, name)
   if (guessed) return { encoding: guessed, skip: 0, because: 'as its zero bytes show' }
   return { encoding: 'utf-8', skip: 0, because: '' }
 }
 
+/** Returns TextDecoder's name of an encoding. Throws SourceProblem ENCODING_NOT_KNOWN or ENCODING_NOT_SUPPORTED. */
 function parseEncodingLabel(label: string, name: string): string {
-  if (/^\s*utf-?32/i.test(label)) throw utf32(name)
+  if (/^\s*utf-?32/i.test(label)) throw utf32Problem(name)
   try {
     return new TextDecoder(label).encoding
   } catch (cause) {
@@ -44,22 +46,28 @@ function parseEncodingLabel(label: string, name: string): string {
   }
 }
 
-/** Returns the UTF-16 encoding that the positions of zero bytes show, or undefined. Throws if they show UTF-32. */
-function byZeros(start: Uint8Array, name: string): string | undefined {
+/**
+ * Returns the UTF-16 encoding that the positions of zero bytes show, or undefined if they show none. Throws
+ * SourceProblem ENCODING_NOT_SUPPORTED if they show UTF-32.
+ */
+function guessByZeroBytes(start: Uint8Array, name: string): string | undefined {
+  const bytesInWholeQuadruples = Math.floor(start.length / 4) * 4
+  const countedBytes = Math.max(bytesInWholeQuadruples, Math.min(start.length, 2))
+  // The number of zero bytes at each position modulo 4.
   const zeros = [0, 0, 0, 0]
-  const units = Math.floor(start.length / 4) * 2
-  const countedBytes = Math.max(units * 2, Math.min(start.length, 2))
   for (let i = 0; i < countedBytes; i++) if (start[i] === 0) zeros[i & 3]!++
   const [evenZeros, oddZeros] = [zeros[0]! + zeros[2]!, zeros[1]! + zeros[3]!]
-  const minZeros = Math.max(1, (countedBytes / 2) * zeroHalves)
+  const minZeros = Math.max(1, (countedBytes / 2) * minShareOfZeroBytes)
   if (evenZeros < minZeros && oddZeros < minZeros) return undefined
   if (oddZeros >= minZeros && oddZeros > evenZeros * 3) return 'utf-16le'
   if (evenZeros >= minZeros && evenZeros > oddZeros * 3) return 'utf-16be'
-  const quarter = countedBytes / 4
-  if (zeros[2]! + zeros[3]! > quarter * 1.9 && zeros[0]! < quarter * 0.1) throw utf32(name)
-  if (zeros[0]! + zeros[1]! > quarter * 1.9 && zeros[3]! < quarter * 0.1) throw utf32(name)
+  // In UTF-32, nearly all bytes of the high half of a character are zero, and nearly none of its lowest bytes.
+  const characters = countedBytes / 4
+  const isUtf32Le = zeros[2]! + zeros[3]! > characters * 1.9 && zeros[0]! < characters * 0.1
+  const isUtf32Be = zeros[0]! + zeros[1]! > characters * 1.9 && zeros[3]! < characters * 0.1
+  if (isUtf32Le || isUtf32Be) throw utf32Problem(name)
   return undefined
 }
 
-const utf32 = (name: string) =>
+const utf32Problem = (name: string) =>
   new SourceProblem('ENCODING_NOT_SUPPORTED', `${name} is encoded as UTF-32; save it as UTF-8.`)

@@ -6,30 +6,13 @@ import type { WorkbookSheet } from './workbook.ts'
 type ListedSheet = WorkbookSheet & { hasRows: boolean }
 
 /**
- * Returns the sheet that the options name, or else the first visible sheet with rows. Throws SourceProblem
- * SHEET_NOT_FOUND; SHEET_EMPTY if the sheet has no rows and another one has; EMPTY_FILE if no sheet has rows.
+ * Returns the sheet that the options name by its name or number, or else the first visible sheet with rows. Throws
+ * SourceProblem SHEET_NOT_FOUND if there is no such sheet, SHEET_EMPTY if it has no rows and another one has, and
+ * EMPTY_FILE if no sheet has rows.
  */
 export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptions, file: string): ListedSheet {
-  const { sheet: name, sheetNumber: number } = options
-  const sheet =
-    name !== undefined
-      ? (sheets.find((one) => one.name === name) ??
-        sheets.find((one) => normalizeSheetName(one.name) === normalizeSheetName(name)))
-      : number !== undefined
-        ? sheets[number - 1]
-        : (sheets.find(({ isHidden, hasRows }) => !isHidden && hasRows) ??
-          sheets.find(({ isHidden }) => !isHidden) ??
-          sheets[0])
-  if (!sheet) {
-    const missingText =
-      name !== undefined
-        ? ` has no sheet called ${name}; it`
-        : number !== undefined
-          ? ` has no sheet number ${number}; it`
-          : ''
-    const existing = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${formatSheetList(sheets, sheets)}`
-    throw new SourceProblem('SHEET_NOT_FOUND', `${file}${missingText} has ${existing}.`)
-  }
+  const sheet = findSheet(sheets, options)
+  if (!sheet) throw sheetNotFoundProblem(sheets, options, file)
   if (sheet.hasRows) return sheet
   const otherSheets = sheets.filter(({ hasRows }) => hasRows)
   const advice =
@@ -38,6 +21,33 @@ export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptio
   throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${advice}`)
 }
 
+/** Finds the sheet that the options name, or else the best sheet to read: a visible one with rows, if there is one. */
+function findSheet(
+  sheets: readonly ListedSheet[],
+  { sheet: name, sheetNumber }: UploadOptions,
+): ListedSheet | undefined {
+  if (name !== undefined) {
+    const sameName = sheets.find((sheet) => sheet.name === name)
+    return sameName ?? sheets.find((sheet) => normalizeSheetName(sheet.name) === normalizeSheetName(name))
+  }
+  if (sheetNumber !== undefined) return sheets[sheetNumber - 1]
+  const visibleSheets = sheets.filter(({ isHidden }) => !isHidden)
+  return visibleSheets.find(({ hasRows }) => hasRows) ?? visibleSheets[0] ?? sheets[0]
+}
+
+function sheetNotFoundProblem(
+  sheets: readonly ListedSheet[],
+  { sheet: name, sheetNumber }: UploadOptions,
+  file: string,
+): SourceProblem {
+  let missingText = ''
+  if (name !== undefined) missingText = ` has no sheet called ${name}; it`
+  else if (sheetNumber !== undefined) missingText = ` has no sheet number ${sheetNumber}; it`
+  const existing = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${formatSheetList(sheets, sheets)}`
+  return new SourceProblem('SHEET_NOT_FOUND', `${file}${missingText} has ${existing}.`)
+}
+
+/** Returns the sheets of a workbook with their numbers. `isRead` is true for `readSheet`. */
 export const asFound = (sheets: readonly ListedSheet[], readSheet: ListedSheet): FoundSheet[] =>
   sheets.map((sheet, index) => ({
     number: index + 1,
@@ -48,8 +58,8 @@ export const asFound = (sheets: readonly ListedSheet[], readSheet: ListedSheet):
   }))
 
 /**
- * Returns a sentence about sheets with rows that are not read although no setting excludes them, or undefined if all
- * are read.
+ * Returns a sentence about sheets with rows that are not read although no option names a sheet. Returns undefined if
+ * there are no such sheets.
  */
 export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptions, file: string): string | undefined {
   if (options.sheet !== undefined || options.sheetNumber !== undefined) return undefined
@@ -63,18 +73,17 @@ export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptio
 
 const maxListed = 20
 /** The maximum characters of a sheet name in messages. Excel allows 31; other programs exceed that. */
-const longestName = 60
+const maxNameLength = 60
 
 function formatSheetList(listedSheets: readonly ListedSheet[], allSheets: readonly ListedSheet[]): string {
-  const names = listedSheets.slice(0, maxListed).map((sheet) => formatSheet(sheet, allSheets.indexOf(sheet) + 1))
-  return listedSheets.length > maxListed
-    ? `${names.join(', ')} and ${listedSheets.length - maxListed} more`
-    : names.join(', ')
+  const formatListedSheet = (sheet: ListedSheet) => formatSheet(sheet, allSheets.indexOf(sheet) + 1)
+  const list = listedSheets.slice(0, maxListed).map(formatListedSheet).join(', ')
+  return listedSheets.length > maxListed ? `${list} and ${listedSheets.length - maxListed} more` : list
 }
 
 function formatSheet({ name, isHidden }: Pick<FoundSheet, 'name' | 'isHidden'>, number: number): string {
-  const shownName = name.length > longestName ? `${name.slice(0, longestName)}…` : name
-  return `"${shownName}" (${isHidden ? 'hidden, ' : ''}number ${number})`
+  const shortName = name.length > maxNameLength ? `${name.slice(0, maxNameLength)}…` : name
+  return `"${shortName}" (${isHidden ? 'hidden, ' : ''}number ${number})`
 }
 
 const normalizeSheetName = (name: string) => name.trim().toLowerCase()

@@ -1,25 +1,27 @@
-const dayLength = 86_400_000
+const millisecondsOfDay = 86_400_000
 /** The serial numbers of 29 February 1900, which did not exist, and of the last day in Excel. */
-const inventedDay = 60
+const february29Of1900 = 60
 const lastDay = 2_958_465
 /** The days between Excel's two date systems, 1900 and 1904. */
-const from1904 = 1462
+const daysFrom1900To1904 = 1462
 
 /**
- * Formats a serial number as the date or time that Excel displays, to the millisecond, or returns undefined if Excel
- * displays none. Days are counted from 1900, including a nonexistent 29 February, or from 1904. The fraction is the
- * time of day.
+ * Formats a serial number as the date or time that Excel displays, to the millisecond. Returns undefined if Excel
+ * displays no date or time. The whole part of the number counts days from 1900, including a nonexistent 29 February, or
+ * from 1904. The fraction is the time of day.
  */
 export function serialText(serial: number, meaning: NumberMeaning, is1904: boolean): string | undefined {
-  const totalUnits = Math.round(serial * dayLength)
   if (!Number.isFinite(serial)) return undefined
-  if (meaning === 'ELAPSED') return formatElapsedTime(totalUnits)
-  const dayNumber = Math.floor(totalUnits / dayLength)
-  const time = totalUnits - dayNumber * dayLength
-  if (dayNumber === 0 && totalUnits >= 0 && (meaning === 'TIME' || !is1904)) return formatClockTime(time)
-  const day = is1904 ? dayNumber + from1904 : dayNumber
+  const milliseconds = Math.round(serial * millisecondsOfDay)
+  if (meaning === 'ELAPSED') return formatElapsedTime(milliseconds)
+  const dayNumber = Math.floor(milliseconds / millisecondsOfDay)
+  const time = milliseconds - dayNumber * millisecondsOfDay
+  // Day 0 exists only in the 1904 date system. In the 1900 one, such a number is a time of day.
+  const isTimeOfDay = dayNumber === 0 && (meaning === 'TIME' || !is1904)
+  if (isTimeOfDay) return formatClockTime(time)
+  const day = is1904 ? dayNumber + daysFrom1900To1904 : dayNumber
   if (dayNumber < 0 || day < 1 || day > lastDay) return undefined
-  const date = dateOf(day)
+  const date = formatDateCached(day)
   return meaning === 'DATE' && time === 0 ? date : `${date} ${formatClockTime(time)}`
 }
 
@@ -30,7 +32,8 @@ export function serialText(serial: number, meaning: NumberMeaning, is1904: boole
 const dateTexts = new Map<number, string>()
 const maxDateTexts = 20_000
 
-function dateOf(day: number): string {
+/** Returns the date of a day from `dateTexts`. Formats and adds it if it is not there. */
+function formatDateCached(day: number): string {
   const knownText = dateTexts.get(day)
   if (knownText !== undefined) return knownText
   const text = formatDate(day)
@@ -39,46 +42,53 @@ function dateOf(day: number): string {
   return text
 }
 
+/** Formats a day of the 1900 date system as YYYY-MM-DD. */
 function formatDate(day: number): string {
-  if (day === inventedDay) return '1900-02-29'
-  const since = Date.UTC(1899, 11, day < inventedDay ? 31 : 30)
-  return new Date(since + day * dayLength).toISOString().slice(0, 10)
+  if (day === february29Of1900) return '1900-02-29'
+  const day0 = Date.UTC(1899, 11, day < february29Of1900 ? 31 : 30)
+  return new Date(day0 + day * millisecondsOfDay).toISOString().slice(0, 10)
 }
 
 const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
 
-/** Formats milliseconds of a day. */
-function formatClockTime(time: number): string {
-  const seconds = Math.floor(time / 1000)
+/** Formats the milliseconds since midnight as HH:MM:SS, with `.mmm` if they are not whole seconds. */
+function formatClockTime(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000)
   const minutes = Math.floor(seconds / 60)
   const text = `${twoDigits[Math.floor(minutes / 60)]}:${twoDigits[minutes % 60]}:${twoDigits[seconds % 60]}`
-  const milliseconds = time % 1000
-  return milliseconds === 0 ? text : `${text}.${String(milliseconds).padStart(3, '0')}`
+  const fraction = milliseconds % 1000
+  return fraction === 0 ? text : `${text}.${String(fraction).padStart(3, '0')}`
 }
 
-/** Formats a duration. Its hours may exceed a day. */
-function formatElapsedTime(totalUnits: number): string {
-  const positive = Math.abs(totalUnits)
-  const hours = Math.floor(positive / 3_600_000)
-  return `${totalUnits < 0 ? '-' : ''}${String(hours).padStart(2, '0')}${formatClockTime(positive % 3_600_000).slice(2)}`
+const millisecondsOfHour = 3_600_000
+
+/** Formats a duration as HH:MM:SS. It may have more than 24 hours and a minus. */
+function formatElapsedTime(milliseconds: number): string {
+  const duration = Math.abs(milliseconds)
+  const sign = milliseconds < 0 ? '-' : ''
+  const hours = String(Math.floor(duration / millisecondsOfHour)).padStart(2, '0')
+  const minutesAndSeconds = formatClockTime(duration % millisecondsOfHour).slice('00'.length)
+  return `${sign}${hours}${minutesAndSeconds}`
 }
 
 export type NumberMeaning = 'NUMBER' | 'DATE' | 'TIMESTAMP' | 'TIME' | 'ELAPSED'
 
 /**
- * Returns the meaning of a built-in number format, which every workbook has implicitly. Includes the East Asian ones.
+ * Returns the meaning of a built-in number format by its id (ECMA-376, numFmt). Every workbook has these formats
+ * implicitly, including the East Asian ones.
  */
 export function builtInMeaning(id: number): NumberMeaning {
-  if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || (id >= 34 && id <= 36) || (id >= 50 && id <= 58))
-    return 'DATE'
-  if ((id >= 18 && id <= 21) || id === 32 || id === 33 || id === 45 || id === 47) return 'TIME'
+  const isBetween = (from: number, to: number) => id >= from && id <= to
+  if (isBetween(14, 17) || isBetween(27, 31) || isBetween(34, 36) || isBetween(50, 58)) return 'DATE'
+  if (isBetween(18, 21) || isBetween(32, 33) || id === 45 || id === 47) return 'TIME'
   if (id === 22) return 'TIMESTAMP'
   return id === 46 ? 'ELAPSED' : 'NUMBER'
 }
 
 /**
- * Returns the meaning of a format code such as `yyyy-mm-dd hh:mm` or `[Red]0.00`. Text in quotes, after a backslash or
- * in brackets is not format letters. Hours, minutes or seconds alone in brackets mean a duration that may exceed a day.
+ * Returns the meaning of a format code such as `yyyy-mm-dd hh:mm` or `[Red]0.00`. Only its first section, up to a
+ * semicolon, counts. Text in quotes, after a backslash or in brackets is not format letters. Hours, minutes or seconds
+ * alone in brackets mean a duration that may exceed a day.
  */
 export function meaningOf(code: string): NumberMeaning {
   const codeWithoutLiterals = code.replace(/"[^"]*"|\\.|_.|\*./g, '')

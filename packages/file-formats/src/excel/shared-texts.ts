@@ -1,14 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import { readSync } from 'node:fs'
 import { SourceProblem } from '@sluice/row-stream'
-import { BadXml, pointOf, type XmlHandler, type XmlScanner } from './xml-scanner.ts'
+import { BadXml, codePointOfEntity, type XmlHandler, type XmlScanner } from './xml-scanner.ts'
 import type { UploadLimits } from '../spool/upload-limits.ts'
 import { type ScratchFiles, writeSpool } from '../spool/spool-file.ts'
 
+/** The bytes of a page, and thus nearly the maximum length of a text. */
 const pageBytes = 256 * 1024
 /** The alignment of a stored text, so that positions fit 32 bits. A text is stored after its length. */
 const textAlignment = 4
-const placesBlock = 64 * 1024
+/** The number of text positions that are allocated at a time. */
+const offsetsPerBlock = 64 * 1024
 
 /**
  * The texts that a workbook's cells share, by number. They are stored in pages. Pages beyond the memory limit are moved
@@ -20,14 +22,18 @@ export class SharedTexts {
   page: Buffer = Buffer.alloc(0)
   from = 0
   to = 0
-  readonly #places: Uint32Array[] = []
-  readonly #pages = new Map<number, Buffer>()
+  /** The positions of all texts, counted from the start of the first page in units of `textAlignment`. */
+  readonly #offsetBlocks: Uint32Array[] = []
+  /** The full pages in memory by number, the one that was loaded first at the start. */
+  readonly #fullPages = new Map<number, Buffer>()
   readonly #scratch: ScratchFiles
   readonly #limits: UploadLimits
   readonly #name: string
-  #last: Buffer = Buffer.allocUnsafeSlow(pageBytes)
-  #lastNumber = 0
-  #at = 0
+  /** The page to which texts are added, its number, and the bytes in use. */
+  #lastPage: Buffer = Buffer.allocUnsafeSlow(pageBytes)
+  #lastPageNumber = 0
+  #lastPageLength = 0
+  /** The descriptor of the file with all full pages. Undefined while they all fit into memory. */
   #file: number | undefined
 
   constructor(name: string, scratch: ScratchFiles, limits: UploadLimits) {
@@ -51,54 +57,60 @@ export class SharedTexts {
         `${this.#name} has a text that is longer than a cell can hold. Save the workbook again.`,
       )
     }
-    if (this.#at + textAlignment + length > pageBytes) this.#turnPage()
-    if (this.count % placesBlock === 0) this.#places.push(new Uint32Array(placesBlock))
-    this.#places.at(-1)![this.count % placesBlock] = (this.#lastNumber * pageBytes + this.#at) / textAlignment
-    this.#last.writeUInt32LE(length, this.#at)
-    text.copy(this.#last, this.#at + textAlignment, 0, length)
-    this.#at = Math.ceil((this.#at + textAlignment + length) / textAlignment) * textAlignment
+    if (this.#lastPageLength + textAlignment + length > pageBytes) this.#startNewPage()
+    if (this.count % offsetsPerBlock === 0) this.#offsetBlocks.push(new Uint32Array(offsetsPerBlock))
+    this.#offsetBlocks.at(-1)![this.count % offsetsPerBlock] =
+      (this.#lastPageNumber * pageBytes + this.#lastPageLength) / textAlignment
+    this.#lastPage.writeUInt32LE(length, this.#lastPageLength)
+    text.copy(this.#lastPage, this.#lastPageLength + textAlignment, 0, length)
+    this.#lastPageLength = Math.ceil((this.#lastPageLength + textAlignment + length) / textAlignment) * textAlignment
     this.count++
   }
 
-  /** Finds a text and sets `page` and its position. Returns false if the text does not exist. */
+  /** Finds the text with a number and sets `page`, `from` and `to`. Returns false if the text does not exist. */
   find(index: number): boolean {
     if (!(index >= 0 && index < this.count)) return false
-    const offset = this.#places[Math.floor(index / placesBlock)]![index % placesBlock]! * textAlignment
-    this.page = this.#pageOf(Math.floor(offset / pageBytes))
+    const offset = this.#offsetBlocks[Math.floor(index / offsetsPerBlock)]![index % offsetsPerBlock]! * textAlignment
+    this.page = this.#loadPage(Math.floor(offset / pageBytes))
     this.from = (offset % pageBytes) + textAlignment
     this.to = this.from + this.page.readUInt32LE(this.from - textAlignment)
     return true
   }
 
-  #turnPage(): void {
-    this.#pages.set(this.#lastNumber, this.#last)
-    if (this.#file !== undefined) this.#save(this.#lastNumber, this.#last)
-    this.#evict()
-    this.#last = Buffer.allocUnsafeSlow(pageBytes)
-    this.#lastNumber++
-    this.#at = 0
+  /** Adds the last page to the full pages and starts a new one. */
+  #startNewPage(): void {
+    this.#fullPages.set(this.#lastPageNumber, this.#lastPage)
+    if (this.#file !== undefined) this.#save(this.#lastPageNumber, this.#lastPage)
+    this.#limitMemory()
+    this.#lastPage = Buffer.allocUnsafeSlow(pageBytes)
+    this.#lastPageNumber++
+    this.#lastPageLength = 0
   }
 
-  #pageOf(number: number): Buffer {
-    if (number === this.#lastNumber) return this.#last
-    const cachedPage = this.#pages.get(number)
+  /** Returns a page. Reads it from the file if it is not in memory. */
+  #loadPage(number: number): Buffer {
+    if (number === this.#lastPageNumber) return this.#lastPage
+    const cachedPage = this.#fullPages.get(number)
     if (cachedPage) return cachedPage
     const page = Buffer.allocUnsafeSlow(pageBytes)
     readSync(this.#file!, page, 0, pageBytes, number * pageBytes)
-    this.#pages.set(number, page)
-    this.#evict()
+    this.#fullPages.set(number, page)
+    this.#limitMemory()
     return page
   }
 
-  /** Removes the oldest page from memory if the limit is exceeded. */
-  #evict(): void {
-    if (this.#pages.size * pageBytes <= this.#limits.textBytes) return
+  /**
+   * Removes the page that was loaded first from memory if the limit is exceeded. The first time, writes all full pages
+   * to a file before.
+   */
+  #limitMemory(): void {
+    if (this.#fullPages.size * pageBytes <= this.#limits.textBytes) return
     if (this.#file === undefined) {
       this.#file = this.#scratch.open()
-      for (const [number, page] of this.#pages) this.#save(number, page)
+      for (const [number, page] of this.#fullPages) this.#save(number, page)
     }
-    const [oldest] = this.#pages.keys()
-    this.#pages.delete(oldest!)
+    const [oldestNumber] = this.#fullPages.keys()
+    this.#fullPages.delete(oldestNumber!)
   }
 
   #save(number: number, page: Buffer): void {
@@ -106,33 +118,33 @@ export class SharedTexts {
   }
 }
 
-const longestText = 1024 * 1024
+const maxTextBytes = 1024 * 1024
 
-/** Stores the shared texts of a workbook. Skips formatting and phonetic text. */
+/** Reads the part of a workbook with the shared texts, and stores them. Skips formatting and phonetic text. */
 export class TextReader implements XmlHandler {
   readonly #texts: SharedTexts
-  readonly #text = new CellText(longestText)
-  #spoken = false
-  #listening = false
+  readonly #text = new CellText(maxTextBytes)
+  #isInPhoneticText = false
+  #isInText = false
 
   constructor(texts: SharedTexts) {
     this.#texts = texts
   }
 
   open(xml: XmlScanner): void {
-    if (xml.is('t')) this.#listening = !this.#spoken
+    if (xml.is('t')) this.#isInText = !this.#isInPhoneticText
     else if (xml.is('si')) this.#text.clear()
-    else if (xml.is('rPh')) this.#spoken = true
+    else if (xml.is('rPh')) this.#isInPhoneticText = true
   }
 
   close(xml: XmlScanner): void {
-    if (xml.is('t')) this.#listening = false
+    if (xml.is('t')) this.#isInText = false
     else if (xml.is('si')) this.#texts.add(this.#text.bytes, this.#text.length)
-    else if (xml.is('rPh')) this.#spoken = false
+    else if (xml.is('rPh')) this.#isInPhoneticText = false
   }
 
   text(xml: XmlScanner, from: number, to: number, literal: boolean): void {
-    if (this.#listening) this.#text.add(xml.bytes, from, to, literal)
+    if (this.#isInText) this.#text.add(xml.bytes, from, to, literal)
   }
 }
 
@@ -142,23 +154,31 @@ const SEMICOLON = 59
 const UNDERSCORE = 95
 const CR = 13
 const LF = 10
+const TAB = 9
+
+/** The maximum length of an entity, with `&` and `;`. */
+const maxEntityLength = 12
+/** The length of an escaped character, `_xHHHH_`. */
+const escapeLength = 7
 
 /** The text of one cell, assembled from pieces of XML as UTF-8 with doubled quotes. */
 export class CellText {
   bytes = Buffer.allocUnsafeSlow(1024)
   length = 0
-  readonly #longest: number
+  readonly #maxBytes: number
 
-  /** Creates a text. `longest` is its maximum length in bytes. */
   constructor(maxBytes: number) {
-    this.#longest = maxBytes
+    this.#maxBytes = maxBytes
   }
 
   clear(): void {
     this.length = 0
   }
 
-  /** Appends a piece of XML text. Throws BadXml if it is invalid. */
+  /**
+   * Appends a piece of XML text. Replaces entities and escaped characters unless it is literal. Throws BadXml if it is
+   * invalid or the text becomes too long.
+   */
   add(xml: Buffer, from: number, to: number, isLiteral: boolean): void {
     this.#reserve(2 * (to - from))
     const target = this.bytes
@@ -169,26 +189,30 @@ export class CellText {
       combinedBits |= byte
       if (byte === QUOTE) target[position++] = QUOTE
       if (byte === AMPERSAND && !isLiteral) {
-        const end = xml.subarray(i, Math.min(to, i + 12)).indexOf(SEMICOLON)
-        if (end < 0) throw new BadXml('an ampersand is not written as &amp;')
-        position = writeCodePoint(pointOf(xml.toString('latin1', i + 1, i + end)), target, position)
-        i += end
-      } else if (byte === UNDERSCORE && escapedAt(xml, i, to) > 0) {
-        position = writeCodePoint(escapedAt(xml, i, to), target, position)
-        i += 6
+        const entityLength = xml.subarray(i, Math.min(to, i + maxEntityLength)).indexOf(SEMICOLON)
+        if (entityLength < 0) throw new BadXml('an ampersand is not written as &amp;')
+        const entity = xml.toString('latin1', i + 1, i + entityLength)
+        position = writeCodePoint(codePointOfEntity(entity), target, position)
+        i += entityLength
+      } else if (byte === UNDERSCORE && escapedCodePoint(xml, i, to) > 0) {
+        position = writeCodePoint(escapedCodePoint(xml, i, to), target, position)
+        i += escapeLength - 1
       } else if (byte === CR) {
         // XML parsers normalise all line ends to LF.
-        if (xml[i + 1] !== LF || i + 1 === to) target[position++] = LF
-      } else if (byte < 32 && byte !== LF && byte !== 9) throw new BadXml('it holds control characters')
+        const isCrlf = xml[i + 1] === LF && i + 1 < to
+        if (!isCrlf) target[position++] = LF
+      } else if (byte < 32 && byte !== LF && byte !== TAB) throw new BadXml('it holds control characters')
       else target[position++] = byte
     }
-    if (combinedBits > 127 && !isUtf8(xml.subarray(from, to))) throw new BadXml('it is not valid UTF-8')
+    const isAscii = combinedBits < 128
+    if (!isAscii && !isUtf8(xml.subarray(from, to))) throw new BadXml('it is not valid UTF-8')
     this.length = position
   }
 
+  /** Enlarges the buffer if it has no space for more bytes. Throws BadXml if the text is too long. */
   #reserve(addedBytes: number): void {
     const neededBytes = this.length + addedBytes
-    if (this.length > this.#longest) throw new BadXml('a text in it is too long')
+    if (this.length > this.#maxBytes) throw new BadXml('a text in it is too long')
     if (neededBytes <= this.bytes.length) return
     const bytes = Buffer.allocUnsafeSlow(neededBytes * 2)
     this.bytes.copy(bytes, 0, 0, this.length)
@@ -197,19 +221,24 @@ export class CellText {
 }
 
 /**
- * Returns the character that Excel writes as `_xHHHH_`, because XML cannot contain it, or 0. NUL and halves of
- * surrogate pairs stay as written, because databases cannot store them.
+ * Returns the code point of a character that Excel writes as `_xHHHH_`, because XML cannot contain it. Returns 0 if
+ * there is no such character at `position`. Also returns 0 for NUL and halves of surrogate pairs, which databases
+ * cannot store; these stay as they are written.
  */
-function escapedAt(xml: Buffer, position: number, to: number): number {
-  if (position + 7 > to || (xml[position + 1]! | 32) !== 120 || xml[position + 6] !== UNDERSCORE) return 0
-  const digits = xml.toString('latin1', position + 2, position + 6)
-  if (!/^[0-9a-f]{4}$/i.test(digits)) return 0
-  const point = Number.parseInt(digits, 16)
-  return (point & 0xf800) === 0xd800 ? 0 : point
+function escapedCodePoint(xml: Buffer, position: number, to: number): number {
+  // A quick test, because underscores are frequent.
+  if (position + escapeLength > to || xml[position + escapeLength - 1] !== UNDERSCORE) return 0
+  const text = xml.toString('latin1', position, position + escapeLength)
+  const digits = /^_x([0-9a-f]{4})_$/i.exec(text)?.[1]
+  if (digits === undefined) return 0
+  const codePoint = Number.parseInt(digits, 16)
+  const isSurrogate = (codePoint & 0xf800) === 0xd800
+  return isSurrogate ? 0 : codePoint
 }
 
-function writeCodePoint(point: number, out: Buffer, start: number): number {
+/** Writes a character as UTF-8, and a quote doubled. Returns the position after it. */
+function writeCodePoint(codePoint: number, out: Buffer, start: number): number {
   let position = start
-  if (point === QUOTE) out[position++] = QUOTE
-  return position + out.write(String.fromCodePoint(point), position, 'utf8')
+  if (codePoint === QUOTE) out[position++] = QUOTE
+  return position + out.write(String.fromCodePoint(codePoint), position, 'utf8')
 }

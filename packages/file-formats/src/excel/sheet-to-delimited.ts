@@ -10,40 +10,42 @@ import { type OpenWorkbook, partOf, readWorkbook, scanPart, type WorkbookSheet }
 import { SharedTexts, TextReader } from './shared-texts.ts'
 import { type SheetContext, SheetReader, SheetRow } from './sheet-reader.ts'
 
-/** The bytes of a sheet from which the range of columns is derived. */
-const guessedFrom = 1024 * 1024
+/** The bytes at the start of a sheet from which the range of columns is derived. */
+const rangeSampleBytes = 1024 * 1024
 
-type SheetFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch: ScratchFiles }
+type SheetConversion = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch: ScratchFiles }
 
 /**
- * Writes a sheet as lines of delimited text. Leaves out rows without a value. The columns range from the first to the
- * last one with a value in any row. This range is derived from the start of the sheet; if later rows exceed it, the
- * function writes everything again.
+ * Writes the sheet that the options name, or the first visible one with rows, as lines of delimited text. Leaves out
+ * rows without a value. The columns range from the first to the last one with a value in any row. This range is derived
+ * from the start of the sheet; if later rows exceed it, the function writes everything again. If `firstBytes` is set,
+ * it reads only this many bytes of the sheet, and `complete` is false.
  */
 export async function writeSheet(
   archive: ZipArchive,
   output: RowOutput,
-  about: SheetFacts,
+  conversion: SheetConversion,
 ): Promise<{ sheets: FoundSheet[]; dialect: WrittenDialect; complete: boolean; written: number }> {
-  const { name, limits, options, firstBytes } = about
+  const { name, limits, options, firstBytes } = conversion
   const workbook = await readWorkbook(archive)
-  const context = await contextOf(archive, workbook, about)
+  const context = await readSheetContext(archive, workbook, conversion)
   const listedSheets: (WorkbookSheet & { hasRows: boolean })[] = []
-  for (const chosenSheet of workbook.sheets)
-    listedSheets.push({ ...chosenSheet, hasRows: await hasRows(archive, chosenSheet, context) })
+  for (const listedSheet of workbook.sheets)
+    listedSheets.push({ ...listedSheet, hasRows: await hasRows(archive, listedSheet, context) })
   const sheet = chooseSheet(listedSheets, options, name)
   const sheetBytes = partOf(archive, sheet.path)
   const readBytes = firstBytes === undefined ? sheetBytes : truncateAfter(sheetBytes, firstBytes)
   let sheetRow = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
-  await readSheet(truncateAfter(readBytes, guessedFrom), sheetRow, context, name).catch(catchTruncatedRead)
+  await readSheet(truncateAfter(readBytes, rangeSampleBytes), sheetRow, context, name).catch(catchTruncatedRead)
   let isComplete = true
   for (;;) {
-    if (sheetRow.tooWide) throw tooWide(name, sheetRow.width)
+    if (sheetRow.tooWide) throw tooManyColumnsProblem(name, sheetRow.width)
     output.writer.startOver()
     output.rejects.startOver()
     sheetRow = new SheetRow(sheetRow, limits.recordBytes, output)
-    isComplete = (await readSheet(readBytes, sheetRow, context, name).catch(catchTruncatedRead)) !== 'CUT'
-    if (!sheetRow.late) break
+    const outcome = await readSheet(readBytes, sheetRow, context, name).catch(catchTruncatedRead)
+    isComplete = outcome !== 'CUT'
+    if (!sheetRow.mustReadAgain) break
   }
   return {
     sheets: asFound(listedSheets, sheet),
@@ -57,10 +59,10 @@ export async function writeSheet(
  * True if a sheet has a value. Reads the sheet up to its first value. An unreadable sheet counts as having values, so
  * that reading it reports the problem.
  */
-async function hasRows(archive: ZipArchive, { path: part }: WorkbookSheet, context: SheetContext): Promise<boolean> {
+async function hasRows(archive: ZipArchive, { path }: WorkbookSheet, context: SheetContext): Promise<boolean> {
   const row = new SheetRow({ first: 0, last: -1 }, 0)
   try {
-    const start = truncateWhen(partOf(archive, part), () => row.width > 0)
+    const start = truncateWhen(partOf(archive, path), () => row.width > 0)
     await readSheet(start, row, context, archive.name).catch(catchTruncatedRead)
     return row.width > 0
   } catch (error) {
@@ -71,10 +73,11 @@ async function hasRows(archive: ZipArchive, { path: part }: WorkbookSheet, conte
 
 const sheetDialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' }
 
-async function contextOf(
+/** Reads what the cells of all sheets refer to: the shared texts and the number formats. */
+async function readSheetContext(
   archive: ZipArchive,
   workbook: OpenWorkbook,
-  { name, scratch, limits }: SheetFacts,
+  { name, scratch, limits }: SheetConversion,
 ): Promise<SheetContext> {
   const texts = new SharedTexts(name, scratch, limits)
   const { sharedTexts, meanings, is1904 } = workbook
@@ -85,7 +88,7 @@ async function contextOf(
 const readSheet = (part: ByteSource, row: SheetRow, context: SheetContext, name: string): Promise<void> =>
   scanPart(part, new SheetReader(row, context), name)
 
-function tooWide(name: string, width: number): SourceProblem {
+function tooManyColumnsProblem(name: string, width: number): SourceProblem {
   const text = `${name} has values in ${width} columns; a table holds at most ${maxColumns}. Remove columns.`
   return new SourceProblem('TOO_MANY_COLUMNS', text)
 }

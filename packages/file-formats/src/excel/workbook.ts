@@ -6,21 +6,28 @@ import { BadXml, type XmlHandler, XmlScanner } from './xml-scanner.ts'
 import { type ByteSource, startOf } from '../spool/byte-source.ts'
 import { tooLarge } from '../spool/spool-writer.ts'
 
-/** The parts of a workbook that are read before its sheets. */
+/** What is read of a workbook before its sheets. */
 export interface OpenWorkbook {
   sheets: WorkbookSheet[]
+  /** The path of the part with the shared texts, if the workbook has one. */
   sharedTexts: string | undefined
+  /** The meanings of numbers in cells, by the style number of the cell. */
   meanings: NumberMeaning[]
+  /** True if dates are counted from 1904 instead of 1900. */
   is1904: boolean
 }
 
 export interface WorkbookSheet {
   name: string
   isHidden: boolean
+  /** The path of the sheet's part in the archive. */
   path: string
 }
 
-/** Reads the list of sheets with cells. Leaves out charts. Throws SourceProblem EXCEL_DAMAGED. */
+/**
+ * Reads the list of the sheets with cells, without chart sheets, and the number formats. Throws SourceProblem
+ * EXCEL_DAMAGED, or TOO_LARGE if a part is too large.
+ */
 export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
   const path = workbookPart(archive)!
   const relations = await readRelations(archive, path)
@@ -36,19 +43,20 @@ export async function readWorkbook(archive: ZipArchive): Promise<OpenWorkbook> {
     const relation = relations.get(id)
     return relation?.type === 'worksheet' ? [{ name, isHidden, path: relation.path }] : []
   })
-  const partOf = (type: string) => [...relations.values()].find((relation) => relation.type === type)?.path
-  const styles = partOf('styles')
+  const findPath = (type: string) => [...relations.values()].find((relation) => relation.type === type)?.path
+  const stylesPath = findPath('styles')
   return {
     sheets,
-    sharedTexts: partOf('sharedStrings'),
-    meanings: styles === undefined ? [] : await readMeanings(archive, styles),
+    sharedTexts: findPath('sharedStrings'),
+    meanings: stylesPath === undefined ? [] : await readMeanings(archive, stylesPath),
     is1904,
   }
 }
 
 /**
- * Reads the relations (links between parts) of the workbook, by id. The kind is the last word of a relation's type,
- * because two editions of the standard use different prefixes.
+ * Reads the relations of the workbook, by id. A relation has the path of another part of the archive, and the type of
+ * that part. Takes only the last word of the type, because two editions of the standard use different prefixes. Leaves
+ * out relations to external files.
  */
 async function readRelations(archive: ZipArchive, path: string): Promise<Map<string, { type: string; path: string }>> {
   const folder = posix.dirname(path)
@@ -63,6 +71,7 @@ async function readRelations(archive: ZipArchive, path: string): Promise<Map<str
   return relations
 }
 
+/** Reads the meanings of the number formats of all cell styles, by style number. */
 async function readMeanings(archive: ZipArchive, path: string): Promise<NumberMeaning[]> {
   const customFormats = new Map<number, NumberMeaning>()
   const meanings: NumberMeaning[] = []
@@ -90,58 +99,77 @@ export const isWorkbook = (archive: ZipArchive): boolean => workbookPart(archive
 
 /** Throws SourceProblem NOT_SUPPORTED for archives that contain another kind of document. */
 export function refuseOtherDocuments({ entries, name }: ZipArchive): void {
-  const kind = entries.has('xl/workbook.bin')
-    ? 'a binary Excel workbook (.xlsb)'
-    : entries.has('content.xml') && entries.has('META-INF/manifest.xml')
-      ? 'an OpenDocument file, as LibreOffice writes them'
-      : entries.has('word/document.xml') || entries.has('ppt/presentation.xml')
-        ? 'a Microsoft Office document, but not a workbook'
-        : undefined
-  if (kind) throw new SourceProblem('NOT_SUPPORTED', `${name} is ${kind}; save it as .xlsx or CSV and upload that.`)
+  const description = describeOtherDocument(entries)
+  if (description === undefined) return
+  throw new SourceProblem('NOT_SUPPORTED', `${name} is ${description}; save it as .xlsx or CSV and upload that.`)
+}
+
+/**
+ * Returns what an archive is if it is an office document but no .xlsx workbook, judging by the names of its entries.
+ */
+function describeOtherDocument(entries: ZipArchive['entries']): string | undefined {
+  if (entries.has('xl/workbook.bin')) return 'a binary Excel workbook (.xlsb)'
+  if (entries.has('content.xml') && entries.has('META-INF/manifest.xml')) {
+    return 'an OpenDocument file, as LibreOffice writes them'
+  }
+  if (entries.has('word/document.xml') || entries.has('ppt/presentation.xml')) {
+    return 'a Microsoft Office document, but not a workbook'
+  }
+  return undefined
 }
 
 /** Receives each element of a part. */
 type XmlReader = (xml: XmlScanner) => void
 
-/** The maximum bytes of parts that are held in memory completely: names, relations, styles. */
-const smallPart = 64 * 1024 * 1024
-const longestToken = 16 * 1024 * 1024
+/** The maximum bytes of the small parts: list of sheets, relations, styles. */
+const maxSmallPartBytes = 64 * 1024 * 1024
+/** The maximum bytes of one tag or text. */
+const maxTokenBytes = 16 * 1024 * 1024
 
-/** Reads one of the small parts. Throws SourceProblem EXCEL_DAMAGED or TOO_LARGE. */
+/**
+ * Reads one of the small parts. Calls `onOpen` for each start tag and `onClose` for each end tag. Throws SourceProblem
+ * EXCEL_DAMAGED or TOO_LARGE.
+ */
 async function readPart(
   archive: ZipArchive,
   path: string,
   onOpen: XmlReader,
-  close: XmlReader = () => {},
+  onClose: XmlReader = () => {},
 ): Promise<void> {
-  await scanPart(partOf(archive, path), { open: onOpen, close, text: () => {} }, archive.name, smallPart)
+  const handler = { open: onOpen, close: onClose, text: () => {} }
+  await scanPart(partOf(archive, path), handler, archive.name, maxSmallPartBytes)
 }
 
-/** Returns a part's bytes by its name, ignoring case as Office does. */
+/**
+ * Returns the bytes of a part by its path. Ignores letter case if no part has exactly this path, as Office does. Throws
+ * SourceProblem EXCEL_DAMAGED if the part is missing.
+ */
 export function partOf(archive: ZipArchive, path: string): ByteSource {
-  const name = archive.entries.has(path)
-    ? path
-    : [...archive.entries.keys()].find((entry) => entry.toLowerCase() === path.toLowerCase())
-  if (name === undefined) throw damagedWorkbookProblem(archive.name, `${path} is missing`)
-  return archive.bytes(name)
+  if (archive.entries.has(path)) return archive.bytes(path)
+  const entryName = [...archive.entries.keys()].find((entry) => entry.toLowerCase() === path.toLowerCase())
+  if (entryName === undefined) throw damagedWorkbookProblem(archive.name, `${path} is missing`)
+  return archive.bytes(entryName)
 }
 
-/** Scans a whole part and passes its elements and texts to a handler. */
+/**
+ * Scans a whole part and passes its elements and texts to a handler. `name` is the file's name in messages. Throws
+ * SourceProblem EXCEL_DAMAGED, or TOO_LARGE if the part has more than `maxBytes` bytes.
+ */
 export async function scanPart(
   source: ByteSource,
   handler: XmlHandler,
   name: string,
-  limit = Number.POSITIVE_INFINITY,
+  maxBytes = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  const xml = new XmlScanner(handler, longestToken)
+  const xml = new XmlScanner(handler, maxTokenBytes)
   let size = 0
   try {
     const [first, second] = await startOf(source, 2)
-    if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
-      throw new BadXml('it is written in UTF-16')
+    const isUtf16 = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
+    if (isUtf16) throw new BadXml('it is written in UTF-16')
     for await (const chunk of source.chunks()) {
       size += chunk.length
-      if (size > limit) throw tooLarge(name, limit)
+      if (size > maxBytes) throw tooLarge(name, maxBytes)
       xml.scan(chunk)
     }
     xml.finish()

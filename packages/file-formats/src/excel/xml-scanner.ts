@@ -1,3 +1,4 @@
+/** `<` and `>`. */
 const OPEN = 60
 const CLOSE = 62
 const SLASH = 47
@@ -7,7 +8,8 @@ const EQUALS = 61
 const COLON = 58
 const BANG = 33
 const QUESTION = 63
-const attributesKept = 64
+/** The maximum number of attributes of an element that are found. */
+const maxAttributes = 64
 
 /** Receives the events of an XML scan. Positions are indexes into `xml.bytes` and valid until the call returns. */
 export interface XmlHandler {
@@ -39,18 +41,20 @@ export class XmlScanner {
    * The positions of the attributes that `attributes()` found, as four numbers each: start and end of the local name,
    * start and end of the value inside its quotes.
    */
-  readonly places = new Int32Array(attributesKept * 4)
+  // The positions are reused for each element, because an object for each would take longer.
+  readonly attributePositions = new Int32Array(maxAttributes * 4)
   readonly #handler: XmlHandler
-  readonly #longest: number
+  readonly #maxTokenBytes: number
+  /** The position after the last byte in `bytes` that is to be scanned. */
   #end = 0
-  #tagTo = 0
+  #tagEnd = 0
   #depth = 0
   #hasElement = false
 
-  /** Creates a scanner. `longest` is the maximum length of a tag or text in bytes. */
+  /** Creates a scanner. `maxTokenBytes` is the maximum length of a tag or text. */
   constructor(handler: XmlHandler, maxTokenBytes: number) {
     this.#handler = handler
-    this.#longest = maxTokenBytes
+    this.#maxTokenBytes = maxTokenBytes
   }
 
   /** Scans the next chunk. Throws BadXml if the XML is invalid. */
@@ -58,15 +62,16 @@ export class XmlScanner {
     this.#append(chunk)
     let from = 0
     for (;;) {
-      const next = this.#token(from)
-      if (next < 0) break
-      from = next
+      const tokenEnd = this.#scanToken(from)
+      if (tokenEnd < 0) break
+      from = tokenEnd
     }
     this.bytes.copyWithin(0, from, this.#end)
     this.#end -= from
-    if (this.#end > this.#longest) throw new BadXml('a part of it is too long')
+    if (this.#end > this.#maxTokenBytes) throw new BadXml('a part of it is too long')
   }
 
+  /** Throws BadXml if the XML that was scanned is incomplete. */
   finish(): void {
     if (this.#depth > 0 || !this.#hasElement) throw new BadXml('it ends too early')
   }
@@ -76,40 +81,41 @@ export class XmlScanner {
     return this.equals(this.nameFrom, this.nameTo, name)
   }
 
+  /** True if the bytes at a range of positions are this ASCII text. */
   equals(from: number, to: number, text: string): boolean {
     if (to - from !== text.length) return false
     for (let i = 0; i < text.length; i++) if (this.bytes[from + i] !== text.charCodeAt(i)) return false
     return true
   }
 
-  /** Returns the value of an attribute of the current element. `name` has no prefix. */
+  /** Returns the value of an attribute of the current element, or undefined if it has none. `name` has no prefix. */
   attribute(name: string): string | undefined {
     const count = this.attributes()
     for (let i = 0; i < count * 4; i += 4) {
-      if (!this.equals(this.places[i]!, this.places[i + 1]!, name)) continue
+      if (!this.equals(this.attributePositions[i]!, this.attributePositions[i + 1]!, name)) continue
       return this.bytes
-        .toString('utf8', this.places[i + 2], this.places[i + 3])
-        .replace(/&(#x?[0-9a-f]+|\w+);/gi, (_, entity: string) => String.fromCodePoint(pointOf(entity)))
+        .toString('utf8', this.attributePositions[i + 2], this.attributePositions[i + 3])
+        .replace(/&(#x?[0-9a-f]+|\w+);/gi, (_, entity: string) => String.fromCodePoint(codePointOfEntity(entity)))
     }
     return undefined
   }
 
-  /** Finds the attributes of the current element. Returns their number. */
+  /** Finds the attributes of the current element. Sets `attributePositions` and returns the number of attributes. */
   attributes(): number {
-    const { bytes, places: attributePositions } = this
+    const { bytes, attributePositions } = this
     let count = 0
     let position = this.nameTo
-    while (position < this.#tagTo && count < attributesKept) {
-      while (position < this.#tagTo && (bytes[position]! <= 32 || bytes[position] === SLASH)) position++
+    while (position < this.#tagEnd && count < maxAttributes) {
+      while (position < this.#tagEnd && (bytes[position]! <= 32 || bytes[position] === SLASH)) position++
       let nameStart = position
-      for (; position < this.#tagTo && bytes[position] !== EQUALS && bytes[position]! > 32; position++)
+      for (; position < this.#tagEnd && bytes[position] !== EQUALS && bytes[position]! > 32; position++)
         if (bytes[position] === COLON) nameStart = position + 1
       const nameTo = position
-      while (position < this.#tagTo && bytes[position] !== QUOTE && bytes[position] !== APOSTROPHE) position++
+      while (position < this.#tagEnd && bytes[position] !== QUOTE && bytes[position] !== APOSTROPHE) position++
       const valueStart = position + 1
       const closingQuote = bytes[position]
-      for (position++; position < this.#tagTo && bytes[position] !== closingQuote; position++);
-      if (position >= this.#tagTo) break
+      for (position++; position < this.#tagEnd && bytes[position] !== closingQuote; position++);
+      if (position >= this.#tagEnd) break
       attributePositions[count * 4] = nameStart
       attributePositions[count * 4 + 1] = nameTo
       attributePositions[count * 4 + 2] = valueStart
@@ -119,6 +125,7 @@ export class XmlScanner {
     return count
   }
 
+  /** Adds a chunk after the bytes that are not yet scanned. */
   #append(chunk: Buffer): void {
     const length = this.#end + chunk.length
     if (length > this.bytes.length) {
@@ -131,7 +138,7 @@ export class XmlScanner {
   }
 
   /** Scans one tag, text, comment or CDATA section. Returns the position after it, or -1 if it is incomplete. */
-  #token(from: number): number {
+  #scanToken(from: number): number {
     const { bytes } = this
     const end = this.#end
     if (from === end) return -1
@@ -143,7 +150,7 @@ export class XmlScanner {
       return position
     }
     const secondByte = bytes[from + 1]
-    if (secondByte === BANG || secondByte === QUESTION) return this.#special(from)
+    if (secondByte === BANG || secondByte === QUESTION) return this.#scanSpecialToken(from)
     let position = from + 1
     for (let quote = 0; ; position++) {
       if (position >= end) return -1
@@ -152,12 +159,12 @@ export class XmlScanner {
       else if (byte === CLOSE) break
       else if (byte === QUOTE || byte === APOSTROPHE) quote = byte
     }
-    this.#tag(from, position)
+    this.#passTag(from, position)
     return position + 1
   }
 
   /** Passes a tag to the handler. The tag of an empty element is passed as both a start tag and an end tag. */
-  #tag(from: number, to: number): void {
+  #passTag(from: number, to: number): void {
     const { bytes } = this
     const isEndTag = bytes[from + 1] === SLASH
     let nameStart = isEndTag ? from + 2 : from + 1
@@ -166,7 +173,7 @@ export class XmlScanner {
       if (bytes[position] === COLON) nameStart = position + 1
     this.nameFrom = nameStart
     this.nameTo = position
-    this.#tagTo = to
+    this.#tagEnd = to
     if (!isEndTag) {
       this.#depth++
       this.#hasElement = true
@@ -177,31 +184,49 @@ export class XmlScanner {
     this.#handler.close(this)
   }
 
-  #special(from: number): number {
+  /**
+   * Scans a comment, CDATA section or processing instruction. Returns the position after it, or -1 if it is incomplete.
+   * Throws BadXml for a declaration.
+   */
+  #scanSpecialToken(from: number): number {
     const { bytes } = this
-    const start = bytes.toString('latin1', from, Math.min(this.#end, from + 9))
-    const [opening, closing] = ['<!--|-->', '<![CDATA[|]]>', '<?|?>']
-      .map((pair) => pair.split('|'))
-      .find(([open]) => open!.startsWith(start.slice(0, open!.length))) ?? ['', '']
-    if (!opening || !closing) throw new BadXml('it declares types or entities')
+    const start = bytes.toString('latin1', from, Math.min(this.#end, from + cdataOpening.length))
+    const delimiters = specialTokenDelimiters.find(([opening]) => opening.startsWith(start.slice(0, opening.length)))
+    if (!delimiters) throw new BadXml('it declares types or entities')
+    const [opening, closing] = delimiters
     if (start.length < opening.length) return -1
-    const position = bytes.subarray(0, this.#end).indexOf(closing, from + opening.length)
-    if (position < 0) return -1
-    if (opening === '<![CDATA[' && this.#depth > 0) this.#handler.text(this, from + opening.length, position, true)
-    return position + closing.length
+    const contentStart = from + opening.length
+    const contentEnd = bytes.subarray(0, this.#end).indexOf(closing, contentStart)
+    if (contentEnd < 0) return -1
+    if (opening === cdataOpening && this.#depth > 0) this.#handler.text(this, contentStart, contentEnd, true)
+    return contentEnd + closing.length
   }
 }
 
+const cdataOpening = '<![CDATA['
+const specialTokenDelimiters: readonly (readonly [opening: string, closing: string])[] = [
+  ['<!--', '-->'],
+  [cdataOpening, ']]>'],
+  ['<?', '?>'],
+]
+
 const predefinedEntities: Readonly<Record<string, number>> = { amp: 38, lt: 60, gt: 62, quot: 34, apos: 39 }
 
-/** Returns the code point of an entity. `entity` is its name or number without `&` and `;`. */
-export function pointOf(entity: string): number {
-  const point = entity.startsWith('#x')
-    ? Number.parseInt(entity.slice(2), 16)
-    : entity.startsWith('#')
-      ? Number(entity.slice(1))
-      : (predefinedEntities[entity] ?? 0)
-  const isCharacter = point > 0 && point <= 0x10ffff && (point & 0x1ff800) !== 0xd800
+/**
+ * Returns the code point of an entity. `entity` is its name or number without `&` and `;`, such as `amp`, `#38` or
+ * `#x26`. Throws BadXml if it is not a character.
+ */
+export function codePointOfEntity(entity: string): number {
+  const codePoint = parseEntity(entity)
+  const isSurrogate = (codePoint & 0x1ff800) === 0xd800
+  const isCharacter = codePoint > 0 && codePoint <= 0x10ffff && !isSurrogate
   if (!isCharacter) throw new BadXml(`&${entity.slice(0, 20)}; is not a character`)
-  return point
+  return codePoint
+}
+
+/** Returns the number of an entity, or 0 or NaN if it has none. */
+function parseEntity(entity: string): number {
+  if (entity.startsWith('#x')) return Number.parseInt(entity.slice(2), 16)
+  if (entity.startsWith('#')) return Number(entity.slice(1))
+  return predefinedEntities[entity] ?? 0
 }

@@ -36,28 +36,31 @@ const frameBytes = 8
  * https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
  */
 export function arrowEncoder(columns: readonly ExportedColumn[]): FileEncoder {
-  const encode = (cells: readonly (readonly CellText[])[]): Uint8Array =>
-    tableToIPC(tableFromColumns(columns.map((column, index) => [column.name, arrowColumn(column, cells[index]!)])), {
-      format: 'stream',
-    })!
-  const withoutRows = encode(columns.map(() => []))
-  const schema = withoutRows.subarray(0, withoutRows.length - frameBytes)
-  const endOfStream = withoutRows.subarray(schema.length)
-  let hasSchema = false
-  const beginStream = (): Uint8Array[] => {
-    if (hasSchema) return []
-    hasSchema = true
+  const encodeStream = (cells: readonly (readonly CellText[])[]): Uint8Array => {
+    const table = tableFromColumns(columns.map((column, index) => [column.name, arrowColumn(column, cells[index]!)]))
+    return tableToIPC(table, { format: 'stream' })!
+  }
+  const streamWithoutRows = encodeStream(columns.map(() => []))
+  const schema = streamWithoutRows.subarray(0, streamWithoutRows.length - frameBytes)
+  const endMarker = streamWithoutRows.subarray(schema.length)
+  let isSchemaWritten = false
+  /** Returns the schema the first time, and nothing afterwards. */
+  const schemaOnce = (): Uint8Array[] => {
+    if (isSchemaWritten) return []
+    isSchemaWritten = true
     return [schema]
   }
   return {
     write(cells) {
-      const encoded = encode(cells)
-      return [...beginStream(), encoded.subarray(schema.length, encoded.length - frameBytes)]
+      const stream = encodeStream(cells)
+      const recordBatch = stream.subarray(schema.length, stream.length - frameBytes)
+      return [...schemaOnce(), recordBatch]
     },
-    end: () => [...beginStream(), endOfStream],
+    end: () => [...schemaOnce(), endMarker],
   }
 }
 
+/** Returns the cells of a column as Arrow values. JSON, and decimals without a fixed number of digits, become texts. */
 function arrowColumn(column: ExportedColumn, cells: readonly CellText[]): Column<unknown> {
   const { name, dataType } = column
   const from = (values: unknown[], type: ArrowType) => columnFromArray(values, type) as Column<unknown>
@@ -84,7 +87,7 @@ function arrowColumn(column: ExportedColumn, cells: readonly CellText[]): Column
       )
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ': {
-      // Built from integers, because the library's own conversion from milliseconds rounds.
+      // The library would convert timestamps from milliseconds and round them, so they are made from integers.
       const integers = from(
         mapCells(cells, (text) => parseMicroseconds(text, name)),
         int64(),

@@ -2,6 +2,7 @@ import { type CellText, UnencodableValueError } from './exported-column.ts'
 
 const [quote, comma, lineFeed, carriageReturn] = [0x22, 0x2c, 0x0a, 0x0d]
 
+/** The maximum bytes of a field that is divided among chunks. */
 const maxFieldBytes = 64 * 1024 * 1024
 
 /**
@@ -25,6 +26,7 @@ export class CsvCells {
     this.#columns = this.#emptyColumns()
   }
 
+  /** The number of complete rows that were not taken yet. */
   get rows(): number {
     return this.#rows
   }
@@ -43,7 +45,10 @@ export class CsvCells {
     return columns
   }
 
-  /** Reads bytes until `maxRows` rows are complete. Returns the position of the first byte that was not read. */
+  /**
+   * Reads the bytes of a chunk from `from` on, until `maxRows` rows are complete or the chunk ends. Returns the
+   * position of the first byte that was not read. Throws UnencodableValueError if a value is too large.
+   */
   read(chunk: Buffer, from: number, maxRows: number): number {
     let start = from
     let position = from
@@ -52,8 +57,7 @@ export class CsvCells {
       if (this.#isInQuotes) {
         if (byte === quote) this.#isInQuotes = false
       } else if (byte === quote) {
-        // A quote inside a quoted field is doubled. It is handled as the end of one quoted part and the start of
-        // another.
+        // A doubled quote inside a quoted field is treated as the end of one quoted text and the start of another.
         this.#isQuoted = true
         this.#isInQuotes = true
       } else if (byte === comma) {
@@ -79,6 +83,7 @@ export class CsvCells {
     return position
   }
 
+  /** Adds the current field to its column. `bytes` is the rest of the field, after the bytes of earlier chunks. */
   #endField(bytes: Buffer): void {
     let field = bytes
     if (this.#partialBytes > 0) {
@@ -86,11 +91,9 @@ export class CsvCells {
       this.#partialField = []
       this.#partialBytes = 0
     }
-    const end = !this.#isQuoted && field.at(-1) === carriageReturn ? field.length - 1 : field.length
     if (this.#column >= this.#width) throw new Error('Internal error: a row of an export has too many fields.')
     const values = this.#columns[this.#column]!
-    if (this.#isQuoted) values.push(unquote(field))
-    else values.push(end === 0 ? null : field.toString('utf8', 0, end))
+    values.push(this.#isQuoted ? unquote(field) : unquotedValue(field))
     this.#isQuoted = false
     this.#column += 1
   }
@@ -98,6 +101,12 @@ export class CsvCells {
   #emptyColumns(): CellText[][] {
     return Array.from({ length: this.#width }, () => [])
   }
+}
+
+/** Returns the text of an unquoted field without a CR at its end, or null if the field is empty. */
+function unquotedValue(field: Buffer): CellText {
+  const end = field.at(-1) === carriageReturn ? field.length - 1 : field.length
+  return end === 0 ? null : field.toString('utf8', 0, end)
 }
 
 /**

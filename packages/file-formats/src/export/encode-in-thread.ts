@@ -53,11 +53,14 @@ export async function* encodeInThread(
   }
 }
 
+/** A thread that encodes one file. */
 class EncoderThread {
   readonly #worker: Worker
   readonly #signal: AbortSignal
   readonly #messages: EncoderMessage[] = []
+  /** The error with which `exchange` fails after the messages that the thread sent before. */
   #failure: unknown
+  /** Resumes a waiting `exchange`. */
   #wake: (() => void) | undefined
 
   constructor(job: EncoderJob, signal: AbortSignal) {
@@ -76,7 +79,10 @@ class EncoderThread {
     signal.addEventListener('abort', this.#abort, { once: true })
   }
 
-  /** Sends a command to the thread, and yields the bytes that it returns until it can take the next command. */
+  /**
+   * Sends a command to the thread, and yields the bytes that the thread sends until it has finished the command. Throws
+   * UnencodableValueError, the thread's error or the signal's reason.
+   */
   async *exchange(command: EncoderCommand): AsyncGenerator<Uint8Array> {
     this.#worker.postMessage(command, [])
     for (;;) {
@@ -87,11 +93,13 @@ class EncoderThread {
     }
   }
 
+  /** Ends the thread, even if it is encoding. */
   async end(): Promise<void> {
     this.#signal.removeEventListener('abort', this.#abort)
     await this.#worker.terminate()
   }
 
+  /** Returns the next message of the thread. Waits for it if necessary. */
   async #receive(): Promise<EncoderMessage> {
     for (;;) {
       this.#signal.throwIfAborted()

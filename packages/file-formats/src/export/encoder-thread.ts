@@ -18,7 +18,7 @@ const { format, columns, batchBytes } = workerData as EncoderJob
 const send = (message: EncoderMessage, transfer: ArrayBuffer[] = []): void =>
   mainThreadPort.postMessage(message, transfer)
 
-/** Sends bytes to the main thread. They get memory of their own, so that the memory is moved instead of copied. */
+/** Sends a copy of the bytes to the main thread. The memory of the copy is moved to that thread, not copied again. */
 function sendBytes(bytes: Uint8Array): void {
   if (bytes.length === 0) return
   const memory = new Uint8Array(bytes).buffer
@@ -50,6 +50,7 @@ async function openEncoder(): Promise<{
   }
 }
 
+/** Imports the encoder for a format whose encoder returns its bytes. */
 async function openSimpleEncoder(format: Exclude<EncodedFormat, 'XLSX'>): Promise<FileEncoder> {
   switch (format) {
     case 'PARQUET':
@@ -66,12 +67,17 @@ const cells = new CsvCells(columns.length)
 let encoder: Awaited<ReturnType<typeof openEncoder>> | undefined
 let bytesInBatch = 0
 
+/** Encodes the complete rows as one batch, and starts a new batch. */
 async function writeBatch(): Promise<void> {
   bytesInBatch = 0
   if (cells.rows > 0) await encoder!.write(cells.take())
 }
 
-async function handle(command: EncoderCommand): Promise<void> {
+/**
+ * Handles a command. Adds rows to the batch, writes each full batch, and sends `ready`. At the end, writes the last
+ * batch and the end of the file, and sends `end`.
+ */
+async function handleCommand(command: EncoderCommand): Promise<void> {
   encoder ??= await openEncoder()
   if (command.kind === 'end') {
     await writeBatch()
@@ -83,8 +89,9 @@ async function handle(command: EncoderCommand): Promise<void> {
   for (let position = 0; position < chunk.length; ) {
     const readFrom = position
     const isBatchFull = bytesInBatch >= batchBytes
-    // A batch ends at a row. When a batch is full, only the rest of the current row is added.
-    position = cells.read(chunk, position, isBatchFull ? cells.rows + 1 : maxBatchRows)
+    // A batch contains only whole rows. When a batch is full, only the rest of the current row is added.
+    const maxRows = isBatchFull ? cells.rows + 1 : maxBatchRows
+    position = cells.read(chunk, position, maxRows)
     bytesInBatch += position - readFrom
     if (cells.rows >= maxBatchRows || (isBatchFull && cells.isAtRowStart)) await writeBatch()
   }
@@ -94,7 +101,7 @@ async function handle(command: EncoderCommand): Promise<void> {
 let pendingWork = Promise.resolve()
 mainThreadPort.on('message', (command: EncoderCommand) => {
   pendingWork = pendingWork
-    .then(() => handle(command))
+    .then(() => handleCommand(command))
     .catch((error: unknown) => {
       // Any other error ends the thread, and the main thread reports it.
       if (!(error instanceof UnencodableValueError)) throw error

@@ -14,12 +14,13 @@ export function parquetEncoder(columns: readonly ExportedColumn[]): FileEncoder 
     schema: [{ name: 'schema', num_children: columns.length }, ...elements],
     createdBy: 'sluice',
   })
+  /** Returns the bytes that were written since the last call. */
   const takeBytes = (): Uint8Array[] => {
     if (bytes.index === 0) return []
-    const encoded = bytes.getBytes().slice()
+    const writtenBytes = bytes.getBytes().slice()
     // `offset`, the position in the file, must continue, so only the buffer is reset.
     bytes.index = 0
-    return [encoded]
+    return [writtenBytes]
   }
   return {
     write(cells) {
@@ -38,6 +39,7 @@ export function parquetEncoder(columns: readonly ExportedColumn[]): FileEncoder 
   }
 }
 
+/** Returns the Parquet type of a column. Every column may contain nulls. */
 function schemaElementOf(column: ExportedColumn): SchemaElement {
   const element = { name: column.name, repetition_type: 'OPTIONAL' } as const
   switch (column.dataType) {
@@ -70,6 +72,7 @@ function schemaElementOf(column: ExportedColumn): SchemaElement {
   }
 }
 
+/** Converts the cells of a column to the values that the Parquet library encodes. */
 function parquetValues(column: ExportedColumn, cells: readonly CellText[]): unknown[] {
   const { name, dataType } = column
   switch (dataType) {

@@ -14,27 +14,29 @@ export interface FixedDecimal {
  */
 export function fixedDecimalOf({ dataType, precision, scale = 0 }: ExportedColumn): FixedDecimal | undefined {
   if (dataType !== 'DECIMAL' || precision === undefined) return undefined
-  return precision <= maxDecimalDigits && scale >= 0 && scale <= precision ? { precision, scale } : undefined
+  const isStorable = precision <= maxDecimalDigits && scale >= 0 && scale <= precision
+  return isStorable ? { precision, scale } : undefined
 }
 
-/** Converts the cells that are not NULL. */
+/** Converts the cells with `parse`. A null stays null. */
 export const mapCells = <T>(cells: readonly CellText[], parse: (text: string) => T): (T | null)[] =>
   cells.map((cell) => (cell === null ? null : parse(cell)))
 
 /**
- * Returns a decimal without its point: `12.50` with scale 2 is 1250n. Throws UnencodableValueError for NaN and
- * Infinity.
+ * Returns a decimal without its point: `12.5` with scale 2 is 1250n. Throws UnencodableValueError for NaN, Infinity and
+ * values with more decimal places than `scale`.
  */
 export function parseUnscaled(text: string, scale: number, column: string): bigint {
   const match = /^([+-]?\d*)(?:\.(\d*))?$/.exec(text)
-  if (!match) throw cannotHold(text, column)
-  const fraction = (match[2] ?? '').padEnd(scale, '0')
-  if (fraction.length > scale) throw cannotHold(text, column)
-  return BigInt((match[1] ?? '') + fraction)
+  if (!match) throw unstorableValueError(text, column)
+  const [, integerText = '', fractionText = ''] = match
+  const fraction = fractionText.padEnd(scale, '0')
+  if (fraction.length > scale) throw unstorableValueError(text, column)
+  return BigInt(integerText + fraction)
 }
 
-export const parseFloatText = (text: string): number =>
-  text === 'Infinity' ? Number.POSITIVE_INFINITY : text === '-Infinity' ? Number.NEGATIVE_INFINITY : Number(text)
+/** Converts a float as PostgreSQL prints it, including `Infinity`, `-Infinity` and `NaN`. */
+export const parseFloatText = (text: string): number => Number(text)
 
 export const dayMilliseconds = 86_400_000
 
@@ -44,31 +46,35 @@ export const dayMilliseconds = 86_400_000
  */
 export function parseDays(text: string, column: string): number {
   const match = /^(\d{4,})-(\d\d)-(\d\d)( BC)?$/.exec(text)
-  if (!match) throw cannotHold(text, column)
+  if (!match) throw unstorableValueError(text, column)
   return daysOf(match[1]!, match[2]!, match[3]!, match[4] !== undefined)
 }
 
-/** Returns the microseconds since 1970-01-01T00:00:00 UTC. */
+const timestampPattern =
+  /^(\d{4,})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:(Z)|([+-])(\d\d)(?::?(\d\d))?(?::?(\d\d))?)?( BC)?$/
+
+/**
+ * Returns the microseconds since 1970-01-01T00:00:00 UTC. A text without a UTC offset is taken as UTC. Throws
+ * UnencodableValueError if the text is not a timestamp or exceeds 64 bits.
+ */
 export function parseMicroseconds(text: string, column: string): bigint {
-  const match =
-    /^(\d{4,})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:(Z)|([+-])(\d\d)(?::?(\d\d))?(?::?(\d\d))?)?( BC)?$/.exec(
-      text,
-    )
-  if (!match) throw cannotHold(text, column)
+  const match = timestampPattern.exec(text)
+  if (!match) throw unstorableValueError(text, column)
   const [, year, month, day, hour, minute, second, fraction = '', , sign, zoneHour, zoneMinute, zoneSecond, bc] = match
-  const zone =
-    (Number(zoneHour ?? 0) * 3600 + Number(zoneMinute ?? 0) * 60 + Number(zoneSecond ?? 0)) * (sign === '-' ? -1 : 1)
-  const seconds =
-    daysOf(year!, month!, day!, bc !== undefined) * 86_400 +
-    Number(hour) * 3600 +
-    Number(minute) * 60 +
-    Number(second) -
-    zone
-  const micros = BigInt(seconds) * 1_000_000n + BigInt(fraction.padEnd(6, '0').slice(0, 6))
-  if (BigInt.asIntN(64, micros) !== micros) throw cannotHold(text, column)
-  return micros
+  const days = daysOf(year!, month!, day!, bc !== undefined)
+  const secondOfDay = toSeconds(hour, minute, second)
+  const offsetSeconds = toSeconds(zoneHour, zoneMinute, zoneSecond) * (sign === '-' ? -1 : 1)
+  const seconds = days * 86_400 + secondOfDay - offsetSeconds
+  const microseconds = BigInt(seconds) * 1_000_000n + BigInt(fraction.padEnd(6, '0').slice(0, 6))
+  const fits64Bits = BigInt.asIntN(64, microseconds) === microseconds
+  if (!fits64Bits) throw unstorableValueError(text, column)
+  return microseconds
 }
 
+const toSeconds = (hours = '0', minutes = '0', seconds = '0'): number =>
+  Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)
+
+/** Returns the days since 1970-01-01 in the Gregorian calendar. */
 function daysOf(year: string, month: string, day: string, isBeforeChrist: boolean): number {
   const signedYear = isBeforeChrist ? 1 - Number(year) : Number(year)
   // JavaScript's Date covers 275,760 years in each direction. The Gregorian calendar repeats every 400 years, which
@@ -79,7 +85,7 @@ function daysOf(year: string, month: string, day: string, isBeforeChrist: boolea
   return date.getTime() / dayMilliseconds + cycles * 146_097
 }
 
-const cannotHold = (text: string, column: string) =>
+const unstorableValueError = (text: string, column: string) =>
   new UnencodableValueError(
     `Column "${column}" contains ${text.slice(0, 50)}, which this format cannot store. Export the rows as CSV, or leave the column out.`,
   )

@@ -4,41 +4,51 @@ import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts
 export type ValuePrinter = (text: string) => string
 
 /**
- * Returns the printer of a format that `findSourceFormats` of ../delimited/source-formats returns. It never loses a digit:
- * a value that the format cannot hold, such as 1.255 in `0.00`, has more digits, and a value of another kind, such as
- * `infinity`, is returned as it is.
+ * Returns the printer of a format that `findSourceFormats` of ../delimited/source-formats returns. The printer never
+ * loses a digit: a value with more digits than the format, such as 1.255 in `0.00`, keeps them, and a value of another
+ * kind, such as `infinity`, is returned unchanged.
  */
 export function createValuePrinter(format: string): ValuePrinter {
-  const number = /^(#|0+)(?:([.,])(0+|#))?$/.exec(format)
-  if (number) return numberPrinter({ whole: number[1]!, sign: number[2] ?? '.', fraction: number[3] ?? '' })
-  const [yes, no] = format.split('|')
-  if (no !== undefined) return (text) => (text === 'true' ? yes! : text === 'false' ? no : text)
-  const time = /^([DMY./-]+)(?:([ T])HH:mm(:ss(?:\.(S+|#))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(format)
-  if (!time) return (text) => text
-  const [, date, separator, seconds, fraction = '', zone = ''] = time
+  const numberMatch = /^(#|0+)(?:([.,])(0+|#))?$/.exec(format)
+  if (numberMatch) {
+    const [, integerDigits, sign = '.', fraction = ''] = numberMatch
+    return numberPrinter({ integerDigits: integerDigits!, sign, fraction })
+  }
+  const [trueWord, falseWord] = format.split('|')
+  if (falseWord !== undefined) return booleanPrinter(trueWord!, falseWord)
+  const timeMatch = /^([DMY./-]+)(?:([ T])HH:mm(:ss(?:\.(S+|#))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(format)
+  if (!timeMatch) return (text) => text
+  const [, date, separator, seconds, fraction = '', zone = ''] = timeMatch
   return timePrinter({ date: date!, separator, hasSeconds: seconds !== undefined, fraction, zone })
 }
 
-interface NumberForm {
-  /** `0` for each digit that is always printed, or `#` if a lone zero is left out. */
-  whole: string
+function booleanPrinter(trueWord: string, falseWord: string): ValuePrinter {
+  return (text) => {
+    if (text === 'true') return trueWord
+    return text === 'false' ? falseWord : text
+  }
+}
+
+interface NumberFormat {
+  /** `0` for each digit that is always printed, or `#` if a lone zero before the decimal sign is left out. */
+  integerDigits: string
   sign: string
   /** `0` for each digit that is always printed; `#` and nothing print only the digits that the value needs. */
   fraction: string
 }
 
-function numberPrinter({ whole, sign, fraction }: NumberForm): ValuePrinter {
-  const minWholeDigits = whole === '#' ? 0 : whole.length
+function numberPrinter({ integerDigits, sign, fraction }: NumberFormat): ValuePrinter {
+  const minIntegerDigits = integerDigits === '#' ? 0 : integerDigits.length
   const minFractionDigits = fraction === '#' ? 0 : fraction.length
   return (text) => {
     const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
     if (!match) return text
-    const [, minus, wholeDigits, fractionDigits = ''] = match
-    const printedFraction = trimZeros(fractionDigits).padEnd(minFractionDigits, '0')
-    if (printedFraction === '') return `${minus}${wholeDigits!.padStart(minWholeDigits, '0')}`
-    // The format `#` prints no zero before the decimal sign.
-    const printedWhole = wholeDigits === '0' && minWholeDigits === 0 ? '' : wholeDigits!.padStart(minWholeDigits, '0')
-    return `${minus}${printedWhole}${sign}${printedFraction}`
+    const [, minus, digitsBeforePoint, digitsAfterPoint = ''] = match
+    const paddedInteger = digitsBeforePoint!.padStart(minIntegerDigits, '0')
+    const fractionText = trimZeros(digitsAfterPoint).padEnd(minFractionDigits, '0')
+    if (fractionText === '') return `${minus}${paddedInteger}`
+    const isZeroLeftOut = digitsBeforePoint === '0' && minIntegerDigits === 0
+    return `${minus}${isZeroLeftOut ? '' : paddedInteger}${sign}${fractionText}`
   }
 }
 
@@ -55,13 +65,14 @@ interface TimeFormat {
 
 const timePattern = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|\+00(?::?00)?)?)?$/
 
-/** A year beyond 9999 or before 1 can only be that of a time in another zone. */
+/** A time in UTC. Its year may exceed 9999 or be before 1, because the year in the other zone can differ. */
 const utcPattern = /^(\d{4,5})-(\d\d)-(\d\d)[ T](\d\d):(\d\d)(:\d\d(?:\.\d+)?)(?:Z|\+00(?::?00)?)( BC)?$/
 
 function timePrinter(format: TimeFormat): ValuePrinter {
-  const zoneMinutes = parseZone(format.zone)
+  const offsetMinutes = parseOffsetMinutes(format.zone)
   return (text) => {
-    const match = timePattern.exec(zoneMinutes === 0 ? text : (shiftTime(text, zoneMinutes) ?? ''))
+    const timeInZone = offsetMinutes === 0 ? text : shiftTime(text, offsetMinutes)
+    const match = timeInZone === undefined ? null : timePattern.exec(timeInZone)
     if (!match) return text
     const [, year, month, day, minutes = '00:00', seconds = '00', fraction = ''] = match
     const date = format.date.replace('YYYY', year!).replace('MM', month!).replace('DD', day!)
@@ -70,44 +81,53 @@ function timePrinter(format: TimeFormat): ValuePrinter {
       const isMidnight = minutes === '00:00' && seconds === '00' && digits === ''
       return isMidnight ? date : text
     }
-    const printedDigits = digits.padEnd(format.fraction === '#' ? 0 : format.fraction.length, '0')
-    const hasSeconds = format.hasSeconds || seconds !== '00' || digits !== ''
-    const afterMinutes = hasSeconds ? `:${seconds}${printedDigits && `.${printedDigits}`}` : ''
-    return `${date}${format.separator}${minutes}${afterMinutes}${format.zone}`
+    const dateAndMinutes = `${date}${format.separator}${minutes}`
+    const needsSeconds = format.hasSeconds || seconds !== '00' || digits !== ''
+    if (!needsSeconds) return `${dateAndMinutes}${format.zone}`
+    const minFractionDigits = format.fraction === '#' ? 0 : format.fraction.length
+    const paddedDigits = digits.padEnd(minFractionDigits, '0')
+    const fractionText = paddedDigits === '' ? '' : `.${paddedDigits}`
+    return `${dateAndMinutes}:${seconds}${fractionText}${format.zone}`
   }
 }
 
 const trimZeros = (digits: string): string => digits.replace(/0+$/, '')
 
-function parseZone(zone: string): number {
+/** Returns the minutes of a UTC offset such as `+02:00`. Returns 0 for `Z` and for an empty text. */
+function parseOffsetMinutes(zone: string): number {
   const match = /^([+-])(\d\d):?(\d\d)?$/.exec(zone)
   if (!match) return 0
   const minutes = Number(match[2]) * 60 + Number(match[3] ?? 0)
   return match[1] === '-' ? -minutes : minutes
 }
 
-/** Returns a time in UTC as the time of a zone. Returns undefined for other texts. */
-function shiftTime(text: string, minutes: number): string | undefined {
+/**
+ * Returns a time in UTC as the time in a zone with this offset. Returns undefined for a text that is no time in UTC.
+ */
+function shiftTime(text: string, offsetMinutes: number): string | undefined {
   const match = utcPattern.exec(text)
   if (!match) return undefined
-  const [, year, month, day, hour, minute, seconds, beforeChrist] = match
+  const [, yearText, month, day, hour, minute, seconds, bc] = match
+  const year = bc === undefined ? Number(yearText) : 1 - Number(yearText)
   const date = new Date(0)
-  date.setUTCFullYear(beforeChrist ? 1 - Number(year) : Number(year), Number(month) - 1, Number(day))
-  date.setUTCHours(Number(hour), Number(minute) + minutes)
-  // No format prints a year that is negative or has more than four digits.
-  return `${date.toISOString().replace(/:\d\d\.\d+Z$/, '')}${seconds}`
+  date.setUTCFullYear(year, Number(month) - 1, Number(day))
+  date.setUTCHours(Number(hour), Number(minute) + offsetMinutes)
+  const dateAndMinutes = date.toISOString().replace(/:\d\d\.\d+Z$/, '')
+  // A year that is negative or has more than four digits does not match `timePattern`, so the value is not changed.
+  return `${dateAndMinutes}${seconds}`
 }
 
 /**
- * Writes CSV (RFC 4180) with the values in the source formats of their columns. Values of other columns stay as they
- * are.
+ * Writes CSV (RFC 4180) with the values in the source formats of their columns. Values of columns without a source
+ * format are not changed.
  */
 export function sourceFormatCsvEncoder(columns: readonly ExportedColumn[]): FileEncoder {
   const printers = columns.map(({ sourceFormat }) =>
     sourceFormat === undefined ? String : createValuePrinter(sourceFormat),
   )
   let header = columns.map(({ name }) => quoteField(name)).join(',') + lineEnd
-  const takeHeader = () => {
+  /** Returns the header the first time, and an empty text afterwards. */
+  const headerOnce = () => {
     const text = header
     header = ''
     return text
@@ -119,17 +139,19 @@ export function sourceFormatCsvEncoder(columns: readonly ExportedColumn[]): File
       const fields = cells.map((values, column) => values.map((cell) => toField(cell, column)))
       const [firstColumn = []] = fields
       const rows = firstColumn.map((_, row) => fields.map((values) => values[row]!).join(',') + lineEnd)
-      return [Buffer.from(takeHeader() + rows.join(''))]
+      return [Buffer.from(headerOnce() + rows.join(''))]
     },
-    end: () => [Buffer.from(takeHeader())],
+    end: () => [Buffer.from(headerOnce())],
   }
 }
 
 const lineEnd = '\r\n'
 
 /**
- * Quotes a field as warehouses do: an empty text, the line `\\.`, which some programs take for the end of the text, and
- * spaces at the ends.
+ * Quotes a field if that is necessary. Like warehouses, also quotes an empty text, a text with spaces at its ends, and
+ * the text `\.`, which some programs take for the end of the file.
  */
-const quoteField = (text: string): string =>
-  text === '' || text === '\\.' || /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+function quoteField(text: string): string {
+  const needsQuotes = text === '' || text === '\\.' || /[",\r\n]|^\s|\s$/.test(text)
+  return needsQuotes ? `"${text.replaceAll('"', '""')}"` : text
+}

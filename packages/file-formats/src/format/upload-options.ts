@@ -44,24 +44,28 @@ export interface DeclaredColumn {
   hasValidJson?: true
 }
 
-/** Returns the given columns, with the declared types added for columns without a given type. */
+/**
+ * Combines a user's options of columns with the types that the source declares. A column in the user's options gets the
+ * declared type unless the user sets its type. The other declared columns are added at the end.
+ */
 export function addDeclared(
-  declarations: readonly ColumnOptions[],
-  declared: readonly DeclaredColumn[],
+  columnsOfUser: readonly ColumnOptions[],
+  declaredColumns: readonly DeclaredColumn[],
 ): ColumnOptions[] {
-  const unusedColumns = new Set(declared)
-  const columns = declarations.map((column) => {
-    const declaration = declared.find(({ index, label }) =>
+  const remainingColumns = new Set(declaredColumns)
+  const columns = columnsOfUser.map((column) => {
+    const declaredColumn = declaredColumns.find(({ index, label }) =>
       column.index === undefined ? column.label === label : column.index === index,
     )
-    if (declaration) unusedColumns.delete(declaration)
-    const hasGivenType = column.dataType !== undefined || column.dateFormat !== undefined
-    return declaration && !hasGivenType ? { ...column, ...typeOptions(declaration) } : column
+    if (!declaredColumn) return column
+    remainingColumns.delete(declaredColumn)
+    const isTypeSetByUser = column.dataType !== undefined || column.dateFormat !== undefined
+    return isTypeSetByUser ? column : { ...column, ...typeOptions(declaredColumn) }
   })
-  return [
-    ...columns,
-    ...[...unusedColumns].map((declaration) => ({ index: declaration.index, ...typeOptions(declaration) })),
-  ]
+  for (const declaredColumn of remainingColumns) {
+    columns.push({ index: declaredColumn.index, ...typeOptions(declaredColumn) })
+  }
+  return columns
 }
 
 const typeOptions = ({ dataType, hasValidJson }: DeclaredColumn): ColumnOptions => ({

@@ -33,7 +33,7 @@ function readFast(text: string, grammar: DelimitedGrammar, readBytes: number, re
   while (records.advance()) {
     const { scanner } = records
     const values = Array.from({ length: scanner.count }, (_, index) =>
-      valueText(records.bytes, scanner.starts[index]!, scanner.ends[index]!, scanner.marks[index]!, grammar),
+      valueText(records.bytes, scanner.starts[index]!, scanner.ends[index]!, scanner.fieldFlags[index]!, grammar),
     )
     all.push({
       line: records.line,

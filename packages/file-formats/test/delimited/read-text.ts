@@ -40,9 +40,9 @@ export function readText(
         dialect.labels.map((_, index) => {
           const from = scanner.starts[index]!
           const to = scanner.ends[index]!
-          if (from === to && scanner.marks[index]! < IS_QUOTED) return null
+          if (from === to && scanner.fieldFlags[index]! < IS_QUOTED) return null
           if (nulls.has(records.bytes.toString('utf8', from, to))) return null
-          return valueText(records.bytes, from, to, scanner.marks[index]!, grammar)
+          return valueText(records.bytes, from, to, scanner.fieldFlags[index]!, grammar)
         }),
       )
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import type { RejectedRow } from '@sluice/row-stream'
 import fc from 'fast-check'
-import { findSimilarTexts } from '../../src/delimited/similar-texts/group-similar-texts.ts'
+import { groupTextsByDialect } from '../../src/delimited/similar-texts/group-similar-texts.ts'
 import { DelimitedReader, type KnownColumns } from '../../src/delimited/delimited-reader.ts'
 import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits, type DelimitedLimits } from '../../src/delimited/limits.ts'
@@ -26,7 +26,7 @@ function toSegments(texts: readonly string[]): TextSegment[] {
 function group(texts: readonly string[], options: DelimitedOptions = {}, limits = defaultDelimitedLimits) {
   const file = textOf(texts.join(''))
   const segments = toSegments(texts)
-  const [first, ...others] = findSimilarTexts(file, segments, { options, limits, wasm })
+  const [first, ...others] = groupTextsByDialect(file, segments, { options, limits, wasm })
   return { file, similar: { ...first!, others: others.flatMap(({ indexes }) => indexes).toSorted((a, b) => a - b) } }
 }
 
@@ -134,7 +134,7 @@ describe('texts with the same first lines', () => {
   it('are grouped in one pass, each group with types of its own, whatever the order of the texts', () => {
     const texts = ['a,n\nx,1\n', 'b,n\n7,y\n', 'a,n\nx,2.5\n', 'a,d\nx,2024-01-31\n', 'b,n\n70000,z\n']
     const segments = toSegments(texts)
-    const groups = findSimilarTexts(textOf(texts.join('')), segments, {
+    const groups = groupTextsByDialect(textOf(texts.join('')), segments, {
       options: {},
       limits: defaultDelimitedLimits,
       wasm,
@@ -154,7 +154,7 @@ describe('texts with the same first lines', () => {
       let reads = 0
       const counted = { ...file, read: (...range: Parameters<typeof file.read>) => ((reads += 1), file.read(...range)) }
       const options: DelimitedOptions = { skipLines: 1, headerLines: 1, delimiter: 'COMMA' }
-      const groups = findSimilarTexts(counted, toSegments(texts), { options, limits: defaultDelimitedLimits, wasm })
+      const groups = groupTextsByDialect(counted, toSegments(texts), { options, limits: defaultDelimitedLimits, wasm })
       expect(groups).toHaveLength(count)
       return reads
     }

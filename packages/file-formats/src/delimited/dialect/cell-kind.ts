@@ -15,25 +15,28 @@ export const MISSPLIT_CELL = 4
 export const INDENTED_CELL = 5
 
 /** The maximum bytes of a number or a time. */
-const longestTyped = 40
+const maxTypedBytes = 40
 /**
  * The minimum and maximum digits of a time: from `9:30` to a timestamp with milliseconds and a UTC offset,
  * `2024-01-31T10:00:00.123+01:00`.
  */
 const [minTimeDigits, maxTimeDigits] = [3, 21]
-/** The maximum number of signs, colons and points in such a timestamp. */
+/** The maximum number of separators in a number, and the minimum bytes of a number with several points. */
+const maxNumberSeparators = 6
+const minBytesWithSeveralPoints = 9
+/** The maximum number of signs, slashes, colons and points in a time. */
 const maxTimeSeparators = 8
 
-/** Classes of bytes, for counting. */
+/** Classes of bytes. `byteClasses` has the class of each byte, and `classCounts` counts the bytes of each class. */
 const DIGIT_CLASS = 1
 const LETTER_CLASS = 2
 const SIGN_CLASS = 3
 const SLASH_CLASS = 4
-const COLON = 5
+const COLON_CLASS = 5
 const SPACE_CLASS = 6
-const COMMA = 7
+const COMMA_CLASS = 7
 const POINT_CLASS = 8
-const QUOTE = 9
+const QUOTE_CLASS = 9
 const DELIMITER_CLASS = 10
 const UNIT_CLASS = 11
 const OTHER_CLASS = 12
@@ -45,33 +48,42 @@ const PERCENT_BYTE = 0x25
 const SINGLE_QUOTE_BYTE = 0x27
 
 const byteClasses = new Uint8Array(256).fill(OTHER_CLASS)
-const setByteClass = (characters: string, kind: number) => {
-  for (const character of characters) byteClasses[character.charCodeAt(0)] = kind
+const setByteClass = (characters: string, byteClass: number) => {
+  for (const character of characters) byteClasses[character.charCodeAt(0)] = byteClass
 }
 setByteClass('0123456789', DIGIT_CLASS)
 setByteClass('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', LETTER_CLASS)
+// Bytes of non-ASCII characters count as letters.
 byteClasses.fill(LETTER_CLASS, 0x80)
 setByteClass('+-', SIGN_CLASS)
 setByteClass('/', SLASH_CLASS)
-setByteClass(':', COLON)
+setByteClass(':', COLON_CLASS)
 setByteClass(' ', SPACE_CLASS)
-setByteClass(',', COMMA)
+setByteClass(',', COMMA_CLASS)
 setByteClass('.', POINT_CLASS)
-setByteClass('"\'', QUOTE)
+setByteClass('"\'', QUOTE_CLASS)
 setByteClass(';|\t^~\u001f', DELIMITER_CLASS)
 setByteClass('$%', UNIT_CLASS)
 
+/** By byte: 1 for an opening bracket, -1 for a closing one, otherwise 0. */
+const bracketDepthChanges = new Int8Array(256)
+for (const bracket of Buffer.from('([{')) bracketDepthChanges[bracket] = 1
+for (const bracket of Buffer.from(')]}')) bracketDepthChanges[bracket] = -1
+
 const classCounts = new Uint16Array(OTHER_CLASS + 1)
 
-/** Returns the kind of the cell `bytes[from..to]`. A quoted cell may contain delimiters. */
+/**
+ * Returns the kind of the cell in `bytes` from `from` to `to`. A quoted cell may contain delimiters and start with a
+ * space, so it is never MISSPLIT_CELL or INDENTED_CELL.
+ */
 export function cellKind(bytes: Uint8Array, from: number, to: number, isQuoted: boolean): number {
   let start = from
   let end = to
   while (start < end && bytes[start] === SPACE_BYTE) start++
   while (end > start && bytes[end - 1] === SPACE_BYTE) end--
   if (start === end) return EMPTY_CELL
-  if (end - start <= longestTyped) {
-    const kind = typedKind(bytes, start, end)
+  if (end - start <= maxTypedBytes) {
+    const kind = numberOrTimeKind(bytes, start, end)
     if (kind !== TEXT_CELL) return kind
   }
   if (!isQuoted && isMissplit(bytes, start, end)) return MISSPLIT_CELL
@@ -79,34 +91,36 @@ export function cellKind(bytes: Uint8Array, from: number, to: number, isQuoted: 
 }
 
 /**
- * Returns NUMBER_CELL, TIME_CELL, or TEXT_CELL for anything else. Counts the bytes of each class instead of parsing,
- * which is faster.
+ * Returns NUMBER_CELL or TIME_CELL if a cell without spaces around it looks like a number or time, otherwise TEXT_CELL.
+ * Counts the bytes of each class instead of parsing, which is faster.
  */
-function typedKind(bytes: Uint8Array, from: number, to: number): number {
+function numberOrTimeKind(bytes: Uint8Array, from: number, to: number): number {
   classCounts.fill(0)
   for (let position = from; position < to; position++) classCounts[byteClasses[bytes[position]!]!]!++
   const digits = classCounts[DIGIT_CLASS]!
-  if (digits === 0 || classCounts[OTHER_CLASS]! + classCounts[DELIMITER_CLASS]! + classCounts[QUOTE]! > 0)
-    return TEXT_CELL
+  const bytesOfTextOnly = classCounts[OTHER_CLASS]! + classCounts[DELIMITER_CLASS]! + classCounts[QUOTE_CLASS]!
+  if (digits === 0 || bytesOfTextOnly > 0) return TEXT_CELL
   const letters = classCounts[LETTER_CLASS]!
-  const colons = classCounts[COLON]!
+  const colons = classCounts[COLON_CLASS]!
   const slashes = classCounts[SLASH_CLASS]!
   const points = classCounts[POINT_CLASS]!
   const signs = classCounts[SIGN_CLASS]!
-  if (letters === 0 && colons + slashes === 0 && isNumber(bytes, from, to)) return NUMBER_CELL
-  if (letters === 1 && colons + slashes === 0 && isExponent(bytes, from, to)) return NUMBER_CELL
-  if (classCounts[COMMA]! + classCounts[UNIT_CLASS]! > 0 || digits < minTimeDigits || digits > maxTimeDigits)
-    return TEXT_CELL
+  const mayBeNumber = colons + slashes === 0
+  if (mayBeNumber && letters === 0 && isNumber(bytes, from, to)) return NUMBER_CELL
+  if (mayBeNumber && letters === 1 && isExponent(bytes, from, to)) return NUMBER_CELL
+  const hasCommaOrUnit = classCounts[COMMA_CLASS]! + classCounts[UNIT_CLASS]! > 0
+  if (hasCommaOrUnit || digits < minTimeDigits || digits > maxTimeDigits) return TEXT_CELL
   // Has the separators of a date, as in 2024-01-31, 31/01/2024 or 31.01.2024.
   const hasDateSeparators = signs >= 2 || slashes === 2 || points >= 2
   // Has the colons of a time, as in 10:30, 10:30:00 or 10:30:00+01:00.
   const hasTimeColons = colons >= 1 && colons <= 3
-  if (letters === 0)
-    return (hasDateSeparators || hasTimeColons) && signs + slashes + points + colons <= maxTimeSeparators
-      ? TIME_CELL
-      : TEXT_CELL
-  // Such as 2024-01-31T10:00Z, 10:30 PM or 12-Jan-2024.
+  if (letters === 0) {
+    const hasFewSeparators = signs + slashes + points + colons <= maxTimeSeparators
+    return (hasDateSeparators || hasTimeColons) && hasFewSeparators ? TIME_CELL : TEXT_CELL
+  }
+  // A time with letters, such as 2024-01-31T10:00Z or 10:30 PM.
   if (letters <= 2 && hasTimeColons) return TIME_CELL
+  // A date with the name of a month, such as 12-Jan-2024.
   return letters === 3 && (signs === 2 || slashes === 2) ? TIME_CELL : TEXT_CELL
 }
 
@@ -135,22 +149,24 @@ function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
     }
     if (commas > 1 && digitsAfterComma !== 3) return false
     digitsAfterComma = 0
-    if (byteClass !== POINT_CLASS && byteClass !== COMMA && byteClass !== SPACE_CLASS) return false
+    if (byteClass !== POINT_CLASS && byteClass !== COMMA_CLASS && byteClass !== SPACE_CLASS) return false
     if (lastSeparatorClass !== 0) return false
     lastSeparatorClass = byteClass
     separators++
     if (byteClass === POINT_CLASS) points++
-    if (byteClass === COMMA) commas++
+    if (byteClass === COMMA_CLASS) commas++
   }
-  return (
-    lastSeparatorClass !== COMMA &&
-    (commas < 2 || points > 0 || digitsAfterComma === 3) &&
-    separators <= 6 &&
-    !(points > 1 && commas > 1) &&
-    !(points > 1 && commas === 0 && to - from < 9)
-  )
+  if (lastSeparatorClass === COMMA_CLASS || separators > maxNumberSeparators) return false
+  // The last group of digits after several thousands separators has three digits too, unless it is a fraction.
+  if (commas > 1 && points === 0 && digitsAfterComma !== 3) return false
+  // Only one of the two characters can separate thousands.
+  if (points > 1 && commas > 1) return false
+  // A short text with several points, such as 31.1.24, is probably a date.
+  const mayBeDate = points > 1 && commas === 0 && to - from < minBytesWithSeveralPoints
+  return !mayBeDate
 }
 
+/** True if the bytes look like a number with an exponent, as in 1.5e-7. */
 function isExponent(bytes: Uint8Array, from: number, to: number): boolean {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('latin1')
   return /^[-+]?[\d.,]+e[-+]?\d+$/i.test(text)
@@ -164,30 +180,19 @@ function isExponent(bytes: Uint8Array, from: number, to: number): boolean {
 function isMissplit(bytes: Uint8Array, from: number, to: number): boolean {
   const firstByte = bytes[from]!
   const lastByte = bytes[to - 1]!
-  if (
-    firstByte === DOUBLE_QUOTE_BYTE ||
-    (firstByte === SINGLE_QUOTE_BYTE && (lastByte === SINGLE_QUOTE_BYTE || to - from === 1))
-  )
-    return true
+  if (firstByte === DOUBLE_QUOTE_BYTE) return true
+  // The first byte of a cell that is only a single quote is also its last byte.
+  if (firstByte === SINGLE_QUOTE_BYTE && lastByte === SINGLE_QUOTE_BYTE) return true
   // A quote after a digit is an inch mark, as in 5".
-  if (lastByte === DOUBLE_QUOTE_BYTE && (to - from < 2 || byteClasses[bytes[to - 2]!] !== DIGIT_CLASS)) return true
+  if (lastByte === DOUBLE_QUOTE_BYTE && byteClasses[bytes[to - 2]!] !== DIGIT_CLASS) return true
   let bracketDepth = 0
   for (let position = from; position < to; position++) {
     const byte = bytes[position]!
     const byteClass = byteClasses[byte]
-    if (byteClass === OTHER_CLASS) bracketDepth += bracketDepthChange(byte)
-    if (
-      (byteClass === DELIMITER_CLASS || byteClass === COMMA) &&
-      position + 1 < to &&
-      bytes[position + 1] !== SPACE_BYTE
-    )
-      return true
+    bracketDepth += bracketDepthChanges[byte]!
+    const isDelimiter = byteClass === DELIMITER_CLASS || byteClass === COMMA_CLASS
+    const isFollowedByText = position + 1 < to && bytes[position + 1] !== SPACE_BYTE
+    if (isDelimiter && isFollowedByText) return true
   }
   return bracketDepth !== 0
-}
-
-/** Returns 1 for an opening bracket, -1 for a closing one, otherwise 0. */
-function bracketDepthChange(byte: number): number {
-  if (byte === 40 || byte === 91 || byte === 123) return 1
-  return byte === 41 || byte === 93 || byte === 125 ? -1 : 0
 }

@@ -11,70 +11,77 @@ export interface GrammarChoice {
   confidence: { delimiter: number; quote: number; escape: number; padded: number }
 }
 
-/** The part of a sample on which grammars are compared. Only the chosen grammar parses the rest. */
+/**
+ * The bytes at the start of a sample on which grammars are compared, and the maximum number of their records and cells.
+ * Only the chosen grammar parses the rest.
+ */
 const comparedBytes = 48 * 1024
 const comparedRecords = { records: 400, cells: 8_000 }
 /** The factor by which a more complex grammar must score higher to be preferred to the simpler one. */
 const minimumLead = 1.02
 /** In a padded file, at least this share of the fields after a delimiter starts with a space. */
-const paddedShare = 0.9
-const fewestFaults = 3
+const minPaddedShare = 0.9
+/** Fewer broken records do not prove that quotes are ordinary text. */
+const minBrokenRecords = 3
+
+interface GrammarCandidate extends GrammarScore {
+  grammar: DelimitedGrammar
+  parsed: ParsedSample
+}
 
 /**
- * Returns the grammar (delimiter, quote, escape, padding) that fits the start of a sample best. The confidence of a
- * delimiter or quote is its lead over the best grammar with another one. If the best grammar has a single column and
- * the options name no delimiter, returns a delimiter that does not split any field.
+ * Returns the grammar (delimiter, quote, escape, padding) that fits the sample from byte `from` on best. Properties in
+ * `knownGrammar` are not detected. The confidence of a delimiter or quote is its lead over the best grammar with
+ * another one. If the best grammar has a single column and its delimiter is not known, returns a delimiter that splits
+ * no field.
  */
 export function chooseGrammar(
   sample: Uint8Array,
   from: number,
   isComplete: boolean,
-  declaredGrammar: GivenGrammar,
+  knownGrammar: KnownGrammar,
 ): GrammarChoice {
-  const judgedSample = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
-  const candidates = listCandidateGrammars(judgedSample, declaredGrammar).map((grammar) => {
+  const comparedSample = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
+  const candidates = listCandidateGrammars(comparedSample, knownGrammar).map((grammar): GrammarCandidate => {
     const parsed = parseSample(sample, from, isComplete, grammar, comparedRecords, from + comparedBytes)
     return { grammar, ...scoreGrammar(parsed), parsed }
   })
-  const plausibleCandidates = candidates.filter(
-    ({ grammar, parsed }) =>
-      (!grammar.padded || declaredGrammar.padded === true || isPadded(parsed)) &&
-      (grammar.quote >= 0 ||
-        declaredGrammar.quote === -1 ||
-        areQuotesText(
-          candidates.map((otherCandidate) => otherCandidate.parsed),
-          grammar,
-        )),
+  const parsedSamples = candidates.map(({ parsed }) => parsed)
+  const plausibleCandidates = candidates.filter(({ grammar, parsed }) => {
+    const isPaddingPlausible = !grammar.padded || knownGrammar.padded === true || isPadded(parsed)
+    const areQuotesPlausible =
+      grammar.quote >= 0 || knownGrammar.quote === -1 || areQuotesOrdinaryText(parsedSamples, grammar.delimiter)
+    return isPaddingPlausible && areQuotesPlausible
+  })
+  const best = bestCandidate(plausibleCandidates)
+  const { delimiter, quote } = best.grammar
+  const withOtherDelimiter = plausibleCandidates.filter(({ grammar }) => grammar.delimiter !== delimiter)
+  const withOtherQuote = plausibleCandidates.filter(
+    ({ grammar }) => grammar.delimiter === delimiter && grammar.quote !== quote,
   )
-  const bestCandidate = plausibleCandidates.reduce((bestSoFar, otherCandidate) =>
-    otherCandidate.total > bestSoFar.total * minimumLead ? otherCandidate : bestSoFar,
-  )
-  const leadOverAlternatives = (isAlternative: (grammar: DelimitedGrammar) => boolean) => {
-    const bestAlternativeScore = Math.max(
-      0,
-      ...plausibleCandidates
-        .filter((otherCandidate) => isAlternative(otherCandidate.grammar))
-        .map(({ total }) => total),
-    )
-    return bestCandidate.total === 0 ? 0 : Math.max(0, Math.min(1, 1 - bestAlternativeScore / bestCandidate.total))
-  }
   const confidence = {
-    delimiter: confidenceOf(leadOverAlternatives(({ delimiter }) => delimiter !== bestCandidate.grammar.delimiter)),
-    quote: confidenceOf(
-      leadOverAlternatives(
-        ({ quote, delimiter }) =>
-          quote !== bestCandidate.grammar.quote && delimiter === bestCandidate.grammar.delimiter,
-      ),
-    ),
+    delimiter: confidenceOf(leadOver(withOtherDelimiter, best)),
+    quote: confidenceOf(leadOver(withOtherQuote, best)),
     escape: 1,
     padded: 1,
   }
-  if (bestCandidate.width > 1 || declaredGrammar.delimiter !== undefined)
-    return { grammar: bestCandidate.grammar, confidence }
-  return {
-    grammar: { ...bestCandidate.grammar, delimiter: harmlessDelimiter(judgedSample, bestCandidate.grammar) },
-    confidence,
-  }
+  if (best.width > 1 || knownGrammar.delimiter !== undefined) return { grammar: best.grammar, confidence }
+  const unusedDelimiter = harmlessDelimiter(comparedSample, best.grammar)
+  return { grammar: { ...best.grammar, delimiter: unusedDelimiter }, confidence }
+}
+
+/** Returns the candidate with the highest score. A later, more complex candidate must lead by `minimumLead`. */
+function bestCandidate(candidates: readonly GrammarCandidate[]): GrammarCandidate {
+  let best = candidates[0]!
+  for (const candidate of candidates) if (candidate.total > best.total * minimumLead) best = candidate
+  return best
+}
+
+/** Returns by how much the score of the best candidate exceeds those of the alternatives, as a share from 0 to 1. */
+function leadOver(alternatives: readonly GrammarCandidate[], best: GrammarCandidate): number {
+  if (best.total === 0) return 0
+  const bestAlternativeScore = Math.max(0, ...alternatives.map(({ total }) => total))
+  return Math.max(0, Math.min(1, 1 - bestAlternativeScore / best.total))
 }
 
 /** Converts a lead over the second best grammar to a confidence of 0.5 to 1. A lead of a third or more gives 1. */
@@ -83,81 +90,92 @@ function confidenceOf(lead: number): number {
 }
 
 /**
- * True if quotes are ordinary text, because most fields that start with a quote are broken. If only a few are broken,
- * these are mistakes, and their rows are rejected.
+ * True if quotes are ordinary text, because most fields that start with a quote are broken when they are parsed as
+ * quoted fields. If only a few are broken, these are mistakes, and their rows are rejected. Also true if no sample was
+ * parsed with this delimiter and double quotes.
  */
-function areQuotesText(otherParses: readonly ParsedSample[], { delimiter }: DelimitedGrammar): boolean {
-  const usual = otherParses.find(({ grammar }) => grammar.quote === 34 && grammar.delimiter === delimiter)
-  if (!usual) return true
-  const faults = usual.records.filter(({ count }) => count === 0).length
-  const quotedFieldCount = usual.records.reduce(
-    (sum, { marks }) => sum + marks.filter((mark) => mark & IS_QUOTED).length,
-    0,
+function areQuotesOrdinaryText(parsedSamples: readonly ParsedSample[], delimiter: number): boolean {
+  const parsedWithQuotes = parsedSamples.find(
+    ({ grammar }) => grammar.quote === DOUBLE_QUOTE && grammar.delimiter === delimiter,
   )
-  return faults >= fewestFaults && faults > quotedFieldCount
+  if (!parsedWithQuotes) return true
+  let brokenRecordCount = 0
+  let quotedFieldCount = 0
+  for (const { count, fieldFlags } of parsedWithQuotes.records) {
+    if (count === 0) brokenRecordCount++
+    quotedFieldCount += fieldFlags.filter((flags) => flags & IS_QUOTED).length
+  }
+  return brokenRecordCount >= minBrokenRecords && brokenRecordCount > quotedFieldCount
 }
 
-/** True if nearly all fields after the first of a record have a space next to the preceding delimiter. */
+/**
+ * True if nearly all fields have a space next to the preceding delimiter. The first field of each record and empty
+ * fields do not count.
+ */
 function isPadded({ records, grammar }: ParsedSample): boolean {
   let fieldCount = 0
   let paddedCount = 0
-  for (const { kinds, marks, starts, ends } of records) {
+  for (const { kinds, fieldFlags, starts, ends } of records) {
     for (let i = 1; i < kinds.length; i++) {
       if (kinds[i] === EMPTY_CELL) continue
       fieldCount++
-      // Spaces on both sides have been trimmed, so a field directly after its delimiter had no padding.
-      const spaceCount =
-        starts[i]! - ends[i - 1]! - (marks[i]! & IS_QUOTED ? 1 : 0) - (marks[i - 1]! & IS_QUOTED ? 1 : 0)
-      if (spaceCount > 1) paddedCount++
+      // Fields were trimmed. Between two fields are a delimiter, the quotes of quoted fields, and the trimmed spaces.
+      const closingQuoteBytes = fieldFlags[i - 1]! & IS_QUOTED ? 1 : 0
+      const openingQuoteBytes = fieldFlags[i]! & IS_QUOTED ? 1 : 0
+      const bytesBetween = starts[i]! - ends[i - 1]! - closingQuoteBytes - openingQuoteBytes
+      if (bytesBetween > 1) paddedCount++
     }
   }
-  return grammar.delimiter !== 32 && fieldCount > 0 && paddedCount / fieldCount >= paddedShare
+  return grammar.delimiter !== SPACE && fieldCount > 0 && paddedCount / fieldCount >= minPaddedShare
 }
 
-/** Returns a delimiter for a file with a single column: one that does not occur in the sample, or else the rarest. */
-function harmlessDelimiter(judgedSample: Uint8Array, { quote, comment }: DelimitedGrammar): number {
+/**
+ * Returns a delimiter for a file with a single column: a usual delimiter that does not occur in the sample, or else the
+ * one that occurs least often.
+ */
+function harmlessDelimiter(comparedSample: Uint8Array, { quote, comment }: DelimitedGrammar): number {
   const byteCounts = new Uint32Array(256)
-  for (const byte of judgedSample) byteCounts[byte]!++
-  const absentDelimiter = guessedDelimiters.find(
+  for (const byte of comparedSample) byteCounts[byte]!++
+  const absentDelimiter = usualDelimiters.find(
     (delimiter) => byteCounts[delimiter] === 0 && delimiter !== quote && delimiter !== comment,
   )
-  return absentDelimiter ?? guessedDelimiters.toSorted((a, b) => byteCounts[a]! - byteCounts[b]!)[0]!
+  return absentDelimiter ?? usualDelimiters.toSorted((a, b) => byteCounts[a]! - byteCounts[b]!)[0]!
 }
 
-const guessedDelimiters = [',', ';', '\t', '|', ':', '^', '~', '\u001f'].map((c) => c.charCodeAt(0))
+const usualDelimiters = [',', ';', '\t', '|', ':', '^', '~', '\u001f'].map((character) => character.charCodeAt(0))
 
 const LF = 10
 const CR = 13
 const SPACE = 32
-const DOUBLE = 34
-const SINGLE = 39
+const DOUBLE_QUOTE = 34
+const SINGLE_QUOTE = 39
 const BACKSLASH = 92
 
-/** The parts of a grammar that are known. The others are detected. */
-type GivenGrammar = Partial<DelimitedGrammar>
+/** The properties of a grammar that are known, for example from options. The other properties are detected. */
+type KnownGrammar = Partial<DelimitedGrammar>
 
 /**
- * Lists the grammars to try on a sample, the simplest first. Includes only delimiters that occur, single quotes only if
- * one starts a field, and backslashes only if one precedes a quote or delimiter.
+ * Lists the grammars to try on a sample, the simplest first. Includes the usual delimiters that occur and one that does
+ * not. Includes single quotes only if one starts a field, and backslashes only if one precedes a quote or delimiter.
  */
-function listCandidateGrammars(sample: Uint8Array, declaredGrammar: GivenGrammar): DelimitedGrammar[] {
+function listCandidateGrammars(sample: Uint8Array, knownGrammar: KnownGrammar): DelimitedGrammar[] {
   const counts = countBytes(sample)
-  const presentDelimiters = guessedDelimiters.filter((delimiter) => counts.bytes[delimiter]! > 0)
+  const presentDelimiters = usualDelimiters.filter((delimiter) => counts.bytes[delimiter]! > 0)
   // If no delimiter occurs, the file has a single column. So one delimiter that does not occur is tried too.
-  const absentDelimiters = guessedDelimiters.filter((delimiter) => (counts.bytes[delimiter] ?? 0) === 0).slice(0, 1)
+  const absentDelimiters = usualDelimiters.filter((delimiter) => counts.bytes[delimiter] === 0).slice(0, 1)
   const delimiters =
-    declaredGrammar.delimiter === undefined ? [...presentDelimiters, ...absentDelimiters] : [declaredGrammar.delimiter]
-  const comment = declaredGrammar.comment ?? -1
+    knownGrammar.delimiter === undefined ? [...presentDelimiters, ...absentDelimiters] : [knownGrammar.delimiter]
+  const comment = knownGrammar.comment ?? -1
   return delimiters.flatMap((delimiter) =>
-    candidateQuotes(counts, delimiter, declaredGrammar).flatMap((quote) =>
-      candidateEscapes(counts, delimiter, quote, declaredGrammar).flatMap((escape) =>
-        candidatePaddings(counts, delimiter, declaredGrammar).map((isPaddedGrammar) => ({
+    candidateQuotes(counts, delimiter, knownGrammar).flatMap((quote) =>
+      candidateEscapes(counts, delimiter, quote, knownGrammar).flatMap((escape) =>
+        candidatePaddings(counts, delimiter, knownGrammar).map((isPaddedGrammar) => ({
           delimiter,
           quote,
           escape,
           padded: isPaddedGrammar,
           comment,
-          readsStrayQuotes: declaredGrammar.readsStrayQuotes ?? false,
+          readsStrayQuotes: knownGrammar.readsStrayQuotes ?? false,
         })),
       ),
     ),
@@ -170,55 +188,56 @@ interface ByteCounts {
   doubleQuoteAfter: Uint32Array
   singleQuoteAfter: Uint32Array
   /** Counts of spaces by the preceding byte. */
-  padded: Uint32Array
+  spaceAfter: Uint32Array
   /** Counts of backslashes by the following byte. */
-  backslashed: Uint32Array
+  backslashBefore: Uint32Array
 }
 
-/** Counts how often each byte occurs in a sample, in total and next to quotes, spaces and backslashes. */
+/** Counts how often each byte occurs in a sample, in total, before quotes and spaces, and after backslashes. */
 function countBytes(sample: Uint8Array): ByteCounts {
   const counts: ByteCounts = {
     bytes: new Uint32Array(256),
     doubleQuoteAfter: new Uint32Array(256),
     singleQuoteAfter: new Uint32Array(256),
-    padded: new Uint32Array(256),
-    backslashed: new Uint32Array(256),
+    spaceAfter: new Uint32Array(256),
+    backslashBefore: new Uint32Array(256),
   }
   let previousByte = LF
   let lastNonSpaceByte = LF
   for (let position = 0; position < sample.length; position++) {
     const byte = sample[position]!
     counts.bytes[byte]!++
-    if (byte === DOUBLE) counts.doubleQuoteAfter[lastNonSpaceByte]!++
-    else if (byte === SINGLE) counts.singleQuoteAfter[lastNonSpaceByte]!++
-    else if (byte === SPACE) counts.padded[previousByte]!++
-    if (previousByte === BACKSLASH) counts.backslashed[byte]!++
+    if (byte === DOUBLE_QUOTE) counts.doubleQuoteAfter[lastNonSpaceByte]!++
+    else if (byte === SINGLE_QUOTE) counts.singleQuoteAfter[lastNonSpaceByte]!++
+    else if (byte === SPACE) counts.spaceAfter[previousByte]!++
+    if (previousByte === BACKSLASH) counts.backslashBefore[byte]!++
     previousByte = byte
     if (byte !== SPACE) lastNonSpaceByte = byte
   }
   return counts
 }
 
-function candidateQuotes(counts: ByteCounts, delimiter: number, { quote }: GivenGrammar): number[] {
+/** Returns the quotes to try. Tries to read quotes as ordinary text (-1) only if a double quote starts a field. */
+function candidateQuotes(counts: ByteCounts, delimiter: number, { quote }: KnownGrammar): number[] {
   if (quote !== undefined) return [quote]
-  const opening = (quotes: Uint32Array) => quotes[delimiter]! + quotes[LF]! + quotes[CR]!
-  const candidates = [DOUBLE]
-  if (opening(counts.singleQuoteAfter) > 0) candidates.push(SINGLE)
-  if (opening(counts.doubleQuoteAfter) > 0) candidates.push(-1)
+  const countAtFieldStart = (quotesAfter: Uint32Array) => quotesAfter[delimiter]! + quotesAfter[LF]! + quotesAfter[CR]!
+  const candidates = [DOUBLE_QUOTE]
+  if (countAtFieldStart(counts.singleQuoteAfter) > 0) candidates.push(SINGLE_QUOTE)
+  if (countAtFieldStart(counts.doubleQuoteAfter) > 0) candidates.push(-1)
   return candidates
 }
 
-function candidateEscapes(counts: ByteCounts, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {
+function candidateEscapes(counts: ByteCounts, delimiter: number, quote: number, { escape }: KnownGrammar): number[] {
   if (escape !== undefined) return [escape]
-  const { backslashed } = counts
-  const escapedCount = (quote < 0 ? 0 : backslashed[quote]!) + backslashed[delimiter]!
-  return escapedCount > 0 ? [-1, BACKSLASH] : [-1]
+  const { backslashBefore } = counts
+  const escapedQuotes = quote < 0 ? 0 : backslashBefore[quote]!
+  return escapedQuotes + backslashBefore[delimiter]! > 0 ? [-1, BACKSLASH] : [-1]
 }
 
-function candidatePaddings(counts: ByteCounts, delimiter: number, { padded }: GivenGrammar): boolean[] {
+function candidatePaddings(counts: ByteCounts, delimiter: number, { padded }: KnownGrammar): boolean[] {
   if (delimiter === SPACE) return [false]
   if (padded !== undefined) return [padded]
-  return counts.padded[delimiter]! > 0 ? [false, true] : [false]
+  return counts.spaceAfter[delimiter]! > 0 ? [false, true] : [false]
 }
 
 interface GrammarScore {
@@ -229,7 +248,7 @@ interface GrammarScore {
 }
 
 /** Scores of a cell by its kind. In a correctly split sample, cells are numbers, dates and clean words. */
-const cellWorth: Record<number, number> = {
+const cellScores: Record<number, number> = {
   [NUMBER_CELL]: 1,
   [TIME_CELL]: 1,
   [TEXT_CELL]: 0.8,
@@ -238,106 +257,126 @@ const cellWorth: Record<number, number> = {
 }
 
 /** Score factors for delimiters that also occur inside values. */
-const delimiterTrust: Record<string, number> = { ':': 0.44, '^': 0.95, '~': 0.9, ' ': 0.5 }
+const delimiterFactors: Record<string, number> = { ':': 0.44, '^': 0.95, '~': 0.9, ' ': 0.5 }
 
 /** The score factor for a single column. Its records always have the same number of fields, so this proves nothing. */
-const singleColumn = 0.4
-const wholeTimes = 0.9
-const severalFields = 0.4
+const singleColumnFactor = 0.4
+/**
+ * The score factor for a single column of times. It is preferred, because a colon in a time does not delimit fields.
+ */
+const singleTimeColumnFactor = 0.9
+/** The minimum consistency of records with several fields, however different their numbers of fields are. */
+const minRaggedConsistency = 0.4
 /** The maximum number of lines at the end that can be notes instead of rows. */
 const maxNotes = 5
 /**
  * Score factors for a grammar with which the file does not start with its table. Files usually do, so it must score
  * much higher otherwise.
  */
-const lateStart = 0.45
-const labelledStart = 0.75
+const lateStartFactor = 0.45
+const labelledStartFactor = 0.75
 
 /**
- * Scores how well a grammar fits the sample, and returns the usual number of fields as `width`. The score grows with
- * the share of records that have this number of fields, the share of well-formed cells and the number of columns. It is
- * lower if no table or labels are at the start, and for rarely used delimiters.
+ * Returns a score for how well a grammar fits the sample that it parsed, and the most common number of fields as
+ * `width`. The score grows with the share of records that have this number of fields, the share of well-formed cells
+ * and the number of columns. It is lower if the sample does not start with a table, and for delimiters that also occur
+ * inside values.
  */
 function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const { records, grammar } = parsed
   if (records.length === 0) return { total: 0, width: 1 }
-  const usualFieldCount = usualWidth(records)
-  const quality = cellQuality(records, usualFieldCount)
-  if (usualFieldCount === 1) {
-    const singleFieldRecords = records.filter(({ count }) => count === 1)
-    const timeRecordCount = singleFieldRecords.filter(({ kinds }) => kinds[0] === TIME_CELL).length
-    // Prefers a single column of times, because a colon inside a time does not delimit fields.
-    const singleColumnScore = timeRecordCount > 0.9 * singleFieldRecords.length ? wholeTimes : singleColumn
-    return { total: (singleColumnScore * quality * singleFieldRecords.length) / records.length, width: usualFieldCount }
-  }
+  const width = mostCommonFieldCount(records)
+  const quality = cellQuality(records, width)
+  if (width === 1) return { total: singleColumnShare(records) * quality, width }
   const tableRecords = withoutTitles(records)
-  const labelledParts = labelledTables(tableRecords)
-  const isTableFirst = startsWithTable(records, usualFieldCount) || (labelledParts.count > 1 && records[0]!.count > 1)
-  const isLabelled = startsWithLabels(tableRecords, usualFieldCount) || labelledParts.count > 1
-  const startFactor = isTableFirst ? 1 : isLabelled ? labelledStart : lateStart
+  const labelledTables = findLabelledTables(tableRecords)
+  const hasSeveralTables = labelledTables.count > 1
+  const isTableFirst = startsWithTable(records, width) || (hasSeveralTables && records[0]!.count > 1)
+  const isLabelled = startsWithLabels(tableRecords, width) || hasSeveralTables
+  const factorWithoutTableFirst = isLabelled ? labelledStartFactor : lateStartFactor
+  const startFactor = isTableFirst ? 1 : factorWithoutTableFirst
   const consistency = Math.max(
-    widthConsistency(tableRecords, usualFieldCount),
-    labelledParts.count > 1 ? labelledParts.share ** 2 : 0,
+    widthConsistency(tableRecords, width),
+    hasSeveralTables ? labelledTables.shareOfRecords ** 2 : 0,
   )
-  const total = consistency * quality * (usualFieldCount / (usualFieldCount + 0.5)) * startFactor
-  return { total: total * (delimiterTrust[String.fromCharCode(grammar.delimiter)] ?? 1), width: usualFieldCount }
+  const widthFactor = width / (width + 0.5)
+  const delimiterFactor = delimiterFactors[String.fromCharCode(grammar.delimiter)] ?? 1
+  return { total: consistency * quality * widthFactor * startFactor * delimiterFactor, width }
+}
+
+/** Returns the share of records with one field, lowered because a single column proves nothing about the grammar. */
+function singleColumnShare(records: readonly SampleRecord[]): number {
+  const singleFieldRecords = records.filter(({ count }) => count === 1)
+  const timeCount = singleFieldRecords.filter(({ kinds }) => kinds[0] === TIME_CELL).length
+  const areTimes = timeCount > 0.9 * singleFieldRecords.length
+  const factor = areTimes ? singleTimeColumnFactor : singleColumnFactor
+  return (factor * singleFieldRecords.length) / records.length
 }
 
 /**
- * Returns the share of records with `width` fields, from 0 to 1. Rows of different widths below a header with several
- * fields get a minimum score, because rejecting such rows is better than loading everything as one column.
+ * Returns the square of the share of records with `width` fields, from 0 to 1. Records of different widths below a
+ * header with several fields get a minimum, because rejecting such rows is better than loading everything as one
+ * column.
  */
 function widthConsistency(table: readonly SampleRecord[], width: number): number {
   const shareOfWidth = table.filter(({ count }) => count === width).length / table.length
   const shareOfSeveralFields = table.filter(({ count }) => count > 1).length / table.length
-  return Math.max(shareOfWidth ** 2, table[0]!.count > 1 ? severalFields * shareOfSeveralFields : 0)
+  const minimum = table[0]!.count > 1 ? minRaggedConsistency * shareOfSeveralFields : 0
+  return Math.max(shareOfWidth ** 2, minimum)
 }
 
-const fewestRecords = 3
+const minRecordsPerTable = 3
 
-/** Returns the number of tables with labels, if each has another number of fields, and their share of the records. */
-function labelledTables(records: readonly SampleRecord[]): { count: number; share: number } {
+/**
+ * Divides the records into runs of records with the same number of fields. Counts the runs that are tables with labels,
+ * and returns their share of all records.
+ */
+function findLabelledTables(records: readonly SampleRecord[]): { count: number; shareOfRecords: number } {
   let count = 0
   let recordsInTables = 0
   for (let tableStart = 0, tableEnd = 0; tableStart < records.length; tableStart = tableEnd) {
     const width = records[tableStart]!.count
     while (tableEnd < records.length && records[tableEnd]!.count === width) tableEnd++
-    if (
-      width === 1 ||
-      tableEnd - tableStart < fewestRecords ||
-      !startsWithLabels(records.slice(tableStart, tableStart + 2), width)
-    )
-      continue
+    const isLongEnough = tableEnd - tableStart >= minRecordsPerTable
+    const hasLabels = startsWithLabels(records.slice(tableStart, tableStart + 2), width)
+    if (width === 1 || !isLongEnough || !hasLabels) continue
     count++
     recordsInTables += tableEnd - tableStart
   }
-  return { count, share: recordsInTables / records.length }
-}
-
-/** Leaves out lines with one field above and below the table, because they may be titles and notes. */
-function withoutTitles(records: readonly SampleRecord[]): readonly SampleRecord[] {
-  const first = records.findIndex(({ count }) => count !== 1)
-  const lastWideIndex = records.findLastIndex(({ count }) => count !== 1)
-  return records.slice(first, Math.max(lastWideIndex + 1, records.length - maxNotes))
+  return { count, shareOfRecords: recordsInTables / records.length }
 }
 
 /**
- * Returns the most frequent number of fields per record. On a tie, returns the first one that is not 1. Ignores broken
- * records.
+ * Leaves out the records with one field above the table, because they may be titles. Also leaves out those below it, at
+ * most `maxNotes`, because they may be notes.
  */
-export function usualWidth(records: readonly SampleRecord[]): number {
+function withoutTitles(records: readonly SampleRecord[]): readonly SampleRecord[] {
+  const firstWideIndex = records.findIndex(({ count }) => count !== 1)
+  const lastWideIndex = records.findLastIndex(({ count }) => count !== 1)
+  return records.slice(firstWideIndex, Math.max(lastWideIndex + 1, records.length - maxNotes))
+}
+
+/**
+ * Returns the most frequent number of fields per record. Ignores broken records. On a tie, returns the first number
+ * that is not 1. If most records have several fields, but 1 is the most frequent number, returns the first record's
+ * number.
+ */
+export function mostCommonFieldCount(records: readonly SampleRecord[]): number {
   const recordsByWidth = new Map<number, number>()
-  for (const { count } of records) if (count > 0) recordsByWidth.set(count, (recordsByWidth.get(count) ?? 0) + 1)
+  for (const { count } of records) {
+    if (count > 0) recordsByWidth.set(count, (recordsByWidth.get(count) ?? 0) + 1)
+  }
   let width = 1
   let recordsOfWidth = 0
   for (const [candidate, frequency] of recordsByWidth) {
-    if (frequency < recordsOfWidth || (frequency === recordsOfWidth && width > 1)) continue
+    const isTie = frequency === recordsOfWidth
+    if (frequency < recordsOfWidth || (isTie && width > 1)) continue
     width = candidate
     recordsOfWidth = frequency
   }
-  // If at most half of the records have one field, and no other width is as frequent, the first record decides, because
-  // the file may have many notes or only rows of different widths.
-  return recordsOfWidth * 2 <= records.length && width === 1 ? Math.max(1, records[0]!.count) : width
+  if (width > 1 || recordsOfWidth * 2 > records.length) return width
+  // At most half of the records have one field. The others may be rows of different widths, and the former notes.
+  return Math.max(1, records[0]!.count)
 }
 
 /**
@@ -345,12 +384,13 @@ export function usualWidth(records: readonly SampleRecord[]): number {
  * a name for row numbers or with a trailing delimiter.
  */
 function startsWithTable([first]: readonly SampleRecord[], width: number): boolean {
-  return first !== undefined && (first.count === width || (first.count > 1 && Math.abs(first.count - width) === 1))
+  if (first === undefined) return false
+  return first.count === width || (first.count > 1 && Math.abs(first.count - width) === 1)
 }
 
 /**
- * True if the first record contains only text and the second one numbers or times. Below titles, this certainly is the
- * start of a table.
+ * True if the first two records have `width` fields, the first one contains only text, and the second one a number or
+ * time. Below titles, this certainly is the start of a table.
  */
 function startsWithLabels([first, second]: readonly SampleRecord[], width: number): boolean {
   if (first?.count !== width || second?.count !== width) return false
@@ -358,7 +398,10 @@ function startsWithLabels([first, second]: readonly SampleRecord[], width: numbe
   return first.kinds.every((kind) => kind === TEXT_CELL || kind === INDENTED_CELL) && second.kinds.some(isTyped)
 }
 
-/** Returns the average score of the cells in records with `width` fields. Empty cells do not count. */
+/**
+ * Returns the average score of the cells in records with `width` fields. Empty cells do not count. Returns the score of
+ * a text if there are no other cells.
+ */
 function cellQuality(records: readonly SampleRecord[], width: number): number {
   let scoreSum = 0
   let cells = 0
@@ -366,9 +409,9 @@ function cellQuality(records: readonly SampleRecord[], width: number): number {
     if (count !== width) continue
     for (const kind of kinds) {
       if (kind === EMPTY_CELL) continue
-      scoreSum += cellWorth[kind]!
+      scoreSum += cellScores[kind]!
       cells++
     }
   }
-  return cells === 0 ? cellWorth[TEXT_CELL]! : scoreSum / cells
+  return cells === 0 ? cellScores[TEXT_CELL]! : scoreSum / cells
 }

@@ -5,8 +5,9 @@ import { lastLines } from './footer.ts'
 import type { FileSample, ParsedSample, ReadableFile } from './sample.ts'
 import { separateTables, type TablePart } from './separate-tables.ts'
 
-/** The part of a sample with the table to read. */
+/** The table of a sample to read. */
 export interface TableChoice {
+  /** The sample with only the records of this table. */
   parsed: ParsedSample
   /** The position after the table in the file, if another table follows. */
   end: number | undefined
@@ -39,7 +40,7 @@ export function chooseTable(
   }
   const parts = separateTables(parsed, sample.head)
   const isComplete = sample.complete && parsed.exhausted
-  const defaultPart = isComplete ? parts.toSorted(longestFirst)[0]! : parts.at(-1)!
+  const defaultPart = isComplete ? longestPart(parts) : parts.at(-1)!
   const chosenPart = skipLines === undefined ? defaultPart : parts[0]!
   const nextPart = parts[parts.indexOf(chosenPart) + 1]
   const end = nextPart && sample.from + parsed.records[chosenPart.end]!.from
@@ -52,12 +53,19 @@ export function chooseTable(
   }
 }
 
-const longestFirst = (firstPart: TablePart, secondPart: TablePart) =>
-  secondPart.end - secondPart.first - (firstPart.end - firstPart.first)
+/** Returns the table with the most records, or the first of several such tables. */
+function longestPart(parts: readonly TablePart[]): TablePart {
+  const recordCount = ({ first, end }: TablePart) => end - first
+  return parts.toSorted((firstPart, secondPart) => recordCount(secondPart) - recordCount(firstPart))[0]!
+}
 
+const LF = 10
+const CR = 13
+
+/** The maximum number of unread tables that a message lists. */
 const maxListed = 20
 
-/** Returns a sentence for users about the tables that are not read. */
+/** Returns a sentence for users about the tables that are not read, or undefined if the whole file is one table. */
 export function describeUnread(
   name: string,
   { parts }: TableChoice,
@@ -86,9 +94,12 @@ function countLines(file: ReadableFile, from: number): number {
     if (bytesRead === 0) break
     // The preceding byte shows whether a line feed is the second half of a CRLF.
     chunk[0] = lastByte
-    lineCount += countLineEnds(chunk, 0, bytesRead + 1) - (lastByte === 13 || lastByte === 10 ? 1 : 0)
+    const alreadyCountedLineEnds = isLineEnd(lastByte) ? 1 : 0
+    lineCount += countLineEnds(chunk, 0, bytesRead + 1) - alreadyCountedLineEnds
     lastByte = chunk[bytesRead]!
     position += bytesRead
   }
-  return lastByte === 10 || lastByte === 13 ? lineCount : lineCount + 1
+  return isLineEnd(lastByte) ? lineCount : lineCount + 1
 }
+
+const isLineEnd = (byte: number): boolean => byte === LF || byte === CR

@@ -1,7 +1,7 @@
 import type { StoredType } from '@sluice/row-stream'
 import type { DateFormat } from './delimited-options.ts'
 
-/** The type of a column and, for dates, the date spelling. */
+/** The type of a column and, for dates and times, the date format. */
 export interface ColumnType extends StoredType {
   dateFormat?: DateFormat
   /**
@@ -16,12 +16,17 @@ export interface ColumnType extends StoredType {
 const dayFirstFormats: readonly DateFormat[] = ['DD.MM.YYYY', 'DD/MM/YYYY', 'DD-MM-YYYY']
 const monthFirstFormats: readonly DateFormat[] = ['MM/DD/YYYY', 'MM-DD-YYYY']
 
-/** True if the day comes before the month. Undefined if the year comes first or the type has no date. */
+/**
+ * Returns true if the day comes first in the dates of a column, and false if the month does. Returns undefined if the
+ * year comes first or the type has no date.
+ */
 export function isDayFirst({ dateFormat }: ColumnType): boolean | undefined {
   if (dateFormat === undefined) return undefined
-  return dayFirstFormats.includes(dateFormat) ? true : monthFirstFormats.includes(dateFormat) ? false : undefined
+  if (dayFirstFormats.includes(dateFormat)) return true
+  return monthFirstFormats.includes(dateFormat) ? false : undefined
 }
 
+/** True if both types have the same data type, precision and scale. Their date formats may differ. */
 export function isSameType(firstType: StoredType, secondType: StoredType): boolean {
   return (
     firstType.dataType === secondType.dataType &&

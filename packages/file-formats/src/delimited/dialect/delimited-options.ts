@@ -48,7 +48,7 @@ export interface DelimitedOptions {
   nullValues?: readonly string[]
   decimal?: 'POINT' | 'COMMA'
   columns?: readonly ColumnOptions[]
-  /** The dialect of the last file that was loaded into this table. */
+  /** The dialect of the files that were loaded into this table before. */
   remembered?: PreviousDialect
 }
 
@@ -69,8 +69,8 @@ export interface PreviousDialect {
 }
 
 /**
- * True if a character can separate fields. It must be ASCII, and must not occur in values or be a quote, escape or line
- * end.
+ * True if a text is one character that can separate fields or start comments: ASCII, and no letter, digit, underscore,
+ * quote, backslash, point, sign or line end.
  */
 const isSeparator = (text: string) => {
   const code = text.charCodeAt(0)
@@ -88,14 +88,17 @@ export function delimiterByte(delimiter: string): number {
   )
 }
 
-/** Throws SourceProblem OPTIONS_NOT_USABLE, with a sentence for users, if two options contradict each other. */
+/**
+ * Throws SourceProblem OPTIONS_NOT_USABLE, with a sentence for users, if an option is invalid by itself or two options
+ * contradict each other.
+ */
 export function assertUsableOptions(options: DelimitedOptions): void {
   const { delimiter, comment, headerRow, headerLines, columns = [] } = options
-  const separator = delimiter === undefined ? undefined : delimiterByte(delimiter)
+  const delimiterCode = delimiter === undefined ? undefined : delimiterByte(delimiter)
   if (comment !== undefined && !isSeparator(comment)) {
     throw optionsProblem(`${JSON.stringify(comment)} cannot begin comments; give one punctuation character, such as #`)
   }
-  if (comment !== undefined && comment.charCodeAt(0) === separator) {
+  if (comment !== undefined && comment.charCodeAt(0) === delimiterCode) {
     throw optionsProblem('The delimiter and the character that begins comments have to be different')
   }
   if (headerRow === false && headerLines !== undefined) {

@@ -1,6 +1,6 @@
 import { countLineEnds } from '../record-scanner.ts'
 import {
-  cellTexts,
+  readCellTexts,
   type FileSample,
   type ParsedSample,
   parseSample,
@@ -12,7 +12,7 @@ import {
 import { chooseGrammar } from './choose-grammar.ts'
 import type { DelimitedDialect, DetectedDialect, DelimitedGrammar } from './dialect.ts'
 import { chooseTable, describeUnread, type TableChoice } from './choose-table.ts'
-import { type DetectedFooter, findFooter, lastLines, skipLines, steadyKind } from './footer.ts'
+import { type DetectedFooter, findFooter, lastLines, skipLines, commonKind } from './footer.ts'
 import { describeAmbiguousPoints, describeDetection, detectionNotes } from './detected-options.ts'
 import { maxColumns, SourceProblem, toUniqueIdentifiers } from '@sluice/row-stream'
 import {
@@ -26,22 +26,25 @@ import {
 import { type DetectedTable, findTable } from './find-table.ts'
 import { areDecimals, type DecimalGuess, guessDecimal, suggestNulls } from './guess-decimal.ts'
 import { isUtf8 } from 'node:buffer'
-import { badByte } from '../text-file.ts'
+import { describeInvalidByte } from '../text-file.ts'
 
+/** The maximum number of records and cells of the sample that are parsed. */
 const parsedRecords = { records: 2000, cells: 20_000 }
 /** The maximum bytes of the sample, and thus of a record in it. */
-const longestSample = 16 * 1024 * 1024
-const valuesSeen = 1000
+const maxSampleBytes = 16 * 1024 * 1024
+/** The maximum number of rows whose values determine the decimal sign and the suggested null values. */
+const maxValueRows = 1000
 
 /**
- * Detects the dialect of a UTF-8 file from its first 256 KB and its last 64 KB. Values in `options` take precedence.
- * Throws SourceProblem EMPTY_FILE, LINES_ALL_SKIPPED, HEADER_NOT_READABLE, NO_READABLE_ROW, TOO_MANY_COLUMNS or
- * OPTIONS_NOT_USABLE.
+ * Detects the dialect of a UTF-8 file from its first 256 KB and its last 64 KB. Values in `options` take precedence. If
+ * the first record is longer than the sample, tries again with samples of up to 16 MB. Throws SourceProblem EMPTY_FILE,
+ * LINES_ALL_SKIPPED, HEADER_NOT_READABLE, NO_READABLE_ROW, TOO_MANY_COLUMNS or OPTIONS_NOT_USABLE.
  */
 export function detectDialect(file: ReadableFile, options: DelimitedOptions = {}): DetectedDialect {
   assertUsableOptions(options)
   for (let bytes = sampleBytes; ; bytes *= 8) {
-    const detected = detectIn(file, readSample(file, bytes), options, bytes < longestSample)
+    const mayGrow = bytes < maxSampleBytes
+    const detected = detectInSample(file, readSample(file, bytes), options, mayGrow)
     if (detected) return detected
   }
 }
@@ -49,10 +52,10 @@ export function detectDialect(file: ReadableFile, options: DelimitedOptions = {}
 const isVisible = (byte: number): boolean => byte > 32
 
 /**
- * Detects the dialect in a sample. Returns undefined if the sample ends inside its first record, so that a longer one
- * is needed.
+ * Detects the dialect in a sample. Returns undefined if `mayGrow` is true and the sample ends inside its first record,
+ * so that a longer sample is needed.
  */
-function detectIn(
+function detectInSample(
   file: ReadableFile,
   sample: FileSample,
   options: DelimitedOptions,
@@ -60,50 +63,54 @@ function detectIn(
 ): DetectedDialect | undefined {
   const { head, complete } = sample
   const directive = separatorDirective(head, options)
-  const skipped = options.skipLines ?? (directive === undefined ? 0 : 1)
-  const begin = skipLines(head, skipped)
-  const choice = chooseGrammar(head, begin, complete, givenGrammar(options, directive))
+  const skippedLines = options.skipLines ?? (directive === undefined ? 0 : 1)
+  const begin = skipLines(head, skippedLines)
+  const choice = chooseGrammar(head, begin, complete, grammarFromOptions(options, directive))
   const { grammar } = choice
-  const wholeSample = parseFrom(head, begin, complete, grammar, skipped)
-  if (mayGrow && !complete && (wholeSample.records[0]?.next ?? head.length) === head.length) return undefined
-  assertRows(wholeSample, file, options.skipLines !== undefined && head.subarray(0, begin).some(isVisible))
-  const choiceOfTable = chooseTable(file, sample, wholeSample, options)
-  const { parsed } = choiceOfTable
+  const wholeSample = parseBelowSkippedLines(head, begin, complete, grammar, skippedLines)
+  const endOfFirstRecord = wholeSample.records[0]?.next ?? head.length
+  const isFirstRecordIncomplete = !complete && endOfFirstRecord === head.length
+  if (mayGrow && isFirstRecordIncomplete) return undefined
+  const skipsText = options.skipLines !== undefined && head.subarray(0, begin).some(isVisible)
+  assertHasRows(wholeSample, file, skipsText)
+  const tableChoice = chooseTable(file, sample, wholeSample, options)
+  const { parsed } = tableChoice
   const table = findTable(parsed, head, options)
   assertReadable(parsed, table, head, file)
-  const footer = footerOf(file, sample, choiceOfTable, table, options)
-  const columns = sampleColumns(parsed, head, table)
-  const guessed = guessDecimal(columns, grammar.delimiter)
-  const optionsOfColumns = columnOptions(table.labels, options.columns ?? [])
-  const labels = table.headerLines > 0 ? table.labels : withGivenNames(table.labels, optionsOfColumns)
-  const decimal = decimalOf(options, guessed, labels, columns)
-  const ambiguous = ambiguousColumns(options, guessed, optionsOfColumns)
+  const footer = detectFooter(file, sample, tableChoice, table, options)
+  const sampleValues = readSampleValues(parsed, head, table)
+  const guessed = guessDecimal(sampleValues, grammar.delimiter)
+  const optionsByColumn = columnOptions(table.labels, options.columns ?? [])
+  const labels = table.headerLines > 0 ? table.labels : withNamesFromOptions(table.labels, optionsByColumn)
+  const decimal = chooseDecimalSign(options, guessed, labels, sampleValues)
+  const ambiguous = ambiguousColumns(options, guessed, optionsByColumn)
   const dialect: DelimitedDialect = {
     ...grammar,
     ...(table.repeatedHeader && { repeatedHeader: table.repeatedHeader.texts }),
-    ...placeOfRows(sample, parsed, table),
+    ...locateRows(sample, parsed, table),
     end: footer.from,
     labels,
     trailing: table.trailing,
     decimal,
     nulls: [...(options.nullValues ?? [])],
-    columns: optionsOfColumns.map((given, index) =>
-      ambiguous.includes(index) ? { ...given, dataType: 'TEXT', declared: true } : given,
+    columns: optionsByColumn.map((column, index) =>
+      ambiguous.includes(index) ? { ...column, dataType: 'TEXT', declared: true } : column,
     ),
     ...(options.remembered && { dayFirst: dayFirstOf(labels, options.remembered) }),
   }
-  const detection = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
+  const suggested = suggestNulls(sampleValues)
+  const detection = { choice, table, footer, decimal, sample: head, suggested, directive }
   const guesses = describeDetection(detection, parsed, options)
   const decimalDecided = options.decimal !== undefined || (guessed.decided && guessed.sign === decimal)
   const pointNotes = ambiguous.map((index) => describeAmbiguousPoints(labels[index]!))
   const notes = [...detectionNotes(guesses, footer, table), ...pointNotes]
-  const unread = describeUnread(file.name, choiceOfTable, guesses)
+  const unread = describeUnread(file.name, tableChoice, guesses)
   return { dialect, guesses, decimalDecided, notes, ...(unread !== undefined && { unread }) }
 }
 
 /**
- * Returns the columns that become TEXT because neither the options nor earlier files say whether their points are
- * decimal points.
+ * Returns the indexes of the columns that become TEXT because neither the options nor earlier files say whether their
+ * points are decimal points.
  */
 function ambiguousColumns(
   { decimal, remembered }: DelimitedOptions,
@@ -114,28 +121,36 @@ function ambiguousColumns(
   return ambiguous.filter((index) => columns[index]?.dataType === undefined)
 }
 
-/** Parses the sample from the byte `begin`. Above it, `skipped` lines were skipped. */
-function parseFrom(
+/**
+ * Parses the sample from byte `begin` on. The `skippedLines` lines above it count in the line numbers of the result.
+ */
+function parseBelowSkippedLines(
   head: Uint8Array,
   begin: number,
   complete: boolean,
   grammar: DelimitedGrammar,
-  skipped: number,
+  skippedLines: number,
 ): ParsedSample {
   const parsed = parseSample(head, begin, complete, grammar, parsedRecords)
-  for (const record of parsed.records) record.line += skipped
-  return { ...parsed, blankLines: parsed.blankLines.map((line) => line + skipped) }
+  for (const record of parsed.records) record.line += skippedLines
+  return { ...parsed, blankLines: parsed.blankLines.map((line) => line + skippedLines) }
 }
 
 /**
- * Returns the labels of a file without a header. If the options identify columns by index, their names replace the
- * default labels.
+ * Returns the labels of a file without a header. The name of a column in the options replaces its default label if the
+ * options identify the column by index.
  */
-const withGivenNames = (labels: readonly string[], columns: readonly (ColumnOptions | undefined)[]): string[] =>
-  labels.map((label, index) => (columns[index]?.index === undefined ? label : (columns[index].name ?? label)))
+const withNamesFromOptions = (labels: readonly string[], columns: readonly (ColumnOptions | undefined)[]): string[] =>
+  labels.map((label, index) => {
+    const options = columns[index]
+    return options?.index === undefined ? label : (options.name ?? label)
+  })
 
 const decimalSignBytes = { POINT: 46, COMMA: 44 } as const
 
+/**
+ * Returns for each column whether the day comes before the month, as in earlier files. Undefined if that is unknown.
+ */
 const dayFirstOf = (labels: readonly string[], previous: PreviousDialect): (boolean | undefined)[] =>
   findPreviousLabels(labels, previous).map((label) =>
     label !== undefined && Object.hasOwn(previous.dayFirst, label) ? previous.dayFirst[label] : undefined,
@@ -154,10 +169,10 @@ export function findPreviousLabels(labels: readonly string[], previous: Previous
 }
 
 /**
- * Returns the decimal sign: from the options, else from earlier files, else the detected one. Throws
- * DECIMAL_SIGN_CHANGED if a value contradicts earlier files.
+ * Returns the byte of the decimal sign: from the options, else from earlier files, else the detected one. Throws
+ * SourceProblem DECIMAL_SIGN_CHANGED if the values of a column contradict earlier files.
  */
-function decimalOf(
+function chooseDecimalSign(
   { decimal, remembered }: DelimitedOptions,
   guessed: DecimalGuess,
   labels: readonly string[],
@@ -166,33 +181,39 @@ function decimalOf(
   if (decimal !== undefined) return decimalSignBytes[decimal]
   if (remembered?.decimal === undefined) return guessed.sign
   const decimalByte = decimalSignBytes[remembered.decimal]
-  const other = decimalByte === decimalSignBytes.POINT ? decimalSignBytes.COMMA : decimalSignBytes.POINT
+  const isPoint = remembered.decimal === 'POINT'
+  const otherDecimalByte = isPoint ? decimalSignBytes.COMMA : decimalSignBytes.POINT
   const previousLabels = findPreviousLabels(labels, remembered)
-  const changed = previousLabels.findIndex(
-    (label, index) =>
-      label !== undefined && remembered.numbers.includes(label) && areDecimals(columns[index] ?? [], other),
-  )
-  if (changed < 0) return decimalByte
-  const [before, now] = decimalByte === decimalSignBytes.POINT ? ['point', 'comma'] : ['comma', 'point']
+  const changedColumn = previousLabels.findIndex((label, index) => {
+    const hadNumbers = label !== undefined && remembered.numbers.includes(label)
+    return hadNumbers && areDecimals(columns[index] ?? [], otherDecimalByte)
+  })
+  if (changedColumn < 0) return decimalByte
+  const [previousSign, currentSign] = isPoint ? ['point', 'comma'] : ['comma', 'point']
   throw new SourceProblem(
     'DECIMAL_SIGN_CHANGED',
-    `Column "${labels[changed]}" has a decimal ${now} in this file, but the table was loaded with a decimal ${before}. Nothing was loaded, because numbers could be misread. Write the numbers as before.`,
+    `Column "${labels[changedColumn]}" has a decimal ${currentSign} in this file, but the table was loaded with a decimal ${previousSign}. Nothing was loaded, because numbers could be misread. Write the numbers as before.`,
     { advice: { pipeline: 'Alternatively, set csvOptions.decimal of the pipeline.' } },
   )
 }
 
-function placeOfRows({ head, from }: FileSample, { records }: ParsedSample, { start, headerLines }: DetectedTable) {
-  const header = records[start]!
-  if (headerLines === 0) return { from: from + header.from, line: header.line, headerLine: 0 }
-  const last = records[start + headerLines - 1]!
+/** Returns the position and line number of the first row, and the line number of the header, or 0 without a header. */
+function locateRows({ head, from }: FileSample, { records }: ParsedSample, { start, headerLines }: DetectedTable) {
+  const firstRecord = records[start]!
+  if (headerLines === 0) return { from: from + firstRecord.from, line: firstRecord.line, headerLine: 0 }
+  const lastHeaderRecord = records[start + headerLines - 1]!
   return {
-    from: from + last.next,
-    line: last.line + countLineEnds(head, last.from, last.next),
-    headerLine: header.line,
+    from: from + lastHeaderRecord.next,
+    line: lastHeaderRecord.line + countLineEnds(head, lastHeaderRecord.from, lastHeaderRecord.next),
+    headerLine: firstRecord.line,
   }
 }
 
-function footerOf(
+/**
+ * Returns the footer of a table: as many lines as the option `footerLines` says, or else the detected lines. If another
+ * table follows in the file, all lines from this table's footer to the end of the file count as footer lines.
+ */
+function detectFooter(
   file: ReadableFile,
   sample: FileSample,
   { parsed, end, linesAfter }: TableChoice,
@@ -204,40 +225,46 @@ function footerOf(
   const rowsFrom = sample.from + (body[0]?.from ?? sample.head.length)
   if (footerLines !== undefined) return lastLines(file, sample, footerLines, rowsFrom)
   const fields = table.width + table.trailing
-  const fitting = body.filter(({ count }) => count === fields)
-  const firstKind = steadyKind(fitting.map(({ kinds }) => kinds[0]!))
-  const hasGaps = blankLines.some((line) => line > (body[0]?.line ?? 0) && line < (fitting.at(-1)?.line ?? 0))
+  const fittingRows = body.filter(({ count }) => count === fields)
+  const firstKind = commonKind(fittingRows.map(({ kinds }) => kinds[0]!))
+  const firstLine = body[0]?.line ?? 0
+  const lastFittingLine = fittingRows.at(-1)?.line ?? 0
+  const hasGaps = blankLines.some((line) => line > firstLine && line < lastFittingLine)
   const shape = { fields, rowsFrom, firstKind, hasGaps }
   if (end === undefined) return findFooter(sample, file.size, grammar, shape)
-  const part = { ...sample, tail: sample.head.subarray(0, end - sample.from), tailFrom: sample.from }
-  const footer = findFooter(part, end, grammar, shape)
+  const tableSample = { ...sample, tail: sample.head.subarray(0, end - sample.from), tailFrom: sample.from }
+  const footer = findFooter(tableSample, end, grammar, shape)
   return { ...footer, lines: footer.lines + linesAfter }
 }
 
 /** Returns sample values of each column, from rows with the right number of fields. */
-function sampleColumns({ records, grammar }: ParsedSample, head: Uint8Array, table: DetectedTable): string[][] {
-  const body = records.slice(table.start + table.headerLines, table.start + valuesSeen)
+function readSampleValues({ records, grammar }: ParsedSample, head: Uint8Array, table: DetectedTable): string[][] {
+  const body = records.slice(table.start + table.headerLines, table.start + maxValueRows)
   const fields = table.width + table.trailing
-  const rows = body.filter(({ count }) => count === fields).map((record) => cellTexts(head, record, grammar))
+  const rows = body.filter(({ count }) => count === fields).map((record) => readCellTexts(head, record, grammar))
   return table.labels.map((_, index) => rows.map((row) => row[index] ?? ''))
 }
 
 const quoteBytes = { DOUBLE: 34, SINGLE: 39, NONE: -1 } as const
+const escapeBytes = { DOUBLED: -1, BACKSLASH: 92 } as const
 
-/** Returns the parts of the grammar that are set by the options or by the file's `sep=` line. */
-function givenGrammar(options: DelimitedOptions, directive: number | undefined): Partial<DelimitedGrammar> {
+/** Returns the properties of the grammar that are set by the options, or by `directive`, the file's `sep=` line. */
+function grammarFromOptions(options: DelimitedOptions, directive: number | undefined): Partial<DelimitedGrammar> {
   const delimiter = options.delimiter === undefined ? directive : delimiterByte(options.delimiter)
   return {
     ...(delimiter !== undefined && { delimiter }),
     ...(options.quote && { quote: quoteBytes[options.quote] }),
-    ...(options.escape && { escape: options.escape === 'BACKSLASH' ? 92 : -1 }),
+    ...(options.escape && { escape: escapeBytes[options.escape] }),
     ...(options.comment !== undefined && { comment: options.comment.charCodeAt(0) }),
     ...(options.trimSpaces !== undefined && { padded: options.trimSpaces }),
     ...(options.strayQuotes && { readsStrayQuotes: options.strayQuotes === 'TEXT' }),
   }
 }
 
-/** Returns the delimiter from a first line such as `sep=;`, which spreadsheet programs understand. */
+/**
+ * Returns the byte of the delimiter from a first line such as `sep=;`, which spreadsheet programs understand. Returns
+ * undefined without such a line, and if the option `skipLines` is set.
+ */
 function separatorDirective(head: Uint8Array, { skipLines }: DelimitedOptions): number | undefined {
   if (skipLines !== undefined) return undefined
   const start = Buffer.from(head.subarray(0, 16)).toString('latin1')
@@ -245,24 +272,25 @@ function separatorDirective(head: Uint8Array, { skipLines }: DelimitedOptions): 
 }
 
 /**
- * Returns the options of each column, in the order of the labels. Throws SourceProblem OPTIONS_NOT_USABLE for an
- * unknown column.
+ * Returns the options of each column, in the order of the labels. Throws SourceProblem OPTIONS_NOT_USABLE if the file
+ * does not have a column of the options, or if two options refer to the same column.
  */
 function columnOptions(labels: readonly string[], columns: readonly ColumnOptions[]): (ColumnOptions | undefined)[] {
-  const placed: (ColumnOptions | undefined)[] = labels.map(() => undefined)
+  const optionsByIndex: (ColumnOptions | undefined)[] = labels.map(() => undefined)
   for (const column of columns) {
-    const index = columnIndex(column, labels)
-    if (placed[index]) throw optionsProblem(`Two columns of the options refer to ${formatColumnOptions(column)}`)
-    placed[index] = column
+    const index = findColumnIndex(column, labels)
+    if (optionsByIndex[index])
+      throw optionsProblem(`Two columns of the options refer to ${formatColumnOptions(column)}`)
+    optionsByIndex[index] = column
   }
-  return placed
+  return optionsByIndex
 }
 
 /**
- * Returns the index of the column that the options identify by index or label. Throws if the file has no such column,
- * or several.
+ * Returns the index of the column that the options identify by index or label. Throws SourceProblem OPTIONS_NOT_USABLE
+ * if the file has no such column or several, or if the column at the index has another label.
  */
-function columnIndex(column: ColumnOptions, labels: readonly string[]): number {
+function findColumnIndex(column: ColumnOptions, labels: readonly string[]): number {
   const { index, label } = column
   if (index !== undefined) {
     if (index >= labels.length)
@@ -282,12 +310,13 @@ function columnIndex(column: ColumnOptions, labels: readonly string[]): number {
 const formatColumnOptions = ({ index, label }: ColumnOptions) =>
   index === undefined ? `the column "${label}"` : `column ${index + 1}`
 
-const longestLabel = 1000
+const maxLabelLength = 1000
 
 /**
- * Throws SourceProblem if the file has no rows. `skipsText` is true if the option skipLines leaves out lines with text.
+ * Throws SourceProblem if the file has no rows: LINES_ALL_SKIPPED if the option skipLines leaves out lines with text
+ * (`skipsText`), otherwise EMPTY_FILE.
  */
-function assertRows({ records }: ParsedSample, file: ReadableFile, skipsText: boolean): void {
+function assertHasRows({ records }: ParsedSample, file: ReadableFile, skipsText: boolean): void {
   if (records.length > 0) return
   if (skipsText)
     throw new SourceProblem(
@@ -308,28 +337,30 @@ function assertReadable({ records }: ParsedSample, table: DetectedTable, sample:
     const text = `${file.name} has no row that can be read; check its encoding and its quotes.`
     throw new SourceProblem('NO_READABLE_ROW', text)
   }
-  const refuse = (reason: string, location = line) => {
-    const text = `The header of ${file.name} in line ${location} cannot be read: ${reason}. If the file has no header row, set headerRow to false.`
+  const headerProblem = (reason: string, problemLine: number) => {
+    const text = `The header of ${file.name} in line ${problemLine} cannot be read: ${reason}. If the file has no header row, set headerRow to false.`
     return new SourceProblem('HEADER_NOT_READABLE', text)
   }
   for (const record of records.slice(start, start + headerLines)) {
     const reason = whyUnreadable(record, sample)
-    if (reason) throw refuse(reason, record.line)
+    if (reason) throw headerProblem(reason, record.line)
   }
   if (width > maxColumns) {
     const text = `${file.name} has ${width} columns in line ${line}; a table holds at most ${maxColumns}. Remove columns, or check the delimiter.`
     throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
-  const long = labels.findIndex((label) => label.length > longestLabel)
-  if (long < 0) return
-  throw refuse(`label ${long + 1} is longer than ${longestLabel} characters, so the first row is probably not a header`)
+  const longLabel = labels.findIndex((label) => label.length > maxLabelLength)
+  if (longLabel < 0) return
+  const reason = `label ${longLabel + 1} is longer than ${maxLabelLength} characters, so the first row is probably not a header`
+  throw headerProblem(reason, line)
 }
 
+/** Returns the reason why a record of the header cannot be read, or undefined if it can. */
 function whyUnreadable({ from, next, fault }: SampleRecord, sample: Uint8Array): string | undefined {
   const bytes = sample.subarray(from, next)
   if (bytes.includes(0)) return 'it holds NUL bytes; if the file is UTF-16, save it as UTF-8'
   if (fault === 'UNCLOSED_QUOTE') return 'a quote in it is opened and never closed'
   if (fault) return 'it has text after a closing quote; a quote inside a quoted field has to be doubled'
   if (isUtf8(bytes)) return undefined
-  return `it is not valid UTF-8 (${badByte(bytes, 0, bytes.length)}); save the file as UTF-8, in Excel as "CSV UTF-8", or set its encoding with the option "encoding"`
+  return `it is not valid UTF-8 (${describeInvalidByte(bytes, 0, bytes.length)}); save the file as UTF-8, in Excel as "CSV UTF-8", or set its encoding with the option "encoding"`
 }

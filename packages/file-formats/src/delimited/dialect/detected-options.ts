@@ -14,15 +14,18 @@ interface DetectionResult {
   choice: GrammarChoice
   table: DetectedTable
   footer: DetectedFooter
+  /** The byte of the decimal sign. */
   decimal: number
   sample: Uint8Array
+  /** Texts that probably mean null. */
   suggested: string[]
+  /** The byte of the delimiter from the file's `sep=` line. */
   directive: number | undefined
 }
 
 /**
- * Returns the detected values under the names of the corresponding options, each with a confidence from 0 to 1. Values
- * that need a detection beyond the usual case, such as a footer or a decimal comma, have a fixed lower confidence.
+ * Returns the detected values under the names of the corresponding options, each with a confidence from 0 to 1. Unusual
+ * values, such as a footer or a decimal comma, have a fixed confidence below 1.
  */
 export function describeDetection(
   detection: DetectionResult,
@@ -31,19 +34,15 @@ export function describeDetection(
 ): DetectedOptions {
   const { choice, table, footer, directive } = detection
   const { grammar, confidence } = choice
-  const lineEndKind = recordEnds(detection.sample)
+  const lineEndStyle = detectLineEnds(detection.sample)
   const hasHeaderRow = table.headerLines > 0
   const skipLines = records[table.start]!.line - 1
   const isDecimalComma = String.fromCharCode(detection.decimal) === ','
   return {
     delimiter: detectedValue(delimiterName(grammar.delimiter), options.delimiter ?? directive, confidence.delimiter),
-    quote: detectedValue(
-      grammar.quote === DOUBLE_QUOTE ? 'DOUBLE' : grammar.quote === SINGLE_QUOTE ? 'SINGLE' : 'NONE',
-      options.quote,
-      confidence.quote,
-    ),
+    quote: detectedValue(quoteName(grammar.quote), options.quote, confidence.quote),
     escape: detectedValue(grammar.escape < 0 ? 'DOUBLED' : 'BACKSLASH', options.escape, grammar.escape < 0 ? 1 : 0.9),
-    recordEnds: detectedValue(lineEndKind, undefined, lineEndKind === 'MIXED' ? 0.8 : 1),
+    recordEnds: detectedValue(lineEndStyle, undefined, lineEndStyle === 'MIXED' ? 0.8 : 1),
     skipLines: detectedValue(skipLines, options.skipLines, table.confidence.start),
     headerRow: detectedValue(hasHeaderRow, options.headerRow, table.confidence.header),
     headerLines: detectedValue(
@@ -62,21 +61,30 @@ export function describeDetection(
   }
 }
 
+/** Returns a value with its confidence. A value that an option sets is certain. */
 function detectedValue<Value>(value: Value, option: unknown, confidence: number): DetectedValue<Value> {
-  return { value, given: option !== undefined, confidence: option === undefined ? confidence : 1 }
+  const isSetByOption = option !== undefined
+  return { value, given: isSetByOption, confidence: isSetByOption ? 1 : confidence }
 }
 
-/** Returns the option name of a delimiter, or the character itself. */
+/** Returns the option value for the byte of a quote, or for -1. */
+function quoteName(quote: number): 'DOUBLE' | 'SINGLE' | 'NONE' {
+  if (quote === DOUBLE_QUOTE) return 'DOUBLE'
+  return quote === SINGLE_QUOTE ? 'SINGLE' : 'NONE'
+}
+
+/** Returns the option value for the byte of a delimiter: its name, or the character itself if it has none. */
 function delimiterName(delimiter: number): string {
   const character = String.fromCharCode(delimiter)
-  return (
-    Object.keys(delimiterCharacters).find((name) => delimiterCharacters[name as DelimiterName] === character) ??
-    character
-  )
+  const names = Object.keys(delimiterCharacters) as DelimiterName[]
+  return names.find((name) => delimiterCharacters[name] === character) ?? character
 }
 
-/** Returns the kind of line ends in a text. Line ends inside quotes count too, because the same program wrote them. */
-function recordEnds(sample: Uint8Array): DetectedOptions['recordEnds']['value'] {
+/**
+ * Returns the line end that a text uses, MIXED if it uses several, or NONE. Line ends inside quotes count too, because
+ * the same program wrote them.
+ */
+function detectLineEnds(sample: Uint8Array): DetectedOptions['recordEnds']['value'] {
   let lfCount = 0
   let crlfCount = 0
   let crCount = 0
@@ -89,12 +97,15 @@ function recordEnds(sample: Uint8Array): DetectedOptions['recordEnds']['value'] 
       } else crCount++
     }
   }
-  const usedKindCount = [lfCount, crlfCount, crCount].filter((count) => count > 0).length
-  if (usedKindCount > 1) return 'MIXED'
-  return lfCount > 0 ? 'LF' : crlfCount > 0 ? 'CRLF' : crCount > 0 ? 'CR' : 'NONE'
+  const usedLineEnds = [lfCount, crlfCount, crCount].filter((count) => count > 0).length
+  if (usedLineEnds > 1) return 'MIXED'
+  if (lfCount > 0) return 'LF'
+  if (crlfCount > 0) return 'CRLF'
+  return crCount > 0 ? 'CR' : 'NONE'
 }
 
-const shownDelimiters: Record<string, string> = {
+/** The words for delimiters in descriptions, by option value. */
+const delimiterWords: Record<string, string> = {
   COMMA: '“,”',
   SEMI_COLON: '“;”',
   TAB: 'tab',
@@ -102,33 +113,34 @@ const shownDelimiters: Record<string, string> = {
   ' ': 'space',
   '\u001f': 'U+001F',
 }
-const quoteNames = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as const
+const quoteWords = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as const
 
-const formatAmount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
+/** Returns a number with its noun, as in `1 line` and `2 lines`. */
+const formatCount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /**
- * Describes the dialect as a part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Leaves
- * out defaults.
+ * Describes the dialect as a part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Does not
+ * mention other properties with their default values.
  */
 export function describeGuesses(guesses: DetectedOptions): string {
   const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
-  const skippedText = formatAmount(skipLines.value, 'line')
+  const skippedText = formatCount(skipLines.value, 'line')
   return [
-    `delimiter ${shownDelimiters[delimiter.value] ?? `“${delimiter.value}”`}`,
-    quote.value === 'DOUBLE' ? '' : `quote ${quoteNames[quote.value]}`,
+    `delimiter ${delimiterWords[delimiter.value] ?? `“${delimiter.value}”`}`,
+    quote.value === 'DOUBLE' ? '' : `quote ${quoteWords[quote.value]}`,
     escape.value === 'BACKSLASH' ? 'quotes escaped by backslashes' : '',
     trimSpaces.value ? 'spaces around fields left out' : '',
-    headerRow.value ? headerWords(skipLines.value + 1, headerLines.value) : 'no header row',
+    headerRow.value ? describeHeader(skipLines.value + 1, headerLines.value) : 'no header row',
     skipLines.value === 0 ? '' : `${skippedText} above it skipped`,
-    footerLines.value === 0 ? '' : `${formatAmount(footerLines.value, 'line')} at the end skipped`,
+    footerLines.value === 0 ? '' : `${formatCount(footerLines.value, 'line')} at the end skipped`,
     decimal.value === 'COMMA' ? 'decimal comma' : '',
   ]
-    .filter((part) => part !== '')
+    .filter((phrase) => phrase !== '')
     .join(', ')
 }
 
-function headerWords(line: number, lines: number): string {
-  return lines === 1 ? `header in line ${line}` : `header of ${lines} lines from line ${line} on`
+function describeHeader(firstLine: number, lineCount: number): string {
+  return lineCount === 1 ? `header in line ${firstLine}` : `header of ${lineCount} lines from line ${firstLine} on`
 }
 
 /**
@@ -141,13 +153,13 @@ export const describeAmbiguousPoints = (label: string): string =>
 /** Returns further findings for the log, as complete sentences. */
 export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter, table: DetectedTable): string[] {
   const { trailingDelimiters, footerLines, nullValues } = guesses
-  const trailingText = formatAmount(trailingDelimiters.value, 'delimiter')
-  const suggestedNulls = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
+  const trailingText = formatCount(trailingDelimiters.value, 'delimiter')
+  const suggestedNulls = nullValues.suggested.filter((text) => !nullValues.value.includes(text))
   return [
     table.isRepaired ? 'The quotes of the header are broken; its labels were read without them.' : '',
     table.unnamed === 0
       ? ''
-      : `The header has more labels than the rows have values. It is read without ${formatAmount(table.unnamed, 'empty label')}.`,
+      : `The header has more labels than the rows have values. It is read without ${formatCount(table.unnamed, 'empty label')}.`,
     table.repeatedHeader
       ? `The header occurs again between the rows, first in line ${table.repeatedHeader.line}. These lines are left out.`
       : '',

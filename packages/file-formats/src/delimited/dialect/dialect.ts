@@ -49,7 +49,7 @@ export interface DelimitedDialect extends DelimitedGrammar {
   trailing: number
   /** The byte of the decimal sign, a point or a comma. */
   decimal: number
-  /** Spellings of null, without quotes, in addition to the unquoted empty field. */
+  /** The texts that mean null, without quotes, in addition to the unquoted empty field. */
   nulls: string[]
   /** The options of each column, in the order of `labels`. An entry is undefined for a column without options. */
   columns: (ColumnOptions | undefined)[]
@@ -58,8 +58,8 @@ export interface DelimitedDialect extends DelimitedGrammar {
 }
 
 /**
- * A part of the dialect with its origin, and the confidence in it from 0 to 1. A value from the options has confidence
- * 1.
+ * One property of the dialect and the confidence in it, from 0 to 1. `given` is true if an option sets the value; its
+ * confidence is then 1.
  */
 export interface DetectedValue<Value> {
   value: Value
@@ -81,8 +81,7 @@ export interface DetectedOptions {
   footerLines: DetectedValue<number>
   decimal: DetectedValue<'POINT' | 'COMMA'>
   /**
-   * `value` are the spellings that mean null. `suggested` are further spellings that probably mean null, but are not
-   * applied.
+   * `value` has the texts that mean null. `suggested` has further texts that probably mean null, but are read as texts.
    */
   nullValues: DetectedValue<string[]> & { suggested: string[] }
 }

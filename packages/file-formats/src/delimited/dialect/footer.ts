@@ -25,8 +25,11 @@ interface FooterShape {
   hasGaps: boolean
 }
 
-const maxLines = 30
-const shownText = 200
+const maxFooterLines = 30
+const maxTextLength = 200
+
+const LF = 10
+const CR = 13
 
 const notePattern =
   /^\W*(source|sources|note|notes|quelle|quellen|hinweis|anmerkung|fuente|fuentes|nota|notas|remarque|remarques|generated|exported|created|printed|end of|\(c\)|©)\b/i
@@ -42,10 +45,11 @@ interface FooterLine {
 }
 
 /**
- * Finds lines after the last row that are clearly no rows: notes with one cell, and totals. They are separated by an
- * empty line, or recognised by their first words. If one line may be a row or a part of one, no line is removed; lines
- * that do not fit are then rejected as rows. Tables with one column have no footer. If the last row or a note looks
- * like a total but stays a row, returns its text as `doubt`.
+ * Finds lines after the last row that are clearly no rows: notes with one cell, and totals. They are separated from the
+ * rows by an empty line, or recognised by their first words. If one of the lines may be a row or a part of one, there
+ * is no footer, and lines that do not fit are rejected as rows. A table with one column has no footer. If the last row
+ * looks like a total, or a total also occurs between the rows, there is no footer, and `doubt` is the text of that
+ * line.
  */
 export function findFooter(
   sample: FileSample,
@@ -59,7 +63,7 @@ export function findFooter(
   let end = sample.tail.length
   let isAfterEmptyLine = false
   let hasReachedRow = false
-  while (end > 0 && footerLines.length < maxLines) {
+  while (end > 0 && footerLines.length < maxFooterLines) {
     const from = startOfLine(sample.tail, end)
     if (sample.tailFrom + from < shape.rowsFrom) break
     const line = readLine(sample.tail, from, end, grammar)
@@ -68,8 +72,8 @@ export function findFooter(
     if (filledCount > 0 && isRow(line, filledCount, shape)) {
       hasReachedRow = true
       const isLastFilledLine = footerLines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY_CELL))
-      if (isLastFilledLine && totalPattern.test(line.fields.find((field) => field !== '')!))
-        return { ...noFooter, doubt: shortenText(line.text) }
+      const isTotal = totalPattern.test(firstText(line.fields))
+      if (isLastFilledLine && isTotal) return { ...noFooter, doubt: shortenText(line.text) }
       break
     }
     footerLines.unshift(line)
@@ -77,8 +81,9 @@ export function findFooter(
     end = from
   }
   const noteLines = footerLines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY_CELL))
-  if (!hasReachedRow || noteLines.length === 0 || !(isAfterEmptyLine || noteLines.every(isMeaningful))) return noFooter
-  // If a similar total occurs between the rows, both are subtotals and stay.
+  const areNotes = isAfterEmptyLine || noteLines.every(startsLikeNote)
+  if (!hasReachedRow || noteLines.length === 0 || !areNotes) return noFooter
+  // If a total with the same first cell occurs between the rows, both are subtotals, and they are loaded as rows.
   const rows = Buffer.from(sample.tail.subarray(0, noteLines[0]!.from))
   const subtotal = noteLines.find(({ fields, text }) => {
     const cell = firstCell(text, grammar)
@@ -87,7 +92,8 @@ export function findFooter(
   if (subtotal) return { ...noFooter, doubt: shortenText(subtotal.text) }
   const from = sample.tailFrom + noteLines[0]!.from
   const lineEndCount = countLineEnds(sample.tail, noteLines[0]!.from, sample.tail.length)
-  const unterminatedLines = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
+  const lastByte = sample.tail.at(-1)
+  const unterminatedLines = lastByte === LF || lastByte === CR ? 0 : 1
   const text = noteLines.map((line) => line.text).join(' / ')
   return { from, lines: lineEndCount + unterminatedLines, text: shortenText(text) }
 }
@@ -96,70 +102,84 @@ export function findFooter(
 const firstCell = (text: string, { delimiter }: DelimitedGrammar) =>
   text.slice(0, text.indexOf(String.fromCharCode(delimiter)) + 1)
 
-const shortenText = (text: string) => (text.length > shownText ? `${text.slice(0, shownText)}…` : text)
+const shortenText = (text: string) => (text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text)
 
-const isMeaningful = ({ fields }: FooterLine) => {
-  const first = fields.find((field) => field !== '')!
-  return notePattern.test(first) || bulletPattern.test(first) || totalPattern.test(first)
+/** Returns the first field that is not empty. */
+const firstText = (fields: readonly string[]): string => fields.find((field) => field !== '')!
+
+/** True if the first words of a line are those of a note, a bullet or a total. */
+function startsLikeNote({ fields }: FooterLine): boolean {
+  const text = firstText(fields)
+  return notePattern.test(text) || bulletPattern.test(text) || totalPattern.test(text)
 }
 
 /**
- * True if a line may be a row. Either it has a value in each field and is neither a total nor a padded note, or it is
- * too long for a note.
+ * True if a line with values may be a row. A line with the fields of a row is one, unless it is a total with another
+ * first cell or with empty fields, or a note in the first cell only. Any other line may be a broken row if it has
+ * several values and starts neither like a total nor like a note.
  */
 function isRow(line: FooterLine, filledCount: number, { fields, firstKind }: FooterShape): boolean {
-  const first = line.fields.find((field) => field !== '')!
-  if (line.kinds.length === fields) {
-    const hasOtherFirstKind = firstKind !== undefined && line.kinds[0] !== firstKind && line.kinds[0] !== EMPTY_CELL
-    if (totalPattern.test(first)) return !(hasOtherFirstKind || filledCount < fields)
-    return !(filledCount === 1 && fields > 2 && line.kinds[0] !== EMPTY_CELL && isMeaningful(line))
+  const text = firstText(line.fields)
+  const isTotal = totalPattern.test(text)
+  if (line.kinds.length !== fields) return filledCount > 1 && !isTotal && !notePattern.test(text)
+  const isFirstCellFilled = line.kinds[0] !== EMPTY_CELL
+  if (isTotal) {
+    const hasOtherFirstKind = firstKind !== undefined && line.kinds[0] !== firstKind && isFirstCellFilled
+    return !hasOtherFirstKind && filledCount === fields
   }
-  return filledCount > 1 && !totalPattern.test(first) && !notePattern.test(first)
+  const isPaddedNote = filledCount === 1 && fields > 2 && isFirstCellFilled && startsLikeNote(line)
+  return !isPaddedNote
 }
 
 /**
- * Parses a line as one record. Returns undefined if a quote stays open, because the line may be the end of a longer
- * record.
+ * Parses a line as one record. Returns undefined if a quote stays open or an unquoted field contains one, because the
+ * line may then be the end of a longer record.
  */
 function readLine(tail: Uint8Array, from: number, end: number, grammar: DelimitedGrammar): FooterLine | undefined {
   let textEnd = end
-  while (textEnd > from && (tail[textEnd - 1] === 10 || tail[textEnd - 1] === 13)) textEnd--
+  while (textEnd > from && (tail[textEnd - 1] === LF || tail[textEnd - 1] === CR)) textEnd--
   const text = Buffer.from(tail.subarray(from, textEnd)).toString()
   if (textEnd === from) return { from, text, fields: [''], kinds: [EMPTY_CELL] }
   const scanner = new RecordScanner(grammar)
   if (scanner.scan(tail, from, textEnd, true) !== COMPLETE_RECORD) return undefined
-  const { starts, ends, marks } = scanner
+  const { starts, ends, fieldFlags } = scanner
   const count = Math.min(scanner.count, starts.length)
   const indexes = Array.from({ length: count }, (_, index) => index)
-  const isStray = (i: number) =>
-    (marks[i]! & IS_QUOTED) === 0 && tail.subarray(starts[i], ends[i]).includes(grammar.quote)
-  if (grammar.quote >= 0 && indexes.some(isStray)) return undefined
+  const hasStrayQuote = (i: number) =>
+    (fieldFlags[i]! & IS_QUOTED) === 0 && tail.subarray(starts[i], ends[i]).includes(grammar.quote)
+  if (grammar.quote >= 0 && indexes.some(hasStrayQuote)) return undefined
   return {
     from,
     text,
     fields: indexes.map((i) => Buffer.from(tail.subarray(starts[i], ends[i])).toString().trim()),
-    kinds: indexes.map((i) => cellKind(tail, starts[i]!, ends[i]!, (marks[i]! & IS_QUOTED) !== 0)),
+    kinds: indexes.map((i) => cellKind(tail, starts[i]!, ends[i]!, (fieldFlags[i]! & IS_QUOTED) !== 0)),
   }
 }
 
-/** Returns the start of the last line before `end`. */
+/** Returns the start of the last line before `end`, which is the end of the text or the start of a line. */
 function startOfLine(tail: Uint8Array, end: number): number {
   let position = end
-  if (tail[position - 1] === 10) position--
-  if (position > 0 && tail[position - 1] === 13) position--
-  while (position > 0 && tail[position - 1] !== 10 && tail[position - 1] !== 13) position--
+  if (tail[position - 1] === LF) position--
+  if (position > 0 && tail[position - 1] === CR) position--
+  while (position > 0 && tail[position - 1] !== LF && tail[position - 1] !== CR) position--
   return position
 }
 
-/** Returns the kind of nearly all cells, if it is number or time. */
-export function steadyKind(kinds: readonly number[]): number | undefined {
+/**
+ * Returns NUMBER_CELL or TIME_CELL if nearly all filled cells are of this kind. Returns undefined otherwise, and for
+ * fewer than three filled cells.
+ */
+export function commonKind(kinds: readonly number[]): number | undefined {
   const filledKinds = kinds.filter((kind) => kind !== EMPTY_CELL)
-  return [NUMBER_CELL, TIME_CELL].find(
-    (kind) => filledKinds.length > 2 && filledKinds.filter((one) => one === kind).length >= 0.9 * filledKinds.length,
-  )
+  if (filledKinds.length < 3) return undefined
+  const countOf = (kind: number) => filledKinds.filter((filledKind) => filledKind === kind).length
+  return [NUMBER_CELL, TIME_CELL].find((kind) => countOf(kind) >= 0.9 * filledKinds.length)
 }
 
-/** Returns the last lines as the footer, as an option requests. Takes no more than the lines after the header. */
+/**
+ * Returns the last `requestedLines` lines of a file as the footer, but never lines above `rowsFrom`. Reads the end of
+ * the file again if the sample has fewer lines.
+ */
 export function lastLines(
   file: ReadableFile,
   sample: FileSample,
@@ -169,19 +189,16 @@ export function lastLines(
   let { tail, tailFrom } = sample
   for (;;) {
     let position = tail.length
-    let foundLines = 0
-    while (foundLines < requestedLines && position > 0) {
-      position = startOfLine(tail, position)
-      foundLines++
-    }
+    for (let line = 0; line < requestedLines && position > 0; line++) position = startOfLine(tail, position)
     const from = requestedLines === 0 ? file.size : Math.max(tailFrom + position, rowsFrom)
-    if (position > 0 || tailFrom <= sample.from || from === file.size) return { from, lines: requestedLines, text: '' }
+    const isWholeFile = tailFrom <= sample.from
+    if (position > 0 || isWholeFile || from === file.size) return { from, lines: requestedLines, text: '' }
     tailFrom = Math.max(sample.from, file.size - tail.length * 8)
     tail = readAt(file, tailFrom, file.size - tailFrom)
   }
 }
 
-/** Returns the position after the first `lines` lines. */
+/** Returns the position after the first `lines` lines, or the end of `head` if it has fewer. */
 export function skipLines(head: Uint8Array, lines: number): number {
   let position = 0
   for (let line = 0; line < lines; line++) {

@@ -1,8 +1,8 @@
 const COMMA = 44
 const POINT = 46
 
-/** Common spellings of a missing value. The empty field is always null. */
-const nullSpellings = [
+/** Common texts for a missing value. The empty field is always null. */
+const nullTexts = [
   'NA',
   'N/A',
   'n/a',
@@ -21,26 +21,33 @@ const nullSpellings = [
   '?',
 ]
 
-export const isNullSpelling = (text: string): boolean => nullSpellings.includes(text.trim())
+export const isNullText = (text: string): boolean => nullTexts.includes(text.trim())
 
-const decimalPoint = /^-?(0|[1-9]\d*)\.\d+$/
-const thousandsPoint = /^-?[1-9]\d{0,2}(\.\d{3})+$/
+const numberWithDecimalPoint = /^-?(0|[1-9]\d*)\.\d+$/
+const numberWithThousandsPoints = /^-?[1-9]\d{0,2}(\.\d{3})+$/
+/** An integer, or a number whose comma may be a decimal comma. */
+const numberWithOptionalComma = /^-?(\d+|\d*,\d+)$/
+/**
+ * A number whose comma cannot separate thousands: after 0 or four digits, or before a group that has not three digits.
+ */
+const numberWithDecimalComma = /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/
 
 /**
- * Returns the decimal sign that the values prove. A comma is proven if all values of a column are numbers with one
- * comma, at least one of these commas cannot separate thousands, and no value has a point that can only be decimal.
+ * Returns the decimal sign that the values of the columns prove, or else a point. A comma is proven if all values of a
+ * column are integers or numbers with one comma, at least one of these commas cannot separate thousands, and no value
+ * in any column has a point that can only be a decimal point.
  *
  * 1,234 alone is ambiguous and stays text. So does 1.234 in a file with decimal commas, where its point probably
  * separates thousands, and in a file without a proven sign, unless its fields are separated by commas.
  */
 export function guessDecimal(columns: readonly (readonly string[])[], delimiter: number): DecimalGuess {
-  if (delimiter === COMMA) return { sign: POINT, decided: columns.some(hasPoint), ambiguous: [] }
+  if (delimiter === COMMA) return { sign: POINT, decided: columns.some(hasDecimalPoint), ambiguous: [] }
   let hasDecimalComma = false
   for (const values of columns) {
     const filledValues = values.filter((value) => value !== '')
-    if (hasPoint(filledValues)) return { sign: POINT, decided: true, ambiguous: [] }
-    if (filledValues.length === 0 || !filledValues.every((value) => /^-?(\d+|\d*,\d+)$/.test(value))) continue
-    if (filledValues.some((value) => /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/.test(value))) hasDecimalComma = true
+    if (hasDecimalPoint(filledValues)) return { sign: POINT, decided: true, ambiguous: [] }
+    const areNumbers = filledValues.every((value) => numberWithOptionalComma.test(value))
+    if (areNumbers && filledValues.some((value) => numberWithDecimalComma.test(value))) hasDecimalComma = true
   }
   if (hasDecimalComma) return { sign: COMMA, decided: true, ambiguous: [] }
   const ambiguous = columns.flatMap((values, index) => (mayHaveThousands(values) ? [index] : []))
@@ -51,8 +58,8 @@ export function guessDecimal(columns: readonly (readonly string[])[], delimiter:
 function mayHaveThousands(values: readonly string[]): boolean {
   const filledValues = values.filter((value) => value !== '')
   return (
-    filledValues.some((value) => thousandsPoint.test(value)) &&
-    filledValues.every((value) => /^-?\d+$/.test(value) || thousandsPoint.test(value))
+    filledValues.some((value) => numberWithThousandsPoints.test(value)) &&
+    filledValues.every((value) => /^-?\d+$/.test(value) || numberWithThousandsPoints.test(value))
   )
 }
 
@@ -64,30 +71,35 @@ export interface DecimalGuess {
   ambiguous: readonly number[]
 }
 
-const hasPoint = (values: readonly string[]): boolean =>
-  values.some((value) => decimalPoint.test(value) && !thousandsPoint.test(value))
+/** True if a value has a point that cannot separate thousands. */
+const hasDecimalPoint = (values: readonly string[]): boolean =>
+  values.some((value) => numberWithDecimalPoint.test(value) && !numberWithThousandsPoints.test(value))
 
 /** True if all values are numbers with this decimal sign, and some contain the sign. */
 export function areDecimals(values: readonly string[], sign: number): boolean {
   const filledValues = values.filter((value) => value !== '')
-  const number = sign === COMMA ? /^-?(\d+|\d*,\d+)$/ : /^-?(\d+|\d*\.\d+)$/
+  const numberPattern = sign === COMMA ? numberWithOptionalComma : /^-?(\d+|\d*\.\d+)$/
   return (
-    filledValues.every((value) => number.test(value)) &&
+    filledValues.every((value) => numberPattern.test(value)) &&
     filledValues.some((value) => value.includes(String.fromCharCode(sign)))
   )
 }
 
-/** Returns spellings of missing values that occur in columns in which all other values are numbers or times. */
+/** A number, or a text that starts with a date. */
+const numberOrDate = /^[-+]?[\d.,]*\d([eE][-+]?\d+)?$|^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/
+const unmistakableNull = /^(NULL|null|Null|\\N|#?N\/A)$/
+
+/**
+ * Returns the common texts for a missing value that occur in columns in which all other values are numbers or dates.
+ * The texts that hardly mean anything else, such as NULL, are returned for any column. Sorts them.
+ */
 export function suggestNulls(columns: readonly (readonly string[])[]): string[] {
   const suggestedNulls = new Set<string>()
   for (const values of columns) {
-    const spellings = new Set(values.filter((value) => nullSpellings.includes(value)))
-    const otherValues = values.filter((value) => value !== '' && !spellings.has(value))
-    const isTypedColumn =
-      otherValues.length > 0 &&
-      otherValues.every((value) => /^[-+]?[\d.,]*\d([eE][-+]?\d+)?$|^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/.test(value))
-    for (const spelling of spellings)
-      if (isTypedColumn || /^(NULL|null|Null|\\N|#?N\/A)$/.test(spelling)) suggestedNulls.add(spelling)
+    const nullTextsInColumn = new Set(values.filter((value) => nullTexts.includes(value)))
+    const otherValues = values.filter((value) => value !== '' && !nullTextsInColumn.has(value))
+    const isTypedColumn = otherValues.length > 0 && otherValues.every((value) => numberOrDate.test(value))
+    for (const text of nullTextsInColumn) if (isTypedColumn || unmistakableNull.test(text)) suggestedNulls.add(text)
   }
   return [...suggestedNulls].toSorted()
 }

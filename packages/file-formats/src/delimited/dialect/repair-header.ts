@@ -6,8 +6,8 @@ import { isTextKind } from './header.ts'
 import { describeRecord, parseSample, type SampleRecord } from './sample.ts'
 
 /**
- * Reads a header with broken quotes as `wide` labels that contain quotes. Only if the options request it and exactly
- * one such reading exists.
+ * Reads a header with broken quotes as `columnCount` labels that contain quotes. Returns undefined unless the options
+ * request this and exactly one such reading exists.
  */
 export function readHeaderWithStrayQuotes(
   header: SampleRecord,
@@ -18,14 +18,15 @@ export function readHeaderWithStrayQuotes(
   const { from, next } = header
   const scanner = new RecordScanner(grammar)
   const end = withoutLineEnd(sample, from, next)
-  if (!grammar.readsStrayQuotes || !readStrayQuotes(scanner, sample, from, end, grammar, columnCount)) return undefined
-  return describeRecord(scanner, header, COMPLETE_RECORD, sample)
+  if (!grammar.readsStrayQuotes) return undefined
+  const isRead = readStrayQuotes(scanner, sample, from, end, grammar, columnCount)
+  return isRead ? describeRecord(scanner, header, COMPLETE_RECORD, sample) : undefined
 }
 
 /**
- * Reads a header with broken quotes as if quotes had no meaning. Only if this gives a text label for each of the
- * `columnCount` columns, except for at most `maxUnnamedColumns` columns at the end; otherwise returns undefined. Values
- * are never repaired in this way: users can check labels, but not a million rows.
+ * Reads a header with broken quotes as if quotes had no meaning, and removes the quotes around its labels. Returns
+ * undefined unless this gives `columnCount` labels, or at most `maxUnnamedColumns` fewer, that are texts or empty.
+ * Values are never repaired in this way: users can check labels, but not a million rows.
  */
 export function readHeaderWithoutQuotes(
   header: SampleRecord,
@@ -35,13 +36,9 @@ export function readHeaderWithoutQuotes(
   maxUnnamedColumns: number,
 ): SampleRecord | undefined {
   const headerBytes = sample.subarray(0, header.next)
-  const [headerRecord] = parseSample(
-    headerBytes,
-    header.from,
-    true,
-    { ...grammar, quote: -1, escape: -1 },
-    { records: 1, cells: 0 },
-  ).records
+  const grammarWithoutQuotes = { ...grammar, quote: -1, escape: -1 }
+  const budget = { records: 1, cells: 0 }
+  const [headerRecord] = parseSample(headerBytes, header.from, true, grammarWithoutQuotes, budget).records
   if (!headerRecord || headerRecord.count > columnCount || headerRecord.count < columnCount - maxUnnamedColumns)
     return undefined
   if (!headerRecord.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))) return undefined

@@ -10,6 +10,7 @@ import {
   COMPLETE_RECORD,
   RecordScanner,
   TEXT_AFTER_QUOTE,
+  UNCLOSED_QUOTE,
 } from '../record-scanner.ts'
 
 /** A file for detection and preview. It reads bytes at any position, like `readSync`, and has a name for messages. */
@@ -34,17 +35,28 @@ export interface FileSample {
 export const sampleBytes = 256 * 1024
 const tailBytes = 64 * 1024
 
-/** Reads the first `headBytes` bytes, including the byte order mark, and the last bytes. */
+const LF = 10
+const CR = 13
+
+/** Reads the first `headBytes` bytes of a file, including its byte order mark, and its last bytes. */
 export function readSample(file: ReadableFile, headBytes = sampleBytes): FileSample {
   const start = readAt(file, 0, headBytes)
-  const from = start[0] === 0xef && start[1] === 0xbb && start[2] === 0xbf ? 3 : 0
+  const hasByteOrderMark = start[0] === 0xef && start[1] === 0xbb && start[2] === 0xbf
+  const from = hasByteOrderMark ? 3 : 0
   const head = start.subarray(from)
   if (start.length >= file.size) return { head, from, complete: true, tail: head, tailFrom: from }
   const end = readAt(file, Math.max(from, file.size - tailBytes), tailBytes)
-  const line = end.findIndex((byte) => byte === 10 || byte === 13) + 1
-  return { head, from, complete: false, tail: end.subarray(line), tailFrom: file.size - end.length + line }
+  const afterFirstLineEnd = end.findIndex((byte) => byte === LF || byte === CR) + 1
+  return {
+    head,
+    from,
+    complete: false,
+    tail: end.subarray(afterFirstLineEnd),
+    tailFrom: file.size - end.length + afterFirstLineEnd,
+  }
 }
 
+/** Reads `length` bytes from a position of a file, or fewer at its end. */
 export function readAt(file: ReadableFile, position: number, length: number): Uint8Array {
   const bytes = new Uint8Array(length)
   let filledBytes = 0
@@ -68,11 +80,11 @@ export interface SampleRecord {
   /** True if broken quotes were ignored. */
   mended?: boolean
   fault?: 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE'
-  /** For each cell: its kind (see cell-kind.ts), start, end and marks. */
+  /** For each field: its kind (see cell-kind.ts), start, end and flags (see `RecordScanner.fieldFlags`). */
   kinds: Uint8Array
   starts: Int32Array
   ends: Int32Array
-  marks: Uint8Array
+  fieldFlags: Uint8Array
 }
 
 export interface ParsedSample {
@@ -83,22 +95,23 @@ export interface ParsedSample {
   exhausted: boolean
 }
 
-/** A quote that stays open for this many bytes counts as a stray quote. */
-const longQuote = 32 * 1024
-const strayQuotes = 3
+/** A quote that stays open for this many bytes counts as unclosed. */
+const maxOpenQuoteBytes = 32 * 1024
+/** Parsing stops at the next unclosed quote after this many. */
+const maxUnclosedQuotes = 3
 
-/** The maximum records and cells to parse. The first 20 records are always parsed. */
+/** The maximum number of records and cells to parse. The first `minRecords` records are parsed even with more cells. */
 interface SampleBudget {
   records: number
   cells: number
 }
 
-const fewRecords = 20
+const minRecords = 20
 
 /**
- * Parses the records of a sample that start before `startLimit`. Stops earlier if the budget is used up, if the last
- * record is incomplete, or if more than three quotes stay open. A line with an unclosed quote becomes a record without
- * fields. Blank lines and comments are no records.
+ * Parses the records of a sample that start at or after `from` and before `startLimit`. Stops earlier if the budget is
+ * used up, if the last record is incomplete, or at the fourth unclosed quote. A line with a broken quote becomes a
+ * record without fields. Blank lines and comments are no records.
  */
 export function parseSample(
   bytes: Uint8Array,
@@ -117,19 +130,23 @@ export function parseSample(
   let unclosedQuotes = 0
   let cells = 0
   while (position < end && position < startLimit && records.length < budget.records) {
-    if (cells > budget.cells && records.length >= fewRecords) break
+    if (cells > budget.cells && records.length >= minRecords) break
     let outcome = scanner.scan(bytes, position, end, isComplete)
-    if (outcome === NEEDS_MORE && scanner.openQuote >= 0 && end - scanner.openQuote > longQuote) {
-      if (++unclosedQuotes > strayQuotes) break
-      outcome = -1
+    if (outcome === NEEDS_MORE && scanner.openQuote >= 0 && end - scanner.openQuote > maxOpenQuoteBytes) {
+      if (++unclosedQuotes > maxUnclosedQuotes) break
+      outcome = UNCLOSED_QUOTE
     } else if (outcome === NEEDS_MORE && records.length === 0) outcome = scanner.scan(bytes, position, end, true)
     if (outcome === NEEDS_MORE) break
     const isRecordComplete = outcome === COMPLETE_RECORD
-    const endOfRecord =
-      isRecordComplete || outcome === COMMENT_LINE ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
+    const isLineScanned = isRecordComplete || outcome === COMMENT_LINE
+    // A broken quote ends its record at the end of the line in which the quote opened.
+    const endOfRecord = isLineScanned ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
     const next = endOfRecord < 0 ? end : endOfRecord
     const isBlank =
-      isRecordComplete && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < IS_QUOTED
+      isRecordComplete &&
+      scanner.count === 1 &&
+      scanner.starts[0] === scanner.ends[0] &&
+      scanner.fieldFlags[0]! < IS_QUOTED
     if (isBlank) blankLines.push(line)
     else if (outcome !== COMMENT_LINE)
       records.push(describeRecord(scanner, { from: position, next, line }, outcome, bytes))
@@ -142,63 +159,57 @@ export function parseSample(
 
 /** Returns a scanned record with the kinds and positions of its fields, or without fields if its quotes are broken. */
 export function describeRecord(
-  { starts, ends, marks, count }: RecordScanner,
+  { starts, ends, fieldFlags, count }: RecordScanner,
   { from, next, line }: Pick<SampleRecord, 'from' | 'next' | 'line'>,
   outcome: number,
   bytes: Uint8Array,
 ): SampleRecord {
   const location = { from, next, line }
   if (outcome !== COMPLETE_RECORD) {
-    const quoteFault = outcome === TEXT_AFTER_QUOTE ? 'TEXT_AFTER_QUOTE' : 'UNCLOSED_QUOTE'
-    return {
-      ...location,
-      count: 0,
-      fault: quoteFault,
-      kinds: noBytes,
-      starts: noPlaces,
-      ends: noPlaces,
-      marks: noBytes,
-    }
+    const fault = outcome === TEXT_AFTER_QUOTE ? 'TEXT_AFTER_QUOTE' : 'UNCLOSED_QUOTE'
+    return { ...location, count: 0, fault, kinds: noBytes, starts: noPositions, ends: noPositions, fieldFlags: noBytes }
   }
   const fieldCount = Math.min(count, starts.length)
   const kinds = new Uint8Array(fieldCount)
-  for (let i = 0; i < fieldCount; i++) kinds[i] = cellKind(bytes, starts[i]!, ends[i]!, (marks[i]! & IS_QUOTED) !== 0)
+  for (let i = 0; i < fieldCount; i++)
+    kinds[i] = cellKind(bytes, starts[i]!, ends[i]!, (fieldFlags[i]! & IS_QUOTED) !== 0)
   return {
     ...location,
     count,
     kinds,
     starts: starts.slice(0, fieldCount),
     ends: ends.slice(0, fieldCount),
-    marks: marks.slice(0, fieldCount),
+    fieldFlags: fieldFlags.slice(0, fieldCount),
   }
 }
 
 const noBytes = new Uint8Array(0)
-const noPlaces = new Int32Array(0)
+const noPositions = new Int32Array(0)
 
-/** Returns the value of a field as text. */
+/** Returns the value of the field at `from` to `to` as text, without escapes and doubled quotes. */
 export function valueText(
   bytes: Uint8Array,
   from: number,
   to: number,
-  mark: number,
+  flags: number,
   grammar: DelimitedGrammar,
 ): string {
-  if ((mark & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)) === 0)
+  if ((flags & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)) === 0)
     return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString()
   const unescapedBytes = Buffer.allocUnsafe(to - from)
-  return unescapedBytes.toString('utf8', 0, unescapeField(bytes, from, to, mark, grammar, unescapedBytes))
+  return unescapedBytes.toString('utf8', 0, unescapeField(bytes, from, to, flags, grammar, unescapedBytes))
 }
 
 function cellText(
   sample: Uint8Array,
-  { starts, ends, marks }: SampleRecord,
+  { starts, ends, fieldFlags }: SampleRecord,
   index: number,
   grammar: DelimitedGrammar,
 ): string {
-  return valueText(sample, starts[index]!, ends[index]!, marks[index]!, grammar)
+  return valueText(sample, starts[index]!, ends[index]!, fieldFlags[index]!, grammar)
 }
 
-export function cellTexts(sample: Uint8Array, record: SampleRecord, grammar: DelimitedGrammar): string[] {
+/** Returns the values of a record's cells as texts. */
+export function readCellTexts(sample: Uint8Array, record: SampleRecord, grammar: DelimitedGrammar): string[] {
   return Array.from(record.kinds, (_, index) => cellText(sample, record, index, grammar))
 }

@@ -1,5 +1,11 @@
 import { SourceProblem, temporalTypes } from '@sluice/row-stream'
-import { configureScanner, copyColumnStates, givenTypes, restoreColumnStates, seenType } from '../column-state.ts'
+import {
+  configureScanner,
+  copyColumnStates,
+  typesFromOptions,
+  restoreColumnStates,
+  inferColumnType,
+} from '../column-state.ts'
 import { type ColumnType, isDayFirst } from '../dialect/column-type.ts'
 import type { InferredColumn, KnownColumns } from '../delimited-reader.ts'
 import { NUMBER_CELL } from '../dialect/cell-kind.ts'
@@ -14,7 +20,7 @@ import { SegmentText, type TextPart, type TextSegment } from './text-part.ts'
 import type { TextSource } from '../text-file.ts'
 import type { WasmScanner } from '../wasm-scanner.ts'
 
-/** A group of texts of a file that can be read as one, because they have the dialect of the first of them. */
+/** A group of texts of a file that can be read as one text, because they all have the dialect of the first one. */
 export interface SimilarTexts {
   /** The dialect of the first text. */
   detected: DetectedDialect
@@ -32,26 +38,30 @@ export interface SimilarTexts {
 
 const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'DOUBLE']
 
-interface Grouping {
+/** What all groups use. */
+interface GroupingContext {
   options: DelimitedOptions
   limits: DelimitedLimits
   wasm: WasmScanner
 }
 
 /**
- * Groups the texts, in the order of the first text of each group. Detects the dialect of this text and infers types
- * from it and all texts that begin with the same lines up to their first row. Detection takes longer than reading a
- * small text, so another text is only examined by itself if it may have a footer, has rows that cannot be read, or
- * makes a column TEXT or DECIMAL. If it then has another dialect, or values of the same kind in another form, it is not
+ * Groups the texts of a file that can be read as one text. Returns the groups in the order of their first texts. Calls
+ * `onText` after each text.
+ *
+ * Texts are similar only if they begin with the same lines up to their first row. The dialect of a group is detected in
+ * its first text, and its types are inferred from all its texts. Detection takes longer than reading a small text, so
+ * the dialect of another text is only detected if the text may have a footer, has rows that cannot be read, or makes a
+ * column TEXT or DECIMAL. If its dialect then differs, or if it writes numbers or times in another form, it is not
  * similar. Throws what `detectText` throws for the first text of a group.
  */
-export function findSimilarTexts(
+export function groupTextsByDialect(
   file: TextSource,
   segments: readonly TextSegment[],
-  grouping: Grouping,
+  context: GroupingContext,
   onText: () => void = () => {},
 ): SimilarTexts[] {
-  const groups = new SimilarGroups(grouping)
+  const groups = new SimilarGroups(context)
   for (const [index, segment] of segments.entries()) {
     groups.add(new SegmentText(file, segment), segment, index)
     onText()
@@ -59,9 +69,9 @@ export function findSimilarTexts(
   return groups.results()
 }
 
-/** All groups so far. The scanner holds the observations of one of them at a time. */
+/** All groups until now. The scanner has the observations of only one of them, the active one, in its memory. */
 class SimilarGroups {
-  readonly #grouping: Grouping
+  readonly #context: GroupingContext
   readonly #groups: SimilarGroup[] = []
   /**
    * The groups by the bytes before their first row, as Latin-1, so that each text is compared only with groups that
@@ -71,8 +81,8 @@ class SimilarGroups {
   readonly #startLengths = new Set<number>()
   #active: SimilarGroup | undefined
 
-  constructor(grouping: Grouping) {
-    this.#grouping = grouping
+  constructor(context: GroupingContext) {
+    this.#context = context
   }
 
   /** Adds a text to the first group to which it is similar, or else to a new one. */
@@ -82,7 +92,7 @@ class SimilarGroups {
       if (group.add(text, segment, index)) return
     }
     this.#activate(undefined)
-    const group = new SimilarGroup(this.#grouping, text)
+    const group = new SimilarGroup(this.#context, text)
     this.#active = group
     this.#groups.push(group)
     this.#startLengths.add(group.start.length)
@@ -92,6 +102,7 @@ class SimilarGroups {
     group.add(text, segment, index)
   }
 
+  /** Returns all groups. */
   results(): SimilarTexts[] {
     return this.#groups.map((group) => {
       this.#activate(group)
@@ -99,13 +110,14 @@ class SimilarGroups {
     })
   }
 
-  /** Returns the groups in their order. */
+  /** Returns the groups that begin with the same bytes as a text, in the order in which they were created. */
   #listGroupsThatBeginLike(text: SegmentText): SimilarGroup[] {
     const start = readLatin1(text, text.skip, Math.max(0, ...this.#startLengths))
     const groups = [...this.#startLengths].flatMap((length) => this.#byStart.get(start.slice(0, length)) ?? [])
     return groups.length > 1 ? this.#groups.filter((group) => groups.includes(group)) : groups
   }
 
+  /** Saves the observations of the active group, and restores those of another one in the scanner. */
   #activate(group: SimilarGroup | undefined): void {
     if (group === this.#active) return
     this.#active?.suspend()
@@ -115,8 +127,8 @@ class SimilarGroups {
 }
 
 /**
- * The texts that are similar so far. Its methods require that the scanner holds the observations of these texts
- * (`resume`).
+ * One group of similar texts. Call `add` and `result` only while the group is active, so that the scanner has its
+ * observations in memory (see `resume` and `suspend`).
  */
 class SimilarGroup {
   /** The bytes before the first row, as Latin-1. */
@@ -133,13 +145,13 @@ class SimilarGroup {
   readonly #detected: DetectedDialect
   readonly #dialect: DelimitedDialect
   readonly #first: SegmentText
-  /** The observations, while the scanner holds those of another group. */
+  /** The column states, while another group is active. */
   #states: Buffer[] = []
   #types: ColumnType[] = []
   #hasSeenAllRows = true
 
   /** Detects the dialect of the first text, and sets the scanner for it. */
-  constructor({ wasm, limits, options }: Grouping, first: SegmentText) {
+  constructor({ wasm, limits, options }: GroupingContext, first: SegmentText) {
     this.#wasm = wasm
     this.#limits = limits
     this.#options = options
@@ -152,10 +164,12 @@ class SimilarGroup {
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
 
+  /** Copies the column states from the scanner. */
   suspend(): void {
     this.#states = copyColumnStates(this.#wasm, this.#dialect.labels.length)
   }
 
+  /** Restores the column states in the scanner. */
   resume(): void {
     configureScanner(this.#wasm, this.#dialect, this.#limits.chunkBytes)
     restoreColumnStates(this.#wasm, this.#states)
@@ -171,59 +185,66 @@ class SimilarGroup {
     return true
   }
 
+  /** Returns the texts that were added, their dialect and their columns. */
   result(): SimilarTexts {
     return {
       detected: this.#detected,
       parts: this.#parts,
-      known: this.#known(),
+      known: this.#knownColumns(),
       indexes: this.#indexes,
       notes: this.#notes,
       unread: this.#unread,
     }
   }
 
-  /** Observes a text and returns its rows. If it is not similar, discards the observations and returns undefined. */
+  /**
+   * Observes the values of a text, so that the types of the group fit them. Returns the dialect of the text, which says
+   * where its rows are. If the text is not similar, discards its observations and returns undefined.
+   */
   #observe(text: SegmentText): DelimitedDialect | undefined {
     const isFirst = text === this.#first
-    let dialect = isFirst ? this.#dialect : this.#shiftDialect(text)
+    let dialect = isFirst ? this.#dialect : this.#dialectFor(text)
     if (!dialect) return undefined
-    let isExamined = isFirst
-    let examinedDialect: DetectedDialect | undefined
-    const examine = () => {
-      isExamined = true
-      examinedDialect = this.#examine(text)
-      dialect = examinedDialect?.dialect
-      return dialect
+    let isDetected = isFirst
+    let detected: DetectedDialect | undefined
+    /** Detects the dialect of this text. Returns false if it differs from the group's. */
+    const detectDialectOfText = (): boolean => {
+      isDetected = true
+      detected = this.#detectSameDialect(text)
+      dialect = detected?.dialect
+      return dialect !== undefined
     }
-    if (!isFirst && this.#mayDiffer(text, dialect) && !examine()) return undefined
+    if (!isFirst && this.#mayHaveOtherDialect(text, dialect) && !detectDialectOfText()) return undefined
     const statesBefore = copyColumnStates(this.#wasm, this.#dialect.labels.length)
     const { isWhole, faultyRows } = observeText(this.#wasm, text, dialect, text.size, this.#limits)
-    const types = this.#seenTypes()
+    const types = this.#inferTypes()
     const newTextColumns = isFirst
       ? []
-      : types.flatMap((type, column) => (this.#becameText(column, type) ? [column] : []))
-    // Points in some texts may separate thousands. Only an examination of all columns reveals that.
-    const hasNewDecimals = !isFirst && types.some((type, column) => this.#becameDecimal(column, type))
+      : [...types.keys()].filter((column) => this.#becomesText(column, types[column]!))
+    // Points in this text may separate thousands. Only detection, which looks at all columns, reveals that.
+    const hasNewDecimals = !isFirst && types.some((type, column) => this.#becomesDecimal(column, type))
     if (faultyRows > 0 || newTextColumns.length > 0 || hasNewDecimals) {
-      if ((!isExamined && !examine()) || this.#hasOtherForm(text, dialect, newTextColumns)) {
+      const hasOtherDialect = !isDetected && !detectDialectOfText()
+      if (hasOtherDialect || this.#hasOtherForm(text, dialect, newTextColumns)) {
         restoreColumnStates(this.#wasm, statesBefore)
         return undefined
       }
     }
     this.#types = types
     this.#hasSeenAllRows &&= isWhole
-    if (examinedDialect) this.#addSentences(text, examinedDialect)
+    if (detected) this.#addSentences(text, detected)
     return dialect
   }
 
+  /** Adds the sentences for the log about a text whose dialect was detected. */
   #addSentences({ name }: SegmentText, { guesses, notes, unread }: DetectedDialect): void {
     if (guesses.footerLines.value > 0) this.#notes.push(...notes.map((note) => `${name}: ${note}`))
     if (unread !== undefined) this.#unread.push(unread)
   }
 
-  #known(): KnownColumns {
+  #knownColumns(): KnownColumns {
     const { labels } = this.#dialect
-    const declaredTypes = givenTypes(this.#dialect)
+    const declaredTypes = typesFromOptions(this.#dialect)
     const columns = labels.map(
       (label, index): InferredColumn => ({ label, ...(declaredTypes[index] ?? this.#types[index]!) }),
     )
@@ -231,27 +252,32 @@ class SimilarGroup {
   }
 
   /**
-   * Returns the dialect for a text that begins with the same bytes. Returns undefined if they do not end with a line.
+   * Returns the group's dialect with the positions of the rows in another text, which begins with the same bytes.
+   * Returns undefined if these bytes do not end at the end of a line in that text.
    */
-  #shiftDialect(text: SegmentText): DelimitedDialect | undefined {
+  #dialectFor(text: SegmentText): DelimitedDialect | undefined {
     const from = text.skip + this.start.length
     // The first text can be a header without a line end, or with half of one.
     if (this.start.length > 0 && !isLineStart(text, from)) return undefined
     return { ...this.#dialect, from, end: text.size }
   }
 
-  /** True if a text that starts with the same lines may have a footer, or has a row in place of the header. */
-  #mayDiffer(text: SegmentText, { labels, trailing, headerLine, from }: DelimitedDialect): boolean {
+  /**
+   * True if a text that begins with the same lines may have a footer, or may have a header although the first text has
+   * none.
+   */
+  #mayHaveOtherDialect(text: SegmentText, { labels, trailing, headerLine, from }: DelimitedDialect): boolean {
     const { headerRow, footerLines } = this.#options
-    if (footerLines !== undefined || (headerLine === 0 && headerRow !== false)) return true
+    const mayHaveHeader = headerLine === 0 && headerRow !== false
+    if (footerLines !== undefined || mayHaveHeader) return true
     // These row properties recognise the most lines as footers, so no possible footer is missed.
     const shape = { fields: labels.length + trailing, rowsFrom: from, firstKind: NUMBER_CELL, hasGaps: false }
     const footer = findFooter(readSample(text, 0), text.size, this.#dialect, shape)
     return footer.lines > 0 || footer.doubt !== undefined
   }
 
-  /** Detects the dialect of a text. Returns undefined if it differs from the first text's. */
-  #examine(text: SegmentText): DetectedDialect | undefined {
+  /** Detects the dialect of a text. Returns undefined if it differs from the group's, or if detection fails. */
+  #detectSameDialect(text: SegmentText): DetectedDialect | undefined {
     try {
       const detected = detectText(text, this.#options)
       return isSameDialect(detected.dialect, this.#dialect) ? detected : undefined
@@ -262,40 +288,43 @@ class SimilarGroup {
     }
   }
 
-  #seenTypes(): ColumnType[] {
-    return this.#dialect.labels.map((_, column) => seenType(this.#wasm, column))
+  /** Returns the types that fit the observed values. */
+  #inferTypes(): ColumnType[] {
+    return this.#dialect.labels.map((_, column) => inferColumnType(this.#wasm, column))
   }
 
-  #becameText(column: number, type: ColumnType): boolean {
+  #becomesText(column: number, type: ColumnType): boolean {
     return isDecidedText(type) && !isDecidedText(this.#types[column]!)
   }
 
-  #becameDecimal(column: number, { dataType }: ColumnType): boolean {
+  #becomesDecimal(column: number, { dataType }: ColumnType): boolean {
     return dataType === 'DECIMAL' && this.#types[column]!.dataType !== 'DECIMAL'
   }
 
   /**
-   * True if a column is TEXT only because its numbers or times have another form in this text. If the form contradicts
-   * the order of day and month in the other texts, their ambiguous dates are unreliable, so the column must stay TEXT.
+   * True if one of the columns became TEXT only because its numbers or times have another form in this text than in the
+   * group. False if this form contradicts the order of day and month in the group: the ambiguous dates of the group are
+   * then unreliable, so the column must stay TEXT.
    */
-  #hasOtherForm(text: SegmentText, dialect: DelimitedDialect | undefined, newTexts: readonly number[]): boolean {
-    if (!dialect || newTexts.length === 0) return false
+  #hasOtherForm(text: SegmentText, dialect: DelimitedDialect | undefined, newTextColumns: readonly number[]): boolean {
+    if (!dialect || newTextColumns.length === 0) return false
     const groupStates = copyColumnStates(this.#wasm, dialect.labels.length)
     configureScanner(this.#wasm, dialect, this.#limits.chunkBytes)
     observeText(this.#wasm, text, dialect, text.size, this.#limits)
-    const types = this.#seenTypes()
+    const typesOfText = this.#inferTypes()
     restoreColumnStates(this.#wasm, groupStates)
-    return newTexts.some((column) => {
-      const [groupType, textType] = [this.#types[column]!, types[column]!]
-      const hasOtherDateOrder = isDayFirst(groupType) !== undefined && isDayFirst(textType) === !isDayFirst(groupType)
-      const isOneKind = [temporalTypes, numericTypes].some((kind) =>
-        [groupType, textType].every(({ dataType }) => kind.includes(dataType)),
-      )
-      return isOneKind && !hasOtherDateOrder
+    return newTextColumns.some((column) => {
+      const [groupType, textType] = [this.#types[column]!, typesOfText[column]!]
+      const isGroupDayFirst = isDayFirst(groupType)
+      const hasOtherDateOrder = isGroupDayFirst !== undefined && isDayFirst(textType) === !isGroupDayFirst
+      const areBothIn = (family: readonly string[]) =>
+        family.includes(groupType.dataType) && family.includes(textType.dataType)
+      return (areBothIn(temporalTypes) || areBothIn(numericTypes)) && !hasOtherDateOrder
     })
   }
 }
 
+/** True if a column is TEXT because of its values, not because it has none or only ambiguous dates. */
 const isDecidedText = ({ dataType, evidence }: ColumnType): boolean => dataType === 'TEXT' && evidence === undefined
 
 function isSameDialect(firstDialect: DelimitedDialect, secondDialect: DelimitedDialect): boolean {
@@ -304,7 +333,7 @@ function isSameDialect(firstDialect: DelimitedDialect, secondDialect: DelimitedD
     keys.every((key) => firstDialect[key] === secondDialect[key]) &&
     firstDialect.labels.length === secondDialect.labels.length &&
     firstDialect.labels.every((label, index) => label === secondDialect.labels[index]) &&
-    // Columns with points that may separate thousands are TEXT.
+    // A column with points that may separate thousands has the type TEXT here.
     firstDialect.columns.every((column, index) => column?.dataType === secondDialect.columns[index]?.dataType)
   )
 }

@@ -28,8 +28,8 @@ export interface RowSuffix {
 }
 
 /**
- * Sets the fields that are appended to the following rows. Without a suffix, rows have only the fields of their
- * records.
+ * Sets the fields that the scanner appends to the following rows. If `suffix` is undefined, the rows have only the
+ * fields of their records.
  */
 export function setRowSuffix({ run, bytes }: WasmScanner, suffix: RowSuffix | undefined): void {
   if (!suffix) return run.setSuffix(0, 0, 0)

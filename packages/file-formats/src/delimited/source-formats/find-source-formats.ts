@@ -1,12 +1,20 @@
-import { columnStateOf, dateSpellings } from '../column-state.ts'
+import { columnStateOf, dateFormatsByBit } from '../column-state.ts'
 import type { ColumnType } from '../dialect/column-type.ts'
 import type { DelimitedDialect } from '../dialect/dialect.ts'
 import type { WasmScanner } from '../wasm-scanner.ts'
 
 /** Positions in the state of a column, which assembly/source-formats.ts explains. */
-const STATE = { MARKS: 16, DATE_SPELLINGS: 18, SHORTEST_INTEGER: 20, SCALE: 21, PADDED_WIDTH: 22, ZONE: 24, END: 32 }
+const STATE = {
+  VALUE_FLAGS: 16,
+  DATE_FORMATS: 18,
+  SHORTEST_INTEGER: 20,
+  SCALE: 21,
+  PADDED_WIDTH: 22,
+  ZONE: 24,
+  END: 32,
+}
 
-/** Marks of a column, as in assembly/source-formats.ts. */
+/** Flags of the values of a column, as in assembly/source-formats.ts. */
 const VALUE = 1
 const OTHER = 2
 const MIXED_SCALE = 4
@@ -23,13 +31,15 @@ const NOT_LOWER = 0x80
 const NOT_UPPER = 0x100
 const NOT_TITLE = 0x200
 
+/** A pair does not fit a column if the bit with its index + 1 is set in the flags. */
 const booleanPairs = ['true|false', 't|f', 'yes|no', 'y|n', 'on|off', '1|0'] as const
 
 /**
- * Returns for each column the format in which all values are printed in the text, such as `DD.MM.YYYY` or `0,00`: the
- * format in which `createValuePrinter` of ../../export/values-in-source-format.ts restores every value. Undefined if the values
- * have several formats, and for columns without values, texts and doubles. Call it after the values were written, and
- * before the scanner is configured again. Values of rejected rows count too, if they fit their columns.
+ * Returns for each column the format in which all values are printed in the text, such as `DD.MM.YYYY` or `0,00`. With
+ * this format, `createValuePrinter` of ../../export/values-in-source-format.ts restores every value. An entry is
+ * undefined if the values have several formats, and for columns without values, texts and doubles. Call it after the
+ * values were written, and before the scanner is configured again. Values of rejected rows count too, if they fit their
+ * columns.
  */
 export const findSourceFormats = (
   wasm: WasmScanner,
@@ -39,72 +49,92 @@ export const findSourceFormats = (
   columns.map((column, index) => findSourceFormat(columnStateOf(wasm, index), column, String.fromCharCode(decimal)))
 
 /**
- * Returns the format in which all values of a column were printed, or undefined if they differ or the type has no formats.
+ * Returns the format in which all values of a column were printed. Returns undefined if the values have several formats
+ * or the type has no formats.
  */
 function findSourceFormat(state: Buffer, { dataType, evidence }: ColumnType, decimalSign: string): string | undefined {
-  const marks = state.readUInt16LE(STATE.MARKS)
+  const flags = state.readUInt16LE(STATE.VALUE_FLAGS)
   switch (dataType) {
     case 'SMALLINT':
     case 'INTEGER':
     case 'BIGINT':
-      // Inferred integers have one format, and leave no marks.
-      return evidence === 'REQUESTED' || marks !== 0 ? integerFormat(state, marks) : '0'
+      // Inferred integers have only one format, so the scanner sets no flags for them.
+      return evidence === 'REQUESTED' || flags !== 0 ? integerFormat(state, flags) : '0'
     case 'DECIMAL':
-      return decimalFormat(state, marks, decimalSign)
+      return decimalFormat(state, flags, decimalSign)
     case 'BOOLEAN':
-      return booleanFormat(marks)
+      return booleanFormat(flags)
     case 'DATE':
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ':
-      return timeFormat(state, marks)
+      return timeFormat(state, flags)
     default:
       return undefined
   }
 }
 
-function integerFormat(state: Buffer, marks: number): string | undefined {
-  if ((marks & VALUE) === 0 || (marks & OTHER) !== 0) return undefined
+/**
+ * Returns `0` for integers without leading zeros, and `000` for integers that are padded to three digits. Returns
+ * undefined if the values have several formats, or if there are none.
+ */
+function integerFormat(state: Buffer, flags: number): string | undefined {
+  if ((flags & VALUE) === 0 || (flags & OTHER) !== 0) return undefined
   const paddedWidth = state[STATE.PADDED_WIDTH]!
-  const shortestInteger = state[STATE.SHORTEST_INTEGER]!
-  const unpaddedWidth = shortestInteger === 0 ? Infinity : 20 - shortestInteger
   if (paddedWidth === 0) return '0'
+  const shortestInteger = state[STATE.SHORTEST_INTEGER]!
+  // The state has 20 minus the digits of the shortest integer without leading zeros, or 0 if there is no such integer.
+  const unpaddedWidth = shortestInteger === 0 ? Infinity : 20 - shortestInteger
   return unpaddedWidth < paddedWidth ? undefined : '0'.repeat(paddedWidth)
 }
 
-function decimalFormat(state: Buffer, marks: number, decimalSign: string): string | undefined {
-  if ((marks & VALUE) === 0 || (marks & OTHER) !== 0) return undefined
-  if ((marks & BARE_POINT) !== 0 && (marks & ZERO_POINT) !== 0) return undefined
-  const fraction = fractionFormat(state, marks, '0')
+/**
+ * Returns a format such as `0.00` for two digits after the decimal sign, or `0.#` for as many as each value needs. `#`
+ * before the sign means that values below 1 have no zero there. Returns undefined if the values have several formats,
+ * or if there are none.
+ */
+function decimalFormat(state: Buffer, flags: number, decimalSign: string): string | undefined {
+  if ((flags & VALUE) === 0 || (flags & OTHER) !== 0) return undefined
+  const hasBarePoint = (flags & BARE_POINT) !== 0
+  if (hasBarePoint && (flags & ZERO_POINT) !== 0) return undefined
+  const fraction = fractionFormat(state, flags, '0')
   if (fraction === undefined) return undefined
-  return fraction === '' ? '0' : `${(marks & BARE_POINT) === 0 ? '0' : '#'}${decimalSign}${fraction}`
+  return fraction === '' ? '0' : `${hasBarePoint ? '#' : '0'}${decimalSign}${fraction}`
 }
 
-/** Returns a digit for each digit after the point, or `#` for as many as the value needs. */
-function fractionFormat(state: Buffer, marks: number, digit: string): string | undefined {
-  if ((marks & MIXED_SCALE) === 0) return digit.repeat(state[STATE.SCALE]! - 1)
-  return (marks & TRAILING_ZERO) === 0 ? '#' : undefined
+/**
+ * Returns `digit` once for each digit after the point if all values have equally many, or `#` for as many as each value
+ * needs. Returns undefined if values with different numbers of digits end with a zero.
+ */
+function fractionFormat(state: Buffer, flags: number, digit: string): string | undefined {
+  if ((flags & MIXED_SCALE) === 0) return digit.repeat(state[STATE.SCALE]! - 1)
+  return (flags & TRAILING_ZERO) === 0 ? '#' : undefined
 }
 
-function booleanFormat(marks: number): string | undefined {
-  if ((marks & VALUE) === 0) return undefined
-  const pair = booleanPairs.find((_, index) => (marks & (2 << index)) === 0)
+/** Returns the pair of words for true and false in their letter case, as in `Yes|No`, or undefined if several occur. */
+function booleanFormat(flags: number): string | undefined {
+  if ((flags & VALUE) === 0) return undefined
+  const pair = booleanPairs.find((_, index) => (flags & (2 << index)) === 0)
   if (pair === undefined) return undefined
-  if ((marks & NOT_LOWER) === 0) return pair
-  if ((marks & NOT_UPPER) === 0) return pair.toUpperCase()
-  return (marks & NOT_TITLE) === 0 ? pair.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()) : undefined
+  if ((flags & NOT_LOWER) === 0) return pair
+  if ((flags & NOT_UPPER) === 0) return pair.toUpperCase()
+  return (flags & NOT_TITLE) === 0 ? pair.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()) : undefined
 }
 
-function timeFormat(state: Buffer, marks: number): string | undefined {
-  const fittingSpellings = dateSpellings.filter((_, index) => (state[STATE.DATE_SPELLINGS]! & (1 << index)) !== 0)
-  const [dateForm] = fittingSpellings
-  const hasBoth = (mark: number, otherMark: number) => (marks & mark) !== 0 && (marks & otherMark) !== 0
-  if (dateForm === undefined || fittingSpellings.length > 1 || (marks & MIXED_ZONES) !== 0) return undefined
+/**
+ * Returns a format such as `DD.MM.YYYY` or `YYYY-MM-DDTHH:mm:ss.SSSZ`, or undefined if the values have several formats.
+ */
+function timeFormat(state: Buffer, flags: number): string | undefined {
+  const dateFormats = dateFormatsByBit.filter((_, index) => (state[STATE.DATE_FORMATS]! & (1 << index)) !== 0)
+  const [dateFormat] = dateFormats
+  const hasBoth = (flag: number, otherFlag: number) => (flags & flag) !== 0 && (flags & otherFlag) !== 0
+  if (dateFormat === undefined || dateFormats.length > 1 || (flags & MIXED_ZONES) !== 0) return undefined
   if (hasBoth(DATE_ONLY, T_BETWEEN | SPACE_BETWEEN) || hasBoth(T_BETWEEN, SPACE_BETWEEN)) return undefined
-  if ((marks & DATE_ONLY) !== 0) return dateForm
+  if ((flags & DATE_ONLY) !== 0) return dateFormat
+  const separator = (flags & T_BETWEEN) === 0 ? ' ' : 'T'
+  const formatToMinutes = `${dateFormat}${separator}HH:mm`
   const zone = state.toString('latin1', STATE.ZONE, STATE.END).replaceAll('\0', '')
-  const minuteForm = `${dateForm}${(marks & T_BETWEEN) === 0 ? ' ' : 'T'}HH:mm`
-  if ((marks & SECONDS) === 0) return `${minuteForm}${zone}`
-  const fraction = fractionFormat(state, marks, 'S')
-  if (fraction === undefined || (marks & NO_SECONDS) !== 0) return undefined
-  return `${minuteForm}:ss${fraction && `.${fraction}`}${zone}`
+  if ((flags & SECONDS) === 0) return `${formatToMinutes}${zone}`
+  const fraction = fractionFormat(state, flags, 'S')
+  if (fraction === undefined || (flags & NO_SECONDS) !== 0) return undefined
+  return fraction === '' ? `${formatToMinutes}:ss${zone}` : `${formatToMinutes}:ss.${fraction}${zone}`
 }
