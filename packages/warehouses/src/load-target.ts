@@ -170,7 +170,7 @@ export interface PlannedTable {
 }
 
 /**
- * Returns the tables with data of the source, without the table that lists them. If there is no other table, returns
+ * Returns the tables with data of the source, without the table that lists them. If no other table exists, returns
  * the table that lists them.
  */
 export function dataTablesOf<Table extends Pick<PublicationDetails, 'listsTables'>>(tables: readonly Table[]): Table[] {

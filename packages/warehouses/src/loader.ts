@@ -94,7 +94,7 @@ export interface PreviousRows {
 export interface LastLoad {
   /** The position at which the source continues; undefined if the table's last publication stored none. */
   cursor: unknown
-  /** Undefined if there was no load. */
+  /** Undefined before the first load. */
   sourceShape: SourceShape | undefined
 }
 

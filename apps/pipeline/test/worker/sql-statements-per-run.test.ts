@@ -38,7 +38,7 @@ const excessOf = (sent: readonly SentStatement[], limit: number): string[] =>
 
 /** Statements whose number depends on the time that a run takes, or that the queue sends. */
 const isPeriodic = (text: string): boolean =>
-  /pgboss\.|pg_listening_channels|\bi\.relname as name, t\.relname|^update "runs" set "heartbeat_at"|insert into run_logs|^(begin|commit)$/i.test(
+  /pgboss\.|pg_listening_channels|\bi\.relname as name,\s+t\.relname|^update "runs" set "heartbeat_at"|insert into run_logs|^(begin|commit)$/i.test(
     text,
   )
 

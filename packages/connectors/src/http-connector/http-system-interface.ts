@@ -55,7 +55,7 @@ export interface RecordStream extends FlattenOptions {
   name: string
   /** Paths of the key fields. Empty if records have no key. Records without a value in a key field are rejected. */
   key: readonly string[]
-  /** Columns that exist even if there are no records. */
+  /** Columns that exist even without records. */
   columns?: readonly KnownColumn[]
   /** True to infer column types from texts, because the system returns numbers and dates as text. */
   inferStrings?: boolean

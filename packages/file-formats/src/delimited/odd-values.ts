@@ -188,7 +188,7 @@ function familyOf(kinds: number): TypeFamily | undefined {
   return (kinds & ~TIMESTAMP_KINDS) === 0 ? 'TIMESTAMP' : undefined
 }
 
-/** Returns the type family of nearly all values of a column. Returns undefined if there is none, or too few values. */
+/** Returns the type family of nearly all values of a column. Returns undefined if none exists, or too few values. */
 const mainFamily = ({ valueCount, counts }: WatchedColumn): TypeFamily | undefined =>
   valueCount < minValueCount ? undefined : typeFamilies.find((family) => counts[family] >= valueCount * minShare)
 

@@ -106,7 +106,7 @@ export class RecordPass {
 
   /**
    * Lets the WebAssembly scanner process the text in the window that is known to be valid UTF-8. Returns the reason why
-   * it stopped. Returns 0 if there is no such text, or if the scanner cannot read this grammar.
+   * it stopped. Returns 0 if no such text exists, or if the scanner cannot read this grammar.
    */
   #scan(use: number): number {
     const { records } = this.#rows

@@ -243,7 +243,7 @@ function afterSpaces(bytes: Uint8Array, from: number, end: number): number {
 }
 
 /**
- * Returns the position after the first line end at or after `from`. Returns -1 if there is none. Also returns -1 for a
+ * Returns the position after the first line end at or after `from`. Returns -1 if none exists. Also returns -1 for a
  * CR just before `end`, unless the text is complete, because it may be half of a CRLF.
  */
 export function afterLineEnd(bytes: Uint8Array, from: number, end: number, isComplete: boolean): number {

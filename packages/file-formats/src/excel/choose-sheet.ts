@@ -7,7 +7,7 @@ type ListedSheet = WorkbookSheet & { hasRows: boolean }
 
 /**
  * Returns the sheet that the options name by its name or number, or else the first visible sheet with rows. Throws
- * SourceProblem SHEET_NOT_FOUND if there is no such sheet, SHEET_EMPTY if it has no rows and another one has, and
+ * SourceProblem SHEET_NOT_FOUND if no such sheet exists, SHEET_EMPTY if it has no rows and another one has, and
  * EMPTY_FILE if no sheet has rows.
  */
 export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptions, file: string): ListedSheet {
@@ -59,7 +59,7 @@ export const asFound = (sheets: readonly ListedSheet[], readSheet: ListedSheet):
 
 /**
  * Returns a sentence about sheets with rows that are not read although no option names a sheet. Returns undefined if
- * there are no such sheets.
+ * no such sheets exist.
  */
 export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptions, file: string): string | undefined {
   if (options.sheet !== undefined || options.sheetNumber !== undefined) return undefined

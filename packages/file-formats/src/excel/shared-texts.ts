@@ -222,7 +222,7 @@ export class CellText {
 
 /**
  * Returns the code point of a character that Excel writes as `_xHHHH_`, because XML cannot contain it. Returns 0 if
- * there is no such character at `position`. Also returns 0 for NUL and halves of surrogate pairs, which databases
+ * no such character is at `position`. Also returns 0 for NUL and halves of surrogate pairs, which databases
  * cannot store; these stay as they are written.
  */
 function escapedCodePoint(xml: Buffer, position: number, to: number): number {

@@ -102,7 +102,7 @@ function parseOffsetMinutes(zone: string): number {
 }
 
 /**
- * Returns a time in UTC as the time in a zone with this offset. Returns undefined for a text that is no time in UTC.
+ * Returns a time in UTC as the time in a zone with this offset. Returns undefined for a text that is not a time in UTC.
  */
 function shiftTime(text: string, offsetMinutes: number): string | undefined {
   const match = utcPattern.exec(text)

@@ -59,7 +59,7 @@ export class WorkbookWriter {
     await this.#send(xml)
   }
 
-  /** Completes the workbook. Writes the header if there are no rows. */
+  /** Completes the workbook. Writes the header without rows. */
   async end(): Promise<void> {
     const head = this.#rows === 0 ? this.#sheetHead() : ''
     await this.#send(`${head}</sheetData></worksheet>`)

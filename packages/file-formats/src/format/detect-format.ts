@@ -50,7 +50,7 @@ export function detectFormat(start: Buffer, name: string, declaredEncoding?: str
 }
 
 /**
- * Returns the type of a file that cannot be uploaded, as the end of a sentence, or undefined if it is none of these.
+ * Returns the type of a file that cannot be uploaded, as the end of a sentence, or undefined if it is not one of these.
  */
 function findUnsupportedType(head: string): string | undefined {
   if (head.startsWith('ustar', tarSignaturePosition)) return 'a tar archive'

@@ -129,7 +129,7 @@ function parsePosition({ after: text, page, paging }: PagingRequest, listId: str
   return { page: cursor.page, condition: afterKeys(terms, cursor.keys) }
 }
 
-/** Joins conditions by AND or OR in parentheses. Returns undefined if there are none. */
+/** Joins conditions by AND or OR in parentheses. Returns undefined if none exist. */
 function joinConditions(
   conditions: RawBuilder<SqlBool>[],
   junction: 'AND' | 'OR' = 'AND',

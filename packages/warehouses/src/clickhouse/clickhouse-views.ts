@@ -125,7 +125,7 @@ async function findManagedViews({ key, service }: ClientAccess, id: string): Pro
     .map(({ database, name }) => ({ schema: database.slice(prefix.length), name }))
 }
 
-/** Returns the view of this name, or undefined if there is none or the relation is a table. */
+/** Returns the view of this name, or undefined if none exists or the relation is a table. */
 async function findView(access: ClientAccess, schema: string, name: string): Promise<WarehouseView | undefined> {
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
   return shape && isView(shape) ? describeView(access, schema, shape) : undefined

@@ -326,7 +326,7 @@ function refuseLostLineEnds(previousColumns: readonly PreviousSourceColumn[], lo
   }
 }
 
-/** Returns the sign that the added columns are values of a file with lost line ends. Undefined if there is no sign. */
+/** Returns the sign that the added columns are values of a file with lost line ends. Undefined without such a sign. */
 function describeLostLineEnds(addedColumns: readonly SourceColumn[], columnCount: number): string | undefined {
   if (addedColumns.length * 2 >= columnCount) return `${addedColumns.length} of its ${columnCount} columns are new`
   const valueLikeColumn = addedColumns.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
@@ -406,7 +406,7 @@ function refuseDifferentSource(
   }
 }
 
-/** Returns the sign that a load comes from another source than the last load. Undefined if there is no sign. */
+/** Returns the sign that a load comes from another source than the last load. Undefined without such a sign. */
 function describeDifferentSource(
   lastColumns: readonly PreviousSourceColumn[],
   plannedColumns: readonly PlannedColumn[],

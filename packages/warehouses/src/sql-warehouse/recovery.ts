@@ -25,7 +25,7 @@ const readerWaitSeconds = 5
 /**
  * Runs `callback` with sessions for a publication. With `NON_TRANSACTIONAL` publication, first completes the pending
  * decisions of other processes and holds the publish lock, so that no other process can decide a publication meanwhile.
- * With `TRANSACTION` publication, takes no lock, because the transaction of `callback` takes it by `lockLedger`.
+ * In `TRANSACTION` publication, takes no lock, because the transaction of `callback` takes it by `lockLedger`.
  */
 export async function withPublishLock<Result>(
   dialect: SqlDialect,

@@ -172,7 +172,7 @@ function assertNoCycle(managedViews: readonly ManagedView[], view: TablePlace, r
     )
 }
 
-/** Returns the view of this name, or undefined if there is none or the relation is a table. */
+/** Returns the view of this name, or undefined if none exists or the relation is a table. */
 async function findView(
   dialect: SqlDialect,
   session: SqlSession,

@@ -166,7 +166,7 @@ interface LastLoad {
   rules: TypeRules
 }
 
-/** Returns the columns, the cursor and the type rules of the last load; undefined if there was none. */
+/** Returns the columns, the cursor and the type rules of the last load; undefined before the first load. */
 async function findLastLoad(
   { db, warehouses }: CheckContext,
   pipeline: DataPipelineRow,

@@ -65,7 +65,7 @@ setByteClass('"\'', QUOTE_CLASS)
 setByteClass(';|\t^~\u001f', DELIMITER_CLASS)
 setByteClass('$%', UNIT_CLASS)
 
-/** By byte: 1 for an opening bracket, -1 for a closing one, otherwise 0. */
+/** For each byte: 1 for an opening bracket, -1 for a closing one, otherwise 0. */
 const bracketDepthChanges = new Int8Array(256)
 for (const bracket of Buffer.from('([{')) bracketDepthChanges[bracket] = 1
 for (const bracket of Buffer.from(')]}')) bracketDepthChanges[bracket] = -1

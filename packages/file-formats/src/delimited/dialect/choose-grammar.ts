@@ -400,7 +400,7 @@ function startsWithLabels([first, second]: readonly SampleRecord[], width: numbe
 
 /**
  * Returns the average score of the cells in records with `width` fields. Empty cells do not count. Returns the score of
- * a text if there are no other cells.
+ * a text without other cells.
  */
 function cellQuality(records: readonly SampleRecord[], width: number): number {
   let scoreSum = 0

@@ -264,7 +264,7 @@ function tableStart(
 
 /**
  * Skips titles that spreadsheet programs padded with delimiters: lines with few filled cells above a header with more.
- * Returns the index of the header, or `start` if there are no such titles.
+ * Returns the index of the header, or `start` if no such titles exist.
  */
 function skipTitles(
   start: number,

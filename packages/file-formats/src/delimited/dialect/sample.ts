@@ -111,7 +111,7 @@ const minRecords = 20
 /**
  * Parses the records of a sample that start at or after `from` and before `startLimit`. Stops earlier if the budget is
  * used up, if the last record is incomplete, or at the fourth unclosed quote. A line with a broken quote becomes a
- * record without fields. Blank lines and comments are no records.
+ * record without fields. Blank lines and comments are not records.
  */
 export function parseSample(
   bytes: Uint8Array,

@@ -141,7 +141,7 @@ function isBlankAbove({ records, blankLines }: ParsedSample, index: number): boo
 }
 
 /**
- * Returns the index of the first of the titles directly above a record, or the index of the record if there are none. A
+ * Returns the index of the first of the titles directly above a record, or the index of the record if none exist. A
  * title is an unbroken record with at most one filled cell.
  */
 function firstTitleAbove({ records }: ParsedSample, partStart: number, index: number): number {

@@ -75,14 +75,14 @@ function findSourceFormat(state: Buffer, { dataType, evidence }: ColumnType, dec
 
 /**
  * Returns `0` for integers without leading zeros, and `000` for integers that are padded to three digits. Returns
- * undefined if the values have several formats, or if there are none.
+ * undefined if the values have several formats, or if none exist.
  */
 function integerFormat(state: Buffer, flags: number): string | undefined {
   if ((flags & VALUE) === 0 || (flags & OTHER) !== 0) return undefined
   const paddedWidth = state[STATE.PADDED_WIDTH]!
   if (paddedWidth === 0) return '0'
   const shortestInteger = state[STATE.SHORTEST_INTEGER]!
-  // The state has 20 minus the digits of the shortest integer without leading zeros, or 0 if there is no such integer.
+  // The state has 20 minus the digits of the shortest integer without leading zeros, or 0 if no such integer exists.
   const unpaddedWidth = shortestInteger === 0 ? Infinity : 20 - shortestInteger
   return unpaddedWidth < paddedWidth ? undefined : '0'.repeat(paddedWidth)
 }
@@ -90,7 +90,7 @@ function integerFormat(state: Buffer, flags: number): string | undefined {
 /**
  * Returns a format such as `0.00` for two digits after the decimal sign, or `0.#` for as many as each value needs. `#`
  * before the sign means that values below 1 have no zero there. Returns undefined if the values have several formats,
- * or if there are none.
+ * or if none exist.
  */
 function decimalFormat(state: Buffer, flags: number, decimalSign: string): string | undefined {
   if ((flags & VALUE) === 0 || (flags & OTHER) !== 0) return undefined

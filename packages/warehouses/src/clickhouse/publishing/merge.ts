@@ -51,7 +51,7 @@ function buildMergeConditions({ staging, columns, keys, currentShape, parents, d
     /** Keeps the rows of the table whose keys the increment lacks. */
     antiJoin: isAppend ? '' : ` left anti join ${staging} as incoming on ${sameKey}`,
     /**
-     * The condition that a row of the table is a child row of a staged parent; undefined if the rows are no child rows.
+     * The condition that a row of the table is a child row of a staged parent; undefined if the rows are not child rows.
      */
     isReplacedChild: parents && liveColumns.has(parents.column) ? isChildOf(parents) : undefined,
     /** The condition that a row of the increment is marked as deleted; undefined if no column marks rows. */
@@ -105,7 +105,7 @@ function isChildOf({ staging, keys, column }: StagedParents): string {
  * - `existing` counts those of them with a key that the table has too, those that differ from the table's row, and the
  *   rows that the increment deletes. Undefined if rows are appended.
  * - `replacedChildren` counts the child rows that the merge removes because the increment lacks them. Undefined if the
- *   rows are no child rows.
+ *   rows are not child rows.
  */
 function buildCountQueries(input: MergeInput) {
   const { staging, columns, keys, replacedColumns } = input

@@ -60,7 +60,7 @@ export async function recoverPending(access: ClientAccess): Promise<void> {
 }
 
 /**
- * Returns the publication's id from the comment of a decision's table, or undefined if there is no such table. By
+ * Returns the publication's id from the comment of a decision's table, or undefined if no such table exists. By
  * default reads the pending decision.
  */
 async function findDecision(access: ClientAccess, name = decisionTable): Promise<string | undefined> {

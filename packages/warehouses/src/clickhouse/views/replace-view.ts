@@ -19,7 +19,7 @@ import { parseTableMetadata, readShape, type ViewMetadata } from '../table-shape
 /**
  * Creates the view in a temporary database, as a user who may write only there, and then swaps it in atomically. Also
  * recreates the views that read it, because a view keeps its original column types and would truncate wider values.
- * With `empty`, a materialised view gets no rows. Throws VIEWS_DEPEND, with nothing changed, if one of those views
+ * If `empty` is set, a materialised view gets no rows. Throws VIEWS_DEPEND, with nothing changed, if one of those views
  * becomes invalid.
  */
 export async function replaceView(

@@ -8,7 +8,7 @@ import type { TableShape } from '../table-shape.ts'
 import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from './staging-columns.ts'
 
 /**
- * Returns the shape that the table's last load recorded, or undefined if there is no table. For a table of an older
+ * Returns the shape that the table's last load recorded, or undefined if the table does not exist. For a table of an older
  * version, which has no record, derives it from the current columns.
  */
 export const previousSourceShape = (currentShape: TableShape | undefined): SourceShape | undefined =>
