@@ -92,8 +92,8 @@ export class SheetReader implements XmlHandler {
     let column = this.#column + 1
     const count = xml.attributes()
     for (let i = 0; i < count * 4; i += 4) {
-      const hasOneLetterName = attributePositions[i + 1]! - attributePositions[i]! === 1
-      if (!hasOneLetterName) continue
+      const nameLength = attributePositions[i + 1]! - attributePositions[i]!
+      if (nameLength !== 1) continue
       const letter = bytes[attributePositions[i]!]!
       const from = attributePositions[i + 2]!
       const to = attributePositions[i + 3]!
