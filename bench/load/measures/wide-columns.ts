@@ -14,7 +14,7 @@ const leastRounds = 15
 
 /**
  * Compares the processor time of PostgreSQL for a load of two million cells with that of `psql \copy` of the same file:
- * of the sessions, and of the processes that write. Autovacuum is off.
+ * for the sessions, and for the processes that write. Autovacuum is off.
  */
 export async function* wideColumns(context: BenchContext): AsyncGenerator<MeasureReport> {
   await setAutovacuum(context.peers, 'off')

@@ -105,7 +105,7 @@ export const expectedSettings = Object.entries(loadSettings).map(([name, value])
 /**
  * Selects the name of one default of role `load` that differs from `$1`, which is `expectedSettings`. Selects no row if
  * all are as expected. Ignores settings that only a superuser can change. Reads `pg_settings`, which lists all settings
- * of the server, only for a changed one.
+ * in the server, only for a changed one.
  */
 export const selectChangedSetting = `
   select changed.name from (
