@@ -13,7 +13,10 @@ export interface ServerTime {
 
 /** Averages the processor time of PostgreSQL over several loads. */
 export interface SessionMeter {
-  /** Measures a load until all its pages are written. `load` returns the milliseconds of its sessions that it closed. */
+  /**
+   * Measures a load until all its pages are written. `load` returns the milliseconds of the sessions that it has
+   * closed.
+   */
   measure(load: () => Promise<number>): Promise<void>
   /** Returns the average of the loads, without the work of the sessions of an idle installation. */
   average(): ServerTime

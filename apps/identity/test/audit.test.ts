@@ -49,8 +49,8 @@ describe.each(writes)('%s', (id, signature) => {
   it('writes an audit entry with user, address and request id, and without secrets', async () => {
     const { uid = '', params = {}, query = '', body, by } = await good[id]!()
     const path = signature.path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : params[name]!))
-    // Refreshes write one entry an hour and session (docs/decisions/0020-audit-and-reports.md), and this session is
-    // new.
+    // A session writes at most one audit entry per hour for its refreshes (docs/decisions/0020-audit-and-reports.md).
+    // This session is new.
     if (id === 'auth.refresh')
       await sql`update sessions set last_used_at = now() - interval '1 hour'`.execute(service.db)
     const caller = by ?? (await service.as(['ROLE_SUPER_ADMIN'], admin.client))

@@ -16,9 +16,7 @@ export type Identity = Awaited<ReturnType<typeof joinIdentity>>
 
 const { auth, clients, userGroups, users } = identityOperations
 
-/**
- * The identity service that all test files share, and functions that create users of this file in clients of its own.
- */
+/** The identity service that all test files share, and functions that create users in new clients of this test file. */
 export async function joinIdentity() {
   const { url, port, serviceSecret, adminPassword: password, log } = sharedIdentity.find()
   await answers(url, log)

@@ -19,7 +19,8 @@ export interface Program {
 }
 
 /**
- * Starts `identity/bin/serve.ts` and the like with this environment only. Passes each piece of its output to `said`.
+ * Starts a program, such as `identity/bin/serve.ts`, with only this environment. Passes each chunk of its output to
+ * `said`.
  */
 export function startProgram(
   file: string,

@@ -51,7 +51,7 @@ export const VALID_JSON: u8 = 4
 }
 
 @inline export function kindsAt(state: usize): u8 { return load<u8>(state) }
-@inline export function roomAt(state: usize): u8 { return load<u8>(state, 1) }
+@inline export function integerSizeAt(state: usize): u8 { return load<u8>(state, 1) }
 @inline export function integerDigitsAt(state: usize): u8 { return load<u8>(state, 2) }
 @inline export function scaleAt(state: usize): u8 { return load<u8>(state, 3) }
 @inline export function spellingsAt(state: usize): u8 { return load<u8>(state, 4) }
@@ -75,8 +75,8 @@ export const VALID_JSON: u8 = 4
   store<u8>(state, load<u8>(state) | kind)
 }
 
-@inline export function widenRoom(state: usize, room: u8): void {
-  if (room > load<u8>(state, 1)) store<u8>(state, room, 1)
+@inline export function widenIntegerSize(state: usize, integerSize: u8): void {
+  if (integerSize > load<u8>(state, 1)) store<u8>(state, integerSize, 1)
 }
 
 @inline export function narrowSpellings(state: usize, spellings: u8): void {

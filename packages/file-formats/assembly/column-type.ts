@@ -1,7 +1,8 @@
 import {
   AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_SMALLINT, AS_TEXT, AS_TIMESTAMP, AS_TIMESTAMPTZ,
   BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, NUMBERS, TIMES, TIMESTAMP, TIMESTAMPTZ,
-  typeAt, digitsLimitAt, scaleLimitAt, spellingsTakenAt, integerDigitsAt, kindsAt, roomAt, scaleAt, spellingsAt, stateOf,
+  typeAt, digitsLimitAt, scaleLimitAt, spellingsTakenAt, integerDigitsAt, kindsAt, integerSizeAt, scaleAt, spellingsAt,
+  stateOf,
 } from './column-state'
 import { BIG, HUGE, MAX_PRECISION, MIDDLE } from './parse-number'
 
@@ -37,9 +38,12 @@ export function typeOf(state: usize): u8 {
  * digits than a double represents exactly.
  */
 function numberType(state: usize, kinds: u8): u8 {
-  const room = roomAt(state)
+  const integerSize = integerSizeAt(state)
   const digits = <i32>integerDigitsAt(state)
-  if (kinds == INTEGER && room < HUGE) return room == BIG ? AS_BIGINT : room == MIDDLE ? AS_INTEGER : AS_SMALLINT
+  if (kinds == INTEGER && integerSize < HUGE) {
+    if (integerSize == BIG) return AS_BIGINT
+    return integerSize == MIDDLE ? AS_INTEGER : AS_SMALLINT
+  }
   if ((kinds & DOUBLE) == 0 && digits + <i32>scaleAt(state) <= MAX_PRECISION) return AS_DECIMAL
   return digits <= DOUBLE_DIGITS && kinds != INTEGER ? AS_DOUBLE : AS_TEXT
 }

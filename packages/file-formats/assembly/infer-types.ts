@@ -1,7 +1,9 @@
-import { BOOLEAN, checkAt, narrowSpellings, INFERRED, stateOf, TEXT, widen, widenDigits, widenRoom } from './column-state'
+import {
+  BOOLEAN, checkAt, narrowSpellings, INFERRED, stateOf, TEXT, widen, widenDigits, widenIntegerSize,
+} from './column-state'
 import { endOf, fieldOf, LITERAL, marksOf, startOf } from './fields'
 import { isNull } from './null-spellings'
-import { integerDigits, numberKind, room, scale } from './parse-number'
+import { integerDigits, numberKind, integerSize, scale } from './parse-number'
 import { ALL_SPELLINGS, looksTimed, spelled, timeKind } from './times'
 import { isText } from './column-type'
 
@@ -30,7 +32,7 @@ function observeValue(state: usize, from: usize, to: usize): void {
   const kind = numberKind(from, to)
   widen(state, kind)
   if (kind == TEXT) return
-  widenRoom(state, room)
+  widenIntegerSize(state, integerSize)
   widenDigits(state, <i32>integerDigits, <i32>scale)
 }
 

@@ -21,7 +21,7 @@ export function setDecimal(byte: u8): void {
 }
 
 /** The size and digits that the last number needs. A single zero before the point does not count. */
-export let room: u8 = SMALL
+export let integerSize: u8 = SMALL
 export let integerDigits: u8 = 0
 export let scale: u8 = 0
 
@@ -68,11 +68,11 @@ export function numberKind(from: usize, to: usize): u8 {
   const whole = digits == 1 && value == 0 ? 0 : digits
   integerDigits = <u8>whole
   scale = 0
-  room = SMALL
+  integerSize = SMALL
   if (at == to) {
     if (digits == 0) return TEXT
     if (negative && whole == 0) return DOUBLE
-    room = roomOf(digits, negative, value)
+    integerSize = integerSizeOf(digits, negative, value)
     return INTEGER
   }
   if (load<u8>(at) == decimal) {
@@ -90,7 +90,7 @@ export function numberKind(from: usize, to: usize): u8 {
 }
 
 /** Returns the smallest size for an integer. `value` is its absolute value, which is exact for up to 19 digits. */
-@inline function roomOf(digits: i32, negative: bool, value: u64): u8 {
+@inline function integerSizeOf(digits: i32, negative: bool, value: u64): u8 {
   const sign: u64 = negative ? 1 : 0
   if (digits > 19) return HUGE
   if (value <= 32767 + sign) return SMALL

@@ -29,8 +29,8 @@ export interface ClickHouseServer extends AsyncDisposable {
 }
 
 /**
- * The server of CLICKHOUSE_TEST_URL, or one of our own. `data` is where it keeps its tables, so that another one can go
- * on there, at the same port.
+ * Returns the server of CLICKHOUSE_TEST_URL, or starts one. `data` is the folder of its tables; a server that is
+ * started later with the same folder and port continues with them.
  */
 export async function clickhouseServer(data?: string, port?: number): Promise<ClickHouseServer> {
   return given ? serverAt(given) : ownServer(data, port)

@@ -12,8 +12,8 @@ export interface Cut {
 }
 
 /**
- * A proxy that forwards requests until `cut`, and nothing after that. It awaits `hear` with the user and the text of
- * each request.
+ * A proxy that forwards requests until `cut` is called, and nothing after that. Calls and awaits `hear` with the user
+ * and the text of each request.
  */
 export async function cuttingProxy(target: () => string, hear: (user: string, sql: string) => unknown = () => {}) {
   let cut: Cut | undefined

@@ -1,9 +1,6 @@
 import type { Client } from 'pg'
 
-/**
- * The tables of a client's database in which loads have their rows before they are published. Tables kept for a restore
- * are not listed.
- */
+/** Lists the staging tables in a client's database. Omits tables that are kept for a restore. */
 export async function stagingTables(inside: Client): Promise<string[]> {
   return namesOf(inside, ofStaging)
 }

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 
 /**
- * Lets this process's database connections die at their so-manieth query, all at once, as they do with a killed
- * process: before that query is sent, or after the server has received it but before its answer. After that, nothing is
- * forwarded. Answers whether they came that far.
+ * Closes all database connections of this process at their nth query, as if the process were killed: before the query
+ * is sent, or after the server has received it and before it answers. Forwards nothing after that. Returns whether the
+ * nth query was reached.
  */
 export async function dyingAt(step: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
   const { query } = Client.prototype

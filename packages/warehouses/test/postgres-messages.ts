@@ -1,6 +1,6 @@
 /**
- * One message of PostgreSQL's protocol, its header included:
- * https://www.postgresql.org/docs/current/protocol-message-formats.html.
+ * Returns one message of PostgreSQL's protocol with its header, see https://www.postgresql.org/docs/current/protocol-
+ * message-formats.html.
  */
 export interface Message {
   /** A letter; `startup` for the first of a client. */

@@ -71,8 +71,8 @@ describeUnless(missing)('a publication in Redshift that is interrupted', () => {
     const again = await staged(warehouse, 2)
     expect((await warehouse.loader.publish(again, async () => true, never)).attempt).toBe(found ? 1 : 2)
     expect(await all()).toEqual([newRows, newRows, newRows])
-    // The worker that lost its connection may live, and tidy what it takes for its own; the next run still finds its
-    // tables.
+    // The worker that lost its connection may still run, and remove its staging tables. The tables of the next run must
+    // stay.
     for (const load of [...loads, ...again]) await load[Symbol.asyncDispose]()
     await loadAll(warehouse, { table: one, columns: wide }, newRows)
     expect(await all()).toEqual([newRows, newRows, newRows])

@@ -12,9 +12,7 @@ export interface Cut {
   heard: boolean
 }
 
-/**
- * A Redshift cluster as far as a warehouse asks it: the tests' PostgreSQL behind somebody who knows COPY from a bucket.
- */
+/** A stand-in of a Redshift cluster: the PostgreSQL of the tests behind a proxy that executes COPY from a bucket. */
 export interface RedshiftStandIn extends AsyncDisposable {
   /** Restarts the count of statements and cuts the connection at the given one. Returns the previous count. */
   count(cut?: Cut): number

@@ -23,8 +23,8 @@ export interface RedshiftServer extends AsyncDisposable {
 }
 
 /**
- * The cluster of REDSHIFT_TEST_URL, with the settings of an operator beside it; else PostgreSQL behind a stand-in, and
- * OpenStack Swift.
+ * The cluster of REDSHIFT_TEST_URL with the settings of its operator, or else the stand-in with OpenStack Swift as its
+ * bucket.
  */
 export async function redshiftServer(): Promise<RedshiftServer> {
   const parts = given ? cluster(given) : await standingIn()

@@ -42,7 +42,8 @@ export interface ScratchServer extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>
   provision(key?: string, passwords?: { loadPassword: string; readPassword: string }): Promise<WarehouseAccess>
   /**
-   * Removes warehouses that a service made here, once it has ended; ends what is left of the administrator's sessions.
+   * Drops the warehouses that an ended service created on this server. Terminates the remaining sessions of the
+   * administrator.
    */
   remove(keys: Iterable<string>): Promise<void>
 }

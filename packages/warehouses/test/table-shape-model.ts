@@ -62,7 +62,7 @@ export interface Told {
 const holdsBoth = (one: DataType, other: DataType): DataType =>
   one === other ? one : [one, other].every((type) => type.endsWith('INT')) ? 'BIGINT' : 'TEXT'
 
-/** What the table is after one more load; undefined where the load is refused. */
+/** Returns the shape of the table after one more load; undefined if the load is refused. */
 export function tell(before: Told | undefined, { load, policy, rebuild, sparse, definition }: Step): Told | undefined {
   const isUndecided = (type: string): type is '?' | '~' => type === '?' || type === '~'
   const fresh = (kind: SuppliedColumn): DataType | '?' | '~' =>

@@ -11,7 +11,7 @@ import { type Given, rowsIn } from './warehouse-under-test.ts'
 const sequences = drawCount({ short: 4, long: 200 })
 const values: Record<string, string> = { SMALLINT: '7', BIGINT: '5000000000', DATE: '2026-01-31', TEXT: 'x' }
 
-/** A value of a column that is isSupplied, as its source has it. */
+/** Returns a value for a column of the source. */
 const valueOf = ({ dataType, evidence }: SuppliedColumn): string | null =>
   evidence === 'NOTHING' ? null : evidence === 'AMBIGUOUS' ? '01/02/2026' : values[dataType]!
 

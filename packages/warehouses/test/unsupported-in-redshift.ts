@@ -18,8 +18,8 @@ const unknown: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * Why a statement is refused; undefined where it is not. Without its setting Redshift makes small letters of quoted
- * names.
+ * Returns the reason why Redshift rejects a statement; undefined if it accepts it. Redshift lower-cases quoted names
+ * unless a setting is on.
  */
 export function refusal(text: string, keepsCase: boolean): string | undefined {
   const bare = text.replaceAll(/'(?:[^']|'')*'/g, "''").replaceAll(/"(?:[^"]|"")*"/g, '""')

@@ -9,10 +9,7 @@ import { toNetworkPrefix } from '../sign-in/throttle/network-prefix.ts'
 import { countFailureSql, type ThrottleLimit } from '../sign-in/throttle/throttle.ts'
 import { coalesceQueries } from './storage/coalesce-queries.ts'
 
-/**
- * The limit per application and network. It leaves room for programs that keep retrying until someone corrects their
- * wrong secret.
- */
+/** The limit per application and network. It allows programs to retry until someone corrects their wrong secret. */
 const secretGuessLimit: ThrottleLimit = {
   freeFailures: 20,
   firstWaitSeconds: 5,

@@ -45,7 +45,7 @@ const isClientGrant = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['
 
 /**
  * Returns `sluiceApi` for the console, for a request with a role among its scopes, and for a client-credentials
- * request, whose missing scope becomes all roles of the application. Otherwise returns undefined.
+ * request, in which a missing scope becomes all roles of the application. Otherwise returns undefined.
  */
 function chooseResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
   const { params = {}, client } = ctx.oidc

@@ -45,8 +45,8 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
     expect(new URL(page.url()).origin + new URL(page.url()).pathname).toBe(`${application.origin}/callback`)
     expect(await textOf(page)).toBe(`hello ${username}`)
 
-    // The session still exists, so no password is needed. Another local program could pose as the application, so
-    // consent is.
+    // The session still exists, so the page requests no password. It requests consent, because another local program
+    // could pose as the application.
     await page.goto(`${application.origin}/sign-in`)
     expect(await textOf(page)).toContain('would like to act on your behalf')
     await follow(page, 'button[value=allow]')

@@ -37,7 +37,8 @@ const isSecret = (name: string) =>
   secretName.test(name) || /^(recoveryCodes|invitationLink|qrCode|uri|ticket)$/.test(name)
 
 /**
- * Every string in a property with a secret's name. Strings of less than eight characters are words or one-time codes.
+ * Returns every string in a property with a secret's name. Omits strings of less than eight characters, which are words
+ * or one-time codes.
  */
 const secretsIn = (value: unknown, inside = false): string[] => {
   if (typeof value === 'string') return inside && value.length >= 8 ? [value] : []
@@ -46,7 +47,8 @@ const secretsIn = (value: unknown, inside = false): string[] => {
 }
 
 /**
- * The hashes and sealed values in the database. Hex hashes are also returned as base64, in which a buffer could leak.
+ * Returns the hashes and encrypted values in the database. Hexadecimal hashes are returned as base64 too, the form in
+ * which a buffer would leak.
  */
 async function storedSecrets(): Promise<string[]> {
   const { rows } = await sql<{ value: string }>`

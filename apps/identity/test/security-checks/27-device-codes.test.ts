@@ -138,7 +138,7 @@ it('the database and the logs contain no usable code', async () => {
   const stored = [...rows.map(({ row }) => row), ...service.lines].join('\n')
   const code = device.user_code.replace('-', '')
   for (const secret of [device.device_code, device.user_code, code]) expect(stored).not.toContain(secret)
-  // The sign-in needs the device code, so it is in the row of the interaction, encrypted with the id of the
+  // The sign-in needs the device code, so the row of the interaction contains it, encrypted with the id of the
   // interaction.
   expect(stored).toContain('"deviceCode"')
   await browser.submit(page, { decision: 'allow' })

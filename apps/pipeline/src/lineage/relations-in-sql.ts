@@ -124,7 +124,7 @@ export function relationsInSql(sql: string): NamedRelation[] {
 const inExpressionHead = new Set(['as', 'not', 'materialized', 'recursive', 'with'])
 
 /**
- * Returns the name of the common table expression whose query starts at this parenthesis, as in `name as (` and `name
+ * Returns the name of the common table expression that starts at this parenthesis, as in `name as (` and `name
  * (columns) as materialized (`. Returns undefined at any other parenthesis. After WITH RECURSIVE, the expression is
  * visible in its own query.
  */

@@ -217,8 +217,8 @@ describe('hostile variable values', () => {
   })
 
   /**
-   * How each server reads a literal: what it means, and what is left behind it. By their documentation, apart from how
-   * literals are written here.
+   * Reads a literal as each server does: returns its value and the text after it. Follows the documentation of the
+   * servers, independently of the code that writes literals.
    */
   const readers: Partial<Record<SqlLanguage, (sql: string) => [string, string]>> = {
     'sql-server': (sql) => doubledQuotes(sql.replace(/^N/, '')),

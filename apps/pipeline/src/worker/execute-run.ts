@@ -150,7 +150,7 @@ async function recordSuccess({ services, claim, log }: AttemptContext, result: R
 
 /**
  * Ends or requeues a run after an error. If the attempt has read rows, an unavailable warehouse counts as a failed
- * attempt, because the load itself may have caused it. A run whose rows were published before the error is successful.
+ * attempt, because the load itself may have caused it. A run that published its rows before the error is successful.
  * If the lease is lost, only corrects the state of a cancelled run.
  */
 async function endWithError(context: AttemptContext, error: unknown, hasReadBytes: boolean): Promise<EndedAttempt> {

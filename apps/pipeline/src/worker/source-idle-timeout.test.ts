@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { RowStream } from '@sluice/row-stream'
 import { sourceIdleTimeout } from './source-idle-timeout.ts'
 
-/** Gives a row stream of some chunks, waiting so many milliseconds before each. */
+/** Yields a row stream with one chunk for each entry of `waits`, after that many milliseconds. */
 async function* rowStreams(waits: number[]): AsyncGenerator<RowStream> {
   async function* rows() {
     for (const wait of waits) {

@@ -35,8 +35,8 @@ describe('a function of AWS Lambda', () => {
     const { body: found } = await owner.post(`/data-pipelines/${made.id}/lookups/functions`).send({ query: 'sto' })
     expect(found).toEqual([{ id: `${account}stock`, code: 'stock', name: 'stock' }])
     await owner.post(`/data-pipelines/${made.id}/lookups/surveys`).send({}).expect(404)
-    // What is typed may name a region alone, as the form has it; the keys that are stored are for the endpoint that is
-    // stored.
+    // The lookup sends a region without an endpoint, like the form in the console. The stored keys may only be sent to
+    // the stored endpoint.
     const typed = { functionSource: { region: 'EU_WEST_1' } }
     const { body: away } = await owner.post(`/data-pipelines/${made.id}/lookups/functions`).send(typed).expect(422)
     expect(away.errors).toMatchObject([{ pointer: '/functionSource/accessKey' }])

@@ -62,7 +62,8 @@ interface Found {
 }
 
 /**
- * Every column of the database, the queue's too, in which something was sealed with that key: `<key>.<nonce>.<body>`.
+ * Returns every column of the database, including the queue, that contains a value encrypted with this key:
+ * `<key>.<nonce>.<body>`.
  */
 async function sealedWith(key: string): Promise<Found[]> {
   const { db } = service.stack

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { Fresh } from './create-fixtures.ts'
 
 /**
- * A good request of every operation on warehouse readers. Readers are deleted soon, because their number is limited.
+ * A valid request for every operation on warehouse readers. The readers are deleted soon, because their number is
+ * limited.
  */
 export function goodWarehouseReaders(given: () => { fresh: Fresh; loaded: { schema: string } }) {
   const body = () => ({ name: `Reader ${randomUUID()}`, schemas: [{ id: given().loaded.schema }] })

@@ -70,8 +70,8 @@ describe('GET /schedules', () => {
       const from = new Date(change.getTime() - 12 * 3_600_000)
       const hours = 40
       const to = new Date(from.getTime() + hours * 3_600_000)
-      // The model has the ticks after a moment and up to another one; the list has those from it on and before the
-      // other one.
+      // The model returns the ticks after the start and up to the end. The list returns those from the start and before
+      // the end.
       const expected = expressions
         .flatMap((expression, index) =>
           modelTicks(expression, zone, from.getTime() - 1, hours)

@@ -29,7 +29,7 @@ const json = (content: string | Buffer, headers: Record<string, string> = {}) =>
     .send(content as string)
 
 /**
- * The status of the answer to a request whose body does not arrive in full; undefined without an answer within five
+ * Returns the status of the response to a request with an incomplete body; undefined without a response within five
  * seconds.
  */
 async function answerToHalf(path: string, authorization: string, sent: Buffer, announced: number) {

@@ -20,7 +20,7 @@ const destinationBody = ({ view }: Open) => ({
 })
 
 /**
- * Everything that people share: where it is, who may manage it, and what it is made from, each with a name of its own.
+ * The kinds of objects that users share, each with its path, the role that manages it, and a body with a unique name.
  */
 export const sharedResources: readonly [path: string, manage: Role, body: (open: Open) => object][] = [
   ['schemas', 'ROLE_MANAGE_SCHEMA', () => schemaBody()],

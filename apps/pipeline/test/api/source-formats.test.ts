@@ -121,7 +121,7 @@ const noteForm = fc.constant<TextForm>({
 
 const quote = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** A file as an export writes it, each column in one format, with some empty values. */
+/** Returns a CSV file as an export writes it. Each column has one format, and some values are empty. */
 const generatedFile = fc.constantFrom('POINT', 'COMMA').chain((decimal) =>
   fc
     .tuple(numberForm, dayForm, momentForm, priceForm(decimal === 'POINT' ? '.' : ','), doneForm, noteForm)

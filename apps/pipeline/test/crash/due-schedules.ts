@@ -3,9 +3,7 @@ import { sql } from 'kysely'
 import { scheduled, type Scheduled } from '../worker/schedule-fixtures.ts'
 import type { Stack } from '../worker/worker-stack.ts'
 
-/**
- * Things of one client that run each midnight, planned for the one to come. No worker has anything to load for them.
- */
+/** One client's objects with a daily schedule, planned for the next midnight. They load no rows. */
 export async function midnightly(stack: Stack, many: number): Promise<Scheduled[]> {
   const client = randomUUID()
   const things: Scheduled[] = []

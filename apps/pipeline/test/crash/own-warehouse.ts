@@ -15,7 +15,8 @@ export interface OwnWarehouse extends AsyncDisposable {
   /** The superuser's way to one of its databases. */
   url(database: string): string
   /**
-   * As after a power cut: nothing is finished, and the next start recovers. Answers when it takes connections again.
+   * Stops the server immediately, as after a power cut, so that the next start recovers. Resolves when it accepts
+   * connections again.
    */
   restart(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>

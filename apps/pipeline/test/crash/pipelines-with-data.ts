@@ -56,7 +56,8 @@ export function takenBy(worker: WorkerProcess): string[] {
 }
 
 /**
- * Everything that has to agree after a crash. `holds` is the run whose rows the table has, `jobs` what the queue has.
+ * The state that has to be consistent after a crash. `holds` is the run that published the rows of the table; `jobs`
+ * are those of the queue.
  */
 export async function seen(stack: Stack, { pipeline, client }: Loaded, run: { id: number; uid: string }) {
   const { state, attempt, rows_written, error_code, handed_back } = await stack.state(run)

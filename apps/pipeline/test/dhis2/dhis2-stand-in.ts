@@ -45,8 +45,8 @@ const allowed = [
 ]
 
 /**
- * A server that answers as DHIS2's documentation and sources say: below /dhis, where its API is at /dhis/api. It keeps
- * the values that it is sent as the database of a DHIS2 would.
+ * A stand-in of DHIS2, written from its documentation and sources. Its base path is /dhis, with the API at /dhis/api.
+ * It stores the values that it receives like the database of a DHIS2.
  */
 export async function startDhis2({ version = '2.41.3', authorities = ['F_DATAVALUE_ADD'], instead }: Behaviour = {}) {
   const stored: Stored = new Map()

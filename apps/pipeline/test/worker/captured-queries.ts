@@ -14,7 +14,7 @@ export function overheard(db: Kysely<DB>) {
   return { db: db.withPlugin(plugin), asked }
 }
 
-/** Returns the SQL of a query without the mark of a prepared statement, because the plan is another statement. */
+/** Returns the SQL of a query without the comment that marks it as prepared, because EXPLAIN is another statement. */
 export const withoutMark = ({ sql }: CompiledQuery): string => sql.replace(/\/\*prepared [\w-]+\*\//, '')
 
 /** How the server would answer a query, as EXPLAIN says it. */

@@ -21,8 +21,8 @@ const logger = createLogger({ name: 'test', level: 'silent', redaction: new Reda
 const day = 86_400_000
 
 /**
- * A client with a warehouse that holds rows, a reader, an uploaded file, a run with a log line, a variable and a
- * setting.
+ * Creates a client with a warehouse that contains rows, a reader, an uploaded file, a run with a log line, a variable
+ * and a setting.
  */
 async function fullClient() {
   const pipeline = await stack.pipeline()

@@ -54,8 +54,8 @@ export async function publications(client: Client, { uid }: { uid: string }): Pr
 }
 
 /**
- * Staging tables in the client's warehouse, or those of one run, without what is kept of them; a transformation has
- * them in a schema of their own.
+ * Lists the staging tables in the client's warehouse, or those of one run. Omits retained ones. A transformation has
+ * its staging tables in a schema of their own.
  */
 export async function stagingTables(client: Client, { uid = '' } = {}): Promise<number> {
   const { rows } = await client.query(

@@ -17,7 +17,7 @@ import { startStack, type Stack } from './worker-stack.ts'
 
 const client = randomUUID()
 /**
- * One of a hundred things with 80 runs each; five lines, two results, two rejected rows and three jobs for every run.
+ * Inserts 100 pipelines with 80 runs each. Every run has five log lines, two results, two rejected rows and three jobs.
  */
 const one = 40
 const page = { page: 1, pageSize: 50 }

@@ -46,8 +46,8 @@ async function deadlocks(): Promise<number> {
 }
 
 /**
- * Holds these runs, until both pieces of work wait behind them with what they have locked before, and lets them go
- * then.
+ * Locks the rows of these runs until both transactions wait for them with the locks that they already hold. Then
+ * releases the rows.
  */
 async function meeting<T>(runs: readonly { id: number }[], ...work: (() => Promise<T>)[]): Promise<T[]> {
   const ids = runs.map(({ id }) => id)

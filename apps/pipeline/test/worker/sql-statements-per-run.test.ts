@@ -6,7 +6,8 @@ import { startStack, type Stack } from './worker-stack.ts'
 import { type SentStatement, startStatementProxy, type StatementProxy } from './statement-proxy.ts'
 
 /**
- * The statements to the warehouse and to the service's database of a run that loads one row. They may only be lowered.
+ * The maximum numbers of statements that a run with one row sends to the warehouse and to the database of the service.
+ * They may only be lowered.
  */
 const limits = { warehouse: 18, service: 11 }
 

@@ -34,7 +34,7 @@ export interface Stack extends AsyncDisposable {
   run(pipeline: Pipeline, input?: object): Promise<Selectable<Runs>>
   state(run: { id: number }): Promise<Selectable<Runs>>
   /**
-   * Gives the catalogue of public datasets a database of its own, because test files that run at once share the server.
+   * Creates a separate database for the catalogue of public datasets, because concurrent test files share the server.
    */
   isolateCatalogue(): Promise<void>
   /** The superuser, in a client's warehouse. */

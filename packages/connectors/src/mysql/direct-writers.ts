@@ -117,7 +117,7 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
     if (!number.read(cursor.bytes, start, start + length)) throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
     // A field of binary COPY starts with its length in four bytes.
-    out.reserve(4 + number.room)
+    out.reserve(4 + number.maxByteLength)
     const byteCount = number.write(out.view, out.at + 4)
     out.view.setInt32(out.at, byteCount)
     out.at += 4 + byteCount

@@ -58,7 +58,7 @@ export async function selectObjects(selection: ObjectSelection, signal: AbortSig
 export const sortByKey = (objects: readonly StoredObject[]): StoredObject[] =>
   objects.toSorted((one, other) => Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)))
 
-/** Yields the objects whose keys match the pattern, in the order of the store. Calls `onSkipped` for all others. */
+/** Yields the objects with keys that match the pattern, in the order of the store. Calls `onSkipped` for all others. */
 async function* listMatchingObjects(
   { store, retryPolicy, onPage }: ObjectSelection,
   pattern: KeyPattern,

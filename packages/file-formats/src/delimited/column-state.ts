@@ -46,7 +46,7 @@ export const dateFormatsByBit: readonly DateFormat[] = [
   'YYYYMMDD',
 ]
 
-/** Positions in the state of a column, whose layout assembly/column-state.ts describes. */
+/** Positions in the state of a column. The layout is described in assembly/column-state.ts. */
 const STATE = {
   KINDS: 0,
   INTEGER_SIZE: 1,

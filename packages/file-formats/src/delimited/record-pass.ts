@@ -131,7 +131,7 @@ export class RecordPass {
     const original = passFieldPositions(this.#wasm, records)
     const outcome = run.take(records.next - records.from, use)
     if (outcome === RECORD_PROCESSED) return true
-    if (outcome === OUTPUT_IS_FULL) throw new Error('A record came before there was room for it')
+    if (outcome === OUTPUT_IS_FULL) throw new Error('A record was scanned although the output is full')
     if (original) records.bytes.set(original, records.from)
     if (outcome === VALUE_REJECTED) {
       const column = run.blamed.value

@@ -231,7 +231,7 @@ export class RecordReader {
     this.#findFault()
   }
 
-  /** Skips the rest of a line whose end was not in the window. Reads more bytes until the line ends. */
+  /** Skips the rest of a line that does not end in the window. Reads more bytes until the line ends. */
   #skipLine(): void {
     for (;;) {
       const lineEnd = afterLineEnd(this.bytes, this.from, this.#end, this.#isFileRead)

@@ -17,7 +17,7 @@ interface WasmGlobal {
 
 /**
  * The exports of assembly/scanner.ts. Positions are addresses in the scanner's memory. `scan` processes the records in
- * a range of the input, and `take` processes the one record whose fields were written to FIELDS.
+ * a range of the input, and `take` processes the one record that has its fields in FIELDS.
  */
 interface ScannerExports {
   memory: { readonly buffer: ArrayBuffer }

@@ -73,7 +73,7 @@ async function hasRows(archive: ZipArchive, { path }: WorkbookSheet, context: Sh
 
 const sheetDialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' }
 
-/** Reads what the cells of all sheets refer to: the shared texts and the number formats. */
+/** Reads the shared texts and the number formats, to which the cells of all sheets refer. */
 async function readSheetContext(
   archive: ZipArchive,
   workbook: OpenWorkbook,

@@ -6,7 +6,7 @@ import { BadXml, type XmlHandler, XmlScanner } from './xml-scanner.ts'
 import { type ByteSource, startOf } from '../spool/byte-source.ts'
 import { tooLarge } from '../spool/spool-writer.ts'
 
-/** What is read of a workbook before its sheets. */
+/** The parts of a workbook that are read before its sheets. */
 export interface OpenWorkbook {
   sheets: WorkbookSheet[]
   /** The path of the part with the shared texts, if the workbook has one. */

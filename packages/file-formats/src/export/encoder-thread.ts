@@ -50,7 +50,7 @@ async function openEncoder(): Promise<{
   }
 }
 
-/** Imports the encoder for a format whose encoder returns its bytes. */
+/** Imports the encoder of a format other than XLSX. It returns the bytes of the file. */
 async function openSimpleEncoder(format: Exclude<EncodedFormat, 'XLSX'>): Promise<FileEncoder> {
   switch (format) {
     case 'PARQUET':

@@ -23,8 +23,8 @@ interface FormattedColumn {
 }
 
 /**
- * Returns the source format of the second column of a file with semicolons, and its values printed in that format. Without a format, the values
- * are as they are stored.
+ * Returns the source format of the second column of a file with semicolons, and its values in that format. Without a
+ * format, returns the values as they are stored.
  */
 function loadColumn({ fields, given }: FormattedColumn, decimal: 'POINT' | 'COMMA') {
   const lines = fields.map((field, row) => `n${row};${field}\n`)
@@ -222,7 +222,7 @@ describe('a column whose values have one source format', () => {
   })
 })
 
-/** Fields of one type, each in a format of its own. */
+/** Values of one type, each in another format. */
 const mixedColumns: [string, fc.Arbitrary<FormattedColumn>][] = [
   [
     'decimals',

@@ -66,7 +66,7 @@ export class NumericText {
   }
 
   /** The maximum number of bytes that `write` needs. */
-  get room(): number {
+  get maxByteLength(): number {
     return 16 + ((this.before + this.after) >> 1)
   }
 

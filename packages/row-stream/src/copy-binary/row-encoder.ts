@@ -134,7 +134,7 @@ const makeDecimalWriter: WriterFactory = ({ precision, scale = 0 }) => {
     if (!number.read(textBuffer, 0, textBuffer.write(decimalText, 'latin1')))
       throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
-    out.reserve(4 + number.room)
+    out.reserve(4 + number.maxByteLength)
     const byteCount = number.write(out.view, out.at + 4)
     out.view.setInt32(out.at, byteCount)
     out.at += 4 + byteCount

@@ -12,7 +12,7 @@ const warehouses: [string, TypeRules][] = [
   ['ClickHouse', clickHouse],
 ]
 
-/** What a load has in the column: values of a type, all in one format, in several formats, or no values. */
+/** The contents of the column in a load: values of a type in one format, in several formats, or no values. */
 const contents = {
   dayFirst: { dataType: 'DATE', sourceFormat: 'DD.MM.YYYY' },
   yearFirst: { dataType: 'DATE', sourceFormat: 'YYYY-MM-DD' },

@@ -9,8 +9,8 @@ export interface Announced {
 }
 
 /**
- * Written from the protocol's description, and apart from what the warehouse writes with: so that each checks the
- * other.
+ * Decodes values as the protocol describes them. Shares no code with the encoder of the warehouse, so that each checks
+ * the other.
  */
 export function readType(from: Reader): Announced {
   const id = from.number(1)

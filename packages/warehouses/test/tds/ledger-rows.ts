@@ -10,8 +10,8 @@ type Ledger = Map<string, Row[]>
 type Change = (ledger: Ledger) => void
 
 /**
- * The rows of a ledger, each table by its name, with a transaction for each session: what it writes, others see when it
- * ends.
+ * Stores the rows of the ledger tables by table name. Each session has a transaction; other sessions see its rows after
+ * the commit.
  */
 export function ledgerRows() {
   const shared: Ledger = new Map()

@@ -31,8 +31,8 @@ export interface StandIn extends AsyncDisposable {
 
 interface Parts {
   /**
-   * Also of BEGIN, COMMIT and ROLLBACK; the value of BEGIN is the level of isolation. `session` is one for each
-   * connection.
+   * Called for BEGIN, COMMIT and ROLLBACK too; the value of BEGIN is the isolation level. Each connection has its own
+   * `session`.
    */
   answer(statement: Statement, session: object): Answer | Promise<Answer>
   /** Told that a connection has ended, in whatever way. */
@@ -47,8 +47,8 @@ interface Parts {
 const preLogin = Buffer.from([0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xff, 16, 0, 0, 0, 0, 0, 2])
 
 /**
- * A server that speaks TDS 7.4 over a real socket and gives prepared answers: sign-in, batches, sp_executesql, bulk
- * loads, transactions, attention, errors. It has no tables.
+ * A server that speaks TDS 7.4 over a real socket and sends prepared responses: sign-in, batches, sp_executesql, bulk
+ * loads, transactions, attention and errors. It stores no tables.
  */
 export async function tdsStandIn(parts: Parts): Promise<StandIn> {
   const sockets = new Set<Socket>()

@@ -11,8 +11,8 @@ interface Relation {
 }
 
 /**
- * Answers of a server that remembers names and the ledger, for the statements of a load: which is all that it
- * understands. `home` has the ledger.
+ * Responses of a server that stores names and the ledger, for the statements of a load. It understands no other
+ * statements. `home` is the schema of the ledger.
  */
 export function remembered(home = 'sluice') {
   let state = { schemas: new Set<string>(), relations: new Map<number, Relation>(), next: 1_000 }

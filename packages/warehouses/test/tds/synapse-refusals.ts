@@ -1,8 +1,8 @@
 import type { Refusal } from './responses.ts'
 
 /**
- * What SQL Server knows and a dedicated SQL pool refuses, as Microsoft's pages have it: those of docs/decisions/0047.
- * In the words around strings and quoted names.
+ * Syntax that SQL Server accepts and a dedicated SQL pool rejects, from the pages of Microsoft that docs/decisions/0047
+ * lists. Ignores strings and quoted names.
  */
 const unknown: readonly (readonly [RegExp, string])[] = [
   [/\bsp_(get|release)applock\b/i, 'Could not find that stored procedure.'],

@@ -106,8 +106,8 @@ const byText =
     textOf(one) < textOf(other) ? -1 : 1
 
 /**
- * Returns a lookup client whose lookups of users, groups and organisations find only the users and groups in `known`.
- * These lookups send no request.
+ * Returns a lookup client that finds only the users and groups in `known`, and sends no requests for them or for
+ * organisations.
  */
 export function offlineIdentity(
   identity: IdentityLookups,

@@ -112,8 +112,8 @@ function parseTarget({ url, username, password, authToken }: SentTarget & { url:
 }
 
 /**
- * Merges the target of a body into the saved one. The stored password or token is sent only to the address that it was
- * given for.
+ * Merges the target of a body into the saved one. The stored password or token is sent only to the address for which it
+ * was entered.
  */
 function mergeSavedTarget(sentTarget: SentTarget, row: DestinationRow, ring: KeyRing): Target {
   assertOneSignIn(sentTarget)

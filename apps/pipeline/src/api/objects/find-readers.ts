@@ -29,7 +29,7 @@ export const maxReaders = 1_000
 
 /**
  * Finds the objects that read, run or contain an object. They prevent its deletion, and its lineage shows them. First
- * come at most `maxReaders` objects with a stored reference, then checks and transformations whose SQL contains the
+ * come at most `maxReaders` objects with a stored reference, then checks and transformations with SQL that contains the
  * name of the table. Both lists are sorted by kind and name.
  */
 export async function findReaders(db: Kysely<DB>, caller: Caller, object: ReadObject): Promise<ObjectReader[]> {

@@ -106,7 +106,7 @@ async function readPublicRow(
   return row
 }
 
-/** Returns the row of an object whose metadata or data is public. */
+/** Returns the row of an object with public metadata or data. */
 async function findPublicRow(
   db: Kysely<DB>,
   table: PublicTable,

@@ -26,8 +26,8 @@ export const anyMoment = fc.oneof(
 )
 
 /**
- * The ticks of so many hours, found by looking at the clock on the wall every minute: slow, and too simple to be wrong.
- * What the clock left out is looked for when it has jumped.
+ * Returns the ticks within a number of hours. Looks at the local time of every minute, which is slow and too simple to
+ * be wrong. After a jump of the clock, also checks the skipped times.
  */
 export function modelTicks(expression: string, zone: string, after: number, hours: number): number[] {
   const cron = CronExpressionParser.parse(`0 ${expression}`, { tz: 'UTC' })

@@ -36,8 +36,7 @@ export async function read(game: Game): Promise<void> {
 }
 
 /**
- * What the janitor of a worker does once a minute; these workers do not live that long. Its connections are cut as
- * well.
+ * Runs the maintenance that a worker runs every minute, because these workers end earlier. Its connections are cut too.
  */
 export async function sweep(game: Game): Promise<void> {
   while (!game.over) {

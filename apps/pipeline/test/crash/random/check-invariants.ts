@@ -62,8 +62,8 @@ export async function wrongForReaders(client: Client, target: Target): Promise<s
 }
 
 /**
- * Reads table and ledger in one snapshot, which is taken under the publish lock, so that no table is swapped in
- * between.
+ * Reads the table and the ledger in one snapshot under the publish lock, so that no publication comes between the
+ * reads.
  */
 async function together(client: Client, target: Target): Promise<{ content?: Content | undefined; ledger: Entry[] }> {
   const { schema, table } = target.pipeline

@@ -38,10 +38,10 @@ interface Wish {
 }
 
 /**
- * Loads into a few tables while workers are killed. After every death each table that the worker wrote must hold
- * exactly one run, and at the end runs, ledgers, tables and queue must agree. The seed decides which worker dies where
- * and what is loaded; the exact moments also depend on the machine. A worker that does not reach the failpoint of its
- * plan does not count as a kill.
+ * Loads into a few tables while workers are killed. After every kill, each table must contain the rows of exactly one
+ * run. At the end, runs, ledgers, tables and queue must agree. The seed determines which worker is killed at which
+ * failpoint, and what is loaded; the exact times also depend on the machine. A worker that does not reach its failpoint
+ * does not count as a kill.
  */
 export async function killAtRandom({ kills, seed, workers = 6, tell }: Wish): Promise<Story> {
   const began = Date.now()

@@ -9,7 +9,8 @@ import type { Dice } from './seeded-random.ts'
 /** How a worker is going to die. */
 export interface Plan {
   /**
-   * At a point of the program, after so many milliseconds, or stopped at a point and woken when its runs are others'.
+   * When the worker is killed: at a failpoint, or after a number of milliseconds. A stopped worker continues after
+   * other workers have taken its runs.
    */
   death: 'point' | 'moment' | 'stopped'
   point: Failpoint
@@ -41,9 +42,7 @@ const points: [Failpoint, ...Failpoint[]] = [
   // No run of these tests is scheduled, belongs to a workflow, refreshes a view, or has a quality gate.
   ...failpointNames.filter((name) => !/^(schedule|view|workflow)-|^at-gate$/.test(name)),
 ]
-/**
- * Failpoints after which a worker that is stopped and continued could change what belongs to another worker by then.
- */
+/** Failpoints after which a stopped worker could change data that belongs to another worker when it continues. */
 const pauses: [Failpoint, ...Failpoint[]] = [
   'in-copy',
   'copied',
@@ -114,7 +113,8 @@ export interface Living {
   program: Program
   runs(): string[]
   /**
-   * Waits until the output matches. False when the worker ends first, or takes runs for `timeoutMs` without a match.
+   * Waits until the output matches. Returns false if the worker ends first, or executes runs for `timeoutMs` without a
+   * match.
    */
   heard(words: RegExp, timeoutMs: number): Promise<boolean>
 }

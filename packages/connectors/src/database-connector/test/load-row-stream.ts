@@ -35,7 +35,10 @@ export function listener() {
 
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 
-/** Loads a row stream into a table of its own, stored as offered or as `stored` says; answers how many rows came. */
+/**
+ * Loads a row stream into a new table and returns the number of rows. The columns have the types of the stream, or
+ * those in `stored`.
+ */
 export async function loadRowStream(
   client: Client,
   table: string,

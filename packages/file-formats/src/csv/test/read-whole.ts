@@ -46,7 +46,7 @@ export async function readThroughThread(
   return { ...rowStreams[0]!, rejected, logs, progress }
 }
 
-/** All chunks of a row stream's rows as they are inferred, each given back at once. */
+/** Yields all chunks of a row stream, read with the inferred types. Releases each chunk at once. */
 export async function* chunksOf({
   columns,
   content,

@@ -32,7 +32,7 @@ import { describeInvalidByte } from '../text-file.ts'
 const parsedRecords = { records: 2000, cells: 20_000 }
 /** The maximum bytes of the sample, and thus of a record in it. */
 const maxSampleBytes = 16 * 1024 * 1024
-/** The maximum number of rows whose values determine the decimal sign and the suggested null values. */
+/** The maximum number of rows from which the decimal sign and the suggested null values are determined. */
 const maxValueRows = 1000
 
 /**

@@ -45,11 +45,11 @@ interface FooterLine {
 }
 
 /**
- * Finds lines after the last row that are clearly no rows: notes with one cell, and totals. They are separated from the
- * rows by an empty line, or recognised by their first words. If one of the lines may be a row or a part of one, there
- * is no footer, and lines that do not fit are rejected as rows. A table with one column has no footer. If the last row
- * looks like a total, or a total also occurs between the rows, there is no footer, and `doubt` is the text of that
- * line.
+ * Finds the lines after the last row that are clearly not rows: notes with one cell, and totals. An empty line
+ * separates them from the rows, or their first words show what they are. Finds no footer if one of the lines may be a
+ * row or a part of one; lines that do not fit are then rejected as rows. Also finds no footer in a table with one
+ * column. If the last row looks like a total, or a total also occurs between the rows, finds no footer and returns the
+ * text of that line as `doubt`.
  */
 export function findFooter(
   sample: FileSample,

@@ -25,10 +25,10 @@ export const isNullText = (text: string): boolean => nullTexts.includes(text.tri
 
 const numberWithDecimalPoint = /^-?(0|[1-9]\d*)\.\d+$/
 const numberWithThousandsPoints = /^-?[1-9]\d{0,2}(\.\d{3})+$/
-/** An integer, or a number whose comma may be a decimal comma. */
+/** An integer, or a number with a comma that may be a decimal comma. */
 const numberWithOptionalComma = /^-?(\d+|\d*,\d+)$/
 /**
- * A number whose comma cannot separate thousands: after 0 or four digits, or before a group that has not three digits.
+ * A number with a comma that cannot separate thousands: after 0 or four digits, or before a group that has not three digits.
  */
 const numberWithDecimalComma = /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/
 

@@ -236,7 +236,7 @@ class SimilarGroup {
     return dialect
   }
 
-  /** Adds the sentences for the log about a text whose dialect was detected. */
+  /** Adds the sentences for the log about a text with a detected dialect. */
   #addSentences({ name }: SegmentText, { guesses, notes, unread }: DetectedDialect): void {
     if (guesses.footerLines.value > 0) this.#notes.push(...notes.map((note) => `${name}: ${note}`))
     if (unread !== undefined) this.#unread.push(unread)

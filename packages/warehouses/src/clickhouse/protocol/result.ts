@@ -45,7 +45,7 @@ export async function takeRows(
   return { columns, rows, truncated: false, more: false }
 }
 
-/** A result whose rows are not read yet. Disposing it ends the read. */
+/** A result with unread rows. Disposing it ends the read. */
 export interface OpenResult extends AsyncDisposable {
   columns: WarehouseColumn[]
   /** One line of JSON per row. */

@@ -48,7 +48,7 @@ function buildMergeConditions({ staging, columns, keys, currentShape, parents, d
     table: qualifyName(currentShape.database, currentShape.name),
     isAppend,
     sameKey,
-    /** Keeps the rows of the table whose keys the increment lacks. */
+    /** Keeps the rows of the table with keys that the increment lacks. */
     antiJoin: isAppend ? '' : ` left anti join ${staging} as incoming on ${sameKey}`,
     /**
      * The condition that a row of the table is a child row of a staged parent; undefined if the rows are not child rows.

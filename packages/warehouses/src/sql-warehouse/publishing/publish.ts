@@ -270,7 +270,7 @@ async function publishByDecision(
 }
 
 /**
- * Returns the loads whose column changes require recreating views, and the views that read their tables, directly or
+ * Returns the loads with column changes that require recreating views, and the views that read their tables, directly or
  * through other views.
  */
 function findAffectedViews(dialect: SqlDialect, planned: readonly PlannedPublication[], views: readonly ManagedView[]) {
