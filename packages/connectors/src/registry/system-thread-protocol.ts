@@ -22,7 +22,10 @@ export interface SystemThreadJob {
 /** Commands to the thread: `cancel` also signs out of the system, `startedOver` answers `startOver`. */
 export type SystemCommand = { kind: 'cancel' } | { kind: 'startedOver' }
 
-/** Messages of the thread. `done` transfers the files of the tables. */
+/**
+ * Messages of the thread. `done` transfers the files of the tables, and has the bytes that the thread holds, unused
+ * objects included.
+ */
 export type SystemMessage =
   | { kind: 'progress'; bytesRead?: number | undefined }
   | { kind: 'log'; line: Parameters<ReadReporter['log']> }
@@ -30,5 +33,5 @@ export type SystemMessage =
   | { kind: 'fullRead'; reason: string }
   /** All records are read again. The thread waits for the answer. */
   | { kind: 'startOver' }
-  | { kind: 'done'; spooled: SpooledSystem }
+  | { kind: 'done'; spooled: SpooledSystem; heldBytes: number }
   | ProblemMessage

@@ -48,7 +48,8 @@ async function runJob(job: SystemJob): Promise<void> {
   try {
     const spooled = await spool(job)
     const files = spooled.streams.flatMap(({ tables }) => tables.flatMap(({ file }) => file ?? []))
-    parent.postMessage({ kind: 'done', spooled } satisfies SystemMessage, files)
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    parent.postMessage({ kind: 'done', spooled, heldBytes: heapUsed + arrayBuffers } satisfies SystemMessage, files)
   } catch (error) {
     // The session has signed out. The main thread waits for the end of this thread.
     if (controller.signal.aborted) process.exit()

@@ -2,7 +2,7 @@ import { CursorUnusable, type HttpSystem, type RecordPage } from '../../http-con
 
 export interface TroubledSettings {
   url: string
-  trouble: 'EXIT' | 'BUG' | 'MEMORY' | 'LARGE_PAGE' | 'OLD_CURSOR' | 'NONE'
+  trouble: 'EXIT' | 'BUG' | 'MEMORY' | 'HELD_MEMORY' | 'LARGE_PAGE' | 'OLD_CURSOR' | 'NONE'
   records: number
 }
 
@@ -29,10 +29,14 @@ export const troubledSystem: HttpSystem<TroubledSettings> = {
       if (settings.trouble === 'EXIT') process.exit(3)
       if (settings.trouble === 'BUG') throw new TypeError('the system has a bug')
       if (settings.trouble === 'MEMORY') fillMemory()
+      if (settings.trouble === 'HELD_MEMORY') heldMemory.push(new Uint8Array(100_000_000))
       yield { records: createRecords(settings) }
     },
   }),
 }
+
+/** Memory that the thread holds until it ends. */
+const heldMemory: Uint8Array[] = []
 
 function fillMemory(): void {
   const lists: number[][] = []
