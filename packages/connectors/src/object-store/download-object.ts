@@ -122,16 +122,7 @@ async function downloadInParts(download: PartDownload, end: number, signal: Abor
  * byte; progress resets the count of attempts. Throws `ContentEncoded` if the store compresses the response.
  */
 async function downloadPart(
-  {
-    store,
-    object,
-    fd,
-    position: fileOffset = 0,
-    memory,
-    retryPolicy,
-    onBytes,
-    onResume,
-  }: PartDownload,
+  { store, object, fd, position: fileOffset = 0, memory, retryPolicy, onBytes, onResume }: PartDownload,
   from: number,
   to: number,
   signal: AbortSignal,
