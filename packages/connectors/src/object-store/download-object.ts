@@ -87,7 +87,7 @@ export async function downloadStoredBytes(options: ObjectDownload, signal: Abort
 
 type PartDownload = ObjectDownload & { onBytes(count: number): void }
 
-/** Downloads the first `end` bytes in parallel parts. By the time it throws, all parts have ended. */
+/** Downloads the first `end` bytes in parallel parts. All parts have ended when it throws. */
 async function downloadInParts(download: PartDownload, end: number, signal: AbortSignal): Promise<void> {
   const { partBytes, concurrency } = download.limits
   const failureController = new AbortController()

@@ -73,7 +73,7 @@ function decodePath(pathname: string): string {
   }
 }
 
-/** Returns the sorted parameters. Of parameters with the same name, only the first one counts. */
+/** Returns the sorted parameters. If several have the same name, only the first one counts. */
 function canonicalQuery({ search, searchParams }: URL): string {
   if (search === '') return ''
   const firstValues = new Map([...searchParams].toReversed())

@@ -20,7 +20,7 @@ export class ByteWindow implements AsyncDisposable {
   #forgotten = 0
   #lines = 0
 
-  /** Creates a window. Without `countsLines`, `place` must not be called: the reader counts the lines itself. */
+  /** Creates a window. If the reader counts the lines itself, `countsLines` is false, and `place` must not be called. */
   constructor(source: ByteSource, { countsLines = true } = {}) {
     this.#chunks = source.chunks()[Symbol.asyncIterator]()
     this.#countsLines = countsLines
