@@ -1,3 +1,4 @@
+export type { ResponseHeaders } from './ssrf-safe-fetch-agent.ts'
 export { outgoingAllowed, type OutgoingAllowList } from './ssrf-safe-fetch-addresses.ts'
 export { causesOf, type OutgoingCode, OutgoingProblem } from './ssrf-safe-fetch-problem.ts'
 export * from './ssrf-safe-fetch.ts'

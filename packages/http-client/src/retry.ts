@@ -89,7 +89,7 @@ function backoff({ firstDelay, maxDelay }: RetryPolicy, failed: number): number 
 }
 
 /** Parses a Retry-After header to seconds. It contains a date or a number, which may be fractional. */
-export function parseRetryAfter(headers: Headers, now = Date.now()): number | undefined {
+export function parseRetryAfter(headers: Pick<Headers, 'get'>, now = Date.now()): number | undefined {
   const header = headers.get('retry-after')
   if (!header) return undefined
   const seconds = Number(header)

@@ -6,14 +6,17 @@ import type { ResolvedAddress } from './outgoing-addresses.ts'
 export interface SsrfSafeAgent {
   fetch(url: URL, init: RequestInit): Promise<Response>
   /** Sends a GET request. The body is as it was sent: it is not decompressed. */
-  get(url: URL, headers: Headers, signal: AbortSignal): Promise<RawResponse>
+  get(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<RawResponse>
   close(): Promise<void>
 }
 
-/** A response without the web streams of `fetch`, which take longer than receiving a small body. */
+/** The headers of a response, by name in lower case. */
+export type ResponseHeaders = Pick<Headers, 'get'>
+
+/** A response without the web streams and headers of `fetch`, which take longer than receiving a small body. */
 interface RawResponse {
   status: number
-  headers: Headers
+  headers: ResponseHeaders
   body: Readable
 }
 
@@ -63,13 +66,14 @@ export function createSsrfSafeAgent(
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: 'GET',
-        headers: Object.fromEntries(headers),
+        headers,
         signal,
       })
-      const pairs = Object.entries(response.headers).flatMap(([name, values]) =>
-        [values ?? []].flat().map((value): [string, string] => [name, value]),
-      )
-      return { status: response.statusCode, headers: new Headers(pairs), body: response.body }
+      const getHeader = (name: string) => {
+        const values = response.headers[name]
+        return Array.isArray(values) ? values.join(', ') : (values ?? null)
+      }
+      return { status: response.statusCode, headers: { get: getHeader }, body: response.body }
     },
     close: () => agent.destroy(),
   }

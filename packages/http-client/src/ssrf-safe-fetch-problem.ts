@@ -105,6 +105,8 @@ function explainCause(cause: unknown, host: string, seconds: number): [OutgoingC
     const [kind, sentence] = knownErrors[key]!
     return [kind, sentence(host)]
   }
+  if (key === 'UND_ERR_HEADERS_TIMEOUT' || key === 'UND_ERR_BODY_TIMEOUT')
+    return ['CONNECTION_TIMEOUT', `${host} sent nothing for ${seconds} seconds.`]
   const timedOut = name === 'TimeoutError' || /TIMEOUT|ETIMEDOUT/.test(key)
   if (timedOut) return ['CONNECTION_TIMEOUT', `${host} did not respond completely within ${seconds} seconds.`]
   if (/^ERR_SSL|^EPROTO/.test(key)) return ['OTHER_PROTOCOL', `${host} does not use TLS correctly.`]

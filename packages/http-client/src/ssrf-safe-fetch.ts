@@ -1,4 +1,4 @@
-import type { SsrfSafeAgent } from './ssrf-safe-fetch-agent.ts'
+import type { ResponseHeaders, SsrfSafeAgent } from './ssrf-safe-fetch-agent.ts'
 import type { OutgoingAllowList } from './ssrf-safe-fetch-addresses.ts'
 import { type ResolvedAddress, outgoingAddresses } from './outgoing-addresses.ts'
 import { OutgoingProblem, outgoingProblem, addressRefused } from './ssrf-safe-fetch-problem.ts'
@@ -25,7 +25,7 @@ export interface SsrfSafeFetchOptions {
 /** A response with the body as it was sent. The caller must read the chunks to their end, or cancel. */
 export interface SsrfSafeResponse {
   status: number
-  headers: Headers
+  headers: ResponseHeaders
   /** Throws `OutgoingProblem` if the connection breaks. */
   chunks: AsyncIterable<Uint8Array>
   cancel(): void
@@ -34,8 +34,11 @@ export interface SsrfSafeResponse {
 /** Sends requests to addresses that users typed. Every failure is an `OutgoingProblem`. */
 export interface SsrfSafeFetch {
   fetch(url: string | URL, init?: RequestInit): Promise<Response>
-  /** Sends a GET request. Neither its duration nor its body is limited: the caller can abort it. */
-  get(url: URL, headers: Headers, signal: AbortSignal): Promise<SsrfSafeResponse>
+  /**
+   * Sends a GET request. The time limit applies to each pause of the server. Neither the duration of the response nor
+   * its size is limited: the caller can abort it.
+   */
+  get(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<SsrfSafeResponse>
   /** Throws if the address is not allowed. Resolves the name but does not connect. */
   check(url: string | URL): Promise<void>
   close(): Promise<void>
@@ -144,8 +147,8 @@ function assertFetchableUrl(address: string | URL): URL {
   return url
 }
 
-const isRedirect = ({ status, headers }: { status: number; headers: Headers }): boolean =>
-  status >= 300 && status < 400 && headers.has('location')
+const isRedirect = ({ status, headers }: { status: number; headers: ResponseHeaders }): boolean =>
+  status >= 300 && status < 400 && headers.get('location') !== null
 
 const redirectProblem = (host: string): OutgoingProblem =>
   new OutgoingProblem(`${host} redirects to another address, and Sluice does not follow the redirect.`, {

@@ -179,7 +179,7 @@ describe('with an allow-list', () => {
     const never = new AbortController()
     const outgoing = ssrfSafeFetch({ allowed: nothing, ...allowedLoopback() })
     const get = (path: string, signal = never.signal, at = port) =>
-      outgoing.get(new URL(`http://127.0.0.1:${at}${path}`), new Headers({ range: 'bytes=0-' }), signal)
+      outgoing.get(new URL(`http://127.0.0.1:${at}${path}`), { range: 'bytes=0-' }, signal)
     const packed = await get('/packed')
     expect(packed.headers.get('content-encoding')).toBe('gzip')
     expect(gunzipSync(await buffer(packed.chunks)).toString()).toBe('fine')
@@ -194,7 +194,7 @@ describe('with an allow-list', () => {
     endless.cancel()
     await outgoing.close()
     const strict = ssrfSafeFetch({ allowed: nothing, lookup: loopback })
-    const refused = strict.get(new URL(`https://example.org:${trapPort}/`), new Headers(), never.signal)
+    const refused = strict.get(new URL(`https://example.org:${trapPort}/`), {}, never.signal)
     await expect(refused).rejects.toThrow(/is that of the Sluice server/)
     await strict.close()
   })

@@ -136,22 +136,21 @@ function signHeaders(
   headers: Readonly<Record<string, string>>,
   { account, accountKey }: { account: string; accountKey?: string },
   date = new Date(),
-): Headers {
-  const signedHeaders = new Headers({ ...headers, 'x-ms-date': date.toUTCString(), 'x-ms-version': apiVersion })
+): Record<string, string> {
+  const signedHeaders = { ...headers, 'x-ms-date': date.toUTCString(), 'x-ms-version': apiVersion }
   if (accountKey === undefined) return signedHeaders
   const signature = createHmac('sha256', decodeAccountKey(accountKey))
     .update(buildTextToSign(url, signedHeaders, account))
     .digest('base64')
-  signedHeaders.set('authorization', `SharedKey ${account}:${signature}`)
-  return signedHeaders
+  return { ...signedHeaders, authorization: `SharedKey ${account}:${signature}` }
 }
 
 /** Returns the text to sign in the format that Azure specifies for Shared Key authorization. */
-export function buildTextToSign(url: URL, headers: Headers, account: string): string {
-  const azureHeaders = [...headers]
+export function buildTextToSign(url: URL, headers: Readonly<Record<string, string>>, account: string): string {
+  const azureHeaders = Object.entries(headers)
     .filter(([name]) => name.startsWith('x-ms-'))
     .map(([name, value]) => `${name}:${value.trim()}\n`)
-  const conditions = ['', headers.get('if-match') ?? '', '', '', headers.get('range') ?? ''].join('\n')
+  const conditions = ['', headers['if-match'] ?? '', '', '', headers['range'] ?? ''].join('\n')
   const names = [...new Set(url.searchParams.keys())].toSorted()
   const query = names.map((name) => `\n${name.toLowerCase()}:${url.searchParams.getAll(name).toSorted().join(',')}`)
   return `GET\n${emptyHeaderLines}\n${conditions}\n${azureHeaders.toSorted().join('')}/${account}${url.pathname}${query.join('')}`

@@ -72,24 +72,37 @@ export async function downloadStoredBytes(options: ObjectDownload, signal: Abort
   const { object, limits, onProgress } = options
   const end = Math.min(object.size, options.firstBytes ?? object.size)
   if (end > limits.maxObjectBytes) throw createObjectTooLargeProblem(object, limits)
-  const failureController = new AbortController()
-  const downloadSignal = AbortSignal.any([signal, failureController.signal])
   let bytesWritten = 0
-  let nextStart = 0
   const onBytes = (bytes: number) => {
     bytesWritten += bytes
     onProgress(bytesWritten)
   }
+  const download = { ...options, onBytes }
+  // Signals that depend on others are expensive, so only downloads of several parts have one.
+  if (end > limits.partBytes) await downloadInParts(download, end, signal)
+  else await downloadPart(download, 0, end, signal)
+  signal.throwIfAborted()
+  return end
+}
+
+type PartDownload = ObjectDownload & { onBytes(count: number): void }
+
+/** Downloads the first `end` bytes in parallel parts. All parts have ended when it throws. */
+async function downloadInParts(download: PartDownload, end: number, signal: AbortSignal): Promise<void> {
+  const { partBytes, concurrency } = download.limits
+  const failureController = new AbortController()
+  const downloadSignal = AbortSignal.any([signal, failureController.signal])
+  let nextStart = 0
 
   async function downloadParts(): Promise<void> {
     while (nextStart < end) {
       const start = nextStart
-      nextStart = Math.min(end, start + limits.partBytes)
-      await downloadPart({ ...options, onBytes }, start, nextStart, downloadSignal)
+      nextStart = Math.min(end, start + partBytes)
+      await downloadPart(download, start, nextStart, downloadSignal)
     }
   }
 
-  const workers = Math.min(limits.concurrency, Math.ceil(end / limits.partBytes))
+  const workers = Math.min(concurrency, Math.ceil(end / partBytes))
   const outcomes = await Promise.allSettled(
     Array.from({ length: workers }, () =>
       downloadParts().catch((error: unknown) => {
@@ -102,7 +115,6 @@ export async function downloadStoredBytes(options: ObjectDownload, signal: Abort
   // The first failure aborted the other parts, so it is the reason of this signal.
   const failure = failureController.signal.aborted ? failureController.signal.reason : undefined
   if (outcomes.some(({ status }) => status === 'rejected')) throw failure
-  return end
 }
 
 /**
@@ -110,16 +122,7 @@ export async function downloadStoredBytes(options: ObjectDownload, signal: Abort
  * byte; progress resets the count of attempts. Throws `ContentEncoded` if the store compresses the response.
  */
 async function downloadPart(
-  {
-    store,
-    object,
-    fd,
-    position: fileOffset = 0,
-    memory,
-    retryPolicy,
-    onBytes,
-    onResume,
-  }: ObjectDownload & { onBytes(count: number): void },
+  { store, object, fd, position: fileOffset = 0, memory, retryPolicy, onBytes, onResume }: PartDownload,
   from: number,
   to: number,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-import { TransientError, parseRetryAfter } from '@sluice/http-client'
+import { type ResponseHeaders, TransientError, parseRetryAfter } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseContentEncodings, type StoreResponse } from './store-client.ts'
 import { findChild, parseXml, getChildText } from './xml.ts'
@@ -120,10 +120,11 @@ export function encodeKey(key: string): string {
     const text = `The key ${key} contains a folder "." or "..", which a URL cannot represent. Copy the object to another key.`
     throw new SourceProblem('KEY_NOT_READABLE', text)
   }
-  return parts.map(encodeKeyPart).join('/')
+  return parts.map(percentEncode).join('/')
 }
 
-const encodeKeyPart = (part: string): string =>
+/** Encodes all characters except letters, digits, `-`, `.`, `_` and `~` (RFC 3986). */
+export const percentEncode = (part: string): string =>
   encodeURIComponent(part.toWellFormed()).replaceAll(
     /[!'()*]/g,
     (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -202,7 +203,7 @@ export interface StoreErrorResponse {
   message: string
   /** The bucket's actual region, if the request was sent to another region. */
   region: string | undefined
-  headers: Headers
+  headers: ResponseHeaders
 }
 
 const retryableStatuses = new Set([408, 425, 429, 500, 502, 503, 504])
@@ -216,7 +217,12 @@ const retryableCodes = new Set([
   'OperationTimedOut',
 ])
 
-export function parseErrorResponse(status: number, headers: Headers, body: string, host: string): StoreErrorResponse {
+export function parseErrorResponse(
+  status: number,
+  headers: ResponseHeaders,
+  body: string,
+  host: string,
+): StoreErrorResponse {
   const region = headers.get('x-amz-bucket-region') ?? undefined
   const defaultResponse = { status, code: headers.get('x-ms-error-code') ?? '', message: '', region, headers }
   const text = body.replace(/^\uFEFF/, '')

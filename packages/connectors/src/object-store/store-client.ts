@@ -1,6 +1,7 @@
 import { Readable, pipeline, type Transform } from 'node:stream'
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import {
+  type ResponseHeaders,
   type SsrfSafeFetch,
   type SsrfSafeResponse,
   ssrfSafeFetch,
@@ -14,7 +15,7 @@ import { SourceProblem } from '@sluice/row-stream'
 /** A response of a store. The caller must read or cancel the body. */
 export interface StoreResponse {
   status: number
-  headers: Headers
+  headers: ResponseHeaders
   chunks: AsyncIterable<Uint8Array>
   text(): Promise<string>
   cancel(): Promise<void>
@@ -25,7 +26,7 @@ export interface StoreResponse {
  * or the signal's reason after an abort.
  */
 export interface StoreClient extends AsyncDisposable {
-  (url: URL, headers: Headers, signal: AbortSignal): Promise<StoreResponse>
+  (url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StoreResponse>
 }
 
 /** The maximum bytes of a list or error response. */
@@ -37,64 +38,42 @@ const maxTextBytes = 16 * 1024 * 1024
 const exchangeTimeoutMs = 6 * 3_600_000
 
 /**
- * Creates a client that sends requests to allowed addresses only. A request fails after `idleTimeoutMs` without a received byte.
+ * Creates a client that sends requests to allowed addresses only. A request fails after `idleTimeoutMs` without a
+ * received byte.
  */
 export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: number): StoreClient {
   const http = ssrfSafeFetch({
     allowed,
-    timeLimitMs: exchangeTimeoutMs,
+    timeLimitMs: idleTimeoutMs,
     connectLimit: Math.min(idleTimeoutMs, 10_000),
   })
-  const send = (url: URL, headers: Headers, signal: AbortSignal) =>
-    sendRequest(http, url, headers, idleTimeoutMs, signal)
+  const send: (...request: Parameters<StoreClient>) => Promise<StoreResponse> = (url, headers, signal) =>
+    sendRequest(http, url, headers, signal)
   return Object.assign(send, { [Symbol.asyncDispose]: () => http.close() })
 }
 
 async function sendRequest(
   http: SsrfSafeFetch,
   url: URL,
-  headers: Headers,
-  idleTimeoutMs: number,
+  headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<StoreResponse> {
   signal.throwIfAborted()
-  const idle = new AbortController()
-  // The timer is unreferenced, so that an unread response does not keep the process alive.
-  const timer = setTimeout(() => idle.abort(createIdleTimeoutProblem(url.host, idleTimeoutMs)), idleTimeoutMs).unref()
+  const deadline = performance.now() + exchangeTimeoutMs
+  const { host } = url
   const explain = (error: unknown): unknown => {
-    clearTimeout(timer)
     signal.throwIfAborted()
-    return toSourceProblem(idle.signal.aborted ? idle.signal.reason : error)
+    return toSourceProblem(error)
   }
   try {
-    const response = await http.get(url, withEncoding(headers), AbortSignal.any([signal, idle.signal]))
-    timer.refresh()
-    const deadline = performance.now() + exchangeTimeoutMs
-    const watch = { timer, deadline, host: url.host, explain }
-    const { status, cancel } = response
-    const chunks = () => watchChunks(decompress(response, url.host), watch)
+    const response = await http.get(url, { ...headers, ...acceptedEncoding }, signal)
+    const chunks = watchChunks(decompress(response, host), { deadline, host, explain })
     return {
-      status,
+      status: response.status,
       headers: response.headers,
-      chunks: chunks(),
-      async text() {
-        const parts: Uint8Array[] = []
-        let size = 0
-        for await (const part of chunks()) {
-          size += part.length
-          if (size > maxTextBytes)
-            throw new SourceProblem(
-              'OTHER_PROTOCOL',
-              `The response of ${url.host} is larger than any list of objects. Check that the endpoint is that of an object store.`,
-            )
-          parts.push(part)
-        }
-        return Buffer.concat(parts).toString('utf8')
-      },
-      async cancel() {
-        clearTimeout(timer)
-        cancel()
-      },
+      chunks,
+      text: () => readText(chunks, host),
+      cancel: async () => response.cancel(),
     }
   } catch (error) {
     throw explain(error)
@@ -102,17 +81,28 @@ async function sendRequest(
 }
 
 /**
- * Adds that the response may be compressed. Otherwise Google Cloud Storage decompresses objects with `Content-Encoding: gzip`, and ignores
- * byte ranges of them, without any sign in the response. Signatures of requests do not cover this header.
+ * The header that says that the response may be compressed. Otherwise Google Cloud Storage decompresses objects with
+ * `Content-Encoding: gzip`, and ignores byte ranges of them, without any sign in the response. Signatures of requests
+ * do not cover this header.
  */
-function withEncoding(headers: Headers): Headers {
-  const sentHeaders = new Headers(headers)
-  sentHeaders.set('accept-encoding', 'gzip')
-  return sentHeaders
+const acceptedEncoding = { 'accept-encoding': 'gzip' }
+
+async function readText(chunks: AsyncIterable<Uint8Array>, host: string): Promise<string> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const part of chunks) {
+    size += part.length
+    if (size > maxTextBytes)
+      throw new SourceProblem(
+        'OTHER_PROTOCOL',
+        `The response of ${host} is larger than any list of objects. Check that the endpoint is that of an object store.`,
+      )
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
 }
 
 interface ChunkWatch {
-  timer: NodeJS.Timeout
   /** The latest time of a chunk, as in `performance.now()`. */
   deadline: number
   host: string
@@ -121,19 +111,15 @@ interface ChunkWatch {
 
 async function* watchChunks(
   chunks: AsyncIterable<Uint8Array>,
-  { timer, deadline, host, explain }: ChunkWatch,
+  { deadline, host, explain }: ChunkWatch,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
     for await (const chunk of chunks) {
       if (performance.now() > deadline) throw createExchangeTimeoutProblem(host)
-      timer.refresh()
       yield chunk
-      timer.refresh()
     }
   } catch (error) {
     throw explain(error)
-  } finally {
-    clearTimeout(timer)
   }
 }
 
@@ -151,25 +137,29 @@ const decompressors: Readonly<Record<string, () => Transform>> = {
 const maxCodings = 5
 
 /** Returns the codings of a response body that the client decompresses, in the order in which they were applied. */
-export const parseContentEncodings = (headers: Headers): string[] =>
+export const parseContentEncodings = (headers: ResponseHeaders): string[] =>
   (headers.get('content-encoding') ?? '')
     .split(',')
     .map((coding) => coding.trim().toLowerCase())
     .filter((coding) => Object.hasOwn(decompressors, coding))
 
-async function* decompress(
-  { headers, chunks, cancel }: SsrfSafeResponse,
+function decompress(response: SsrfSafeResponse, host: string): AsyncIterable<Uint8Array> {
+  const codings = parseContentEncodings(response.headers)
+  return codings.length === 0 ? response.chunks : decompressChunks(response, codings, host)
+}
+
+async function* decompressChunks(
+  { chunks, cancel }: SsrfSafeResponse,
+  codings: readonly string[],
   host: string,
 ): AsyncGenerator<Uint8Array, void, void> {
-  const codings = parseContentEncodings(headers)
   if (codings.length > maxCodings) {
     cancel()
     const sentence = `The response of ${host} has more than ${maxCodings} layers of compression (Content-Encoding).`
     throw new OutgoingProblem(sentence, { code: 'OTHER_PROTOCOL' })
   }
   const decompressorStreams = codings.toReversed().map((coding) => decompressors[coding]!())
-  const lastStream = decompressorStreams.at(-1)
-  if (!lastStream) return yield* chunks
+  const lastStream = decompressorStreams.at(-1)!
   // An error of the response reaches the loop below through the last stream.
   pipeline([Readable.from(chunks), ...decompressorStreams], () => {})
   try {
@@ -184,15 +174,6 @@ function createExchangeTimeoutProblem(host: string): OutgoingProblem {
   return new OutgoingProblem(`${host} did not respond completely within ${exchangeTimeoutMs / 1000} seconds.`, {
     code: 'CONNECTION_TIMEOUT',
   })
-}
-
-function createIdleTimeoutProblem(host: string, idleTimeoutMs: number): OutgoingProblem {
-  return new OutgoingProblem(
-    `${host} sent nothing for ${Math.ceil(idleTimeoutMs / 1000)} seconds. Check the network and the store.`,
-    {
-      code: 'CONNECTION_TIMEOUT',
-    },
-  )
 }
 
 const connectionHints: Partial<Record<OutgoingCode, string>> = {

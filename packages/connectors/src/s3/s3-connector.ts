@@ -1,8 +1,5 @@
-import { createHash, createHmac } from 'node:crypto'
-import { AwsV4Signer } from 'aws4fetch'
 import type { SourceBody } from '@sluice/contracts'
 import type { Connector, ReadRequest } from '../connector.ts'
-import { assertAccessKey } from '../settings/assert-access-key.ts'
 import { createObjectStoreConnector, type StoreContext } from '../object-store/object-store-connector.ts'
 import {
   encodeKey,
@@ -18,6 +15,7 @@ import {
 import type { StoreClient, StoreResponse } from '../object-store/store-client.ts'
 import { findChild, parseXml, getChildText, type XmlElement } from '../object-store/xml.ts'
 import { type S3Config, createS3Problem } from './s3-problems.ts'
+import { signHeaders, type SigningKeys } from './sign-request.ts'
 
 /** Creates a connector that reads files of Amazon S3, or of a store with a compatible API. */
 export const createS3Connector = (context: StoreContext): Connector =>
@@ -55,7 +53,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
     // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the
     // signature stays valid.
     url.search = url.search.replaceAll('+', '%20')
-    const response = await send(url, await signHeaders(url, headers, config, requestedRegion, signingKeys), signal)
+    const response = await send(url, signHeaders(url, headers, config, requestedRegion, signingKeys), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
     const errorResponse = parseErrorResponse(response.status, response.headers, await response.text(), url.host)
     if (
@@ -136,54 +134,6 @@ function decodeKey(key: string): string {
   } catch {
     return key
   }
-}
-
-const hashOfEmptyBody = createHash('sha256').digest('hex')
-
-/** Keys for signing, derived from the secret key. Cached by day, region and service. */
-type SigningKeys = Map<string, Buffer | string>
-
-/**
- * Returns the headers of a GET request, signed with AWS Signature Version 4 if the settings contain an access key.
- * Throws `SourceProblem` for an invalid key.
- */
-export async function signHeaders(
-  url: URL,
-  headers: Readonly<Record<string, string>>,
-  { accessKey, secretKey }: S3Config,
-  region: string,
-  signingKeys: SigningKeys = new Map(),
-): Promise<Headers> {
-  if (accessKey === undefined || secretKey === undefined) return new Headers(headers)
-  const signer = new AwsV4Signer({
-    method: 'GET',
-    url: url.href,
-    headers: { ...headers, 'x-amz-content-sha256': hashOfEmptyBody },
-    accessKeyId: assertAccessKey(accessKey),
-    secretAccessKey: secretKey,
-    service: 's3',
-    region,
-  })
-  signer.headers.set('authorization', await authorize(signer, secretKey, signingKeys))
-  return signer.headers
-}
-
-/**
- * Returns the Authorization header. Computes the same as the signer's method `authHeader`, but synchronously: WebCrypto
- * in that method starts eleven jobs on other threads per request, which takes longer than a small request itself.
- */
-async function authorize(signer: AwsV4Signer, secretKey: string, signingKeys: SigningKeys): Promise<string> {
-  const { datetime, credentialString, accessKeyId, signedHeaders } = signer
-  const hash = createHash('sha256')
-    .update(await signer.canonicalString())
-    .digest('hex')
-  const text = ['AWS4-HMAC-SHA256', datetime, credentialString, hash].join('\n')
-  const hmac = (key: Buffer | string, value: string) => createHmac('sha256', key).update(value).digest()
-  const signingKey =
-    signingKeys.get(credentialString) ?? credentialString.split('/').reduce<Buffer | string>(hmac, `AWS4${secretKey}`)
-  signingKeys.set(credentialString, signingKey)
-  const signature = createHmac('sha256', signingKey).update(text).digest('hex')
-  return `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${credentialString}, SignedHeaders=${signedHeaders}, Signature=${signature}`
 }
 
 /**

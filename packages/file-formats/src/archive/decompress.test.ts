@@ -1,8 +1,13 @@
+import { closeSync, openSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { makeWorkbook } from '../upload/test/make-workbook.ts'
 import { makeZip, type ZipEntry } from '../upload/test/make-zip.ts'
 import { uploadFolder } from '../upload/test/open-upload-from-bytes.ts'
+import { FileBytes } from '../spool/byte-source.ts'
+import { defaultUploadLimits } from '../spool/upload-limits.ts'
+import { gunzipFile } from './decompress.ts'
 
 const folder = uploadFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -42,6 +47,21 @@ describe('gzip', () => {
     expect(await folder.open('a.gz', gzipSync(parquet))).toMatchObject({ format: 'PARQUET', bytes: parquet })
     const workbook = makeWorkbook({ sheets: { One: '<row><c><v>1</v></c></row>' } })
     expect((await folder.open('a.gz', gzipSync(workbook))).text).toBe('1\n')
+  })
+
+  it('is unpacked in the memory of a few chunks', async () => {
+    const path = join(folder.path, 'large.gz')
+    const unpackedBytes = 32 * 1024 * 1024
+    writeFileSync(path, gzipSync(Buffer.from('0,1,2,3,4\n'.repeat(unpackedBytes / 10)), { level: 1 }))
+    const descriptor = openSync(path, 'r')
+    const { chunkBytes } = defaultUploadLimits
+    const file = new FileBytes(descriptor, 0, statSync(path).size, chunkBytes)
+    const heldBefore = process.memoryUsage().arrayBuffers
+    let maxHeld = 0
+    for await (const _ of gunzipFile(file, 'large.gz', defaultUploadLimits).chunks())
+      maxHeld = Math.max(maxHeld, process.memoryUsage().arrayBuffers - heldBefore)
+    closeSync(descriptor)
+    expect(maxHeld).toBeLessThan(8 * chunkBytes)
   })
 
   it('is rejected if it is truncated, damaged or followed by other data', async () => {

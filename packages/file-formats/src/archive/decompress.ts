@@ -1,4 +1,4 @@
-import { Readable, type Transform, pipeline } from 'node:stream'
+import type { Transform } from 'node:stream'
 import type { ByteSource, FileBytes } from '../spool/byte-source.ts'
 import type { UploadLimits } from '../spool/upload-limits.ts'
 import { SourceProblem } from '@sluice/row-stream'
@@ -6,8 +6,8 @@ import { tooLarge } from '../spool/spool-writer.ts'
 import { createGunzip } from 'node:zlib'
 
 /**
- * Yields the decompressed contents of a part of a file. `name` is the file's name in messages. Throws SourceProblem
- * ARCHIVE_DAMAGED, or at the limits TOO_LARGE or SUSPICIOUS_ARCHIVE.
+ * Yields the decompressed contents of a part of a file. A chunk is valid until the next one is requested. `name` is
+ * the file's name in messages. Throws SourceProblem ARCHIVE_DAMAGED, or at the limits TOO_LARGE or SUSPICIOUS_ARCHIVE.
  */
 export async function* decompressChunks(
   file: FileBytes,
@@ -16,19 +16,42 @@ export async function* decompressChunks(
   limits: UploadLimits,
 ): AsyncGenerator<Buffer, void, void> {
   const limit = new DecompressionLimit(name, limits)
-  const compressedChunks = file.pieces((bytesRead) => {
-    limit.compressedBytes = bytesRead
-  })
-  // An error reaches the loop below through the stream itself, so it is ignored here.
-  pipeline(Readable.from(compressedChunks, { highWaterMark: 1 }), decompressor, () => {})
+  void writeFileTo(decompressor, file, limit)
   try {
     for await (const chunk of decompressor as AsyncIterable<Buffer>) {
       limit.countDecompressedBytes(chunk.length)
       yield chunk
+      freeOutput(chunk, limits.chunkBytes)
     }
   } catch (error) {
     throw findDecompressionProblem(error, name, limit.decompressedBytes) ?? error
   }
+}
+
+/**
+ * Writes the bytes of a file to a decompressor, and ends it. The pieces share the same memory: each one has been
+ * decompressed before the next one is read. An error of the file reaches the reader of the decompressor.
+ */
+async function writeFileTo(decompressor: Transform, file: FileBytes, limit: DecompressionLimit): Promise<void> {
+  try {
+    for await (const piece of file.chunks()) {
+      limit.compressedBytes += piece.length
+      await new Promise((resolve) => decompressor.write(piece, resolve))
+      if (decompressor.destroyed) return
+    }
+    decompressor.end()
+  } catch (error) {
+    decompressor.destroy(error as Error)
+  }
+}
+
+/**
+ * Frees the memory of a decompressor's output once its last part has been read. It would otherwise wait for a garbage
+ * collection, which V8 starts only after tens of megabytes. `outputBytes` is the size of the output's memory; smaller
+ * outputs share memory with other buffers.
+ */
+function freeOutput({ buffer, byteOffset, length }: Buffer, outputBytes: number): void {
+  if (buffer.byteLength === outputBytes && byteOffset + length === outputBytes) (buffer as ArrayBuffer).transfer(0)
 }
 
 /**

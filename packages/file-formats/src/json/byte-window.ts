@@ -16,11 +16,14 @@ export class ByteWindow implements AsyncDisposable {
   /** True if the bytes between `from` and `end` are known to be valid UTF-8. */
   clean = true
   readonly #chunks: AsyncIterator<Buffer>
+  readonly #countsLines: boolean
   #forgotten = 0
   #lines = 0
 
-  constructor(source: ByteSource) {
+  /** Creates a window. If the reader counts the lines itself, `countsLines` is false, and `place` must not be called. */
+  constructor(source: ByteSource, { countsLines = true } = {}) {
     this.#chunks = source.chunks()[Symbol.asyncIterator]()
+    this.#countsLines = countsLines
   }
 
   /**
@@ -53,7 +56,7 @@ export class ByteWindow implements AsyncDisposable {
   }
 
   #forget(): void {
-    this.#lines += countLines(this.from)
+    if (this.#countsLines) this.#lines += countLines(this.from)
     this.#forgotten += this.from
     this.bytes.copyWithin(0, this.from, this.end)
     this.end -= this.from

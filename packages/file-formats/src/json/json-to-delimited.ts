@@ -77,7 +77,7 @@ async function walkJsonRows(
   { name, limits, options }: JsonFacts,
   pass: JsonPass,
 ): Promise<void> {
-  await using window = new ByteWindow(source)
+  await using window = new ByteWindow(source, { countsLines: shape.kind !== 'LINES' })
   const { recordBytes } = limits
   const cursor = new JsonCursor(window, name, recordBytes)
   if (shape.kind === 'LINES') await walkLines(window, pass, recordBytes)

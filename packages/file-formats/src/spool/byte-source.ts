@@ -32,26 +32,12 @@ export class FileBytes implements ByteSource {
     return new FileBytes(this.descriptor, from, to, this.#chunkBytes, this.#onRead)
   }
 
-  /**
-   * Yields the bytes in pieces, and calls `taken` with the number of bytes handed out. Each piece has its own memory,
-   * because a decompressor may still use it.
-   */
-  *pieces(taken: (bytes: number) => void = () => {}): Generator<Buffer, void, void> {
-    yield* this.#read(() => Buffer.allocUnsafeSlow(this.#chunkBytes), taken)
-  }
-
   async *chunks(): AsyncGenerator<Buffer, void, void> {
-    const memory = Buffer.allocUnsafeSlow(this.#chunkBytes)
-    yield* this.#read(() => memory)
-  }
-
-  *#read(memory: () => Buffer, taken: (bytes: number) => void = () => {}): Generator<Buffer, void, void> {
+    const chunk = Buffer.allocUnsafeSlow(this.#chunkBytes)
     for (let readFrom = this.from; readFrom < this.to; ) {
-      const chunk = memory()
       const read = readSync(this.descriptor, chunk, 0, Math.min(chunk.length, this.to - readFrom), readFrom)
       if (read === 0) return
       readFrom += read
-      taken(readFrom - this.from)
       this.#onRead(readFrom)
       yield chunk.subarray(0, read)
     }

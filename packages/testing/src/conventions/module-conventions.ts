@@ -129,12 +129,7 @@ const drivers: Record<string, string | string[]> = {
   hyparquet: 'packages/file-formats/src/parquet/',
   'hyparquet-compressors': 'packages/file-formats/src/parquet/',
   yauzl: 'packages/file-formats/src/archive/',
-  aws4fetch: [
-    'packages/connectors/src/s3/',
-    'packages/connectors/src/function/',
-    'packages/warehouses/src/redshift/',
-    'packages/testing/',
-  ],
+  aws4fetch: ['packages/connectors/src/function/', 'packages/warehouses/src/redshift/', 'packages/testing/'],
   'oidc-provider': 'apps/identity/src/openid-provider/',
   'openid-client': 'apps/identity/src/sign-in/federated/',
   '@node-rs/argon2': 'apps/identity/src/sign-in/password/password-hashing.ts',

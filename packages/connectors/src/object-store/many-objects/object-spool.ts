@@ -11,6 +11,7 @@ import {
   defaultDownloadLimits,
   downloadObject,
   downloadStoredBytes,
+  type ObjectDownload,
   writeCompletely,
 } from '../download-object.ts'
 import type { StoredObject } from '../object-store.ts'
@@ -49,7 +50,10 @@ export class ObjectSpool implements Disposable {
   readonly #spooled = new Map<string, SpooledObject>()
   #size = 0
   /** Small objects that are not written yet. `from` is the block's position in the spool file. */
-  #block = { from: 0, bytes: Buffer.alloc(0), used: 0 }
+  #block = { from: 0, bytes: Buffer.alloc(0) as Buffer, used: 0 }
+  /** Memory for blocks and small objects, which is reused. New memory for each of them would wait for a garbage collection. */
+  readonly #blockMemory = new BufferPool(blockBytes)
+  readonly #objectMemory = new BufferPool(maxCollectedBytes)
 
   private constructor(reading: ObjectReading, log: ReadReporter['log']) {
     this.#reading = reading
@@ -131,11 +135,8 @@ export class ObjectSpool implements Disposable {
   async #downloadOne(object: StoredObject, onProgress: (bytes: number) => void, signal: AbortSignal): Promise<void> {
     const download = createDownload(this.#reading, object, this.fd, { log: this.#log, onProgress })
     try {
-      if (object.size <= maxCollectedBytes) {
-        const memory = Buffer.allocUnsafe(object.size)
-        await downloadStoredBytes({ ...download, memory }, signal)
-        this.#add(object, await this.#collect(memory), memory)
-      } else {
+      if (object.size <= maxCollectedBytes) await this.#downloadSmall(object, download, signal)
+      else {
         const position = this.#allocate(object.size)
         await downloadStoredBytes({ ...download, position }, signal)
         this.#add(object, position, await this.#readStart(position, object.size))
@@ -143,6 +144,17 @@ export class ObjectSpool implements Disposable {
     } catch (error) {
       if (!(error instanceof ContentEncoded)) throw error
       await this.#downloadDecompressed(object, onProgress, signal)
+    }
+  }
+
+  async #downloadSmall(object: StoredObject, download: ObjectDownload, signal: AbortSignal): Promise<void> {
+    const buffer = this.#objectMemory.take()
+    try {
+      const memory = buffer.subarray(0, object.size)
+      await downloadStoredBytes({ ...download, memory }, signal)
+      this.#add(object, await this.#collect(memory), memory)
+    } finally {
+      this.#objectMemory.giveBack(buffer)
     }
   }
 
@@ -178,18 +190,18 @@ export class ObjectSpool implements Disposable {
 
   /** Copies a small object into the current block. Returns its position in the spool file. */
   async #collect(bytes: Buffer): Promise<number> {
-    const pendingWrite = this.#block.bytes.length - this.#block.used < bytes.length ? this.#writeBlock() : undefined
-    if (pendingWrite) this.#block = { from: this.#allocate(blockBytes), bytes: Buffer.allocUnsafe(blockBytes), used: 0 }
+    const fullBlock = this.#block.bytes.length - this.#block.used < bytes.length ? this.#block : undefined
+    if (fullBlock) this.#block = { from: this.#allocate(blockBytes), bytes: this.#blockMemory.take(), used: 0 }
     const { from, used: usedBytes } = this.#block
     this.#block.bytes.set(bytes, usedBytes)
     this.#block.used += bytes.length
-    await pendingWrite
+    if (fullBlock) await this.#writeBlock(fullBlock)
     return from + usedBytes
   }
 
-  async #writeBlock(): Promise<void> {
-    const { from, bytes, used: usedBytes } = this.#block
+  async #writeBlock({ from, bytes, used: usedBytes } = this.#block): Promise<void> {
     await writeCompletely(this.fd, bytes.subarray(0, usedBytes), from)
+    this.#blockMemory.giveBack(bytes)
   }
 
   async #readStart(position: number, size: number): Promise<Buffer> {
@@ -205,6 +217,24 @@ export class ObjectSpool implements Disposable {
     const isText = content.kind === 'TEXT' && content.encoding === 'utf-8'
     const firstLineHash = isText ? { firstLineHash: hashFirstLine(bytes.subarray(content.skip)) } : {}
     this.#spooled.set(key, { name: key, from, to: from + size, ...firstLineHash })
+  }
+}
+
+/** Memory of one size that is used repeatedly. */
+class BufferPool {
+  readonly #bytes: number
+  readonly #free: Buffer[] = []
+
+  constructor(bytes: number) {
+    this.#bytes = bytes
+  }
+
+  take(): Buffer {
+    return this.#free.pop() ?? Buffer.allocUnsafeSlow(this.#bytes)
+  }
+
+  giveBack(buffer: Buffer): void {
+    if (buffer.length === this.#bytes) this.#free.push(buffer)
   }
 }
 

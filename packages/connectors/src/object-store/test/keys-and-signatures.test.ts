@@ -7,7 +7,8 @@ import { encodeKey, parseErrorResponse } from '../object-store.ts'
 import { prefetchInOrder } from '../many-objects/prefetch-in-order.ts'
 import { compileKeyPattern } from '../key-pattern.ts'
 import { TupleLayout } from '../many-objects/remap-columns.ts'
-import { buildBucketUrl, signHeaders } from '../../s3/s3-connector.ts'
+import { buildBucketUrl } from '../../s3/s3-connector.ts'
+import { signHeaders } from '../../s3/sign-request.ts'
 import { createS3Problem } from '../../s3/s3-problems.ts'
 import { findCommonType } from '../many-objects/combined-table.ts'
 import { parseXml, getChildText } from '../xml.ts'
@@ -75,12 +76,12 @@ it('buildBucketUrl returns a virtual-hosted or path-style URL by bucket name and
 
 it('buildTextToSign returns the lines in the order that Azure expects', () => {
   const url = new URL('https://a.blob.core.windows.net/c?restype=container&comp=list&prefix=x%20y')
-  const headers = new Headers({
+  const headers = {
     'x-ms-version': '2021-12-02',
     'x-ms-date': 'now',
     range: 'bytes=0-9',
     'if-match': '"e"',
-  })
+  }
   expect(buildTextToSign(url, headers, 'a').split('\n')).toEqual([
     'GET',
     '',
@@ -214,10 +215,10 @@ describe('prefetchInOrder', () => {
 })
 
 describe('a request to S3', () => {
-  it.each(['AKIA€', 'AKIA 0', 'AKIA\n0'])('is rejected before signing if the access key is %j', async (accessKey) => {
+  it.each(['AKIA€', 'AKIA 0', 'AKIA\n0'])('is rejected before signing if the access key is %j', (accessKey) => {
     const config = { bucket: 'b', accessKey, secretKey: 'any €' }
-    const asked = signHeaders(new URL('https://s3.example.org/b'), {}, config, 'eu-west-1')
-    await expect(asked).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
+    const sign = () => signHeaders(new URL('https://s3.example.org/b'), {}, config, 'eu-west-1')
+    expect(sign).toThrow(expect.objectContaining({ code: 'AUTHENTICATION_FAILED' }))
   })
 })
 
@@ -234,17 +235,17 @@ it('signHeaders signs like aws4fetch', async () => {
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
     url.search = url.search.replaceAll('+', '%20')
     const config = { bucket: 'bucket', accessKey: 'AKIAIOSFODNN7EXAMPLE', secretKey }
-    const headers = await signHeaders(url, { range: 'bytes=0-9', 'if-match': '"e"' }, config, region)
+    const headers = signHeaders(url, { range: 'bytes=0-9', 'if-match': '"e"' }, config, region)
     const { headers: expected } = await new AwsV4Signer({
       url: url.href,
-      headers: { range: 'bytes=0-9', 'if-match': '"e"', 'x-amz-content-sha256': headers.get('x-amz-content-sha256')! },
+      headers: { range: 'bytes=0-9', 'if-match': '"e"', 'x-amz-content-sha256': headers['x-amz-content-sha256']! },
       accessKeyId: config.accessKey,
       secretAccessKey: secretKey,
       service: 's3',
       region,
-      datetime: headers.get('x-amz-date')!,
+      datetime: headers['x-amz-date']!,
     }).sign()
-    expect([...headers]).toEqual([...expected])
+    expect(headers).toEqual(Object.fromEntries(expected))
   }
   const secretKey = fc.string({ minLength: 1, maxLength: 40 })
   const region = fc.constantFrom('eu-west-1', 'us-east-1')

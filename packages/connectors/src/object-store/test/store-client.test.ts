@@ -9,18 +9,14 @@ import { createStoreClient } from '../store-client.ts'
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
 /** Requests a path of a server that answers with `answer`, and returns the text of the response. */
-async function readText(answer: Answer): Promise<string> {
+async function readText(answer: Answer, idleTimeoutMs = 5_000): Promise<string> {
   const server = createServer(answer)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   try {
-    await using client = createStoreClient(outgoingAllowed().parse('127.0.0.1'), 5_000)
-    const response = await client(
-      new URL(`http://127.0.0.1:${port}/object`),
-      new Headers(),
-      new AbortController().signal,
-    )
+    await using client = createStoreClient(outgoingAllowed().parse('127.0.0.1'), idleTimeoutMs)
+    const response = await client(new URL(`http://127.0.0.1:${port}/object`), {}, new AbortController().signal)
     return await response.text()
   } finally {
     server.closeAllConnections()
@@ -35,6 +31,15 @@ describe('the client for object stores', () => {
       return response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('as it is stored'))
     })
     expect(text).toBe('as it is stored')
+  })
+
+  it.each<[string, Answer]>([
+    ['never responds', () => {}],
+    ['pauses within a response', (_request, response) => void response.writeHead(200).write('a')],
+  ])('stops waiting for a server that %s', async (_what, answer) => {
+    await expect(readText(answer, 300)).rejects.toMatchObject({
+      error: { code: 'CONNECTION_TIMEOUT', message: expect.stringContaining('sent nothing for 1 seconds') },
+    })
   })
 
   it.each([

@@ -56,12 +56,12 @@ export function readSample(file: ReadableFile, headBytes = sampleBytes): FileSam
   }
 }
 
-/** Reads `length` bytes from a position of a file, or fewer at its end. */
-export function readAt(file: ReadableFile, position: number, length: number): Uint8Array {
-  const bytes = new Uint8Array(length)
+/** Reads at most `maxBytes` bytes from a position of a file. The memory is not larger than what the file has, because many files are small. */
+export function readAt(file: ReadableFile, position: number, maxBytes: number): Uint8Array {
+  const bytes = new Uint8Array(Math.max(0, Math.min(maxBytes, file.size - position)))
   let filledBytes = 0
-  while (filledBytes < length) {
-    const bytesRead = file.read(bytes, filledBytes, length - filledBytes, position + filledBytes)
+  while (filledBytes < bytes.length) {
+    const bytesRead = file.read(bytes, filledBytes, bytes.length - filledBytes, position + filledBytes)
     if (bytesRead === 0) break
     filledBytes += bytesRead
   }

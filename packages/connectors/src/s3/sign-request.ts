@@ -1,0 +1,86 @@
+import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto'
+import { assertAccessKey } from '../settings/assert-access-key.ts'
+import { percentEncode } from '../object-store/object-store.ts'
+import type { S3Config } from './s3-problems.ts'
+
+/** Keys for signing, derived from the secret key. Cached by day and region. */
+export type SigningKeys = Map<string, KeyObject>
+
+const algorithm = 'AWS4-HMAC-SHA256'
+const hashOfEmptyBody = hash('sha256', '', 'hex')
+/** Headers that proxies may change, so the signature does not cover them. */
+const unsignedHeaders = new Set(['range'])
+
+/**
+ * Returns the headers of a GET request, signed with AWS Signature Version 4 if the settings contain an access key.
+ * Throws `SourceProblem` for an invalid key. A library would take longer to sign than a small request itself takes: it
+ * derives the key for each request, and parses URL and headers again.
+ */
+export function signHeaders(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  { accessKey, secretKey }: Pick<S3Config, 'accessKey' | 'secretKey'>,
+  region: string,
+  signingKeys: SigningKeys = new Map(),
+): Record<string, string> {
+  if (accessKey === undefined || secretKey === undefined) return { ...headers }
+  assertAccessKey(accessKey)
+  const time = new Date().toISOString().replaceAll(/[:-]|\.\d{3}/g, '')
+  const sentHeaders: Record<string, string> = {
+    ...headers,
+    'x-amz-content-sha256': hashOfEmptyBody,
+    'x-amz-date': time,
+  }
+  const signedHeaders: Record<string, string> = { ...sentHeaders, host: url.host }
+  const names = Object.keys(signedHeaders)
+    .filter((name) => !unsignedHeaders.has(name))
+    .toSorted()
+  const request = [
+    'GET',
+    canonicalPath(url),
+    canonicalQuery(url),
+    ...names.map((name) => `${name}:${signedHeaders[name]!.trim().replaceAll(/\s+/g, ' ')}`),
+    '',
+    names.join(';'),
+    hashOfEmptyBody,
+  ].join('\n')
+  const scope = `${time.slice(0, 8)}/${region}/s3/aws4_request`
+  const signingKey = signingKeys.get(scope) ?? deriveKey(secretKey, scope)
+  signingKeys.set(scope, signingKey)
+  const text = [algorithm, time, scope, hash('sha256', request, 'hex')].join('\n')
+  const signature = createHmac('sha256', signingKey).update(text).digest('hex')
+  return {
+    ...sentHeaders,
+    authorization: `${algorithm} Credential=${accessKey}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`,
+  }
+}
+
+/** Returns the key for a day, a region and a service. It is cached as a key object, which `createHmac` takes faster than bytes. */
+function deriveKey(secretKey: string, scope: string): KeyObject {
+  const hmac = (key: Buffer | string, part: string): Buffer => createHmac('sha256', key).update(part).digest()
+  return createSecretKey(scope.split('/').reduce<Buffer | string>(hmac, `AWS4${secretKey}`) as Buffer)
+}
+
+function canonicalPath({ pathname }: URL): string {
+  return decodePath(pathname).split('/').map(percentEncode).join('/')
+}
+
+function decodePath(pathname: string): string {
+  try {
+    return decodeURIComponent(pathname.replaceAll('+', ' '))
+  } catch {
+    return pathname
+  }
+}
+
+/** Returns the sorted parameters. If several have the same name, only the first one counts. */
+function canonicalQuery({ search, searchParams }: URL): string {
+  if (search === '') return ''
+  const firstValues = new Map([...searchParams].toReversed())
+  return [...firstValues]
+    .filter(([name]) => name !== '')
+    .map((parameter) => parameter.map(percentEncode))
+    .toSorted(([one], [other]) => (one! < other! ? -1 : 1))
+    .map((parameter) => parameter.join('='))
+    .join('&')
+}
