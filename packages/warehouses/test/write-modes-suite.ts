@@ -281,7 +281,14 @@ export function keepsRowsThatTakePrecedence(subject: Given): void {
       ['3', 2, 'a', 'x'],
       ['3', 2, 'a', 'y'],
     ]
-    await expect(merge(twice)).rejects.toMatchObject({ code: 'DUPLICATE_KEY' })
+    await expect(merge(twice)).rejects.toMatchObject({
+      code: 'DUPLICATE_KEY',
+      key: { keys: ['id'], values: ['3'], rows: 2 },
+      precedence: new Map([
+        ['day', '2'],
+        ['part', 'a'],
+      ]),
+    })
     await merge([
       ['2', 3, 'a', 'x'],
       ['2', 4, 'a', 'y'],

@@ -6,6 +6,7 @@ import { columnsBefore } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
 import { omitOwnColumns } from './many-objects/combined-table.ts'
 import type { ObjectStore } from './object-store.ts'
+import { describeObjectRows } from './describe-object-rows.ts'
 import { previewObjects } from './preview-objects.ts'
 import type { DownloadLimits } from './download-object.ts'
 import type { ObjectReading } from './read-object.ts'
@@ -94,6 +95,11 @@ export function createObjectStoreConnector(
       await using store = open(request, interactiveIdleTimeoutMs)
       const reading = readingOf(request, store, interactiveRetry)
       return await previewObjects(reading, createObjectsRequest(request).key, rows, signal)
+    },
+    async describeKeyRows(request, duplicate, signal) {
+      await using store = open(request, backgroundIdleTimeoutMs)
+      const reading = readingOf(request, store, backgroundPolicy)
+      return await describeObjectRows(reading, createObjectsRequest(request).key, duplicate, signal)
     },
   }
 }

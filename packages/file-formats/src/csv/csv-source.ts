@@ -8,7 +8,6 @@ import {
   describeColumns,
   type Column,
   formatCount,
-  toUniqueIdentifiers,
   type ReadReporter,
   type ReaderAdvice,
   type RowStream,
@@ -17,6 +16,7 @@ import {
   TypesWidened,
 } from '@sluice/row-stream'
 import type { CsvThreadJob, CsvResult, OpenedFile } from './csv-thread-job.ts'
+import { columnsWithNames } from './columns-with-names.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
 /** Options for reading a file. Absent options are detected, see packages/file-formats/src/delimited/OPTIONS.md. */
@@ -135,21 +135,6 @@ export const oddValueAdvice: ReaderAdvice = {
     'Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).',
   dataset:
     'To load the column with its type, correct the file and send it again with ?rebuild=true, which replaces all rows of the table.',
-}
-
-export function columnsWithNames(
-  columns: readonly InferredColumn[],
-  namesFromOptions: readonly (string | undefined)[],
-): Column[] {
-  const names = toUniqueIdentifiers(columns.map(({ label }, index) => namesFromOptions[index] ?? label))
-  return columns.map(({ label, dataType, precision, scale, evidence }, index) => ({
-    name: names[index]!,
-    label,
-    dataType,
-    ...(precision !== undefined && { precision }),
-    ...(scale !== undefined && { scale }),
-    ...(evidence && { evidence }),
-  }))
 }
 
 /** Returns the decimal sign of earlier files. It applies if the new file contains no evidence of its own. */

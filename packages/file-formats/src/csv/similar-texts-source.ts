@@ -12,7 +12,8 @@ import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts
 import { defaultDelimitedLimits } from '../delimited/limits.ts'
 import type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
 import { receiveRows, startReaderThread } from '../start-reader-thread.ts'
-import { columnsWithNames, oddValueAdvice } from './csv-source.ts'
+import { oddValueAdvice } from './csv-source.ts'
+import { columnsWithNames } from './columns-with-names.ts'
 import type { SimilarTextsJob, SimilarTextsResult, TextPartsJob, TextPartsResult } from './run-csv-thread-job.ts'
 
 export type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'

@@ -3,17 +3,15 @@ import type { DelimitedOptions } from './dialect/delimited-options.ts'
 import { describeGuesses } from './dialect/detected-options.ts'
 import type { ColumnType } from './dialect/column-type.ts'
 import { defaultDelimitedLimits } from './limits.ts'
-import { ENCODE, IS_REFUSED, IS_UNFIT, startScanner, TAKEN, type WasmScanner } from './wasm-scanner.ts'
+import { startScanner, type WasmScanner } from './wasm-scanner.ts'
 import { describeOddValue } from './odd-values.ts'
 import type { RejectedRow } from '@sluice/row-stream'
 import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
 import { detectText, openRows } from './open-delimited-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
-import { configureScanner, givenTypes, setColumn } from './column-state.ts'
 import { findSourceFormats } from './source-formats/find-source-formats.ts'
-import { passFieldPositions } from './field-positions.ts'
-import type { RecordReader } from './record-reader.ts'
+import { SampleEncoder } from './sample-encoder.ts'
 
 /** The file to preview, as a descriptor or a path, and its name in messages. */
 type PreviewFile = { fd: number; name: string } | { path: string; name: string }
@@ -145,35 +143,5 @@ function readFirstRows(
     sourceFormats,
     rejected,
     sample: { rows: rowCount, rejected: rejectedRows, complete: isComplete },
-  }
-}
-
-/**
- * The result for one record: its encoded row, the column that rejects its value, RAGGED for a wrong number of fields,
- * or UNFIT if wider types are needed.
- */
-type SampledRecord = { tuple: Buffer } | { refusedBy: number } | 'RAGGED' | 'UNFIT'
-
-/** Encodes records one by one as a load does. The records are in the scanner's window. */
-class SampleEncoder {
-  readonly #wasm: WasmScanner
-
-  constructor(wasm: WasmScanner, dialect: DelimitedDialect, types: readonly ColumnType[]) {
-    this.#wasm = wasm
-    configureScanner(wasm, dialect, defaultDelimitedLimits.chunkBytes)
-    const declaredTypes = givenTypes(dialect)
-    for (const [index, type] of types.entries()) setColumn(wasm, index, type, type, declaredTypes[index] === undefined)
-  }
-
-  /** Encodes the current record, which must be free of syntax errors. */
-  encode(records: RecordReader): SampledRecord {
-    const { run, bytes } = this.#wasm
-    const original = passFieldPositions(this.#wasm, records)
-    run.emptyOut()
-    const outcome = run.take(records.next - records.from, ENCODE)
-    if (original) records.bytes.set(original, records.from)
-    if (outcome === TAKEN) return { tuple: Buffer.from(bytes.subarray(run.OUT.value, run.outEnd.value)) }
-    if (outcome === IS_REFUSED) return { refusedBy: run.blamed.value }
-    return outcome === IS_UNFIT ? 'UNFIT' : 'RAGGED'
   }
 }

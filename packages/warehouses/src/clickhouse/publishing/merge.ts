@@ -3,15 +3,15 @@ import type { MergedRows, StagedRecords } from '../../load-target.ts'
 import {
   assertKeysInTable,
   buildDeletedCondition,
-  duplicateKeyInTable,
   replacedColumns,
   stagedRecords,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
+import { duplicateKeyInTable } from '../../duplicate-key.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { type ClickHouseStagedTable, uuidOf } from '../staging/staged-table.ts'
-import { findDuplicateKey } from './find-duplicate-key.ts'
+import { findDuplicates } from './find-duplicates.ts'
 import { qualifyName, quoteIdentifier } from '../names.ts'
 import { type ClickHouseShape, createTable } from '../table-shape.ts'
 import { describeType } from '../types.ts'
@@ -194,8 +194,8 @@ async function assertKeysUnique(
 ): Promise<void> {
   if (load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)) return
   const merged = `(${buildTableMergeQuery(load, records, staging, currentShape)})`
-  const twice = await findDuplicateKey({ read: user }, load.keys, merged, signal, joinSettings)
-  if (twice !== undefined) throw duplicateKeyInTable(load, twice)
+  const twice = await findDuplicates({ read: user }, load.keys, merged, signal, joinSettings)
+  if (twice) throw duplicateKeyInTable(load, twice)
 }
 
 /** Returns the number of rows that `writeMergedTable` would write. Throws DUPLICATE_KEY. */

@@ -32,7 +32,7 @@ import {
   findPublication,
 } from '../ledger.ts'
 import { assertTableOwned, type ClickHouseStagedTable, completeStaging, loadedOf } from '../staging/staged-table.ts'
-import { findDuplicateKey } from './find-duplicate-key.ts'
+import { findDuplicates } from './find-duplicates.ts'
 import { countMerged, countMergedRows, writeMergedTable } from './merge.ts'
 import { databaseOf, quoteIdentifier } from '../names.ts'
 import { previousSourceShape, planTableAfterLoad } from '../staging/plan-load.ts'
@@ -81,7 +81,7 @@ export async function publishRun(
       {
         mode,
         gate: options.gate,
-        findDuplicateKey: (load) => findDuplicateKey(access, load.keys, load.stagingTable, signal),
+        findDuplicates: (load, columns) => findDuplicates(access, columns, load.stagingTable, signal),
       },
       signal,
     )
@@ -351,7 +351,7 @@ export async function planTables(
       {
         mode,
         gate: planThenGate,
-        findDuplicateKey: (load) => findDuplicateKey(access, load.keys, load.stagingTable, signal),
+        findDuplicates: (load, columns) => findDuplicates(access, columns, load.stagingTable, signal),
       },
       signal,
     )

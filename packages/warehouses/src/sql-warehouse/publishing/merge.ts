@@ -3,11 +3,11 @@ import type { StagedRecords } from '../../load-target.ts'
 import {
   assertKeysInTable,
   buildDeletedCondition,
-  duplicateKeyInTable,
   replacedColumns,
   stagedRecords,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
+import { duplicateKeyInTable, type DuplicateValues } from '../../duplicate-key.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { previousSourceShape } from '../staging/plan-table.ts'
 import type { TablePlace } from '../../catalog.ts'
@@ -146,27 +146,26 @@ export async function writeMergedTable(
   const twice =
     load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)
       ? undefined
-      : await findDuplicateKey(dialect, load.keys, dialect.names.place(place), signal)
-  if (twice !== undefined) throw duplicateKeyInTable(load, twice)
+      : await findDuplicates(dialect, load.keys, dialect.names.place(place), signal)
+  if (twice) throw duplicateKeyInTable(load, twice)
   return { ...place, id, rows }
 }
 
-/**
- * Finds a key value that several rows of `table` share. Returns the values of the key's columns, or undefined if all
- * keys are unique.
- */
-export async function findDuplicateKey(
+/** Finds values of the columns that several rows of `table` share. Returns undefined if there are none. */
+export async function findDuplicates(
   dialect: SqlDialect,
-  keys: readonly string[],
+  columns: readonly string[],
   table: string,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  const names = keys.map((name) => dialect.names.quoted(name)).join(', ')
-  const text = `select ${names} from ${table} group by ${names} having count(*) > 1`
+): Promise<DuplicateValues | undefined> {
+  const names = columns.map((name) => dialect.names.quoted(name)).join(', ')
+  const text = `select ${names}, count(*) from ${table} group by ${names} having count(*) > 1`
   return withSession(dialect, { role: 'read', signal }, async (session) => {
     for await (const { rows } of session.read(text, [], { rows: 1, bytes: () => 1 })) {
       const [twice] = rows
-      return twice?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
+      if (!twice) return undefined
+      const values = twice.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell)))
+      return { values: values.slice(0, -1), rows: Number(values.at(-1)) }
     }
     return undefined
   })

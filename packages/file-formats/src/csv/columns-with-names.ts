@@ -1,0 +1,18 @@
+import { type Column, toUniqueIdentifiers } from '@sluice/row-stream'
+import type { InferredColumn } from '../delimited/delimited-reader.ts'
+
+/** Returns the columns of a table for those of a file. `namesFromOptions` has the names that the options give. */
+export function columnsWithNames(
+  columns: readonly InferredColumn[],
+  namesFromOptions: readonly (string | undefined)[],
+): Column[] {
+  const names = toUniqueIdentifiers(columns.map(({ label }, index) => namesFromOptions[index] ?? label))
+  return columns.map(({ label, dataType, precision, scale, evidence }, index) => ({
+    name: names[index]!,
+    label,
+    dataType,
+    ...(precision !== undefined && { precision }),
+    ...(scale !== undefined && { scale }),
+    ...(evidence && { evidence }),
+  }))
+}
