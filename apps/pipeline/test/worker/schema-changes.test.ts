@@ -168,7 +168,7 @@ describe('file', () => {
       pipeline,
       lines('id,seen', ...dates.with(40, '31/02/2024').map((date, id) => `${id},${date}`)),
     )
-    const hint = 'Column "seen" is TEXT because of "31/02/2024" in line 42; nearly all of its values are dates.'
+    const hint = 'Column "seen" is TEXT because of "31/02/2024" in line 42; most of its values are dates.'
     expect(run).toMatchObject({
       state: 'OK',
       message: `Loaded 100 rows into ${pipeline.schema}.cases. ${hint} Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).`,

@@ -1,5 +1,6 @@
 import { defaultDelimitedLimits, type DelimitedLimits } from '../delimited/limits.ts'
 import type { DelimitedOptions, PreviousDialect } from '../delimited/dialect/delimited-options.ts'
+import { describeOddValue, type OddValue } from '../delimited/odd-values.ts'
 import { isDayFirst } from '../delimited/dialect/column-type.ts'
 import type { InferredColumn } from '../delimited/delimited-reader.ts'
 import {
@@ -9,7 +10,6 @@ import {
   type Column,
   formatCount,
   type ReadReporter,
-  type ReaderAdvice,
   type RowStream,
   type StoredType,
   type TupleChunk,
@@ -111,7 +111,7 @@ class CsvRows {
     const outcome = yield* receiveRows(this.#thread, types, this.#report)
     if ('widened' in outcome) throw new TypesWidened(columnsWithNames(outcome.widened, this.#opened.names))
     this.#result = outcome.result
-    for (const sentence of outcome.result.oddValues) this.#report.hint?.(sentence, oddValueAdvice)
+    for (const oddValue of outcome.result.oddValues) reportOddValue(oddValue, this.#report)
   }
 
   facts(columns: readonly Column[]): ColumnFacts[] {
@@ -130,11 +130,17 @@ class CsvRows {
   }
 }
 
-export const oddValueAdvice: ReaderAdvice = {
-  pipeline:
-    'Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).',
-  dataset:
-    'To load the column with its type, correct the file and send it again with ?rebuild=true, which replaces all rows of the table.',
+/** Tells the user which value made a column TEXT, and what to do about it. */
+export function reportOddValue(oddValue: OddValue, report: ReadReporter): void {
+  const settings =
+    oddValue.family === 'DECIMAL_COMMA'
+      ? 'Set decimal to COMMA in csvOptions, and dataType of the column in csvOptions.columns,'
+      : 'Set dataType of the column in csvOptions.columns'
+  report.hint?.(describeOddValue(oddValue), {
+    pipeline: `${settings} to reject such rows, or correct the file, upload it again and run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).`,
+    dataset:
+      'To load the column with its type, correct the file and send it again with ?rebuild=true, which replaces all rows of the table.',
+  })
 }
 
 /** Returns the decimal sign of earlier files. It applies if the new file contains no evidence of its own. */

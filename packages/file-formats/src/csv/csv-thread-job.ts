@@ -7,7 +7,7 @@ import {
   type ProgressListener,
 } from '../delimited/delimited-reader.ts'
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'
-import { describeOddValue } from '../delimited/odd-values.ts'
+import type { OddValue } from '../delimited/odd-values.ts'
 import type { DetectedOptions } from '../delimited/dialect/dialect.ts'
 import { detectText } from '../delimited/open-delimited-rows.ts'
 import { startScanner } from '../delimited/wasm-scanner.ts'
@@ -46,8 +46,8 @@ export type FileReading = Pick<PreviousDialect, 'delimiter' | 'quote' | 'escape'
 export interface CsvResult {
   columns: readonly InferredColumn[]
   sourceFormats: readonly (string | undefined)[]
-  /** Sentences about the values that made a column TEXT. */
-  oddValues: string[]
+  /** The values that made a column TEXT. */
+  oddValues: OddValue[]
 }
 
 /** The scanner. The next file on this thread reuses its memory and compiled code. */
@@ -83,7 +83,7 @@ export async function readCsvFile(
       continue
     }
     port.progress({ bytesRead: bytesTotal, bytesTotal, rowsRead: outcome.rows }, true)
-    const oddValues = reportOddValues ? reader.findOddValues().map(describeOddValue) : []
+    const oddValues = reportOddValues ? reader.findOddValues() : []
     return { columns: reader.columns, sourceFormats: reader.sourceFormats, oddValues }
   }
 }

@@ -3,7 +3,7 @@ import { DelimitedReader, type KnownColumns } from '../delimited/delimited-reade
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'
 import type { DelimitedDialect } from '../delimited/dialect/dialect.ts'
-import { describeOddValue } from '../delimited/odd-values.ts'
+import type { OddValue } from '../delimited/odd-values.ts'
 import type { TextPart, TextSegment } from '../delimited/similar-texts/text-part.ts'
 import type { DelimitedLimits } from '../delimited/limits.ts'
 import { TextFile } from '../delimited/text-file.ts'
@@ -42,8 +42,8 @@ export interface TextPartsResult {
   sourceFormats: readonly (string | undefined)[]
   /** The number of encoded rows of each part. */
   writtenRowCounts: number[]
-  /** Sentences for users about the values that made a column TEXT. */
-  oddValues: string[]
+  /** The values that made a column TEXT. */
+  oddValues: OddValue[]
 }
 
 /** Runs a job of the reader thread for delimited text. */
@@ -81,7 +81,7 @@ async function readTextParts(
     return { known: reader.known, isWidened: true, sourceFormats: [], writtenRowCounts: [], oddValues: [] }
   const bytesRead = parts.reduce((sum, { from, end }) => sum + end - from, 0)
   port.progress({ bytesRead, rowsRead: outcome.rows }, true)
-  const oddValues = reader.findOddValues().map(describeOddValue)
+  const oddValues = reader.findOddValues()
   const { columns, sourceFormats } = reader
   return { known: { columns }, isWidened: false, sourceFormats, writtenRowCounts: outcome.writtenRowCounts, oddValues }
 }

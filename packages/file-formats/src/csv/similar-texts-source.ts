@@ -12,7 +12,7 @@ import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts
 import { defaultDelimitedLimits } from '../delimited/limits.ts'
 import type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
 import { receiveRows, startReaderThread } from '../start-reader-thread.ts'
-import { oddValueAdvice } from './csv-source.ts'
+import { reportOddValue } from './csv-source.ts'
 import { columnsWithNames } from './columns-with-names.ts'
 import type { SimilarTextsJob, SimilarTextsResult, TextPartsJob, TextPartsResult } from './run-csv-thread-job.ts'
 
@@ -83,7 +83,7 @@ export class SimilarTextGroup {
       this.columns = this.#toColumns()
       throw new TypesWidened(this.columns)
     }
-    for (const sentence of oddValues) report.hint?.(sentence, oddValueAdvice)
+    for (const oddValue of oddValues) reportOddValue(oddValue, report)
     const facts = knownColumns.columns.map(({ evidence }, index) => ({
       column: this.columns[index]!.name,
       ...(evidence && { evidence }),

@@ -1,4 +1,4 @@
-import type { DataType } from '@sluice/contracts'
+import { formatCount } from '@sluice/row-stream'
 import { configureScanner, givenTypes, ObservedColumn } from './column-state.ts'
 import type { ColumnType } from './dialect/column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
@@ -17,7 +17,7 @@ export interface OddValue {
   column: number
   label: string
   /** The type of the other values. */
-  dataType: Extract<DataType, 'BOOLEAN' | 'DECIMAL' | 'DATE' | 'TIMESTAMP'>
+  family: TypeFamily
   /** The first value that does not have this type, truncated to 100 characters. */
   value: string
   /** The physical line number of the record's start, from 1. */
@@ -28,16 +28,17 @@ export interface OddValue {
 
 /**
  * The first 1,000 records determine whether a column is nearly of one type: it needs at least `minValues` values there,
- * and `minShare` of them must have the type.
+ * and `minShare` of them, or all but one, must have the type.
  */
 const sampleRecords = 1_000
-const minValues = 10
+const minValues = 4
 const minShare = 0.9
 /** The search for odd values stops after this many bytes, unless the caller sets another limit. */
 const defaultMaxBytes = 64 * 1024 * 1024
 const maxValueLength = 100
 
-const typeFamilies = ['BOOLEAN', 'DECIMAL', 'DATE', 'TIMESTAMP'] as const
+/** DECIMAL_COMMA has numbers such as `1,50` in a file whose decimal sign is the point. */
+const typeFamilies = ['BOOLEAN', 'DECIMAL', 'DECIMAL_COMMA', 'DATE', 'TIMESTAMP'] as const
 type TypeFamily = (typeof typeFamilies)[number]
 
 interface WatchedColumn {
@@ -93,13 +94,16 @@ export function findOddValues(
     if (watchedColumns.every(isDecided)) break
   }
   return watchedColumns.flatMap((watchedColumn) => {
-    const dataType = mainFamily(watchedColumn)
-    const firstOddValue = dataType && watchedColumn.firstOutside[dataType]
+    const family = mainFamily(watchedColumn)
+    const firstOddValue = family && watchedColumn.firstOutside[family]
     return firstOddValue && !watchedColumn.hasCodes
-      ? [{ column: watchedColumn.column, label: dialect.labels[watchedColumn.column]!, dataType, ...firstOddValue }]
+      ? [{ column: watchedColumn.column, label: dialect.labels[watchedColumn.column]!, family, ...firstOddValue }]
       : []
   })
 }
+
+/** The kind of integers, a bit of assembly/column-state.ts. */
+const integerKind = 2
 
 /** Yields each record of the parts, up to `maxBytes` bytes in total. */
 function* readRecords(
@@ -121,49 +125,73 @@ function* readRecords(
 const familyNames: Record<TypeFamily, string> = {
   BOOLEAN: 'true or false',
   DECIMAL: 'numbers',
+  DECIMAL_COMMA: 'numbers with a decimal comma',
   DATE: 'dates',
   TIMESTAMP: 'dates with a time',
 }
 
 /** Returns a sentence for users about the value that made a column TEXT. */
-export const describeOddValue = ({ label, dataType, value, line, part }: OddValue): string =>
-  `Column "${label}" is TEXT because of "${value}" in line ${line}${part === undefined ? '' : ` of ${part}`}; nearly all of its values are ${familyNames[dataType]}.`
+export const describeOddValue = ({ label, family, value, line, part }: OddValue): string =>
+  `Column "${label}" is TEXT because of "${value}" in line ${line}${part === undefined ? '' : ` of ${part}`}; most of its values are ${familyNames[family]}.`
+
+const maxDescribed = 20
+
+/** Returns a sentence for each of the first 20 values. */
+export function describeOddValues(oddValues: readonly OddValue[]): string[] {
+  const sentences = oddValues.slice(0, maxDescribed).map(describeOddValue)
+  const more = oddValues.length - maxDescribed
+  return more > 0
+    ? [...sentences, `${formatCount(more, 'more column')} of text ${more === 1 ? 'has' : 'have'} such values.`]
+    : sentences
+}
 
 const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
   column,
   seen: new ObservedColumn(wasm, column),
   values: 0,
-  counts: { BOOLEAN: 0, DECIMAL: 0, DATE: 0, TIMESTAMP: 0 },
+  counts: { BOOLEAN: 0, DECIMAL: 0, DECIMAL_COMMA: 0, DATE: 0, TIMESTAMP: 0 },
   firstOutside: {},
   dateSpellings: 0xff,
   hasCodes: false,
 })
 
-/**
- * Counts the column's value in the current record by type family, and stores the first value outside each family. A
- * date is outside its family if no date spelling fits both this date and all dates before.
- */
+/** Counts the column's value in the current record by type family, and stores the first value outside each family. */
 function observeRecord(watchedColumn: WatchedColumn, records: RecordReader, { name }: TextPart): void {
-  const { kinds, spellings: dateSpellings } = watchedColumn.seen
+  const { kinds } = watchedColumn.seen
   if (kinds === 0) return
   watchedColumn.values++
-  const family = familyOf(kinds)
-  const isDateFamily = family === 'DATE' || family === 'TIMESTAMP'
-  const fitsFamily = family !== undefined && (!isDateFamily || (watchedColumn.dateSpellings & dateSpellings) !== 0)
-  if (fitsFamily) watchedColumn.counts[family]++
-  if (fitsFamily && isDateFamily) watchedColumn.dateSpellings &= dateSpellings
-  const otherFamilies = typeFamilies.filter(
-    (otherFamily) => (!fitsFamily || otherFamily !== family) && !watchedColumn.firstOutside[otherFamily],
-  )
-  if (fitsFamily && otherFamilies.length === 0) return
+  const family = fittingFamily(watchedColumn)
+  const isInteger = (kinds & ~integerKind) === 0
+  const fits = (other: TypeFamily) => other === family || (other === 'DECIMAL_COMMA' && isInteger)
+  if (family) watchedColumn.counts[family]++
+  if (isInteger) watchedColumn.counts.DECIMAL_COMMA++
+  const areOutsidersKnown = typeFamilies.every((other) => fits(other) || watchedColumn.firstOutside[other])
+  if (family && areOutsidersKnown) return
   const text = fieldText(records, watchedColumn.column)
-  if (!fitsFamily) watchedColumn.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
-  for (const otherFamily of otherFamilies)
-    watchedColumn.firstOutside[otherFamily] = {
+  const isDecimalComma = !family && /^-?\d*,\d+$/.test(text)
+  if (isDecimalComma) watchedColumn.counts.DECIMAL_COMMA++
+  if (!family) watchedColumn.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
+  for (const other of typeFamilies) {
+    if (fits(other) || (other === 'DECIMAL_COMMA' && isDecimalComma)) continue
+    watchedColumn.firstOutside[other] ??= {
       value: text.slice(0, maxValueLength),
       line: records.line,
       ...(name !== undefined && { part: name }),
     }
+  }
+}
+
+/**
+ * Returns the type family of the current value. A date has none if no date spelling fits both this date and all dates
+ * before.
+ */
+function fittingFamily(watchedColumn: WatchedColumn): TypeFamily | undefined {
+  const { kinds, spellings: dateSpellings } = watchedColumn.seen
+  const family = familyOf(kinds)
+  if (family !== 'DATE' && family !== 'TIMESTAMP') return family
+  if ((watchedColumn.dateSpellings & dateSpellings) === 0) return undefined
+  watchedColumn.dateSpellings &= dateSpellings
+  return family
 }
 
 /** Returns the type family for kinds of values, which are bits of assembly/column-state.ts. */
@@ -175,7 +203,9 @@ function familyOf(kinds: number): TypeFamily | undefined {
 }
 
 const mainFamily = ({ values, counts }: WatchedColumn): TypeFamily | undefined =>
-  values < minValues ? undefined : typeFamilies.find((family) => counts[family] >= values * minShare)
+  values < minValues
+    ? undefined
+    : typeFamilies.find((family) => counts[family] >= Math.min(values * minShare, values - 1))
 
 function isDecided(watchedColumn: WatchedColumn): boolean {
   const family = mainFamily(watchedColumn)

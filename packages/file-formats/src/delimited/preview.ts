@@ -4,7 +4,7 @@ import { describeGuesses } from './dialect/detected-options.ts'
 import type { ColumnType } from './dialect/column-type.ts'
 import { defaultDelimitedLimits } from './limits.ts'
 import { startScanner, type WasmScanner } from './wasm-scanner.ts'
-import { describeOddValue } from './odd-values.ts'
+import { describeOddValues } from './odd-values.ts'
 import type { RejectedRow } from '@sluice/row-stream'
 import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
 import { detectText, openRows } from './open-delimited-rows.ts'
@@ -85,7 +85,7 @@ export function previewRows(
   return {
     guesses,
     description: describeGuesses(guesses),
-    notes: [...notes, ...reader.findOddValues(oddValueBytes).map(describeOddValue)],
+    notes: [...notes, ...describeOddValues(reader.findOddValues(oddValueBytes))],
     columns,
     hasSeenAllRows,
     ...(unreadWarning !== undefined && { unread: unreadWarning }),
