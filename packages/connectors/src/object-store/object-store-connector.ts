@@ -119,9 +119,10 @@ function createObjectsRequest(request: ReadRequest): ObjectsRequest {
  * Returns the file reader's options. In object stores, the delimiter is a separate setting; formats other than CSV
  * ignore it.
  */
-function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
+function createFileOptions(request: ReadRequest): FileOptions {
+  const { settings, remembered, mode } = request
   const { csvOptions, delimiter } = settings as StoreSettings
-  const lastDialect = findPreviousDialect(remembered)
+  const lastDialect = findPreviousDialect(remembered, { keepsRows: readsOnlyNew(request) || mode === 'INCREMENTAL' })
   return { ...csvOptions, delimiter, ...(lastDialect && { remembered: lastDialect }) }
 }
 

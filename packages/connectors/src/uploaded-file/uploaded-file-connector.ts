@@ -35,8 +35,8 @@ function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
   return { path: getUploadPath(filesDirectory, file.uid), name: file.name, filesDirectory }
 }
 
-function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
+function createFileOptions({ settings, remembered, writeMode = 'REPLACE' }: ReadRequest): FileOptions {
   const { csvOptions } = settings as { csvOptions?: CsvOptions }
-  const lastDialect = findPreviousDialect(remembered)
+  const lastDialect = findPreviousDialect(remembered, { keepsRows: writeMode !== 'REPLACE' })
   return { ...csvOptions, ...(lastDialect && { remembered: lastDialect }) }
 }

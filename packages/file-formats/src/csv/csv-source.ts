@@ -1,5 +1,6 @@
 import { defaultDelimitedLimits, type DelimitedLimits } from '../delimited/limits.ts'
 import type { DelimitedOptions, PreviousDialect } from '../delimited/dialect/delimited-options.ts'
+import { describeLostFormat } from '../delimited/source-formats/find-lost-formats.ts'
 import { describeOddValue, type OddValue } from '../delimited/odd-values.ts'
 import { isDayFirst } from '../delimited/dialect/column-type.ts'
 import type { InferredColumn } from '../delimited/delimited-reader.ts'
@@ -10,6 +11,7 @@ import {
   type Column,
   formatCount,
   type ReadReporter,
+  type ReaderAdvice,
   type RowStream,
   type StoredType,
   type TupleChunk,
@@ -32,7 +34,10 @@ export interface CsvConfig extends DelimitedOptions {
   isRewritten?: boolean
   /** True to read all rows before reporting types, because types inferred from samples have turned out wrong before. */
   lookAtAll?: boolean
-  /** True to report, with `Report.hint`, columns that are TEXT because of a few odd values. */
+  /**
+   * True to report, with `ReadReporter.hint`, columns that are TEXT because of a few odd values, and values that are not
+   * printed as in earlier loads.
+   */
   reportOddValues?: boolean
 }
 
@@ -60,7 +65,8 @@ export async function* readCsv(
   limits: DelimitedLimits,
 ): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
-  const job: CsvThreadJob = { file: path, fileName, options, limits, reportOddValues }
+  const reportLostFormats = reportOddValues && !isRewritten
+  const job: CsvThreadJob = { file: path, fileName, options, limits, reportOddValues, reportLostFormats }
   await using thread: CsvThread = startReaderThread('csv', job, { reading: fileName }, signal)
   const firstMessage = await thread.receive()
   if (firstMessage.kind !== 'opened')
@@ -96,7 +102,7 @@ class CsvRows {
   /** Whether the text is as the source has it, and not made from another format. */
   readonly #isSourceText: boolean
   #hasStarted = false
-  #result: CsvResult = { columns: [], sourceFormats: [], oddValues: [] }
+  #result: CsvResult = { columns: [], sourceFormats: [], oddValues: [], lostFormats: [] }
 
   constructor(thread: CsvThread, openedFile: OpenedFile, report: ReadReporter, isSourceText: boolean) {
     this.#isSourceText = isSourceText
@@ -111,7 +117,7 @@ class CsvRows {
     const outcome = yield* receiveRows(this.#thread, types, this.#report)
     if ('widened' in outcome) throw new TypesWidened(columnsWithNames(outcome.widened, this.#opened.names))
     this.#result = outcome.result
-    for (const oddValue of outcome.result.oddValues) reportOddValue(oddValue, this.#report)
+    reportValues(outcome.result, this.#report)
   }
 
   facts(columns: readonly Column[]): ColumnFacts[] {
@@ -130,8 +136,21 @@ class CsvRows {
   }
 }
 
-/** Tells the user which value made a column TEXT, and what to do about it. */
-export function reportOddValue(oddValue: OddValue, report: ReadReporter): void {
+/** Tells the user which values made a column TEXT, or are printed otherwise than before, and what to do about them. */
+export function reportValues(
+  { oddValues, lostFormats }: Pick<CsvResult, 'oddValues' | 'lostFormats'>,
+  report: ReadReporter,
+): void {
+  for (const oddValue of oddValues) reportOddValue(oddValue, report)
+  for (const lostFormat of lostFormats) report.hint?.(describeLostFormat(lostFormat), lostFormatAdvice)
+}
+
+const lostFormatAdvice: ReaderAdvice = {
+  pipeline:
+    'To keep the format, restore the previous rows (POST /data-pipelines/{uid}/restore), correct the file and load it again.',
+}
+
+function reportOddValue(oddValue: OddValue, report: ReadReporter): void {
   const settings =
     oddValue.family === 'DECIMAL_COMMA'
       ? 'Set decimal to COMMA in csvOptions, and dataType of the column in csvOptions.columns,'

@@ -7,6 +7,7 @@ import {
   type ProgressListener,
 } from '../delimited/delimited-reader.ts'
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'
+import type { LostFormat } from '../delimited/source-formats/find-lost-formats.ts'
 import type { OddValue } from '../delimited/odd-values.ts'
 import type { DetectedOptions } from '../delimited/dialect/dialect.ts'
 import { detectText } from '../delimited/open-delimited-rows.ts'
@@ -23,6 +24,8 @@ export interface CsvThreadJob {
   limits: DelimitedLimits
   /** True to search for the odd values that made a column TEXT, after all rows are written. */
   reportOddValues?: boolean
+  /** True to search for values that are not printed in the formats of earlier loads, after all rows are written. */
+  reportLostFormats?: boolean
 }
 
 /** The detected settings of an opened file. */
@@ -48,6 +51,8 @@ export interface CsvResult {
   sourceFormats: readonly (string | undefined)[]
   /** The values that made a column TEXT. */
   oddValues: OddValue[]
+  /** The values that are not printed in the formats of earlier loads. */
+  lostFormats: LostFormat[]
 }
 
 /** The scanner. The next file on this thread reuses its memory and compiled code. */
@@ -58,7 +63,7 @@ export const scanner = startScanner()
  * out too narrow.
  */
 export async function readCsvFile(
-  { file: path, fileName, options, limits, reportOddValues = false }: CsvThreadJob,
+  { file: path, fileName, options, limits, reportOddValues = false, reportLostFormats = false }: CsvThreadJob,
   port: JobPort,
 ): Promise<CsvResult> {
   using file = new TextFile(path, fileName)
@@ -84,7 +89,8 @@ export async function readCsvFile(
     }
     port.progress({ bytesRead: bytesTotal, bytesTotal, rowsRead: outcome.rows }, true)
     const oddValues = reportOddValues ? reader.findOddValues() : []
-    return { columns: reader.columns, sourceFormats: reader.sourceFormats, oddValues }
+    const lostFormats = reportLostFormats ? reader.findLostFormats() : []
+    return { columns: reader.columns, sourceFormats: reader.sourceFormats, oddValues, lostFormats }
   }
 }
 

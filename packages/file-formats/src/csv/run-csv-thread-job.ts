@@ -3,6 +3,7 @@ import { DelimitedReader, type KnownColumns } from '../delimited/delimited-reade
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'
 import type { DelimitedDialect } from '../delimited/dialect/dialect.ts'
+import type { LostFormat } from '../delimited/source-formats/find-lost-formats.ts'
 import type { OddValue } from '../delimited/odd-values.ts'
 import type { TextPart, TextSegment } from '../delimited/similar-texts/text-part.ts'
 import type { DelimitedLimits } from '../delimited/limits.ts'
@@ -44,6 +45,8 @@ export interface TextPartsResult {
   writtenRowCounts: number[]
   /** The values that made a column TEXT. */
   oddValues: OddValue[]
+  /** The values that are not printed in the formats of earlier loads. */
+  lostFormats: LostFormat[]
 }
 
 /** Runs a job of the reader thread for delimited text. */
@@ -78,10 +81,19 @@ async function readTextParts(
     port.progress({ bytesRead, rowsRead }),
   )
   if ('widened' in outcome)
-    return { known: reader.known, isWidened: true, sourceFormats: [], writtenRowCounts: [], oddValues: [] }
+    return {
+      known: reader.known,
+      isWidened: true,
+      sourceFormats: [],
+      writtenRowCounts: [],
+      oddValues: [],
+      lostFormats: [],
+    }
   const bytesRead = parts.reduce((sum, { from, end }) => sum + end - from, 0)
   port.progress({ bytesRead, rowsRead: outcome.rows }, true)
   const oddValues = reader.findOddValues()
+  const lostFormats = reader.findLostFormats()
   const { columns, sourceFormats } = reader
-  return { known: { columns }, isWidened: false, sourceFormats, writtenRowCounts: outcome.writtenRowCounts, oddValues }
+  const { writtenRowCounts } = outcome
+  return { known: { columns }, isWidened: false, sourceFormats, writtenRowCounts, oddValues, lostFormats }
 }

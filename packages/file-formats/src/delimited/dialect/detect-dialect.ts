@@ -90,7 +90,11 @@ function detectIn(
     columns: optionsOfColumns.map((given, index) =>
       ambiguous.includes(index) ? { ...given, dataType: 'TEXT', declared: true } : given,
     ),
-    ...(options.remembered && { dayFirst: dayFirstOf(labels, options.remembered) }),
+    ...(options.remembered && {
+      dayFirst: dayFirstOf(labels, options.remembered),
+      earlierFormats: earlierFormatsOf(labels, options.remembered),
+      keepsEarlierRows: options.remembered.keepsRows === true,
+    }),
   }
   const detection = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
   const guesses = describeDetection(detection, parsed, options)
@@ -139,6 +143,14 @@ const decimalSignBytes = { POINT: 46, COMMA: 44 } as const
 const dayFirstOf = (labels: readonly string[], previous: PreviousDialect): (boolean | undefined)[] =>
   findPreviousLabels(labels, previous).map((label) =>
     label !== undefined && Object.hasOwn(previous.dayFirst, label) ? previous.dayFirst[label] : undefined,
+  )
+
+const earlierFormatsOf = (
+  labels: readonly string[],
+  { sourceFormats = {}, ...previous }: PreviousDialect,
+): (string | undefined)[] =>
+  findPreviousLabels(labels, previous).map((label) =>
+    label !== undefined && Object.hasOwn(sourceFormats, label) ? sourceFormats[label] : undefined,
   )
 
 /**
