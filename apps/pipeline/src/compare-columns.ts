@@ -64,7 +64,7 @@ export function compareColumns(
     sentence: joinSentences(
       describeDifferences(before, last.columns, now, { plan, keepsRows }),
       transforms ? '' : describeTypeChanges(last.columns, plan),
-      rows && plan.rebuildReason !== 'DEFINITION' ? describeEmptyColumns(before, now) : '',
+      rows && plan.rebuildReason !== 'DEFINITION' ? describeEmptyColumns(before, now, keepsRows) : '',
     ),
   }
 }
@@ -146,8 +146,12 @@ function describeTypeChanges(rememberedColumns: readonly PreviousSourceColumn[],
 }
 
 /** Names the columns that are empty in the file and had values in the last load. */
-function describeEmptyColumns(before: readonly PreviousSourceColumn[], now: readonly SourceColumn[]): string {
-  const withValues = new Set(before.filter(hadValues).map(({ name }) => name))
+function describeEmptyColumns(
+  before: readonly PreviousSourceColumn[],
+  now: readonly SourceColumn[],
+  keepsRows: boolean,
+): string {
+  const withValues = new Set(before.filter((column) => hadValues(column, { keepsRows })).map(({ name }) => name))
   const empty = now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))
   return empty.length > 0
     ? `Columns without a value in any row, which had values in the last load: ${quoteLabels(empty)}.`

@@ -114,10 +114,21 @@ describe('a column whose values are all missing in the new load', () => {
     expect(loads.map(({ run }) => [run.status, run.message])).toEqual(
       [
         '',
-        ` Column "v" of ${place} had values in the last load. Now it is empty in all 2 rows: check the source.`,
+        ` Column "v" of ${place} had values in the last load. It is empty in all 2 rows of this load: check the source.`,
         '',
       ].map((hint) => ['OK', `Loaded 2 rows into ${place}.${hint}`]),
     )
+  })
+})
+
+describe('a column without a value in a file that is merged', () => {
+  it('is named once, and keeps the values of the rows that stay', async () => {
+    const { id } = await made({ writeMode: 'MERGE', mergeKey: ['id'] })
+    const messages: string[] = []
+    for (const content of ['id,v\n1,7\n2,8\n', 'id,v\n1,\n', 'id,v\n2,\n', 'id,v\n1,7\n'])
+      messages.push((await load(id, content)).run.message.replace(/^Loaded .*?\.\S* /, ''))
+    const hint = 'had values in the last load. It is empty in all 1 row of this load: check the source.'
+    expect(messages.map((message) => message.includes(hint))).toEqual([false, true, false, false])
   })
 })
 

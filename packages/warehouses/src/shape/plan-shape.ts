@@ -145,18 +145,17 @@ export function planShape(
   }
 }
 
-/**
- * Reports each column that had values in the last load and has none in this load. Only for loads that replace all rows.
- */
+/** Reports each column that had values in the last load and has none in this load. Increments need not have values. */
 function emptiedColumns(
   rememberedByName: ReadonlyMap<string, PreviousSourceColumn>,
-  { columns, rows = 0, merging = false }: NewLoad,
+  load: NewLoad,
   rebuildReason: ShapePlan['rebuildReason'],
 ): TableChange[] {
-  if (rows === 0 || merging || rebuildReason === 'DEFINITION') return []
+  const { columns, rows = 0, merging: keepsRows = false } = load
+  if (rows === 0 || isIncrement(load) || rebuildReason === 'DEFINITION') return []
   return columns.flatMap(({ name, evidence }): TableChange[] => {
     const rememberedColumn = rememberedByName.get(name)
-    return evidence === 'NOTHING' && rememberedColumn && hadValues(rememberedColumn)
+    return evidence === 'NOTHING' && rememberedColumn && hadValues(rememberedColumn, { keepsRows })
       ? [{ kind: 'COLUMN_EMPTIED', column: name, rows }]
       : []
   })
@@ -179,6 +178,12 @@ function isEmpty(
   return !merging || before === undefined || hasNoValueYet(before)
 }
 
+/** Returns whether the load has no value in the column, and rows that stay can have some. */
+function isEmptyInLoad(before: PreviousSourceColumn | undefined, { evidence }: SourceColumn, load: NewLoad): boolean {
+  if (!load.merging || isIncrement(load)) return false
+  return load.rows === 0 ? before?.emptyInLoad === true : evidence === 'NOTHING'
+}
+
 function toRememberedColumn({
   name,
   label,
@@ -186,6 +191,7 @@ function toRememberedColumn({
   dataType,
   undecided,
   empty,
+  emptyInLoad,
   dayFirst,
   sourceFormat,
 }: PlannedColumn): PreviousSourceColumn {
@@ -196,6 +202,7 @@ function toRememberedColumn({
     dataType,
     ...(undecided && { undecided }),
     ...(empty && undecided !== 'NOTHING' && { empty }),
+    ...(emptyInLoad && !empty && { emptyInLoad }),
     ...(dayFirst !== undefined && { dayFirst }),
     ...(sourceFormat !== undefined && { sourceFormat }),
   }
@@ -242,6 +249,7 @@ function planType(
     label,
     primaryKey,
     ...(isEmpty(rememberedColumn, column, load) && { empty: true as const }),
+    ...(isEmptyInLoad(rememberedColumn, column, load) && { emptyInLoad: true as const }),
     ...(dayFirst !== undefined && { dayFirst }),
   }
   const sourceType = rules.storedAs(column)
