@@ -186,7 +186,7 @@ export function describeChange(
     case 'COLUMN_VANISHED':
       return `Column "${column}" of ${qualifiedName} is not in the source any more. The column stays, and is empty in this and later loads.`
     case 'COLUMN_EMPTIED':
-      return `Column "${column}" of ${qualifiedName} had values in the last load. It is empty in all ${formatRows(rows ?? 0)} of this load: check the source.`
+      return `Column "${column}" of ${qualifiedName} had values in the last load. It is empty in ${rows === 1 ? 'the only row' : `all ${formatRows(rows ?? 0)}`} of this load: check the source.`
     case 'COLUMN_DROPPED':
       return `Column "${column}" of ${qualifiedName} was dropped, because neither the source nor the transformation has it.`
     case 'TYPE_CHANGED':

@@ -127,7 +127,7 @@ describe('a column without a value in a file that is merged', () => {
     const messages: string[] = []
     for (const content of ['id,v\n1,7\n2,8\n', 'id,v\n1,\n', 'id,v\n2,\n', 'id,v\n1,7\n'])
       messages.push((await load(id, content)).run.message.replace(/^Loaded .*?\.\S* /, ''))
-    const hint = 'had values in the last load. It is empty in all 1 row of this load: check the source.'
+    const hint = 'had values in the last load. It is empty in the only row of this load: check the source.'
     expect(messages.map((message) => message.includes(hint))).toEqual([false, true, false, false])
   })
 })
@@ -197,21 +197,21 @@ describe('the upload response and the run both report', () => {
       'a,d\n1,2026-01-31\n',
       'a,d\n1,01/02/2026\n',
       'DATES_AMBIGUOUS',
-      /^A run would fail, because column "d" is date in the table, .* ambiguous\. Write its dates as YYYY-MM-DD\.$/,
+      /^A run would fail, because column "d" is DATE in the table, .* ambiguous\. Write its dates as YYYY-MM-DD\.$/,
     ],
     [
       'ambiguous dates in a number column',
       'a,d\n1,7\n',
       'a,d\n1,01/02/2026\n',
       'DATES_AMBIGUOUS',
-      /^A run would fail, because column "d" is smallint in the table, /,
+      /^A run would fail, because column "d" is SMALLINT in the table, /,
     ],
     [
       'a changed type if schemaChanges is FAIL',
       good,
       file(...rows, '001,Hôpital 31,n/a,1.5,15/02/2026'),
       'SCHEMA_MISMATCH',
-      /^A run would fail, because schemaChanges is FAIL and column "visits" needs text instead of smallint\.$/,
+      /^A run would fail, because schemaChanges is FAIL and column "visits" needs TEXT instead of SMALLINT\.$/,
       { schemaChanges: 'FAIL' },
     ],
   ]

@@ -413,8 +413,8 @@ describe('the publications of a pipeline', () => {
       one.kind < other.kind ? -1 : 1,
     )
     expect(changes).toEqual([
-      { kind: 'COLUMN_ADDED', column: 'extra', to: 'text', warning: false },
-      { kind: 'TYPE_WIDENED', column: 'n', from: 'smallint', to: 'integer', warning: false },
+      { kind: 'COLUMN_ADDED', column: 'extra', to: 'TEXT', warning: false },
+      { kind: 'TYPE_WIDENED', column: 'n', from: 'SMALLINT', to: 'INTEGER', warning: false },
     ])
     expect(body[2].rowsRead).toBeGreaterThanOrEqual(150)
     expect(third.startedBy).toMatch(/./)

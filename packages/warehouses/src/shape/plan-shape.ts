@@ -1,5 +1,6 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
 import type { Column, StoredType, TableChange } from '../load-target.ts'
+import { typeName } from './type-name.ts'
 import { type ReaderAdvice, type TypeEvidence, rebuildAdvice } from '@sluice/row-stream'
 import {
   type SourceShape,
@@ -105,12 +106,12 @@ export function planShape(
   )
   if (previousShape && rebuildReason !== 'REBUILD') {
     const refusal =
-      refusedChange(rememberedColumns, plannedColumns, load, policy) ??
+      refusedChange(rules, rememberedColumns, plannedColumns, load, policy) ??
       (rebuildReason
         ? undefined
         : (refuseDifferentSource(rememberedColumns, plannedColumns, load) ??
           refuseLostLineEnds(rememberedColumns, load))) ??
-      (final ? ambiguousDates(rememberedByName, load) : undefined)
+      (final ? ambiguousDates(rules, rememberedByName, load) : undefined)
     if (refusal) return refusal
   }
   const ignoresNewColumns = policy.schemaChanges === 'IGNORE_NEW' && !rebuildReason && rememberedColumns.length > 0
@@ -317,28 +318,29 @@ function refuseLostLineEnds(
  * removed columns.
  */
 function refusedChange(
+  rules: TypeRules,
   rememberedColumns: readonly PreviousSourceColumn[],
   plannedColumns: readonly PlannedColumn[],
   load: NewLoad,
   { schemaChanges }: ShapePolicy,
 ): ShapeRefusal | undefined {
   if (schemaChanges !== 'FAIL') return undefined
-  const lastColumnNames = new Map(
+  const lastColumns = new Map(
     rememberedColumns.filter(({ vanished }) => !vanished).map((column) => [column.name, column]),
   )
-  if (lastColumnNames.size === 0) return undefined
+  if (lastColumns.size === 0) return undefined
   const plannedNames = new Set(plannedColumns.map(({ name }) => name))
-  const retypedTexts = plannedColumns.flatMap(({ name, type }) => {
-    const lastFedColumn = lastColumnNames.get(name)
-    return lastFedColumn && !lastFedColumn.undecided && lastFedColumn.type !== type
-      ? [`"${name}" needs ${type} instead of ${lastFedColumn.type}`]
+  const retypedTexts = plannedColumns.flatMap((column) => {
+    const lastColumn = lastColumns.get(column.name)
+    return lastColumn && !lastColumn.undecided && lastColumn.type !== column.type
+      ? [`"${column.name}" needs ${typeName(rules, column)} instead of ${typeName(rules, lastColumn)}`]
       : []
   })
   const changeTexts = [
-    ...plannedColumns.filter(({ name }) => !lastColumnNames.has(name)).map(({ name }) => `"${name}" is new`),
+    ...plannedColumns.filter(({ name }) => !lastColumns.has(name)).map(({ name }) => `"${name}" is new`),
     ...(isIncrement(load)
       ? []
-      : [...lastColumnNames.keys()].filter((name) => !plannedNames.has(name)).map((name) => `"${name}" is missing`)),
+      : [...lastColumns.keys()].filter((name) => !plannedNames.has(name)).map((name) => `"${name}" is missing`)),
     ...retypedTexts,
   ]
   if (changeTexts.length === 0) return undefined
@@ -347,7 +349,7 @@ function refusedChange(
     reason: ['schemaChanges is FAIL', ...(retypedTexts.length > 0 ? [`column ${firstOf(retypedTexts)}`] : [])].join(
       ' and ',
     ),
-    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changeTexts)}. The old data stays. ${describeColumnLists([...lastColumnNames.values()], load.columns)} Correct the source.`,
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changeTexts)}. The old data stays. ${describeColumnLists([...lastColumns.values()], load.columns)} Correct the source.`,
     advice: retypedTexts.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
   }
 }
@@ -401,6 +403,7 @@ function refuseDifferentSource(
  * written.
  */
 function ambiguousDates(
+  rules: TypeRules,
   rememberedByName: ReadonlyMap<string, PreviousSourceColumn>,
   { columns }: NewLoad,
 ): ShapeRefusal | undefined {
@@ -409,7 +412,7 @@ function ambiguousDates(
     return evidence === 'AMBIGUOUS' && rememberedColumn !== undefined && !storesText(rememberedColumn)
   })
   if (!column) return undefined
-  const problem = `"${column.label}" is ${rememberedByName.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
+  const problem = `"${column.label}" is ${typeName(rules, rememberedByName.get(column.name)!)} in the table, and day and month of its new values are ambiguous`
   const correction = 'Write its dates as YYYY-MM-DD.'
   return {
     code: 'DATES_AMBIGUOUS',

@@ -1,6 +1,7 @@
 import type { TableChange } from '../load-target.ts'
 import type { PreviousSourceColumn, StoredAs } from './previous-source-columns.ts'
 import type { ShapePlan, TypeRules } from './plan-shape.ts'
+import { typeName } from './type-name.ts'
 
 export interface TableColumn extends StoredAs {
   name: string
@@ -62,8 +63,8 @@ export function planTable<Column extends TableColumn>(
     return {
       kind: isWider ? 'TYPE_WIDENED' : 'TYPE_CHANGED',
       column: column.name,
-      from: currentColumn.type,
-      to: column.type,
+      from: typeName(rules, currentColumn),
+      to: typeName(rules, column),
     }
   })
   const dropChanges = droppedFromTable.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
@@ -83,7 +84,13 @@ export function planTable<Column extends TableColumn>(
       ...typeChanges,
       ...plan.changes,
       ...dropChanges,
-      ...addedColumns.map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
+      ...addedColumns.map(
+        (column): TableChange => ({
+          kind: 'COLUMN_ADDED',
+          column: column.name,
+          to: typeName(rules, column),
+        }),
+      ),
     ],
     memory,
   }

@@ -21,6 +21,8 @@ import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } f
 import { databaseOf, formatLiteral, qualifyName, quoteIdentifier, runDatabase, quotePlace } from '../names.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
+import { typeName } from '../../shape/type-name.ts'
+import { typeRules } from '../types.ts'
 import { waitForDecision } from './publish.ts'
 import { concurrentlyChanged, applyDecision, recoverPending, ignoreBusy } from './recovery.ts'
 import {
@@ -194,10 +196,12 @@ function changesOf(
   const dropped = [...liveColumns.keys()].filter((name) => !restoredColumns.has(name) && !stayingColumns.has(name))
   return [
     ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
-    ...[...restoredColumns.values()].flatMap(({ name, type }): TableChange[] => {
-      const current = liveColumns.get(name)
-      if (!current) return [{ kind: 'COLUMN_ADDED', column: name, to: type }]
-      return current.type === type ? [] : [{ kind: 'TYPE_CHANGED', column: name, from: current.type, to: type }]
+    ...[...restoredColumns.values()].flatMap((column): TableChange[] => {
+      const current = liveColumns.get(column.name)
+      const to = typeName(typeRules, column)
+      if (!current) return [{ kind: 'COLUMN_ADDED', column: column.name, to }]
+      const from = typeName(typeRules, current)
+      return current.type === column.type ? [] : [{ kind: 'TYPE_CHANGED', column: column.name, from, to }]
     }),
   ]
 }
