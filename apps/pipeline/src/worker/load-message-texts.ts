@@ -172,7 +172,7 @@ function severalTables(tables: readonly LoadedTable[]): string {
   return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${moreText})`
 }
 
-export const describeSuperseded = (rows: number): string =>
+export const describeSupersededRows = (rows: number): string =>
   `${formatRows(rows)} of the source ${rows === 1 ? 'was' : 'were'} not loaded, because objects that changed later have rows with the same mergeKey.`
 
 export function describeChange(

@@ -37,7 +37,13 @@ import { VariableProblem } from '../variables/variable-problem.ts'
 import { getWarehouseLanguage } from '../variables/sql-language.ts'
 import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } from './read-pipeline.ts'
 import { qualityGate } from './quality-gate.ts'
-import { describeFile, type Hints, describeChange, describeDryRun, describeSuperseded } from './load-message-texts.ts'
+import {
+  describeFile,
+  type Hints,
+  describeChange,
+  describeDryRun,
+  describeSupersededRows,
+} from './load-message-texts.ts'
 import { RunHints } from './run-hints.ts'
 import { presentRestore, restorePipeline } from './restore-pipeline.ts'
 import { sourceIdleTimeout } from './source-idle-timeout.ts'
@@ -386,7 +392,7 @@ async function stageAndPublish(
     ...(merged && { mode: keepsRows(writeMode) ? writeMode : ('MERGE' as const) }),
     ...(keepsRows(writeMode) && { keepsPrevious: true }),
     ...(pipeline.writeMode === 'MERGE' && { mergeKey: pipeline.mergeKey ?? undefined }),
-    onSuperseded: (rows) => log.write('INFO', 'MEDIUM', describeSuperseded(rows)),
+    onSuperseded: (rows) => log.write('INFO', 'MEDIUM', describeSupersededRows(rows)),
     shape: {
       ...(keepsRows(writeMode) && { hasAllColumns: true }),
       schemaChanges: pipeline.schemaChanges,

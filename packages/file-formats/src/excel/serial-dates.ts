@@ -33,13 +33,14 @@ const maxDateTexts = 20_000
 function dateOf(day: number): string {
   const knownText = dateTexts.get(day)
   if (knownText !== undefined) return knownText
-  const text = formatDate(day)
+  const text = formatSerialDay(day)
   if (dateTexts.size === maxDateTexts) dateTexts.clear()
   dateTexts.set(day, text)
   return text
 }
 
-function formatDate(day: number): string {
+/** Formats a day of a workbook, counted from the end of 1899, as `2026-11-21`. */
+function formatSerialDay(day: number): string {
   if (day === inventedDay) return '1900-02-29'
   const since = Date.UTC(1899, 11, day < inventedDay ? 31 : 30)
   return new Date(since + day * dayLength).toISOString().slice(0, 10)

@@ -1,3 +1,4 @@
+import { quoteCsvField } from '@sluice/row-stream'
 import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts'
 
 /** Prints a value, given as the text of an export, in a source format. */
@@ -106,14 +107,14 @@ export function sourceFormatCsvEncoder(columns: readonly ExportedColumn[]): File
   const printers = columns.map(({ sourceFormat }) =>
     sourceFormat === undefined ? String : createValuePrinter(sourceFormat),
   )
-  let header = columns.map(({ name }) => quoteField(name)).join(',') + lineEnd
+  let header = columns.map(({ name }) => quoteCsvField(name)).join(',') + lineEnd
   const takeHeader = () => {
     const text = header
     header = ''
     return text
   }
   /** NULL is an empty field. */
-  const toField = (cell: CellText, column: number) => (cell === null ? '' : quoteField(printers[column]!(cell)))
+  const toField = (cell: CellText, column: number) => (cell === null ? '' : quoteCsvField(printers[column]!(cell)))
   return {
     write(cells) {
       const fields = cells.map((values, column) => values.map((cell) => toField(cell, column)))
@@ -126,10 +127,3 @@ export function sourceFormatCsvEncoder(columns: readonly ExportedColumn[]): File
 }
 
 const lineEnd = '\r\n'
-
-/**
- * Quotes a field as warehouses do: an empty text, the line `\\.`, which some programs take for the end of the text, and
- * spaces at the ends.
- */
-const quoteField = (text: string): string =>
-  text === '' || text === '\\.' || /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

@@ -17,7 +17,7 @@ import { saveByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
 import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare.ts'
 import { type DescribedRow, describeRows, toConfigured } from './export.ts'
-import { configuredKinds, readSecretsOf } from './configuration-kinds.ts'
+import { kindAdapters, readSecretsOf } from './kind-adapters.ts'
 import { type KnownPrincipals, readPrincipals, readStoredAccess } from './principals.ts'
 import { type ObjectChange, presentChanges } from './present-changes.ts'
 import { type NamesOfKinds, type ReadStoredObjects, resolveNames } from './resolve-names.ts'
@@ -206,7 +206,7 @@ async function readStored(
   { kind, objects }: { kind: ConfigurationKind; objects: readonly ConfiguredObject[] },
   input: RequestContext,
 ): Promise<Map<ConfiguredObject, DescribedRow>> {
-  const { table, scope } = configuredKinds[kind].named.records.kind
+  const { table, scope } = kindAdapters[kind].named.records.kind
   const names = objects.flatMap(({ name, was }) => (was === undefined ? [name] : [name, was]))
   const { rows } = await sql<DescribedRow['row']>`
     select r.* from ${sql.table(table)} as r where r.name = any(${names}) and ${scope(input.caller, 'READ')}`.execute(
@@ -229,7 +229,7 @@ async function saveObjects(
   indexes: readonly number[],
   input: RequestContext,
 ): Promise<SavedRow<DescribedRow['row']>[]> {
-  const { named, toBody } = configuredKinds[kind]
+  const { named, toBody } = kindAdapters[kind]
   const violations = createViolationList(names.describeViolation)
   // A position counts within `indexes`; the pointer has the index in the document.
   const pointerOf = (position: number) => `/${kind}/${indexes[position]}`
@@ -287,7 +287,7 @@ function compareSaved(
   const isChanged = comparison.fields.length > 0 || changesSecrets
   const resultOfStored = isChanged ? 'UPDATED' : 'UNCHANGED'
   const result = before ? resultOfStored : 'CREATED'
-  const { pending = false } = (configuredKinds[kind].named.present?.(saved) ?? {}) as { pending?: boolean }
+  const { pending = false } = (kindAdapters[kind].named.present?.(saved) ?? {}) as { pending?: boolean }
   const was = before && before.row.name !== object.name ? before.row.name : undefined
   return {
     ...comparison,
@@ -312,7 +312,7 @@ function bindSecrets(
   before: DescribedRow | undefined,
   secrets: readonly SecretState[],
 ): unknown[] {
-  const column = configuredKinds[kind].sealedColumn
+  const column = kindAdapters[kind].sealedColumn
   const sealed = before && column ? (before.row as unknown as Record<string, unknown>)[column] : undefined
   return [sealed ?? null, ...secrets.map(({ pointer }) => findValueAt(object, pointer) ?? null)]
 }

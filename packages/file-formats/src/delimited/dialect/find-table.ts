@@ -7,7 +7,7 @@ import {
   areDistinct,
   type HeaderCandidate,
   sumHeaderVotes,
-  isRule,
+  isSeparatorLine,
   isTextKind,
   joinLabels,
   lookLikeLabels,
@@ -76,7 +76,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
     candidates.delete(start)
   }
   const first = headerAt(start)
-  const rows = rowsFrom(start + 1).filter((row) => row.record.count === wide && !isRule(row))
+  const rows = rowsFrom(start + 1).filter((row) => row.record.count === wide && !isSeparatorLine(row))
   const votes = sumHeaderVotes(first, rows)
   const guess = votes > 0 || (votes === 0 && lookLikeLabels(first) && areDistinct(first)) || first.record.count === 0
   const headerRow = options.headerRow ?? guess
@@ -96,7 +96,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
     records.length - start,
   )
   const lines = Array.from({ length: headerLines }, (_, index) => headerAt(start + index))
-  const titleLines = lines.filter((line, index) => index === 0 || !isRule(line)).map(({ texts }) => texts)
+  const titleLines = lines.filter((line, index) => index === 0 || !isSeparatorLine(line)).map(({ texts }) => texts)
   const labels = titleLines.length === 1 ? [...titleLines[0]!] : joinLabels(titleLines)
   const body = records.slice(start + headerLines)
   const trailing = options.trailingDelimiters ?? countTrailing(labels, body, wide)
@@ -275,7 +275,7 @@ function headerDepth(
     lines++
   }
   const below = rowsFrom(start + lines)[0]
-  return below && below.record.count === headerAt(start).record.count && isRule(below) ? lines + 1 : lines
+  return below && below.record.count === headerAt(start).record.count && isSeparatorLine(below) ? lines + 1 : lines
 }
 
 /** True if a line below the header's first line also belongs to the header, judging by the rows below both lines. */
@@ -287,7 +287,8 @@ function continuesHeader(
   const hasOnlyLabels = next.record.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))
   // The first row of measurements may have no values yet.
   const isRowWithoutValues = next.texts.every((text) => text === '' || isNullSpelling(text))
-  if (isRule(next) || isRowWithoutValues || next.record.count !== first.record.count || !hasOnlyLabels) return false
+  if (isSeparatorLine(next) || isRowWithoutValues || next.record.count !== first.record.count || !hasOnlyLabels)
+    return false
   const below = readRowsBelow()
   return sumHeaderVotes(next, below) >= minVotesForFurtherLine && sumHeaderVotes(first, below) >= minVotesForFirstLine
 }

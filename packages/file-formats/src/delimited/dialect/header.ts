@@ -89,7 +89,7 @@ export function lookLikeLabels({ record }: HeaderCandidate): boolean {
  * True if a line below the header has neither labels nor values: dashes, as databases print them, or tags of the
  * Humanitarian Exchange Language (HXL).
  */
-export function isRule({ texts }: HeaderCandidate): boolean {
+export function isSeparatorLine({ texts }: HeaderCandidate): boolean {
   const filledTexts = texts.filter((text) => text.trim() !== '')
   const areAll = (pattern: RegExp) => filledTexts.every((text) => pattern.test(text.trim()))
   return filledTexts.length > 0 && (areAll(/^[-=]{2,}$/) || areAll(/^#[a-z][\w]*(\s*\+\s*\w+)*$/i))

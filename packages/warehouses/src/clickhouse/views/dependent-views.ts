@@ -8,6 +8,9 @@ import { listPlainReaders, replaceView } from './replace-view.ts'
 import { errorCodes, isCode } from '../problems.ts'
 import { markIn, readShape, type ViewMark } from '../table-shape.ts'
 
+/** The names of retired views begin with this. */
+const retiredViewPrefix = 'aside_'
+
 /** The time limit for creating a view without rows, in seconds. */
 const viewTimeoutSeconds = 60
 
@@ -24,7 +27,7 @@ export async function retireViews(access: ClientAccess, { schema, table, run, at
   const runTables = runDatabase(access.key, { run, attempt })
   for (const { at } of await listDependents(access, { schema, name: table })) {
     const qualifiedName = qualifyName(databaseOf({ key: access.key, schema: at[0] }), at[1])
-    const hidden = qualifyName(runTables, `aside_${randomUUID()}`)
+    const hidden = qualifyName(runTables, `${retiredViewPrefix}${randomUUID()}`)
     await executeStatement(access.service, `rename table ${qualifiedName} to ${hidden}`).catch((error: unknown) => {
       if (!isCode(error, errorCodes.unknownTable)) throw error
     })
@@ -48,9 +51,10 @@ async function listDependents(access: ClientAccess, place: { schema: string; nam
   return [...dependents.values()]
 }
 
+/** A view that `retireViews` moved into the database of an attempt: its name there, and what its comment stores. */
 interface RetiredView {
-  name: string
-  comment: string
+  hiddenName: string
+  view: ViewMark
 }
 
 /**
@@ -59,17 +63,19 @@ interface RetiredView {
  */
 export async function recreateViews(access: ClientAccess, attempt: { run: string; attempt: number }): Promise<void> {
   const database = runDatabase(access.key, attempt)
-  let retired = await listRetiredViews(access, database)
-  while (retired.length > 0) {
-    const pending = new Set(retired.map(({ view }) => JSON.stringify(view.at)))
-    const ready = retired.filter(({ view }) => view.reads.every((read) => !pending.has(JSON.stringify(read))))
+  let retiredViews = await listRetiredViews(access, database)
+  while (retiredViews.length > 0) {
+    const retiredPlaces = new Set(retiredViews.map(({ view }) => JSON.stringify(view.at)))
+    const readyViews = retiredViews.filter(({ view }) =>
+      view.reads.every((read) => !retiredPlaces.has(JSON.stringify(read))),
+    )
     // If no view is ready, the stored dependencies form a cycle. Then all views are tried in any order.
-    for (const { name, view } of ready.length > 0 ? ready : retired)
-      await recreateView(access, qualifyName(database, name), view)
-    const remaining = await listRetiredViews(access, database)
+    for (const { hiddenName, view } of readyViews.length > 0 ? readyViews : retiredViews)
+      await recreateView(access, qualifyName(database, hiddenName), view)
+    const remainingViews = await listRetiredViews(access, database)
     // Other relations have taken the names of the remaining views. These views are dropped with the run's database.
-    if (remaining.length >= retired.length) return
-    retired = remaining
+    if (remainingViews.length >= retiredViews.length) return
+    retiredViews = remainingViews
   }
 }
 
@@ -91,19 +97,16 @@ async function recreateView(access: ClientAccess, hidden: string, view: ViewMark
   }
 }
 
-/**
- * Lists the views that publications set aside (`aside_…`) in one database of the organisation, with the data in their
- * comments.
- */
-async function listRetiredViews(access: ClientAccess, database: string): Promise<{ name: string; view: ViewMark }[]> {
-  const rows = await rowsOf<RetiredView>(
+/** Lists the views that `retireViews` moved into a database of the organisation. */
+async function listRetiredViews(access: ClientAccess, database: string): Promise<RetiredView[]> {
+  const rows = await rowsOf<{ name: string; comment: string }>(
     access.service,
     `select name, comment from system.tables
-     where database = {database:String} and startsWith(database, {prefix:String}) and startsWith(name, 'aside_')`,
-    { parameters: { database, prefix: runPrefix(access.key) } },
+     where database = {database:String} and startsWith(database, {prefix:String}) and startsWith(name, {retired:String})`,
+    { parameters: { database, prefix: runPrefix(access.key), retired: retiredViewPrefix } },
   )
   return rows.flatMap(({ name, comment }) => {
     const view = markIn(comment)?.view
-    return view ? [{ name, view }] : []
+    return view ? [{ hiddenName: name, view }] : []
   })
 }

@@ -1,4 +1,4 @@
-import { parseJsonCell } from '../../rows/row-text.ts'
+import { parseJsonCell } from '../../rows/json-cell.ts'
 import type { StoredType, RowCell } from '../../warehouse.ts'
 import { type SqlType } from '../../sql-warehouse/sql-dialect.ts'
 import { describeType, typeText } from '../types.ts'
