@@ -14,6 +14,8 @@ export interface ConnectorContext {
   allowed: OutgoingAllowList
   /** Replaces the default retry policy. */
   retryPolicy?: RetryPolicy
+  /** The heap limit in megabytes of a thread that reads an HTTP system. Default: 768. */
+  threadHeapMegabytes?: number
 }
 
 /** The source to read, and which part of it. */
