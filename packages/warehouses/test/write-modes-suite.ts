@@ -53,8 +53,10 @@ function countMerged(model: Model | undefined, { step, names, rows }: Load): Mer
     rows.map((row) => [row.id, inOrder([{ id: row.id, a: null, b: null, ...pick(row, names) }])[0]]),
   )
   const matching = model.rows.filter(({ id }) => loaded.has(id))
-  const added = rows.length - new Set(matching.map(({ id }) => id)).size
-  return { added, changed: matching.filter((row) => inOrder([row])[0] !== loaded.get(row.id)).length, removed: 0 }
+  const ids = new Set(matching.map(({ id }) => id))
+  const equal = new Set(matching.filter((row) => inOrder([row])[0] === loaded.get(row.id)).map(({ id }) => id))
+  // Of several rows with the same key, one stays or changes, and the others are removed.
+  return { added: rows.length - ids.size, changed: ids.size - equal.size, removed: matching.length - ids.size }
 }
 
 const digit = fc.constantFrom(null, '1', '2')

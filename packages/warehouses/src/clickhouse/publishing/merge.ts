@@ -104,7 +104,7 @@ function isPartOf({ staging, keys, column }: StagedRecords): string {
  * too, and the parts of records that it removes.
  */
 function buildCountQueries(input: MergeInput) {
-  const { staging, columns, keys, replacedColumns } = input
+  const { staging, columns, keys, replacedColumns, currentShape } = input
   const parts = buildMergeParts(input)
   const { liveColumns, table, isAppend, sameKey, antiJoin, isReplacedPart, isDeleted = '0' } = parts
   const differences = columns.flatMap(({ name, type }) => {
@@ -114,15 +114,17 @@ function buildCountQueries(input: MergeInput) {
     const live = `cast(live.${quoteIdentifier(name)} as Nullable(${type}))`
     return [`isNull(${incoming}) != isNull(${live})`, `ifNull(${incoming} != ${live}, 0)`]
   })
-  // Rows of the table can share a key if they were written without it.
   const keyColumns = keys.map((key) => `incoming.${quoteIdentifier(key)}`).join(', ')
   const isDifferent = differences.length === 0 ? '0' : `(${differences.join(' or ')})`
+  // Rows of the table can share a key if they were written without it. One of them is replaced, the others are removed.
+  const countKeys = (condition: string) =>
+    wasKeyedBy(currentShape.columns, keys) ? `countIf(${condition})` : `uniqExactIf((${keyColumns}), ${condition})`
   return {
     loaded: `select countIf(not ${isDeleted}) as loaded from ${staging} as incoming`,
     existing: isAppend
       ? undefined
-      : `select uniqExactIf((${keyColumns}), not ${isDeleted}) as existing, countIf(not ${isDeleted} and ${isDifferent}) as changed,
-           countIf(${isDeleted}) as removed from ${table} as live inner join ${staging} as incoming on ${sameKey}`,
+      : `select ${countKeys(`not ${isDeleted}`)} as existing, existing - ${countKeys(`not ${isDeleted} and not ${isDifferent}`)} as changed,
+           count() - existing as removed from ${table} as live inner join ${staging} as incoming on ${sameKey}`,
     parts: isReplacedPart && `select count() as removed from ${table} as live${antiJoin} where ${isReplacedPart}`,
   }
 }
