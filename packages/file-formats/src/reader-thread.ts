@@ -14,7 +14,7 @@ const handlerLoaders: Record<JobKind, () => Promise<JobHandler>> = {
   csv: async () => (await import('./csv/run-csv-thread-job.ts')).runCsvJob,
   normalise: async () => (await import('./upload/convert-upload.ts')).normaliseUpload,
   parquet: async () => (await import('./parquet/parquet-thread-job.ts')).readParquetFile,
-  preview: async () => (await import('./delimited/preview.ts')).previewJob,
+  preview: async () => (await import('./delimited/sample/preview-rows.ts')).previewJob,
 }
 
 const firstJob = workerData as ThreadJob

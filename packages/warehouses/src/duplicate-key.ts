@@ -80,7 +80,7 @@ interface LoadWithKey {
   readonly transformed: boolean
 }
 
-/** Finds values of the columns that several rows share. Returns undefined if there are none. */
+/** Finds values of the columns that several rows share. Returns undefined without such values. */
 export type FindDuplicates = (columns: readonly string[]) => Promise<DuplicateValues | undefined>
 
 /**

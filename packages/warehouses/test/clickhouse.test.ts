@@ -120,7 +120,8 @@ describe('ClickHouse as a warehouse', () => {
         rejected: () => ({ count: 0 }),
       })
     }
-    const cases = async () => (await rowsIn(warehouse, 'system__cases')).map((row) => row.join(' ')).toSorted()
+    const cases = async () =>
+      (await rowsIn(warehouse, 'system__cases')).map((row) => row.map(String).join(' ')).toSorted()
     await read(
       'REPLACE',
       [
@@ -153,7 +154,7 @@ describe('ClickHouse as a warehouse', () => {
     await expect(read('MERGE', [{ id: '2', state: 'closed' }], 7, async () => false)).rejects.toThrow()
     expect((await warehouse.loader.findLastLoad('health', 'system')).cursor).toEqual({ rowsRead: 0 })
     expect(await cases()).toEqual(merged)
-    // Of the runs that left the tables unchanged, the ledger keeps the last one, which has the cursor.
+    // The ledger keeps only the last run that left the tables unchanged, because it has the cursor.
     expect(await warehouse.upkeep.pruneLedger(0)).toBeGreaterThanOrEqual(3)
     const parameters = { runs }
     const listRuns = `select distinct run from ${ledgerTable(access)} where has({runs:Array(String)}, run)`

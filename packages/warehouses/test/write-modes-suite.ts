@@ -55,7 +55,7 @@ function countMerged(model: Model | undefined, { step, names, rows }: Load): Mer
   const matching = model.rows.filter(({ id }) => loaded.has(id))
   const ids = new Set(matching.map(({ id }) => id))
   const equal = new Set(matching.filter((row) => inOrder([row])[0] === loaded.get(row.id)).map(({ id }) => id))
-  // Of several rows with the same key, one stays or changes, and the others are removed.
+  // One of several rows with the same key stays or changes. The others are removed.
   return { added: rows.length - ids.size, changed: ids.size - equal.size, removed: matching.length - ids.size }
 }
 

@@ -5,7 +5,7 @@ import { fetchObject, type ObjectReading } from './read-object.ts'
 import { selectObjects } from './select-objects.ts'
 
 /** Larger objects are not downloaded again only to find lines. */
-const maxBytes = 256 * 1024 * 1024
+const maxObjectBytes = 256 * 1024 * 1024
 
 /**
  * Downloads the object that has rows with the same key, and returns their positions: `lines 3 and 6 of 2024/cases.csv`.
@@ -20,7 +20,7 @@ export async function describeObjectRows(
   const { store, retryPolicy, filesDirectory, options } = reading
   const { isSingle, objects } = await selectObjects({ store, key: pattern, retryPolicy }, signal)
   const object = isSingle ? objects[0] : objects.find(({ key }) => key === precedence.get(objectKeyName))
-  if (!object || object.size > maxBytes) return undefined
+  if (!object || object.size > maxObjectBytes) return undefined
   using localObject = await fetchObject(reading, object, { log() {} }, signal)
   const ownKeys = keys.flatMap((name, index) => (isOwnColumn(name) ? [] : [{ name, value: values[index]! }]))
   const key = { keys: ownKeys.map(({ name }) => name), values: ownKeys.map(({ value }) => value), rows }

@@ -7,8 +7,7 @@ import { passFieldPositions } from './field-positions.ts'
 import type { DelimitedLimits } from './limits.ts'
 import { OBSERVE, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import type { RecordReader } from './record-reader.ts'
-import { openRows } from './open-delimited-rows.ts'
-import { readRecords } from './read-records.ts'
+import { openRows, type RowInput } from './open-delimited-rows.ts'
 import type { TextPart } from './similar-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
 
@@ -105,6 +104,23 @@ export function findOddValues(
 
 /** The kind of integers, a bit of assembly/column-state.ts. */
 const integerKind = 2
+
+/** Yields each record of the parts, up to `maxBytes` bytes in total. */
+export function* readRecords(
+  parts: readonly TextPart[],
+  maxBytes: number,
+  openPart: (part: TextPart) => RowInput,
+): Generator<{ records: RecordReader; part: TextPart }, void, void> {
+  let bytesBefore = 0
+  for (const part of parts) {
+    const { records, reader } = openPart(part)
+    while (records.advance()) {
+      yield { records, part }
+      if (bytesBefore + reader.position - part.from > maxBytes) return
+    }
+    bytesBefore += part.end - part.from
+  }
+}
 
 const familyNames: Record<TypeFamily, string> = {
   BOOLEAN: 'true or false',

@@ -1,6 +1,6 @@
 import { type ReadReporter, type RowStream, TypesWidened } from '@sluice/row-stream'
 import { parquetSource } from '../parquet/parquet-source.ts'
-import { readTuples } from '../preview/read-tuples.ts'
+import { readTuples } from '../cells/read-tuples.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
 import { openUpload, type UploadToOpen } from '../upload/open-upload.ts'
 import type { FileOptions } from '../upload/read-upload.ts'

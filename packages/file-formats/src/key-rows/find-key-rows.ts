@@ -1,6 +1,5 @@
 import { columnsWithNames } from '../csv/columns-with-names.ts'
-import { readTuples } from '../preview/read-tuples.ts'
-import type { PreviewCell } from '../preview/source-preview.ts'
+import { type PreviewCell, readTuples } from '../cells/read-tuples.ts'
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
 import { DelimitedReader } from '../delimited/delimited-reader.ts'
 import { defaultDelimitedLimits } from '../delimited/limits.ts'
@@ -29,9 +28,9 @@ export interface RowPosition {
   row: number
 }
 
-/** At most this many rows are found, in the first `maxBytes` bytes of the file. */
+/** At most this many rows are found, in the first `maxSearchedBytes` bytes of the file. */
 export const maxKeyRows = 5
-const maxBytes = 256 * 1024 * 1024
+const maxSearchedBytes = 256 * 1024 * 1024
 /** Numbers of up to this many characters are compared as numbers. */
 const maxExactDigits = 15
 
@@ -50,7 +49,7 @@ export async function keyRowsJob({ file, options, key }: KeyRowsJob): Promise<Ro
   const encoder = new SampleEncoder(wasm, dialect, columns)
   const { records, reader } = openRows(text, dialect, defaultDelimitedLimits, wasm.window)
   const positions: RowPosition[] = []
-  for (let row = 1; positions.length < maxKeyRows && reader.position < maxBytes && records.advance(); ) {
+  for (let row = 1; positions.length < maxKeyRows && reader.position < maxSearchedBytes && records.advance(); ) {
     if (records.fault !== undefined) continue
     const texts = indexes.map((index) => fieldText(records, index))
     const encoded = encoder.encode(records)

@@ -1,6 +1,6 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
 import type { Column, StoredType, TableChange } from '../load-target.ts'
-import { typeName } from './type-name.ts'
+import { typeName } from './widen-types.ts'
 import { type ReaderAdvice, type TypeEvidence, rebuildAdvice } from '@sluice/row-stream'
 import {
   type SourceShape,

@@ -1,7 +1,7 @@
 import type { TableChange } from '../load-target.ts'
 import type { PreviousSourceColumn, StoredAs } from './previous-source-columns.ts'
 import type { ShapePlan, TypeRules } from './plan-shape.ts'
-import { typeName } from './type-name.ts'
+import { typeName } from './widen-types.ts'
 
 export interface TableColumn extends StoredAs {
   name: string

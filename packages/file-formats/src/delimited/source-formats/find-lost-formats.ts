@@ -1,11 +1,10 @@
 import { createValuePrinter } from '../../export/values-in-source-format.ts'
-import { readTuples } from '../../preview/read-tuples.ts'
-import type { PreviewCell } from '../../preview/source-preview.ts'
+import { type PreviewCell, readTuples } from '../../cells/read-tuples.ts'
 import type { ColumnType } from '../dialect/column-type.ts'
 import type { DelimitedDialect } from '../dialect/dialect.ts'
 import type { DelimitedLimits } from '../limits.ts'
 import { openRows } from '../open-delimited-rows.ts'
-import { readRecords } from '../read-records.ts'
+import { readRecords } from '../odd-values.ts'
 import { fieldText } from '../rejected-row.ts'
 import { SampleEncoder } from '../sample-encoder.ts'
 import type { TextPart } from '../similar-texts/text-part.ts'
@@ -26,8 +25,8 @@ export interface LostFormat {
 }
 
 /** The search stops after this many bytes. */
-const maxBytes = 64 * 1024 * 1024
-const maxValueLength = 100
+const maxSearchedBytes = 64 * 1024 * 1024
+const maxShownLength = 100
 
 /** The format of integers as they are stored. If decimals follow, the change of the type is reported. */
 const plainIntegers = '0'
@@ -58,7 +57,7 @@ export function findLostFormats(
   if (watchedColumns.length === 0) return []
   const encoder = new SampleEncoder(wasm, dialect, columns)
   const lostFormats: LostFormat[] = []
-  for (const { records, part } of readRecords(parts, maxBytes, (part) =>
+  for (const { records, part } of readRecords(parts, maxSearchedBytes, (part) =>
     openRows(file, { ...dialect, ...part }, limits, wasm.window),
   )) {
     if (records.fault !== undefined) continue
@@ -68,10 +67,10 @@ export function findLostFormats(
     watchedColumns = watchedColumns.filter(({ column, format, print }) => {
       const cell = cells![column]!
       const text = fieldText(records, column)
-      if (cell === null || (print(textOf(cell)) === text && !hasMoreDigits(text, format))) return true
+      if (cell === null || (print(cellText(cell)) === text && !hasMoreDigits(text, format))) return true
       const { name } = part
       const position = { line: records.line, ...(name !== undefined && { part: name }) }
-      lostFormats.push({ label: labels[column]!, format, value: text.slice(0, maxValueLength), ...position })
+      lostFormats.push({ label: labels[column]!, format, value: text.slice(0, maxShownLength), ...position })
       return false
     })
     if (watchedColumns.length === 0) break
@@ -86,7 +85,7 @@ function hasMoreDigits(text: string, format: string): boolean {
   return fraction !== undefined && /\d*$/.exec(text)![0].length > fraction.length
 }
 
-const textOf = (cell: PreviewCell): string => (typeof cell === 'string' ? cell : JSON.stringify(cell))
+const cellText = (cell: PreviewCell): string => (typeof cell === 'string' ? cell : JSON.stringify(cell))
 
 /** Returns a sentence for users about the value because of which a column lost its source format. */
 export const describeLostFormat = ({ label, format, value, line, part }: LostFormat): string =>

@@ -3,7 +3,7 @@ import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.t
 import { quoteIdentifier } from '../names.ts'
 import { rowsOf } from '../protocol/http.ts'
 
-/** Finds values of the columns that several rows share. `from` is a table or subquery. Returns undefined if there are none. */
+/** Finds values of the columns that several rows share. `from` is a table or subquery. Returns undefined without such values. */
 export async function findDuplicates(
   { read }: Pick<ClientAccess, 'read'>,
   columns: readonly string[],

@@ -21,7 +21,7 @@ import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } f
 import { databaseOf, formatLiteral, qualifyName, quoteIdentifier, runDatabase, quotePlace } from '../names.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
-import { typeName } from '../../shape/type-name.ts'
+import { typeName } from '../../shape/widen-types.ts'
 import { typeRules } from '../types.ts'
 import { waitForDecision } from './publish.ts'
 import { concurrentlyChanged, applyDecision, recoverPending, ignoreBusy } from './recovery.ts'

@@ -64,7 +64,7 @@ async function duplicateKeyProblem(
   return findDuplicateKeyProblem(keyedLoad, (columns) => find(stagingTable, columns), error)
 }
 
-/** Finds values of the columns that several rows share. Returns undefined if there are none or the query fails. */
+/** Finds values of the columns that several rows share. Returns undefined without such values, and if the query fails. */
 async function findDuplicates(
   transactions: PostgresPools['transactions'],
   table: string,

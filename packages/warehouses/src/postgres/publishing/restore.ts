@@ -9,7 +9,7 @@ import {
   type TableChange,
 } from '../../warehouse.ts'
 import type { SourceShape } from '../../shape/previous-source-columns.ts'
-import { typeName } from '../../shape/type-name.ts'
+import { typeName } from '../../shape/widen-types.ts'
 import { storedAs, typeRules } from '../types.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { listDependentViews, type DependentView } from '../views/dependent-views.ts'
@@ -244,11 +244,13 @@ async function planShapeChange(
     views: await findBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
-      ...added.map((column): TableChange => ({
-        kind: 'COLUMN_ADDED',
-        column: column.name,
-        to: typeName(typeRules, column),
-      })),
+      ...added.map(
+        (column): TableChange => ({
+          kind: 'COLUMN_ADDED',
+          column: column.name,
+          to: typeName(typeRules, column),
+        }),
+      ),
       ...retyped.map((column): TableChange => {
         const from = typeName(typeRules, storedAs(currentTypes.get(column.name)!))
         return { kind: 'TYPE_CHANGED', column: column.name, from, to: typeName(typeRules, column) }

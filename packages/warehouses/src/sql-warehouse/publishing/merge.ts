@@ -151,7 +151,7 @@ export async function writeMergedTable(
   return { ...place, id, rows }
 }
 
-/** Finds values of the columns that several rows of `table` share. Returns undefined if there are none. */
+/** Finds values of the columns that several rows of `table` share. Returns undefined without such values. */
 export async function findDuplicates(
   dialect: SqlDialect,
   columns: readonly string[],

@@ -7,7 +7,7 @@ import { redshiftTypes as redshift } from '../redshift/types.ts'
 import { typeRules as sqlRules } from '../sql-warehouse/staging/staging-columns.ts'
 import { tsqlTypes as sqlServer } from '../tsql/types.ts'
 import type { TypeRules } from './plan-shape.ts'
-import { typeName } from './type-name.ts'
+import { typeName } from './widen-types.ts'
 
 const warehouses: [string, TypeRules][] = [
   ['PostgreSQL', postgres],
