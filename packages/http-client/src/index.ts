@@ -1,5 +1,5 @@
 export { outgoingAllowed, type OutgoingAllowList } from './ssrf-safe-fetch-addresses.ts'
 export { causesOf, type OutgoingCode, OutgoingProblem } from './ssrf-safe-fetch-problem.ts'
 export * from './ssrf-safe-fetch.ts'
-export * from './outgoing-addresses.ts'
+export * from './resolve-allowed-host.ts'
 export * from './retry.ts'
