@@ -24,6 +24,7 @@ import { startScheduler } from '../src/schedules/scheduler.ts'
 import { schedulerMetrics } from '../src/schedules/scheduler-context.ts'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
+import { computeThreadHeap } from '../src/worker-slots.ts'
 import { keepSystemThread } from '@sluice/connectors/registry/spool-in-thread'
 import { clientWarehouses } from '../src/warehouses/client-warehouses.ts'
 import { readerEndpoints } from '../src/warehouse-readers/reader-addresses.ts'
@@ -88,6 +89,7 @@ await main(async () => {
   const adminUrl = config.WAREHOUSE_DATABASE_URL
   const databaseBytes = config.databaseBytes ? { databaseBytes: config.databaseBytes } : {}
   const loads = Math.min(config.WORKER_CONCURRENCY, config.CLIENT_CONCURRENCY)
+  const threadHeapMegabytes = computeThreadHeap(config.WORKER_CONCURRENCY)
   const keyRing = config.SECRET_KEYS
   const niceness = config.WAREHOUSE_NICENESS
   const keepDays = config.KEEP_PREVIOUS_DAYS
@@ -128,6 +130,7 @@ await main(async () => {
     sources: createConnectorRegistry({
       filesDirectory,
       allowed: config.OUTGOING_ALLOWED,
+      threadHeapMegabytes,
       datasets: openDatasets({ db, warehouses }),
     }),
     destinations,
@@ -147,7 +150,7 @@ await main(async () => {
     },
   })
   keepReaderThreads()
-  keepSystemThread()
+  keepSystemThread(threadHeapMegabytes)
   const maintenance = startMaintenance({
     db,
     logger,

@@ -100,10 +100,10 @@ describe('compareColumns: sentence on type changes', () => {
     expect(whole('EVOLVE')).toBe('A run would change the type of column "V" from INTEGER to TEXT.')
     expect(whole('REPLACE')).toBe(whole('EVOLVE'))
     expect(whole('FAIL')).toBe(
-      'A run would fail, because schemaChanges is FAIL and column "v" needs text instead of integer.',
+      'A run would fail, because schemaChanges is FAIL and column "v" needs TEXT instead of INTEGER.',
     )
     expect(whole('EVOLVE', after({ dataType: 'TEXT', evidence: 'AMBIGUOUS' }))).toBe(
-      'A run would fail, because column "V" is integer in the table, and day and month of its new values are ambiguous. Write its dates as YYYY-MM-DD.',
+      'A run would fail, because column "V" is INTEGER in the table, and day and month of its new values are ambiguous. Write its dates as YYYY-MM-DD.',
     )
   })
 

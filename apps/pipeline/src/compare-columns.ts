@@ -69,7 +69,7 @@ export function compareColumns(
     sentence: joinSentences(
       describeDifferences(lastColumns, previous.columns, fileColumns, { plan, keepsRows }),
       transforms ? '' : describeTypeChanges(previous.columns, plan),
-      comparesValues ? describeEmptyColumns(lastColumns, fileColumns) : '',
+      comparesValues ? describeEmptyColumns(lastColumns, fileColumns, keepsRows) : '',
     ),
   }
 }
@@ -158,8 +158,10 @@ function describeTypeChanges(knownColumns: readonly PreviousSourceColumn[], plan
 function describeEmptyColumns(
   lastColumns: readonly PreviousSourceColumn[],
   fileColumns: readonly SourceColumn[],
+  keepsRows: boolean,
 ): string {
-  const namesWithValues = new Set(lastColumns.filter(hadValues).map(({ name }) => name))
+  const columnsWithValues = lastColumns.filter((column) => hadValues(column, { keepsRows }))
+  const namesWithValues = new Set(columnsWithValues.map(({ name }) => name))
   const empty = fileColumns.filter(({ name, evidence }) => evidence === 'NOTHING' && namesWithValues.has(name))
   return empty.length > 0
     ? `Columns without a value in any row, which had values in the last load: ${quoteLabels(empty)}.`

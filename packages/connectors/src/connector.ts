@@ -14,6 +14,8 @@ export interface ConnectorContext {
   allowed: OutgoingAllowList
   /** Replaces the default retry policy. */
   retryPolicy?: RetryPolicy
+  /** The heap limit in megabytes of a thread that reads an HTTP system. Default: 768. */
+  threadHeapMegabytes?: number
 }
 
 /** The source to read, and which part of it. */
@@ -58,6 +60,17 @@ export interface SourceOption {
   name: string
 }
 
+/** A key that several rows of a read have. */
+export interface DuplicateRows {
+  /** Names of columns in the warehouse, and their values as the warehouse prints them. */
+  keys: readonly string[]
+  values: readonly string[]
+  /** The number of rows with the key. */
+  rows: number
+  /** The values that the rows have in the columns of `RowStream.precedence`. */
+  precedence: ReadonlyMap<string, string>
+}
+
 /**
  * Reads one kind of source. Does not depend on warehouses, runs or schedules. All operations throw `SourceProblem` for
  * problems that a user can fix, and the signal's reason after an abort.
@@ -87,4 +100,9 @@ export interface Connector {
   listOptions?(kind: string, request: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
   /** Returns the first rows. If absent, a preview calls `read` and stops after these rows. */
   preview?(request: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
+  /**
+   * Reads a file again and returns the positions of rows with the same key: `lines 3 and 6 of cases.csv`. Returns
+   * undefined if it does not find them. Absent for a source that is not a file.
+   */
+  describeKeyRows?(request: ReadRequest, duplicate: DuplicateRows, signal: AbortSignal): Promise<string | undefined>
 }

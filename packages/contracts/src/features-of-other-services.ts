@@ -49,10 +49,10 @@ export const featuresOfOtherServices: readonly FeatureOfOtherService[] = [
     'ROLE_VIEW_DATA_ANALYTICS_PLATFORM',
     'Read data in the analytics platform. Sluice uses this role only to compute `hasAnalyticsPlatformAccess`.',
   ),
-  roleOfOtherService('ROLE_SEE_DATA_PIPELINE_CONFIG', 'View the configuration of a pipeline engine other than Sluice.'),
+  roleOfOtherService('ROLE_SEE_DATA_PIPELINE_CONFIG', 'View the configuration of pipelines that another service runs.'),
   roleOfOtherService(
     'ROLE_MANAGE_DATA_PIPELINE_CONFIG',
-    'Change the configuration of a pipeline engine other than Sluice.',
+    'Change the configuration of pipelines that another service runs.',
   ),
   {
     name: 'managerEnabled',

@@ -1,7 +1,7 @@
 import type { ChunkSink, ProblemMessage, RejectedRow, StoredType } from '@sluice/row-stream'
 
 /** The kinds of jobs. A reader thread does jobs of one kind, and loads only the code for that kind. */
-export type JobKind = 'normalise' | 'csv' | 'parquet' | 'preview'
+export type JobKind = 'normalise' | 'csv' | 'parquet' | 'preview' | 'key-rows'
 
 /** The `workerData` of a thread, and the message with its next job. A thread without a job waits for one. */
 export interface ThreadJob {

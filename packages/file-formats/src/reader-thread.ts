@@ -10,10 +10,11 @@ type JobHandler = (job: never, port: JobPort) => Promise<object>
 
 /** Loads the code for one kind of job. A thread that reads CSV, for example, needs no memory for the Parquet code. */
 const handlerLoaders: Record<JobKind, () => Promise<JobHandler>> = {
+  'key-rows': async () => (await import('./key-rows/find-key-rows.ts')).keyRowsJob,
   csv: async () => (await import('./csv/run-csv-thread-job.ts')).runCsvJob,
   normalise: async () => (await import('./upload/convert-upload.ts')).normaliseUpload,
   parquet: async () => (await import('./parquet/parquet-thread-job.ts')).readParquetFile,
-  preview: async () => (await import('./delimited/preview.ts')).previewJob,
+  preview: async () => (await import('./delimited/sample/preview-rows.ts')).previewJob,
 }
 
 const firstJob = workerData as ThreadJob

@@ -23,6 +23,7 @@ const resourceLimits: Record<JobKind, ResourceLimits> = {
   normalise: { maxOldGenerationSizeMb: defaultUploadLimits.heapMegabytes },
   parquet: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 2 },
   preview: {},
+  'key-rows': {},
 }
 
 const createSpareThread = (kind: JobKind, startEarly: boolean): SpareThread =>

@@ -83,9 +83,12 @@ export function countAttempts({ policy, signal, onRetry, onAlive }: RetryOptions
 
 const aliveSeconds = 10
 
-/** Returns the delay in seconds, with a random jitter of 20 %, so that clients do not retry at the same time. */
+/**
+ * Returns the delay in seconds. It is shortened at random by up to 20 %, so that clients do not retry at the same time,
+ * and none waits longer than `maxDelay`.
+ */
 function backoff({ firstDelay, maxDelay }: RetryPolicy, failed: number): number {
-  return Math.min(maxDelay, firstDelay * 2 ** (failed - 1)) * (0.8 + Math.random() * 0.4)
+  return Math.min(maxDelay, firstDelay * 2 ** (failed - 1)) * (0.8 + Math.random() * 0.2)
 }
 
 /** Parses a Retry-After header to seconds. It contains a date or a number, which may be fractional. */

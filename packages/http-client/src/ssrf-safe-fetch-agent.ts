@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici'
-import type { ResolvedAddress } from './outgoing-addresses.ts'
+import type { ResolvedAddress } from './resolve-allowed-host.ts'
 
 /** Sends requests over connections to allowed addresses only. */
 export interface SsrfSafeAgent {

@@ -1,6 +1,6 @@
 import type { ResponseHeaders, SsrfSafeAgent } from './ssrf-safe-fetch-agent.ts'
 import type { OutgoingAllowList } from './ssrf-safe-fetch-addresses.ts'
-import { type ResolvedAddress, outgoingAddresses } from './outgoing-addresses.ts'
+import { type ResolvedAddress, createHostResolver } from './resolve-allowed-host.ts'
 import { OutgoingProblem, outgoingProblem, addressRefused } from './ssrf-safe-fetch-problem.ts'
 
 export interface SsrfSafeFetchOptions {
@@ -58,7 +58,7 @@ export function ssrfSafeFetch({
   lookup,
 }: SsrfSafeFetchOptions): SsrfSafeFetch {
   const seconds = Math.ceil(timeLimitMs / 1000)
-  const resolveHost = outgoingAddresses({
+  const resolveHost = createHostResolver({
     allowed,
     timeLimitMs: Math.min(timeLimitMs, 5_000),
     ...(lookup && { lookup }),

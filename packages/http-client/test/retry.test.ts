@@ -28,15 +28,23 @@ function recordWaits(changes: Partial<RetryOptions> = {}) {
 }
 
 describe('retry', () => {
-  it('repeats transient errors after delays that double up to the maximum, with a jitter of 20 %', async () => {
+  it('repeats transient errors after delays that double up to the maximum, shortened by up to 20 %', async () => {
     const { calls, operation } = failingOperation(...Array.from({ length: 3 }, () => new TransientError(problem)))
     const { waits, options } = recordWaits()
     await expect(retry(operation, options)).resolves.toBe('done')
     expect(calls.count).toBe(4)
     for (const [index, seconds] of [0.01, 0.02, 0.02].entries()) {
       expect(waits[index]).toBeGreaterThanOrEqual(seconds * 0.8)
-      expect(waits[index]).toBeLessThanOrEqual(seconds * 1.2)
+      expect(waits[index]).toBeLessThanOrEqual(seconds)
     }
+  })
+
+  it('never waits longer than the maximum', async () => {
+    const { operation } = failingOperation(...Array.from({ length: 99 }, () => new TransientError(problem)))
+    const { waits, options } = recordWaits({ policy: { attempts: 100, firstDelay: 0.001, maxDelay: 0.002 } })
+    await retry(operation, options)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(0.002)
+    expect(new Set(waits).size).toBeGreaterThan(10)
   })
 
   it('throws the error of the last attempt', async () => {

@@ -32,6 +32,7 @@ export {
 } from './copy-binary/tuple-buffer.ts'
 export { type ChunkSink, TupleEncoder } from './copy-binary/vector-encoder.ts'
 export { dateText, decimalText, floatText, timestampText, timeText, vectorText } from './copy-binary/vector-text.ts'
+export { quoteCsvField } from './csv-field.ts'
 export * from './identifiers.ts'
 export * from './log-formatting.ts'
 export { TableProfiler, type RowsProfile } from './profile/table-profiler.ts'

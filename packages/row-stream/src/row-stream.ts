@@ -163,7 +163,14 @@ export interface RowStream {
  * `SourceShape`, so that neither module imports the other.
  */
 export interface PreviousSourceColumns {
-  columns: readonly { name: string; label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
+  columns: readonly {
+    name: string
+    label: string
+    dataType: DataType
+    vanished?: true
+    dayFirst?: boolean
+    sourceFormat?: string
+  }[]
   /** The JSON that `RowContent.reading` returned at the last load. */
   reading?: unknown
 }

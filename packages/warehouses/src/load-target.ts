@@ -58,7 +58,7 @@ export interface LoadTarget {
 }
 
 /**
- * One change of a table by a load. `from` and `to` are type names of the warehouse, or row counts for ROWS_FELL.
+ * One change of a table by a load. `from` and `to` are names of types, or row counts for ROWS_FELL.
  *
  * - TYPE_CHANGED: the new type cannot store all values of the old one.
  * - COLUMN_VANISHED: the source no longer has the column. The table keeps it, without values in the new rows.

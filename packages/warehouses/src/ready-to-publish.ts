@@ -1,5 +1,6 @@
 import { keepsRows, type PublishOptions, type ReadyTable, WarehouseProblem } from './warehouse.ts'
 import type { DataType, WriteMode } from '@sluice/contracts'
+import { type DuplicateValues, findDuplicateKeyProblem } from './duplicate-key.ts'
 import type { LoadTarget, ParentRecords, StagedParents } from './load-target.ts'
 
 interface StagedLoadState extends IncrementColumns {
@@ -9,11 +10,17 @@ interface StagedLoadState extends IncrementColumns {
   readonly keys: readonly string[]
 }
 
+interface KeyedLoad extends StagedLoadState {
+  readonly qualifiedName: string
+  /** Whether SQL statements changed the staged rows. */
+  readonly transformed: boolean
+}
+
 interface ReadinessChecks<Load> {
   mode: WriteMode | undefined
   gate: PublishOptions['gate']
-  /** Finds a key value that several rows of the staging table share. Returns undefined if all keys are unique. */
-  findDuplicateKey(load: Load): Promise<string | undefined>
+  /** Finds values of the columns that several rows of the staging table share. */
+  findDuplicates(load: Load, columns: readonly string[]): Promise<DuplicateValues | undefined>
 }
 
 /**
@@ -22,16 +29,17 @@ interface ReadinessChecks<Load> {
  * rows. The key checks are needed because these servers do not enforce unique keys. Throws `WarehouseProblem`
  * NO_PRIMARY_KEY, PART_COLUMN_MISSING or DUPLICATE_KEY, and the errors of the gate.
  */
-export async function assertReadyToPublish<Load extends StagedLoadState & { readonly qualifiedName: string }>(
+export async function assertReadyToPublish<Load extends KeyedLoad>(
   loads: readonly Load[],
-  { mode, gate, findDuplicateKey }: ReadinessChecks<Load>,
+  { mode, gate, findDuplicates }: ReadinessChecks<Load>,
   signal: AbortSignal,
 ): Promise<void> {
   for (const load of loads) {
     assertMergeKey(load, mode)
     assertReplaceColumn(load, mode)
-    const duplicateValue = load.keys.length > 0 ? await findDuplicateKey(load) : undefined
-    if (duplicateValue !== undefined) throw duplicateKey(load, duplicateValue)
+    if (load.keys.length === 0) continue
+    const problem = await findDuplicateKeyProblem(load, (columns) => findDuplicates(load, columns))
+    if (problem) throw problem
   }
   await gate?.(
     loads.map((load) => describeReadyTable(load, keepsRows(mode), findParentLoad(loads, load.target))),
@@ -64,29 +72,6 @@ export function describeReadyTable(
     },
   }
 }
-
-/** Returns the problem for two staged rows with the same key. */
-export const duplicateKey = (
-  { qualifiedName, keys }: { qualifiedName: string; keys: readonly string[] },
-  duplicateValue: string,
-): WarehouseProblem =>
-  new WarehouseProblem(
-    'DUPLICATE_KEY',
-    `Two rows of ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${duplicateValue}) is duplicated. Correct the source, or choose another key.`,
-  )
-
-/**
- * Returns the problem for duplicate keys among rows that the table had before the load. They are possible because those
- * rows were loaded with another key or none.
- */
-export const duplicateKeyInTable = (
-  { qualifiedName, keys }: { qualifiedName: string; keys: readonly string[] },
-  duplicateValue: string,
-): WarehouseProblem =>
-  new WarehouseProblem(
-    'DUPLICATE_KEY',
-    `Rows of earlier loads in ${qualifiedName} have the same key: Key (${keys.join(', ')})=(${duplicateValue}) is duplicated. Choose another key, or run once with "rebuild": true, which replaces all rows of the table, and load the earlier data again.`,
-  )
 
 /** Throws NULL_KEY if the published table lacks a column of the key, so that its rows have no value in it. */
 export function assertKeysInTable(

@@ -2,9 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
 import { clickhouseMissing, clickhouseServer } from './clickhouse-under-test.ts'
+import type { ClientAccess } from '../src/clickhouse/clickhouse-settings.ts'
+import { ledgerTable } from '../src/clickhouse/ledger.ts'
+import { rowsOf } from '../src/clickhouse/protocol/http.ts'
+import { until } from '@sluice/testing/wait-until'
 import { loadsSuite } from './loads-suite.ts'
 import { publicationsSuite } from './publications-suite.ts'
-import { columns, never, numbered, stage } from './row-fixtures.ts'
+import type { RowStream } from '@sluice/row-stream'
+import { loadRowStreams } from '../src/load-row-streams.ts'
+import { columns, given, never, numbered, stage } from './row-fixtures.ts'
 import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { shapesSuite } from './table-shapes-suite.ts'
@@ -17,9 +23,11 @@ describe('ClickHouse as a warehouse', () => {
     it.skip(clickhouseMissing, () => {})
     return
   }
+  let access: ClientAccess
   const subject = subjectForAll(async () => {
     const server = await clickhouseServer()
-    const [access, others] = [server.client(), server.client()]
+    const others = server.client()
+    access = server.client()
     return {
       warehouse: openClickHouseWarehouse(access, { keepDays: 3 }),
       neighbour: openClickHouseWarehouse(others),
@@ -65,6 +73,100 @@ describe('ClickHouse as a warehouse', () => {
     await expect(dropped).rejects.toMatchObject({ code: 'WAREHOUSE_BUSY', retryable: true })
     expect(await merge()).toMatchObject({ tables: [{ merged: { added: 0 } }, { merged: { added: 2 } }] })
     for (const table of tables) expect(await rowsIn(warehouse, table)).toEqual(numbered(2))
+  })
+
+  it('keeps the undo of a run if a later increment of a system changes only the numbers of rows read', async () => {
+    const { warehouse } = subject
+    const keyed = (types: Record<string, string>, key: string) =>
+      columns(types).map((one) => ({ ...one, label: one.name.toUpperCase(), primaryKey: one.name === key }))
+    const runs: string[] = []
+    const read = async (
+      mode: 'REPLACE' | 'MERGE',
+      cases: Record<string, string>[],
+      rowsRead: number,
+      isCurrentAttempt = async () => true,
+    ) => {
+      runs.push(randomUUID())
+      // A system leaves out fields that no record has.
+      const names = ['id', 'state', 'note'].filter(
+        (name) => name === 'id' || cases.some((one) => Object.hasOwn(one, name)),
+      )
+      const rowStreams: RowStream[] = [
+        {
+          table: '',
+          columns: keyed({ table_name: 'TEXT', rows_read: 'BIGINT' }, 'table_name'),
+          content: given([['system__cases', rowsRead]]),
+          listsTables: true,
+          cursor: () => ({ rowsRead }),
+        },
+        {
+          table: 'system__cases',
+          columns: keyed(Object.fromEntries(names.map((name) => [name, 'TEXT'])), 'id'),
+          content: given(cases.map((one) => names.map((name) => one[name] ?? null))),
+          sparse: true,
+        },
+      ]
+      return loadRowStreams({
+        warehouse,
+        rowStreams: (async function* () {
+          yield* rowStreams
+        })(),
+        target: { schema: 'health', table: 'system' },
+        run: runs.at(-1)!,
+        attempt: 1,
+        ...(mode === 'MERGE' && { mode }),
+        isCurrentAttempt,
+        signal: never,
+        rejected: () => ({ count: 0 }),
+      })
+    }
+    const cases = async () =>
+      (await rowsIn(warehouse, 'system__cases')).map((row) => row.map(String).join(' ')).toSorted()
+    await read(
+      'REPLACE',
+      [
+        { id: '1', state: 'open', note: 'n' },
+        { id: '2', state: 'open' },
+      ],
+      2,
+    )
+    await read('MERGE', [{ id: '2', state: 'closed' }], 1)
+    const merged = ['1 open n', '2 closed ']
+    expect(await cases()).toEqual(merged)
+    const unchanged = { added: 0, changed: 0, removed: 0 }
+    expect(
+      (
+        await read(
+          'MERGE',
+          [
+            { id: '2', state: 'closed' },
+            { id: '1', state: 'open', note: 'n' },
+          ],
+          2,
+        )
+      )[1],
+    ).toMatchObject({
+      table: 'system__cases',
+      merged: unchanged,
+    })
+    await read('MERGE', [{ id: '2', state: 'closed' }], 1)
+    await read('MERGE', [], 0)
+    await expect(read('MERGE', [{ id: '2', state: 'closed' }], 7, async () => false)).rejects.toThrow()
+    expect((await warehouse.loader.findLastLoad('health', 'system')).cursor).toEqual({ rowsRead: 0 })
+    expect(await cases()).toEqual(merged)
+    // The ledger keeps only the last run that left the tables unchanged, because it has the cursor.
+    expect(await warehouse.upkeep.pruneLedger(0)).toBeGreaterThanOrEqual(3)
+    const parameters = { runs }
+    const listRuns = `select distinct run from ${ledgerTable(access)} where has({runs:Array(String)}, run)`
+    const expected = [runs[0], runs[1], runs[4]].toSorted()
+    await until(async () => {
+      const kept = (await rowsOf<{ run: string }>(access.service, listRuns, { parameters })).map(({ run }) => run)
+      return JSON.stringify(kept.toSorted()) === JSON.stringify(expected)
+    })
+    expect((await warehouse.loader.findLastLoad('health', 'system')).cursor).toEqual({ rowsRead: 0 })
+    const target = { schema: 'health', table: 'system', attempt: 1 }
+    await warehouse.loader.restore({ ...target, run: randomUUID() }, async () => true, never)
+    expect(await cases()).toEqual(['1 open n', '2 open '])
   })
 
   loadsSuite(subject)

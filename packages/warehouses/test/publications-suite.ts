@@ -132,7 +132,7 @@ export function publicationsSuite(subject: Given): void {
       ).rejects.toMatchObject({
         code: 'DUPLICATE_KEY',
         message:
-          'Two rows of "health"."keyed" have the same key: Key (id)=(3) is duplicated. Correct the source, or choose another key.',
+          'Nothing was loaded into "health"."keyed", because 2 rows of the source have the same key (id = 3). Correct the source, or choose another key.',
       })
       await expect(publish({ table: 'keyed', columns: keyed }, [[null, 'a']])).rejects.toMatchObject({
         code: 'NULL_KEY',

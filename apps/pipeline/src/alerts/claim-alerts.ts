@@ -56,7 +56,7 @@ export async function markFailed(
   { id, tries, last }: ClaimedAlert,
   { message, permanent }: { message: string; permanent: boolean },
 ): Promise<void> {
-  const seconds = Math.min(3_600, 10 * 3 ** (tries - 1)) * (0.8 + Math.random() * 0.4)
+  const seconds = Math.min(3_600, 10 * 3 ** (tries - 1)) * (0.8 + Math.random() * 0.2)
   await sql`
     update alerts set last_problem = ${message}, try_after = now() + make_interval(secs => ${seconds}),
       given_up_at = case when ${permanent || last} then now() end

@@ -1,5 +1,5 @@
 import { wholeWords } from '@sluice/process'
-import { exactNumberOf } from '@sluice/warehouses/rows/row-text'
+import { exactNumberOf } from '@sluice/warehouses/rows/json-cell'
 import type { RowCell } from '@sluice/warehouses/warehouse'
 
 const redactedText = '[redacted]'

@@ -172,7 +172,7 @@ function severalTables(tables: readonly LoadedTable[]): string {
   return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${moreText})`
 }
 
-export const describeSuperseded = (rows: number): string =>
+export const describeSupersededRows = (rows: number): string =>
   `${formatRows(rows)} of the source ${rows === 1 ? 'was' : 'were'} not loaded, because objects that changed later have rows with the same mergeKey.`
 
 export function describeChange(
@@ -186,7 +186,7 @@ export function describeChange(
     case 'COLUMN_VANISHED':
       return `Column "${column}" of ${qualifiedName} is not in the source any more. The column stays, and is empty in this and later loads.`
     case 'COLUMN_EMPTIED':
-      return `Column "${column}" of ${qualifiedName} had values in the last load. Now it is empty in all ${formatRows(rows ?? 0)}: check the source.`
+      return `Column "${column}" of ${qualifiedName} had values in the last load. It is empty in ${rows === 1 ? 'the only row' : `all ${formatRows(rows ?? 0)}`} of this load: check the source.`
     case 'COLUMN_DROPPED':
       return `Column "${column}" of ${qualifiedName} was dropped, because neither the source nor the transformation has it.`
     case 'TYPE_CHANGED':

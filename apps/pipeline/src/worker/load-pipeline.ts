@@ -26,6 +26,8 @@ import {
   WarehouseProblem,
 } from '@sluice/warehouses/warehouse'
 import { assertUndo, type WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
+import { DuplicateKeyProblem } from '@sluice/warehouses/duplicate-key'
+import type { DuplicateRows } from '@sluice/connectors/connector'
 import { storeProfile } from '../table-profiles/stored-profiles.ts'
 import { namesVariables } from '../variables/replace-variables.ts'
 import { assertVariablePlaces, insertVariablesIntoSql } from '../variables/insert-variables-into-sql.ts'
@@ -35,7 +37,13 @@ import { VariableProblem } from '../variables/variable-problem.ts'
 import { getWarehouseLanguage } from '../variables/sql-language.ts'
 import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } from './read-pipeline.ts'
 import { qualityGate } from './quality-gate.ts'
-import { describeFile, type Hints, describeChange, describeDryRun, describeSuperseded } from './load-message-texts.ts'
+import {
+  describeFile,
+  type Hints,
+  describeChange,
+  describeDryRun,
+  describeSupersededRows,
+} from './load-message-texts.ts'
 import { RunHints } from './run-hints.ts'
 import { presentRestore, restorePipeline } from './restore-pipeline.ts'
 import { sourceIdleTimeout } from './source-idle-timeout.ts'
@@ -259,6 +267,18 @@ function withHints(error: unknown, hints: Hints): unknown {
   return new WarehouseProblem(code, `${sentence} ${hintTexts}`, { cause: error, retryable, ...(advice && { advice }) })
 }
 
+/** Adds to the error for rows with the same key where these rows are in the files of the source. */
+async function addKeyPositions(
+  loadError: unknown,
+  describeRows: (duplicate: DuplicateRows) => Promise<string | undefined>,
+): Promise<unknown> {
+  if (!(loadError instanceof DuplicateKeyProblem) || !loadError.key) return loadError
+  const { key, precedence } = loadError
+  // The file may be gone or changed. The message is complete without the positions.
+  const positions = await describeRows({ ...key, precedence }).catch(() => undefined)
+  return positions === undefined ? loadError : loadError.withPositions(positions)
+}
+
 function preparePublication(
   context: RunContext,
   attempt: RunAttempt,
@@ -374,7 +394,7 @@ async function stageAndPublish(
     ...(merged && { mode: keepsRows(writeMode) ? writeMode : ('MERGE' as const) }),
     ...(keepsRows(writeMode) && { keepsPrevious: true }),
     ...(pipeline.writeMode === 'MERGE' && { mergeKey: pipeline.mergeKey ?? undefined }),
-    onSuperseded: (rows) => log.write('INFO', 'MEDIUM', describeSuperseded(rows)),
+    onSuperseded: (rows) => log.write('INFO', 'MEDIUM', describeSupersededRows(rows)),
     shape: {
       ...(keepsRows(writeMode) && { hasAllColumns: true }),
       schemaChanges: pipeline.schemaChanges,
@@ -395,8 +415,10 @@ async function stageAndPublish(
     },
     mayPublishLater: async (error) => isKept && (await isRetryPossible(db, attempt, error)),
   })
-  const tables = await loading.catch((error: unknown) => {
-    throw withHints(error, hints.kept)
+  const tables = await loading.catch(async (error: unknown) => {
+    throw await addKeyPositions(withHints(error, hints.kept), (duplicate) =>
+      sources.describeKeyRows(reading, duplicate, stopping),
+    )
   })
   hints.logOmitted()
   const isOwnTableLoaded = tables.some(({ table }) => table === target.table)

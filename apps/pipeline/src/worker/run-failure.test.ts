@@ -57,9 +57,9 @@ describe('run failure', () => {
   })
 
   it('is retried with exponential backoff from 5 seconds up to 5 minutes, with 20 % jitter', () => {
-    expect([1, 2, 3, 4, 5, 6, 400].map((tries) => retryDelaySeconds(tries, () => 0.5))).toEqual([
+    expect([1, 2, 3, 4, 5, 6, 400].map((tries) => retryDelaySeconds(tries, () => 1))).toEqual([
       5, 15, 45, 135, 300, 300, 300,
     ])
-    expect([retryDelaySeconds(9, () => 0), retryDelaySeconds(9, () => 1)]).toEqual([240, 360])
+    expect([retryDelaySeconds(9, () => 0), retryDelaySeconds(9, () => 1)]).toEqual([240, 300])
   })
 })

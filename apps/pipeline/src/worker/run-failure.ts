@@ -83,9 +83,9 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
 }
 
 /**
- * Returns the seconds until the next attempt: 5, 15, 45, 135, then 300. Varies them at random by 20 %, so that runs
- * that failed together do not retry together.
+ * Returns the seconds until the next attempt: 5, 15, 45, 135, then 300. Shortens them at random by up to 20 %, so that
+ * runs that failed together do not retry together.
  */
 export function retryDelaySeconds(tries: number, random: () => number = Math.random): number {
-  return Math.round(Math.min(300, 5 * 3 ** (tries - 1)) * (0.8 + random() * 0.4))
+  return Math.round(Math.min(300, 5 * 3 ** (tries - 1)) * (0.8 + random() * 0.2))
 }

@@ -114,10 +114,21 @@ describe('a column whose values are all missing in the new load', () => {
     expect(loads.map(({ run }) => [run.status, run.message])).toEqual(
       [
         '',
-        ` Column "v" of ${place} had values in the last load. Now it is empty in all 2 rows: check the source.`,
+        ` Column "v" of ${place} had values in the last load. It is empty in all 2 rows of this load: check the source.`,
         '',
       ].map((hint) => ['OK', `Loaded 2 rows into ${place}.${hint}`]),
     )
+  })
+})
+
+describe('a column without a value in a file that is merged', () => {
+  it('is named once, and keeps the values of the rows that stay', async () => {
+    const { id } = await made({ writeMode: 'MERGE', mergeKey: ['id'] })
+    const messages: string[] = []
+    for (const content of ['id,v\n1,7\n2,8\n', 'id,v\n1,\n', 'id,v\n2,\n', 'id,v\n1,7\n'])
+      messages.push((await load(id, content)).run.message.replace(/^Loaded .*?\.\S* /, ''))
+    const hint = 'had values in the last load. It is empty in the only row of this load: check the source.'
+    expect(messages.map((message) => message.includes(hint))).toEqual([false, true, false, false])
   })
 })
 
@@ -186,21 +197,21 @@ describe('the upload response and the run both report', () => {
       'a,d\n1,2026-01-31\n',
       'a,d\n1,01/02/2026\n',
       'DATES_AMBIGUOUS',
-      /^A run would fail, because column "d" is date in the table, .* ambiguous\. Write its dates as YYYY-MM-DD\.$/,
+      /^A run would fail, because column "d" is DATE in the table, .* ambiguous\. Write its dates as YYYY-MM-DD\.$/,
     ],
     [
       'ambiguous dates in a number column',
       'a,d\n1,7\n',
       'a,d\n1,01/02/2026\n',
       'DATES_AMBIGUOUS',
-      /^A run would fail, because column "d" is smallint in the table, /,
+      /^A run would fail, because column "d" is SMALLINT in the table, /,
     ],
     [
       'a changed type if schemaChanges is FAIL',
       good,
       file(...rows, '001,Hôpital 31,n/a,1.5,15/02/2026'),
       'SCHEMA_MISMATCH',
-      /^A run would fail, because schemaChanges is FAIL and column "visits" needs text instead of smallint\.$/,
+      /^A run would fail, because schemaChanges is FAIL and column "visits" needs TEXT instead of SMALLINT\.$/,
       { schemaChanges: 'FAIL' },
     ],
   ]

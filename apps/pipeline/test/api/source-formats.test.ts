@@ -39,9 +39,11 @@ async function run(path: string, operation = 'run') {
   })
 }
 
-async function load(path: string, content: string, { type = 'text/csv', status = 'OK' } = {}) {
+async function load(path: string, content: string, { type = 'text/csv', status = 'OK' } = {}): Promise<string> {
   await owner.post(`${path}/file?name=values.csv`).type(type).send(content).expect(200)
-  expect(await run(path)).toMatchObject({ status })
+  const ended = await run(path)
+  expect(ended).toMatchObject({ status })
+  return ended.message
 }
 
 const formsOf = (columns: { name: string; sourceFormat?: string }[]) =>
@@ -201,12 +203,31 @@ describe('source formats', () => {
     expect(await exportCsv(path)).toBe('id,day\r\n1,31.12.2024\r\n2,30.12.2024\r\n')
   })
 
+  it('are announced once if a file that replaces the table has none', async () => {
+    const path = await create()
+    await load(path, 'id,price,done\n1,2.50,TRUE\n2,3.75,FALSE\n')
+    expect(await load(path, 'id,price,done\n1,2.500,true\n2,4.125,false\n')).not.toContain('source format')
+    const lost = [
+      'Column "price" no longer has the source format 0.000 of earlier loads, because of "3.5" in line 3.',
+      'Column "done" no longer has the source format true|false of earlier loads, because of "False" in line 4.',
+      'To keep the format, restore the previous rows',
+    ]
+    const mixed = 'id,price,done\n1,2.500,true\n2,3.5,TRUE\n3,,False\n'
+    const message = await load(path, mixed.replace('TRUE', 'true'))
+    expect(message).toContain(lost.join(' '))
+    expect(await load(path, mixed)).not.toContain('source format')
+    expect(await readForms(path)).toEqual({ id: '0', price: undefined, done: undefined })
+  })
+
   it('are forgotten when an added file has another one, and are kept otherwise', async () => {
     const path = await create({ writeMode: 'APPEND', csvOptions: { decimal: 'COMMA' } })
     await load(path, 'id;price;day\n1;2,50;2024-12-31\n')
-    await load(path, 'id;price;day\n2;3,75;2024-11-30\n')
+    expect(await load(path, 'id;price;day\n2;3,75;2024-11-30\n')).not.toContain('source format')
     expect(await readForms(path)).toEqual({ id: '0', price: '0,00', day: 'YYYY-MM-DD' })
-    await load(path, 'id;price;day\n3;4,125;\n')
+    const lost =
+      'Column "price" no longer has the source format 0,00 of earlier loads, because of "4,125" in line 2. To keep'
+    expect(await load(path, 'id;price;day\n3;4,125;\n')).toContain(lost)
+    expect(await load(path, 'id;price;day\n4;5,250;\n')).not.toContain('source format')
     expect(await readForms(path)).toEqual({ id: '0', price: undefined, day: 'YYYY-MM-DD' })
     expect(await exportCsv(path)).toContain('2,3.750,2024-11-30\r\n')
   })

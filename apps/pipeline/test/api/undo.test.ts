@@ -88,8 +88,8 @@ describe('a dry run', () => {
         rowsBefore: 2,
         rowsAfter: 200,
         changes: expect.arrayContaining([
-          { kind: 'COLUMN_ADDED', column: 'extra', to: 'text', warning: false },
-          { kind: 'TYPE_WIDENED', column: 'n', from: 'smallint', to: 'integer', warning: false },
+          { kind: 'COLUMN_ADDED', column: 'extra', to: 'TEXT', warning: false },
+          { kind: 'TYPE_WIDENED', column: 'n', from: 'SMALLINT', to: 'INTEGER', warning: false },
         ]),
       },
     ])

@@ -265,7 +265,12 @@ describe('files with writeMode MERGE', () => {
   })
 
   it.each([
-    ['several rows with the same key', 'id,n\n2,b\n2,c\n', 'DUPLICATE_KEY', /Key \(id\)=\(2\) is duplicated/],
+    [
+      'several rows with the same key',
+      'id,n\n2,b\n2,c\n',
+      'DUPLICATE_KEY',
+      /^Nothing was loaded into \S+, because lines 2 and 3 of month.csv have the same key \(id = 2\)\. Correct the source/,
+    ],
     ['a row without a key', 'id,n\n,b\n', 'NULL_KEY', /no value in key column "id"/],
     ['no key column', 'other,n\n2,b\n', 'KEY_COLUMN_MISSING', /no column "id".*source are "other", "n"\./],
   ])('with %s fail in one sentence and leave the table unchanged', async (_what, content, errorCode, message) => {
@@ -277,6 +282,25 @@ describe('files with writeMode MERGE', () => {
     expect(await rowsOf(path)).toEqual(['1 a'])
   })
 
+  it('name the lines of a file, and the rows of a workbook or JSON, that have the same key', async () => {
+    const path = await merging(['Day', 'Case No'])
+    const message = async (content: string) => (await load(path, content)).message
+    const lines = ['# cases', 'Day;Case No;Note', '31.12.2025;7;"a', 'b"', '31.12.2025;x;rejected;too long']
+    const same = Array.from({ length: 7 }, () => '31.12.2025;8;c')
+    expect(await message([...lines, ...same, ''].join('\n'))).toMatch(
+      /because lines 6, 7, 8, 9, 10 and 2 more of month\.csv have the same key \(day = 2025-12-31, case_no = 8\)\./,
+    )
+    expect(await message('[{"Day":"a","Case No":1},{"Day":"b","Case No":1},{"Day":"b","Case No":1}]')).toMatch(
+      /because rows 2 and 3 of month\.csv have the same key \(day = b, case_no = 1\)\./,
+    )
+    // SQL statements can make rows that the file does not have.
+    const { tableName } = (await owner.get(path).expect(200)).body.dataWarehouseTarget
+    await change(path, { transformation: { sqlStatements: [{ statement: `update ${tableName} set day = 'x'` }] } })
+    expect(await message('Day,Case No\na,1\nb,1\n')).toMatch(
+      /because 2 rows have the same key \(day = x, case_no = 1\) after the SQL statements of the pipeline\. /,
+    )
+  })
+
   it('follow a changed key and type, or fail in one sentence if the rows of the table do not allow it', async () => {
     const path = await merging(['id'])
     await load(path, 'id,n,town\n1,a,Oslo\n2,a,Oslo\n')
@@ -284,7 +308,7 @@ describe('files with writeMode MERGE', () => {
     expect(await load(path, 'id,n,town\n3,c,Bergen\n')).toMatchObject({
       status: 'FAILED',
       errorCode: 'DUPLICATE_KEY',
-      message: expect.stringMatching(/^Rows of earlier loads in .* Key \(n\)=\(a\) is duplicated\. .*"rebuild": true/),
+      message: expect.stringMatching(/^Rows of earlier loads in \S+ have the same key \(n = a\); .*"rebuild": true/),
     })
     await change(path, { mergeKey: ['id', 'n'] })
     expect(await load(path, 'id,n,town\nx1,a,Bergen\n2,a,Vadso\n')).toMatchObject({ status: 'OK' })
@@ -389,8 +413,8 @@ describe('the publications of a pipeline', () => {
       one.kind < other.kind ? -1 : 1,
     )
     expect(changes).toEqual([
-      { kind: 'COLUMN_ADDED', column: 'extra', to: 'text', warning: false },
-      { kind: 'TYPE_WIDENED', column: 'n', from: 'smallint', to: 'integer', warning: false },
+      { kind: 'COLUMN_ADDED', column: 'extra', to: 'TEXT', warning: false },
+      { kind: 'TYPE_WIDENED', column: 'n', from: 'SMALLINT', to: 'INTEGER', warning: false },
     ])
     expect(body[2].rowsRead).toBeGreaterThanOrEqual(150)
     expect(third.startedBy).toMatch(/./)

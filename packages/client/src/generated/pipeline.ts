@@ -3197,7 +3197,7 @@ export interface PlannedTable {
     kind: "COLUMN_ADDED" | "COLUMN_VANISHED" | "COLUMN_EMPTIED" | "COLUMN_DROPPED" | "TYPE_WIDENED" | "TYPE_CHANGED" | "SHAPE_REPLACED" | "ROWS_FELL" | "PART_NOT_READ" | "VIEWS_RECREATED"
     /** The changed column. Absent if the change concerns the whole table. */
     column?: string
-    /** The value before: a type name of the warehouse, or a number of rows. */
+    /** The value before: a type, such as DECIMAL(12,2), or a number of rows. A type that no load creates has the name that the warehouse gives it. */
     from?: string
     /** The value after, like `from`. For PART_NOT_READ, a sentence about the part that was not read. */
     to?: string
@@ -3391,7 +3391,7 @@ export interface PublishedTable {
     kind: "COLUMN_ADDED" | "COLUMN_VANISHED" | "COLUMN_EMPTIED" | "COLUMN_DROPPED" | "TYPE_WIDENED" | "TYPE_CHANGED" | "SHAPE_REPLACED" | "ROWS_FELL" | "PART_NOT_READ" | "VIEWS_RECREATED"
     /** The changed column. Absent if the change concerns the whole table. */
     column?: string
-    /** The value before: a type name of the warehouse, or a number of rows. */
+    /** The value before: a type, such as DECIMAL(12,2), or a number of rows. A type that no load creates has the name that the warehouse gives it. */
     from?: string
     /** The value after, like `from`. For PART_NOT_READ, a sentence about the part that was not read. */
     to?: string

@@ -1,7 +1,7 @@
 import type { SourceBody } from '@sluice/contracts'
 import { defaultPorts } from '@sluice/contracts/connector-types'
 import { previewRowStream } from '@sluice/file-formats/preview/preview-row-stream'
-import { outgoingAddresses } from '@sluice/http-client'
+import { createHostResolver } from '@sluice/http-client'
 import { type Column, type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
 import type { DatabaseConfig, DatabaseTable } from './database-config.ts'
@@ -32,7 +32,7 @@ const maxTableOptions = 50_000
  * allows.
  */
 export function createDatabaseConnector(product: DatabaseProduct, { allowed }: ConnectorContext): Connector {
-  const resolve = outgoingAddresses({ allowed })
+  const resolve = createHostResolver({ allowed })
   const resolveAddresses = async (host: string, port: number) => (await resolve(host, port)).addresses
   const source = createDatabaseSource(resolveAddresses)
 

@@ -121,13 +121,13 @@ const padTwoDigits = (value: number): string => String(value).padStart(2, '0')
 
 /** Formats a date as `2026-11-21`. Year, month and day can be zero. */
 function readDate(cursor: PacketCursor): string {
-  return formatDate(cursor, cursor.readLength())
+  return readDateFields(cursor, cursor.readLength())
 }
 
 /** Formats a timestamp as `2026-11-21 09:30:00`, with six decimal places if it has microseconds. */
 function readTimestamp(cursor: PacketCursor): string {
   const length = cursor.readLength()
-  const date = formatDate(cursor, Math.min(length, 4))
+  const date = readDateFields(cursor, Math.min(length, 4))
   return length <= 4 ? `${date} 00:00:00` : `${date} ${formatClock(cursor, 0, length === 11)}`
 }
 
@@ -140,8 +140,8 @@ function readTime(cursor: PacketCursor): string {
   return (isNegative ? '-' : '') + formatClock(cursor, days * 24, length === 12)
 }
 
-function formatDate(cursor: PacketCursor, length: number): string {
-  if (length === 0) return '0000-00-00'
+function readDateFields(cursor: PacketCursor, byteLength: number): string {
+  if (byteLength === 0) return '0000-00-00'
   const year = cursor.view.getUint16(cursor.skip(2), true)
   const position = cursor.skip(2)
   return `${String(year).padStart(4, '0')}-${padTwoDigits(cursor.bytes[position]!)}-${padTwoDigits(cursor.bytes[position + 1]!)}`

@@ -6,6 +6,7 @@ import { columnsOfPreviousLoad } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
 import { omitOwnColumns } from './many-objects/combined-table.ts'
 import type { ObjectStore } from './object-store.ts'
+import { describeObjectRows } from './describe-object-rows.ts'
 import { previewObjects } from './preview-objects.ts'
 import type { DownloadLimits } from './download-object.ts'
 import type { ObjectReading } from './read-object.ts'
@@ -95,6 +96,11 @@ export function createObjectStoreConnector(
       const reading = readingOf(request, store, interactiveRetry)
       return await previewObjects(reading, createObjectsRequest(request).key, rows, signal)
     },
+    async describeKeyRows(request, duplicate, signal) {
+      await using store = open(request, backgroundIdleTimeoutMs)
+      const reading = readingOf(request, store, backgroundPolicy)
+      return await describeObjectRows(reading, createObjectsRequest(request).key, duplicate, signal)
+    },
   }
 }
 
@@ -113,9 +119,10 @@ function createObjectsRequest(request: ReadRequest): ObjectsRequest {
  * Returns the file reader's options. In object stores, the delimiter is a separate setting; formats other than CSV
  * ignore it.
  */
-function createFileOptions({ settings, previousShape }: ReadRequest): FileOptions {
+function createFileOptions(request: ReadRequest): FileOptions {
+  const { settings, previousShape, mode } = request
   const { csvOptions, delimiter } = settings as StoreSettings
-  const lastDialect = findPreviousDialect(previousShape)
+  const lastDialect = findPreviousDialect(previousShape, { keepsRows: readsOnlyNew(request) || mode === 'INCREMENTAL' })
   return { ...csvOptions, delimiter, ...(lastDialect && { remembered: lastDialect }) }
 }
 

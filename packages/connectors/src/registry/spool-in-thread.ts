@@ -1,6 +1,5 @@
-import type { ResourceLimits } from 'node:worker_threads'
 import { connectorNames } from '@sluice/contracts/connector-types'
-import { ReadingThread, SourceProblem, spareThread } from '@sluice/row-stream'
+import { ReadingThread, SourceProblem, type SpareThread, spareThread } from '@sluice/row-stream'
 import type { ConnectorContext } from '../connector.ts'
 import type { SpoolRecords } from '../http-connector/http-connector.ts'
 import type { TablesReporter } from '../http-connector/read-reporter.ts'
@@ -11,11 +10,8 @@ import type { SystemCommand, SystemMessage, SystemThreadJob } from './system-thr
 
 const program = new URL('./system-thread.ts', import.meta.url)
 
-/**
- * Limits of the heap in megabytes. A page of the maximum size, with its records before and after conversion, takes
- * about 500.
- */
-const resourceLimits: ResourceLimits = { maxOldGenerationSizeMb: 768 }
+/** A page of the maximum size, with its records before and after conversion, takes about 500 MB. */
+const defaultHeapMegabytes = 768
 
 /**
  * Maximum bytes that a reused thread holds, unused objects included. A reused thread has compiled its code, which takes
@@ -30,21 +26,38 @@ const cancellation = {
   lastMessage: 'done',
 }
 
-const keptThread = spareThread({ program, name: 'system', workerData: {}, resourceLimits, startEarly: false })
+/** The pool of threads with each heap limit. A process usually has one. */
+const pools = new Map<number, SpareThread>()
 
-/** Keeps a thread for the next job, until the returned object is disposed of. Workers call this at their start. */
-export const keepSystemThread = (): Disposable => keptThread.keep()
+function poolOf(heapMegabytes: number): SpareThread {
+  const pool =
+    pools.get(heapMegabytes) ?? spareThread({ ...threadOptions(heapMegabytes), workerData: {}, startEarly: false })
+  pools.set(heapMegabytes, pool)
+  return pool
+}
+
+const threadOptions = (maxOldGenerationSizeMb: number) => ({
+  program,
+  name: 'system',
+  resourceLimits: { maxOldGenerationSizeMb },
+})
+
+/**
+ * Keeps a thread for the next job, until the returned object is disposed of. Workers call this at their start, with the
+ * heap limit of their connectors.
+ */
+export const keepSystemThread = (heapMegabytes = defaultHeapMegabytes): Disposable => poolOf(heapMegabytes).keep()
 
 /** Returns a function that reads a system in a thread, so that parsing pages does not block the event loop. */
 export function spoolInThread(
   system: SystemReference,
-  { filesDirectory, allowed, retryPolicy }: ConnectorContext,
+  { filesDirectory, allowed, retryPolicy, threadHeapMegabytes = defaultHeapMegabytes }: ConnectorContext,
 ): SpoolRecords {
   return async (request, reporter, signal) => {
     const job: SystemThreadJob = {
       job: { system, request, filesDirectory, allowed: allowed.entries, retryPolicy },
     }
-    await using thread = startThread(system, job, signal)
+    await using thread = startThread(system, job, threadHeapMegabytes, signal)
     let bytesRead = 0
     for (;;) {
       const message = await thread.receive()
@@ -66,25 +79,24 @@ export function spoolInThread(
 function startThread(
   { type }: SystemReference,
   job: SystemThreadJob,
+  heapMegabytes: number,
   signal: AbortSignal,
 ): ReadingThread<SystemMessage, SystemCommand> {
   signal.throwIfAborted()
   const systemName = (connectorNames as Partial<Record<string, string>>)[type] ?? type
   const tooDenseProblem = new SourceProblem(
     'ANSWER_TOO_LARGE',
-    `Reading ${systemName} needs more memory than a run may take. Request fewer records at a time, or select fewer of their fields.`,
+    `Reading ${systemName} needs more than the ${heapMegabytes} MB of memory that a run may take in this worker. Request fewer records at a time, select fewer of their fields, or ask the operator for a worker with more memory.`,
   )
   return new ReadingThread<SystemMessage, SystemCommand>(
     {
-      program,
-      name: 'system',
+      ...threadOptions(heapMegabytes),
       job,
       reading: systemName,
-      resourceLimits,
       cancellation,
       tooDense: tooDenseProblem,
       discard: (message) => void closeFiles(message as SystemMessage),
-      pool: keptThread,
+      pool: poolOf(heapMegabytes),
     },
     signal,
   )

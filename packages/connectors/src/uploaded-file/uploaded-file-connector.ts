@@ -1,5 +1,6 @@
 import type { CsvOptions } from '@sluice/contracts'
 import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
+import { describeKeyRows } from '@sluice/file-formats/key-rows/describe-key-rows'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
 import { columnsOfPreviousLoad, SourceProblem } from '@sluice/row-stream'
@@ -17,11 +18,15 @@ export const createCsvUploadConnector = ({ filesDirectory }: ConnectorContext): 
   },
   preview: (request, rows, signal) =>
     previewUpload(getUploadedFile(request, filesDirectory), createFileOptions(request), rows, signal),
+  describeKeyRows: (request, duplicate, signal) =>
+    describeKeyRows(getUploadedFile(request, filesDirectory), createFileOptions(request), duplicate, signal),
 })
 
 export const createParquetUploadConnector = ({ filesDirectory }: ConnectorContext): Connector => ({
   read: (request, report, signal) =>
     readNewFile(request, report, () => readParquetUpload(getUploadedFile(request, filesDirectory), report, signal)),
+  describeKeyRows: (request, duplicate, signal) =>
+    describeKeyRows(getUploadedFile(request, filesDirectory), {}, duplicate, signal),
 })
 
 function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
@@ -30,8 +35,8 @@ function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
   return { path: getUploadPath(filesDirectory, file.uid), name: file.name, filesDirectory }
 }
 
-function createFileOptions({ settings, previousShape }: ReadRequest): FileOptions {
+function createFileOptions({ settings, previousShape, writeMode = 'REPLACE' }: ReadRequest): FileOptions {
   const { csvOptions } = settings as { csvOptions?: CsvOptions }
-  const lastDialect = findPreviousDialect(previousShape)
+  const lastDialect = findPreviousDialect(previousShape, { keepsRows: writeMode !== 'REPLACE' })
   return { ...csvOptions, ...(lastDialect && { remembered: lastDialect }) }
 }

@@ -132,7 +132,8 @@ const TableChanges = Type.Array(
       }),
       from: Type.Optional({
         ...SingleLineText,
-        description: 'The value before: a type name of the warehouse, or a number of rows.',
+        description:
+          'The value before: a type, such as DECIMAL(12,2), or a number of rows. A type that no load creates has the name that the warehouse gives it.',
       }),
       to: Type.Optional({
         ...LongText,

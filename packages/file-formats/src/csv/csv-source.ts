@@ -1,5 +1,7 @@
 import { defaultDelimitedLimits, type DelimitedLimits } from '../delimited/limits.ts'
 import type { DelimitedOptions, PreviousDialect } from '../delimited/dialect/delimited-options.ts'
+import { describeLostFormat } from '../delimited/source-formats/find-lost-formats.ts'
+import { describeOddValue, type OddValue } from '../delimited/odd-values.ts'
 import { isDayFirst } from '../delimited/dialect/column-type.ts'
 import type { InferredColumn } from '../delimited/delimited-reader.ts'
 import {
@@ -8,7 +10,6 @@ import {
   describeColumns,
   type Column,
   formatCount,
-  toUniqueIdentifiers,
   type ReadReporter,
   type ReaderAdvice,
   type RowStream,
@@ -17,6 +18,7 @@ import {
   TypesWidened,
 } from '@sluice/row-stream'
 import type { CsvThreadJob, CsvResult, OpenedFile } from './csv-thread-job.ts'
+import { columnsWithNames } from './columns-with-names.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
 /** Options for reading a file. Absent options are detected, see packages/file-formats/src/delimited/OPTIONS.md. */
@@ -32,7 +34,10 @@ export interface CsvConfig extends DelimitedOptions {
   isRewritten?: boolean
   /** True to read all rows before reporting types, because types inferred from samples have turned out wrong before. */
   lookAtAll?: boolean
-  /** True to report, with `Report.hint`, columns that are TEXT because of a few odd values. */
+  /**
+   * True to report, with `ReadReporter.hint`, columns that are TEXT because of a few odd values, and values that are not
+   * printed as in earlier loads.
+   */
   reportOddValues?: boolean
 }
 
@@ -57,7 +62,8 @@ export async function* readCsv(
   limits: DelimitedLimits,
 ): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
-  const job: CsvThreadJob = { file: path, fileName, options, limits, reportOddValues }
+  const reportLostFormats = reportOddValues && !isRewritten
+  const job: CsvThreadJob = { file: path, fileName, options, limits, reportOddValues, reportLostFormats }
   await using thread: CsvThread = startReaderThread('csv', job, { reading: fileName }, signal)
   const firstMessage = await thread.receive()
   if (firstMessage.kind !== 'opened')
@@ -90,7 +96,7 @@ class CsvRows {
   /** True if the text is that of the source. False if this process wrote it from another format. */
   readonly #isSourceText: boolean
   #hasStarted = false
-  #result: CsvResult = { columns: [], sourceFormats: [], oddValues: [] }
+  #result: CsvResult = { columns: [], sourceFormats: [], oddValues: [], lostFormats: [] }
 
   constructor(thread: CsvThread, openedFile: OpenedFile, report: ReadReporter, isSourceText: boolean) {
     this.#isSourceText = isSourceText
@@ -109,7 +115,7 @@ class CsvRows {
     const outcome = yield* receiveRows(this.#thread, types, this.#report)
     if ('widened' in outcome) throw new TypesWidened(columnsWithNames(outcome.widened, this.#opened.names))
     this.#result = outcome.result
-    for (const sentence of outcome.result.oddValues) this.#report.hint?.(sentence, oddValueAdvice)
+    reportValues(outcome.result, this.#report)
   }
 
   /** Returns what is known about the columns after all rows were read. */
@@ -129,30 +135,30 @@ class CsvRows {
   }
 }
 
-export const oddValueAdvice: ReaderAdvice = {
-  pipeline:
-    'Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).',
-  dataset:
-    'To load the column with its type, correct the file and send it again with ?rebuild=true, which replaces all rows of the table.',
+/** Tells the user which values made a column TEXT, or are printed otherwise than before, and what to do about them. */
+export function reportValues(
+  { oddValues, lostFormats }: Pick<CsvResult, 'oddValues' | 'lostFormats'>,
+  report: ReadReporter,
+): void {
+  for (const oddValue of oddValues) reportOddValue(oddValue, report)
+  for (const lostFormat of lostFormats) report.hint?.(describeLostFormat(lostFormat), lostFormatAdvice)
 }
 
-/**
- * Returns the columns with their names in the table: the name from the options, or else one derived from the label.
- * Makes the names unique.
- */
-export function columnsWithNames(
-  columns: readonly InferredColumn[],
-  namesFromOptions: readonly (string | undefined)[],
-): Column[] {
-  const names = toUniqueIdentifiers(columns.map(({ label }, index) => namesFromOptions[index] ?? label))
-  return columns.map(({ label, dataType, precision, scale, evidence }, index) => ({
-    name: names[index]!,
-    label,
-    dataType,
-    ...(precision !== undefined && { precision }),
-    ...(scale !== undefined && { scale }),
-    ...(evidence && { evidence }),
-  }))
+const lostFormatAdvice: ReaderAdvice = {
+  pipeline:
+    'To keep the format, restore the previous rows (POST /data-pipelines/{uid}/restore), correct the file and load it again.',
+}
+
+function reportOddValue(oddValue: OddValue, report: ReadReporter): void {
+  const settings =
+    oddValue.family === 'DECIMAL_COMMA'
+      ? 'Set decimal to COMMA in csvOptions, and dataType of the column in csvOptions.columns,'
+      : 'Set dataType of the column in csvOptions.columns'
+  report.hint?.(describeOddValue(oddValue), {
+    pipeline: `${settings} to reject such rows, or correct the file, upload it again and run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).`,
+    dataset:
+      'To load the column with its type, correct the file and send it again with ?rebuild=true, which replaces all rows of the table.',
+  })
 }
 
 /** Returns the decimal sign of earlier files as a property. It applies if the values of the new file prove none. */

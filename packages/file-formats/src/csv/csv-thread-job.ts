@@ -7,7 +7,8 @@ import {
   type ProgressListener,
 } from '../delimited/delimited-reader.ts'
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'
-import { describeOddValue } from '../delimited/odd-values.ts'
+import type { LostFormat } from '../delimited/source-formats/find-lost-formats.ts'
+import type { OddValue } from '../delimited/odd-values.ts'
 import type { DetectedOptions } from '../delimited/dialect/dialect.ts'
 import { detectText } from '../delimited/open-delimited-rows.ts'
 import { startScanner } from '../delimited/wasm-scanner.ts'
@@ -23,6 +24,8 @@ export interface CsvThreadJob {
   limits: DelimitedLimits
   /** True to search for the odd values that made a column TEXT, after all rows are written. */
   reportOddValues?: boolean
+  /** True to search for values that are not printed in the formats of earlier loads, after all rows are written. */
+  reportLostFormats?: boolean
 }
 
 /** The detected settings of an opened file. */
@@ -46,8 +49,10 @@ export type FileReading = Pick<PreviousDialect, 'delimiter' | 'quote' | 'escape'
 export interface CsvResult {
   columns: readonly InferredColumn[]
   sourceFormats: readonly (string | undefined)[]
-  /** Sentences about the values that made a column TEXT. */
-  oddValues: string[]
+  /** The values that made a column TEXT. */
+  oddValues: OddValue[]
+  /** The values that are not printed in the formats of earlier loads. */
+  lostFormats: LostFormat[]
 }
 
 /** The scanner of this thread. Every file that the thread reads uses its memory and compiled code. */
@@ -58,7 +63,7 @@ export const scanner = startScanner()
  * out too narrow.
  */
 export async function readCsvFile(
-  { file: path, fileName, options, limits, reportOddValues = false }: CsvThreadJob,
+  { file: path, fileName, options, limits, reportOddValues = false, reportLostFormats = false }: CsvThreadJob,
   port: JobPort,
 ): Promise<CsvResult> {
   using file = new TextFile(path, fileName)
@@ -83,8 +88,9 @@ export async function readCsvFile(
       continue
     }
     port.progress({ bytesRead: bytesTotal, bytesTotal, rowsRead: outcome.rows }, true)
-    const oddValues = reportOddValues ? reader.findOddValues().map(describeOddValue) : []
-    return { columns: reader.columns, sourceFormats: reader.sourceFormats, oddValues }
+    const oddValues = reportOddValues ? reader.findOddValues() : []
+    const lostFormats = reportLostFormats ? reader.findLostFormats() : []
+    return { columns: reader.columns, sourceFormats: reader.sourceFormats, oddValues, lostFormats }
   }
 }
 

@@ -3,7 +3,8 @@ import { DelimitedReader, type KnownColumns } from '../delimited/delimited-reade
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'
 import type { DelimitedDialect } from '../delimited/dialect/dialect.ts'
-import { describeOddValue } from '../delimited/odd-values.ts'
+import type { LostFormat } from '../delimited/source-formats/find-lost-formats.ts'
+import type { OddValue } from '../delimited/odd-values.ts'
 import type { TextPart, TextSegment } from '../delimited/similar-texts/text-part.ts'
 import type { DelimitedLimits } from '../delimited/limits.ts'
 import { TextFile } from '../delimited/text-file.ts'
@@ -43,8 +44,10 @@ export interface TextPartsResult {
   sourceFormats: readonly (string | undefined)[]
   /** The number of encoded rows of each part. */
   writtenRowCounts: number[]
-  /** Sentences for users about the values that made a column TEXT. */
-  oddValues: string[]
+  /** The values that made a column TEXT. */
+  oddValues: OddValue[]
+  /** The values that are not printed in the formats of earlier loads. */
+  lostFormats: LostFormat[]
 }
 
 /** Runs a job for delimited text in the reader thread: groups texts, reads grouped texts, or reads one file. */
@@ -80,10 +83,19 @@ async function readTextParts(
     port.progress({ bytesRead, rowsRead }),
   )
   if ('widened' in outcome)
-    return { known: reader.known, isWidened: true, sourceFormats: [], writtenRowCounts: [], oddValues: [] }
+    return {
+      known: reader.known,
+      isWidened: true,
+      sourceFormats: [],
+      writtenRowCounts: [],
+      oddValues: [],
+      lostFormats: [],
+    }
   const bytesRead = parts.reduce((sum, { from, end }) => sum + end - from, 0)
   port.progress({ bytesRead, rowsRead: outcome.rows }, true)
-  const oddValues = reader.findOddValues().map(describeOddValue)
+  const oddValues = reader.findOddValues()
+  const lostFormats = reader.findLostFormats()
   const { columns, sourceFormats } = reader
-  return { known: { columns }, isWidened: false, sourceFormats, writtenRowCounts: outcome.writtenRowCounts, oddValues }
+  const { writtenRowCounts } = outcome
+  return { known: { columns }, isWidened: false, sourceFormats, writtenRowCounts, oddValues, lostFormats }
 }

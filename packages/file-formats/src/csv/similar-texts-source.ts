@@ -12,7 +12,8 @@ import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts
 import { defaultDelimitedLimits } from '../delimited/limits.ts'
 import type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
 import { receiveRows, startReaderThread } from '../start-reader-thread.ts'
-import { columnsWithNames, oddValueAdvice } from './csv-source.ts'
+import { reportValues } from './csv-source.ts'
+import { columnsWithNames } from './columns-with-names.ts'
 import type { SimilarTextsJob, SimilarTextsResult, TextPartsJob, TextPartsResult } from './run-csv-thread-job.ts'
 
 export type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
@@ -76,13 +77,13 @@ export class SimilarTextGroup {
       throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${this.#name}`)
     const outcome = yield* receiveRows(thread, types, report)
     if ('widened' in outcome) throw new Error('The thread sent types instead of its result')
-    const { known: knownColumns, isWidened, sourceFormats, writtenRowCounts, oddValues } = outcome.result
+    const { known: knownColumns, isWidened, sourceFormats, writtenRowCounts } = outcome.result
     if (isWidened) {
       this.#knownColumns = knownColumns
       this.columns = this.#namedColumns()
       throw new TypesWidened(this.columns)
     }
-    for (const sentence of oddValues) report.hint?.(sentence, oddValueAdvice)
+    reportValues(outcome.result, report)
     const facts = knownColumns.columns.map(({ evidence }, index) => ({
       column: this.columns[index]!.name,
       ...(evidence && { evidence }),

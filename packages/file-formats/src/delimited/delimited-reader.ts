@@ -16,6 +16,7 @@ import { findOddValues, type OddValue } from './odd-values.ts'
 import { type PassEnding, RecordPass, type TupleBatch } from './record-pass.ts'
 import { observeText } from './observe-column-types.ts'
 import { openRows } from './open-delimited-rows.ts'
+import { findLostFormats, type LostFormat } from './source-formats/find-lost-formats.ts'
 import { findSourceFormats } from './source-formats/find-source-formats.ts'
 import { setRowSuffix, type TextPart } from './similar-texts/text-part.ts'
 import type { TextSource } from './text-file.ts'
@@ -131,6 +132,14 @@ export class DelimitedReader {
     return findOddValues(this.#wasm, this.#file, this.#dialect, this.#limits, this.columns, {
       parts: this.#parts,
       ...(maxBytes !== undefined && { maxBytes }),
+    })
+  }
+
+  /** Finds values that are not printed in the formats of earlier loads. Call it after the last `encode`. */
+  findLostFormats(): LostFormat[] {
+    return findLostFormats(this.#wasm, this.#file, this.#dialect, this.#limits, this.columns, {
+      parts: this.#parts,
+      sourceFormats: this.sourceFormats,
     })
   }
 

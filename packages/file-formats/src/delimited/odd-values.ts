@@ -1,4 +1,4 @@
-import type { DataType } from '@sluice/contracts'
+import { formatCount } from '@sluice/row-stream'
 import { configureScanner, typesFromOptions, ObservedColumn } from './column-state.ts'
 import type { ColumnType } from './dialect/column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
@@ -17,7 +17,7 @@ export interface OddValue {
   column: number
   label: string
   /** The type of the other values. */
-  dataType: Extract<DataType, 'BOOLEAN' | 'DECIMAL' | 'DATE' | 'TIMESTAMP'>
+  family: TypeFamily
   /** The first value that does not have this type, truncated to 100 characters. */
   value: string
   /** The physical line number of the record's start, from 1. */
@@ -28,16 +28,17 @@ export interface OddValue {
 
 /**
  * The first 1,000 records determine whether a column is nearly of one type: it needs at least `minValueCount` values
- * there, and `minShare` of them must have the type.
+ * there, and `minShare` of them, or all but one, must have the type.
  */
 const decisiveRecords = 1_000
-const minValueCount = 10
+const minValueCount = 4
 const minShare = 0.9
 /** The search for odd values stops after this many bytes, unless the caller sets another limit. */
 const defaultMaxBytes = 64 * 1024 * 1024
 const maxValueLength = 100
 
-const typeFamilies = ['BOOLEAN', 'DECIMAL', 'DATE', 'TIMESTAMP'] as const
+/** DECIMAL_COMMA has numbers such as `1,50` in a file whose decimal sign is the point. */
+const typeFamilies = ['BOOLEAN', 'DECIMAL', 'DECIMAL_COMMA', 'DATE', 'TIMESTAMP'] as const
 type TypeFamily = (typeof typeFamilies)[number]
 
 /** A mask of all date formats. */
@@ -45,6 +46,7 @@ const allDateFormats = 0xff
 
 /** Bits of kinds of values, as in assembly/column-state.ts. */
 const BOOLEAN_KIND = 0x01
+const INTEGER_KIND = 0x02
 const NUMBER_KINDS = 0x0e
 const DATE_KIND = 0x10
 const TIMESTAMP_KINDS = 0x60
@@ -105,16 +107,16 @@ export function findOddValues(
     if (watchedColumns.every(isDecided)) break
   }
   return watchedColumns.flatMap((watchedColumn) => {
-    const dataType = mainFamily(watchedColumn)
-    const firstOddValue = dataType && watchedColumn.firstOutside[dataType]
+    const family = mainFamily(watchedColumn)
+    const firstOddValue = family && watchedColumn.firstOutside[family]
     if (!firstOddValue || watchedColumn.hasCodes) return []
     const { column } = watchedColumn
-    return [{ column, label: dialect.labels[column]!, dataType, ...firstOddValue }]
+    return [{ column, label: dialect.labels[column]!, family, ...firstOddValue }]
   })
 }
 
 /** Yields each record of the parts, until more than `maxBytes` bytes were read in total. */
-function* readRecords(
+export function* readRecords(
   parts: readonly TextPart[],
   maxBytes: number,
   openPart: (part: TextPart) => RowInput,
@@ -133,19 +135,31 @@ function* readRecords(
 const familyNames: Record<TypeFamily, string> = {
   BOOLEAN: 'true or false',
   DECIMAL: 'numbers',
+  DECIMAL_COMMA: 'numbers with a decimal comma',
   DATE: 'dates',
   TIMESTAMP: 'dates with a time',
 }
 
 /** Returns a sentence for users about the value that made a column TEXT. */
-export const describeOddValue = ({ label, dataType, value, line, part }: OddValue): string =>
-  `Column "${label}" is TEXT because of "${value}" in line ${line}${part === undefined ? '' : ` of ${part}`}; nearly all of its values are ${familyNames[dataType]}.`
+export const describeOddValue = ({ label, family, value, line, part }: OddValue): string =>
+  `Column "${label}" is TEXT because of "${value}" in line ${line}${part === undefined ? '' : ` of ${part}`}; most of its values are ${familyNames[family]}.`
+
+const maxDescribed = 20
+
+/** Returns a sentence for each of the first 20 values. */
+export function describeOddValues(oddValues: readonly OddValue[]): string[] {
+  const sentences = oddValues.slice(0, maxDescribed).map(describeOddValue)
+  const more = oddValues.length - maxDescribed
+  return more > 0
+    ? [...sentences, `${formatCount(more, 'more column')} of text ${more === 1 ? 'has' : 'have'} such values.`]
+    : sentences
+}
 
 const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
   column,
   observed: new ObservedColumn(wasm, column),
   valueCount: 0,
-  counts: { BOOLEAN: 0, DECIMAL: 0, DATE: 0, TIMESTAMP: 0 },
+  counts: { BOOLEAN: 0, DECIMAL: 0, DECIMAL_COMMA: 0, DATE: 0, TIMESTAMP: 0 },
   firstOutside: {},
   dateFormats: allDateFormats,
   hasCodes: false,
@@ -153,31 +167,46 @@ const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
 
 /**
  * Counts the column's value in the current record by type family, and stores it as the first value outside each family
- * to which it does not belong and which has no such value yet. Ignores a null. A date is outside all families if no
- * date format fits both this date and all dates before.
+ * to which it does not belong and which has no such value yet. Ignores a null. An integer also belongs to DECIMAL_COMMA.
  */
 function observeRecord(watchedColumn: WatchedColumn, records: RecordReader, { name }: TextPart): void {
-  const { kinds, dateFormats } = watchedColumn.observed
+  const { kinds } = watchedColumn.observed
   if (kinds === 0) return
   watchedColumn.valueCount++
-  const family = familyOf(kinds)
-  const isDateFamily = family === 'DATE' || family === 'TIMESTAMP'
-  const hasCommonDateFormat = (watchedColumn.dateFormats & dateFormats) !== 0
-  const fitsFamily = family !== undefined && (!isDateFamily || hasCommonDateFormat)
-  if (fitsFamily) watchedColumn.counts[family]++
-  if (fitsFamily && isDateFamily) watchedColumn.dateFormats &= dateFormats
+  const family = fittingFamily(watchedColumn)
+  const isInteger = (kinds & ~INTEGER_KIND) === 0
+  const fits = (otherFamily: TypeFamily) => otherFamily === family || (otherFamily === 'DECIMAL_COMMA' && isInteger)
+  if (family) watchedColumn.counts[family]++
+  if (isInteger) watchedColumn.counts.DECIMAL_COMMA++
   const otherFamilies = typeFamilies.filter(
-    (otherFamily) => (!fitsFamily || otherFamily !== family) && !watchedColumn.firstOutside[otherFamily],
+    (otherFamily) => !fits(otherFamily) && !watchedColumn.firstOutside[otherFamily],
   )
-  if (fitsFamily && otherFamilies.length === 0) return
+  if (family && otherFamilies.length === 0) return
   const text = fieldText(records, watchedColumn.column)
-  if (!fitsFamily) watchedColumn.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
-  for (const otherFamily of otherFamilies)
+  const isDecimalComma = !family && /^-?\d*,\d+$/.test(text)
+  if (isDecimalComma) watchedColumn.counts.DECIMAL_COMMA++
+  if (!family) watchedColumn.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
+  for (const otherFamily of otherFamilies) {
+    if (otherFamily === 'DECIMAL_COMMA' && isDecimalComma) continue
     watchedColumn.firstOutside[otherFamily] = {
       value: text.slice(0, maxValueLength),
       line: records.line,
       ...(name !== undefined && { part: name }),
     }
+  }
+}
+
+/**
+ * Returns the type family of the current value. A date has none if no date format fits both this date and all dates
+ * before.
+ */
+function fittingFamily(watchedColumn: WatchedColumn): TypeFamily | undefined {
+  const { kinds, dateFormats } = watchedColumn.observed
+  const family = familyOf(kinds)
+  if (family !== 'DATE' && family !== 'TIMESTAMP') return family
+  if ((watchedColumn.dateFormats & dateFormats) === 0) return undefined
+  watchedColumn.dateFormats &= dateFormats
+  return family
 }
 
 /** Returns the type family of a value by the bits of its kinds, or undefined for a text. */
@@ -188,9 +217,14 @@ function familyOf(kinds: number): TypeFamily | undefined {
   return (kinds & ~TIMESTAMP_KINDS) === 0 ? 'TIMESTAMP' : undefined
 }
 
-/** Returns the type family of nearly all values of a column. Returns undefined if none exists, or too few values. */
+/**
+ * Returns the type family of nearly all values of a column: `minShare` of them, or all but one. Returns undefined if
+ * none exists, or too few values.
+ */
 const mainFamily = ({ valueCount, counts }: WatchedColumn): TypeFamily | undefined =>
-  valueCount < minValueCount ? undefined : typeFamilies.find((family) => counts[family] >= valueCount * minShare)
+  valueCount < minValueCount
+    ? undefined
+    : typeFamilies.find((family) => counts[family] >= Math.min(valueCount * minShare, valueCount - 1))
 
 /** True if reading further records cannot change what is reported about a column. */
 function isDecided(watchedColumn: WatchedColumn): boolean {

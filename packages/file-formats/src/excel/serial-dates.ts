@@ -36,14 +36,14 @@ const maxDateTexts = 20_000
 function formatDateCached(day: number): string {
   const knownText = dateTexts.get(day)
   if (knownText !== undefined) return knownText
-  const text = formatDate(day)
+  const text = formatSerialDay(day)
   if (dateTexts.size === maxDateTexts) dateTexts.clear()
   dateTexts.set(day, text)
   return text
 }
 
 /** Formats a day of the 1900 date system as YYYY-MM-DD. */
-function formatDate(day: number): string {
+function formatSerialDay(day: number): string {
   if (day === february29Of1900) return '1900-02-29'
   const day0 = Date.UTC(1899, 11, day < february29Of1900 ? 31 : 30)
   return new Date(day0 + day * millisecondsOfDay).toISOString().slice(0, 10)

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isLongRun } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip-tests'
-import { rowTextWriter } from '../../../warehouses/src/rows/row-text.ts'
+import { rowTextWriter } from '../../../warehouses/src/rows/csv-and-ndjson.ts'
 import { encodeInThread } from './encode-in-thread.ts'
 import type { EncodedFormat, ExportedColumn } from './exported-column.ts'
 

@@ -1,3 +1,4 @@
+import { quoteCsvField } from '@sluice/row-stream'
 import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts'
 
 /** Prints a value, given as the text of an export, in a source format. */
@@ -125,7 +126,7 @@ export function sourceFormatCsvEncoder(columns: readonly ExportedColumn[]): File
   const printers = columns.map(({ sourceFormat }) =>
     sourceFormat === undefined ? String : createValuePrinter(sourceFormat),
   )
-  let header = columns.map(({ name }) => quoteField(name)).join(',') + lineEnd
+  let header = columns.map(({ name }) => quoteCsvField(name)).join(',') + lineEnd
   /** Returns the header the first time, and an empty text afterwards. */
   const headerOnce = () => {
     const text = header
@@ -133,7 +134,7 @@ export function sourceFormatCsvEncoder(columns: readonly ExportedColumn[]): File
     return text
   }
   /** NULL is an empty field. */
-  const toField = (cell: CellText, column: number) => (cell === null ? '' : quoteField(printers[column]!(cell)))
+  const toField = (cell: CellText, column: number) => (cell === null ? '' : quoteCsvField(printers[column]!(cell)))
   return {
     write(cells) {
       const fields = cells.map((values, column) => values.map((cell) => toField(cell, column)))
@@ -146,12 +147,3 @@ export function sourceFormatCsvEncoder(columns: readonly ExportedColumn[]): File
 }
 
 const lineEnd = '\r\n'
-
-/**
- * Quotes a field if that is necessary. Like warehouses, also quotes an empty text, a text with spaces at its ends, and
- * the text `\.`, which some programs take for the end of the file.
- */
-function quoteField(text: string): string {
-  const needsQuotes = text === '' || text === '\\.' || /[",\r\n]|^\s|\s$/.test(text)
-  return needsQuotes ? `"${text.replaceAll('"', '""')}"` : text
-}

@@ -1,5 +1,5 @@
 import { type RowStream, type Column, type RejectedRow, type ReadReporter, TypesWidened } from '@sluice/row-stream'
-import { maxPreviewCharacters, readTuples } from './read-tuples.ts'
+import { maxPreviewCharacters, readTuples } from '../cells/read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
 const maxRejected = 100

@@ -8,9 +8,9 @@ import {
 } from '@sluice/row-stream'
 import { type OpenedUpload, openUpload, type UploadToOpen } from '../upload/open-upload.ts'
 import type { UploadOptions } from '../format/upload-options.ts'
-import type { DelimitedPreview, PreviewJob } from '../delimited/preview.ts'
+import type { DelimitedPreview, PreviewJob } from '../delimited/sample/preview-rows.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
-import { maxPreviewCharacters, readTuples } from './read-tuples.ts'
+import { maxPreviewCharacters, readTuples } from '../cells/read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
 /** The bytes of rows that are read, which are more than the preview examines. */

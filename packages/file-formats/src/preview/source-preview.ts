@@ -1,12 +1,9 @@
+import type { PreviewCell } from '../cells/read-tuples.ts'
 import type { CsvGuesses } from '@sluice/contracts'
 import type { FoundSheet } from '../format/converted-upload.ts'
 import type { Column, ColumnFacts, RejectedRow } from '@sluice/row-stream'
 
-/**
- * A value in a preview. It is a string if JavaScript cannot represent the value exactly: BIGINT, DECIMAL, dates and
- * timestamps.
- */
-export type PreviewCell = string | number | boolean | null | object
+export type { PreviewCell }
 
 /** A column, and the form in which the previewed rows print all its values. */
 export type PreviewedColumn = Column & Pick<ColumnFacts, 'sourceFormat'>

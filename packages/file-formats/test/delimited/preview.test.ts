@@ -4,7 +4,7 @@ import type { ColumnOptions, DelimitedOptions } from '../../src/delimited/dialec
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import type { TupleBatch } from '../../src/delimited/record-pass.ts'
 import type { StoredType } from '@sluice/row-stream'
-import { type DelimitedPreview, previewRows } from '../../src/delimited/preview.ts'
+import { type DelimitedPreview, previewRows } from '../../src/delimited/sample/preview-rows.ts'
 import { DelimitedReader } from '../../src/delimited/delimited-reader.ts'
 import { detectText } from '../../src/delimited/open-delimited-rows.ts'
 import { TextFile } from '../../src/delimited/text-file.ts'

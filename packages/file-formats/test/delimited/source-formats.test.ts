@@ -7,7 +7,7 @@ import type { ColumnOptions, DelimitedOptions } from '../../src/delimited/dialec
 import { DelimitedReader } from '../../src/delimited/delimited-reader.ts'
 import { detectText } from '../../src/delimited/open-delimited-rows.ts'
 import { createValuePrinter } from '../../src/export/values-in-source-format.ts'
-import { readTuples } from '../../src/preview/read-tuples.ts'
+import { readTuples } from '../../src/cells/read-tuples.ts'
 import type { PreviewCell } from '../../src/preview/source-preview.ts'
 import { startScanner } from '../../src/delimited/wasm-scanner.ts'
 import { textOf } from './read-text.ts'

@@ -3,7 +3,7 @@ import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
 import { DelimitedReader } from '../../src/delimited/delimited-reader.ts'
 import { detectText } from '../../src/delimited/open-delimited-rows.ts'
-import { readTuples } from '../../src/preview/read-tuples.ts'
+import { readTuples } from '../../src/cells/read-tuples.ts'
 import { textOf } from './read-text.ts'
 
 /** Returns the type of the second column and its values as a load stores them. */

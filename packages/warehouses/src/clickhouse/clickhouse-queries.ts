@@ -25,7 +25,7 @@ import {
 } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import type { ExportSource, QueryPlan, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
-import { writeRowText } from '../rows/row-text.ts'
+import { writeRowText } from '../rows/csv-and-ndjson.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { TablePlace } from '../catalog.ts'
 import { executeStatement, sendStatement, stopAtServer } from './protocol/http.ts'

@@ -75,8 +75,8 @@ function parseExpiredRun(comment: string): string | undefined {
 }
 
 /**
- * Deletes ledger entries older than `keepDays` days, except entries of runs that loaded rows of an existing table.
- * Returns the number of deleted runs.
+ * Deletes ledger entries older than `keepDays` days, except entries of runs that loaded rows of an existing table, and
+ * of the last run that left such a table unchanged, because it has the cursor. Returns the number of deleted runs.
  */
 async function pruneLedger(access: ClientAccess, keepDays: number): Promise<number> {
   const { key, service } = access
@@ -86,8 +86,10 @@ async function pruneLedger(access: ClientAccess, keepDays: number): Promise<numb
     { parameters: { prefix: schemaPrefix(key), kept: keptPrefix(key) } },
   )
   const publishedLoads = tables.flatMap(({ comment }) => parseTableMetadata(comment)?.load ?? [])
+  const isOfTable = `state = 'PUBLISHED' and has({published:Array(String)}, load)`
   const condition = `at < now64(6) - interval {days:UInt32} day and run not in (
-    select run from ${ledgerTable(access)} where has({published:Array(String)}, load))`
+    select run from ${ledgerTable(access)} where ${isOfTable} and (base = '' or base != JSONExtractString(entry, 'staged')))
+    and run not in (select argMax(run, at) from ${ledgerTable(access)} where ${isOfTable} group by load)`
   const parameters = { days: String(keepDays), published: publishedLoads }
   const [countRow] = await rowsOf<{ runs: number }>(
     service,

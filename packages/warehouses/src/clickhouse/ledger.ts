@@ -243,7 +243,10 @@ export async function findFirstPublication(
 
 const parseServerTime = (at: string): Date => new Date(`${at.replace(' ', 'T')}Z`)
 
-/** Returns the newest ledger entry of this load, or undefined if the load is unknown. */
+/**
+ * Returns the newest committed ledger entry of this load. Several runs have the same load if they changed no row. If none
+ * is committed yet, returns the entry of its proposal.
+ */
 export async function findLedgerEntry(
   access: ClientAccess,
   load: string | undefined,
@@ -251,7 +254,8 @@ export async function findLedgerEntry(
   if (load === undefined) return undefined
   const [row] = await rowsOf<LedgerRow>(
     access.service,
-    `select ${ledgerColumns}, at from ${ledgerTable(access)} where load = {load:String} order by at desc limit 1`,
+    `select ${ledgerColumns}, at from ${ledgerTable(access)} where load = {load:String}
+     order by state = 'PUBLISHED' desc, at desc limit 1`,
     { parameters: { load } },
   )
   return row && parseLedgerRow(row).entry

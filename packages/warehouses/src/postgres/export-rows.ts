@@ -1,7 +1,7 @@
 import { escapeIdentifier } from 'pg'
 import { resolveExportLimits } from '../query-limits.ts'
 import type { ExportSource, RowExport, RowTextFormat } from '../query-runner.ts'
-import { canBeFormula, hasDecimalPoint, rowTextHeader } from '../rows/row-text.ts'
+import { canBeFormula, hasDecimalPoint, rowTextHeader } from '../rows/csv-and-ndjson.ts'
 import { type WarehouseColumn, WarehouseProblem } from '../warehouse.ts'
 import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { describeColumn } from './postgres-catalog.ts'

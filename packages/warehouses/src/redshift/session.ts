@@ -3,7 +3,7 @@ import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, SqlSession } fr
 import { type SqlStatement, formatStatement } from '../sql-warehouse/sql-statement.ts'
 import type { BorrowedClient, ConnectionPool } from './connections.ts'
 import { redshiftNames } from './names.ts'
-import { parseJsonCell } from '../rows/row-text.ts'
+import { parseJsonCell } from '../rows/json-cell.ts'
 import type { RowCell } from '../warehouse.ts'
 import type { ErrorPosition } from './problems.ts'
 import { anyDecimal, redshiftTypes } from './types.ts'

@@ -89,14 +89,22 @@ describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
   })
 
   it('reports a column that lost all values once until it has values again', () => {
-    const named = (loads: { value: boolean; rows?: number; merging?: boolean; definition?: string }[]) => {
+    interface LoadOfColumn {
+      value: boolean
+      rows?: number
+      merging?: boolean
+      hasAllColumns?: boolean
+      definition?: string
+    }
+    const named = (loads: LoadOfColumn[]) => {
       let previousShape: SourceShape | undefined
-      return loads.map(({ value, rows = 3, merging = false, definition = 'one' }) => {
+      return loads.map(({ value, rows = 3, merging = false, hasAllColumns = false, definition = 'one' }) => {
         const columns = [
           { name: 'id', label: 'id', dataType: 'SMALLINT' as const },
           { name: 'v', label: 'v', ...(value ? { dataType: 'DATE' as const } : nothing) },
         ]
-        const plan = planShape(rules, previousShape, { columns, rows, merging, definition }, {}, { final: true })
+        const load = { columns, rows, merging, hasAllColumns, definition }
+        const plan = planShape(rules, previousShape, load, {}, { final: true })
         if (isRefusal(plan)) throw new Error(plan.sentence)
         previousShape = { columns: plan.recordedColumns, definition }
         return plan.changes
@@ -109,7 +117,21 @@ describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
     const empty = { value: false }
     expect(named([empty, empty, full, empty, empty, full, empty])).toEqual([[], [], [], ['v 3'], [], [], ['v 3']])
     expect(named([full, { ...empty, rows: 0 }, empty])).toEqual([[], [], []])
-    expect(named([full, { ...empty, merging: true }, empty])).toEqual([[], [], ['v 3']])
+    const increment = { ...empty, merging: true }
+    expect(named([full, increment, empty])).toEqual([[], [], ['v 3']])
+    const emptyFile = { ...increment, hasAllColumns: true }
+    const fullFile = { ...emptyFile, value: true }
+    expect(named([fullFile, emptyFile, emptyFile, fullFile, emptyFile, { ...emptyFile, rows: 0 }, emptyFile])).toEqual([
+      [],
+      ['v 3'],
+      [],
+      [],
+      ['v 3'],
+      [],
+      [],
+    ])
+    // The rows that stayed had values, which a load that replaces them removes.
+    expect(named([fullFile, emptyFile, empty, empty])).toEqual([[], ['v 3'], ['v 3'], []])
     expect(named([full, { ...empty, definition: 'two' }, { ...empty, definition: 'two' }])).toEqual([[], [], []])
   })
 })

@@ -1,5 +1,6 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
 import type { Column, StoredType, TableChange } from '../load-target.ts'
+import { typeName } from './widen-types.ts'
 import { type ReaderAdvice, type TypeEvidence, rebuildAdvice } from '@sluice/row-stream'
 import {
   type SourceShape,
@@ -102,7 +103,7 @@ export function planShape(
     planColumn(rules, previousByName.get(column.name), column, load, rebuildReason),
   )
   if (previousShape && rebuildReason !== 'REBUILD') {
-    const refusal = findRefusal(previousColumns, plannedColumns, load, policy, { rebuildReason, final })
+    const refusal = findRefusal(rules, previousColumns, plannedColumns, load, policy, { rebuildReason, final })
     if (refusal) return refusal
   }
   const ignoresNewColumns = policy.schemaChanges === 'IGNORE_NEW' && !rebuildReason && previousColumns.length > 0
@@ -143,35 +144,37 @@ export function planShape(
  * types come from this load alone, any file is accepted.
  */
 function findRefusal(
+  rules: TypeRules,
   previousColumns: readonly PreviousSourceColumn[],
   plannedColumns: readonly PlannedColumn[],
   load: NewLoad,
   policy: ShapePolicy,
   { rebuildReason, final }: { rebuildReason: ShapePlan['rebuildReason']; final: boolean },
 ): ShapeRefusal | undefined {
-  const changeRefusal = refuseForbiddenChanges(previousColumns, plannedColumns, load, policy)
+  const changeRefusal = refuseForbiddenChanges(rules, previousColumns, plannedColumns, load, policy)
   if (changeRefusal) return changeRefusal
   if (!rebuildReason) {
     const fileRefusal =
       refuseDifferentSource(previousColumns, plannedColumns, load) ?? refuseLostLineEnds(previousColumns, load)
     if (fileRefusal) return fileRefusal
   }
-  return final ? refuseAmbiguousDates(previousColumns, load) : undefined
+  return final ? refuseAmbiguousDates(rules, previousColumns, load) : undefined
 }
 
 /**
  * Returns a change for each column that had values in the last load and has none in this load. Returns no change if the
- * load has no rows, keeps earlier rows, or follows a change of the source's settings.
+ * load has no rows, is an increment, or follows a change of the source's settings.
  */
 function listEmptiedColumns(
   previousByName: ReadonlyMap<string, PreviousSourceColumn>,
-  { columns, rows = 0, merging = false }: NewLoad,
+  load: NewLoad,
   rebuildReason: ShapePlan['rebuildReason'],
 ): TableChange[] {
-  if (rows === 0 || merging || rebuildReason === 'DEFINITION') return []
+  const { columns, rows = 0, merging: keepsRows = false } = load
+  if (rows === 0 || isIncrement(load) || rebuildReason === 'DEFINITION') return []
   const emptiedColumns = columns.filter(({ name, evidence }) => {
     const previousColumn = previousByName.get(name)
-    return evidence === 'NOTHING' && previousColumn !== undefined && hadValues(previousColumn)
+    return evidence === 'NOTHING' && previousColumn !== undefined && hadValues(previousColumn, { keepsRows })
   })
   return emptiedColumns.map(({ name }) => ({ kind: 'COLUMN_EMPTIED', column: name, rows }))
 }
@@ -197,6 +200,16 @@ function isEmptyAfterLoad(
   return !merging || previousColumn === undefined || hasNoValueYet(previousColumn)
 }
 
+/** Returns whether the load has no value in the column, and rows that stay can have some. */
+function isEmptyInLoad(
+  previousColumn: PreviousSourceColumn | undefined,
+  { evidence }: SourceColumn,
+  load: NewLoad,
+): boolean {
+  if (!load.merging || isIncrement(load)) return false
+  return load.rows === 0 ? previousColumn?.emptyInLoad === true : evidence === 'NOTHING'
+}
+
 /** Returns the fields of a planned column that the table records for its next load. */
 function toRecordedColumn({
   name,
@@ -205,6 +218,7 @@ function toRecordedColumn({
   dataType,
   undecided,
   empty,
+  emptyInLoad,
   dayFirst,
   sourceFormat,
 }: PlannedColumn): PreviousSourceColumn {
@@ -215,6 +229,7 @@ function toRecordedColumn({
     dataType,
     ...(undecided && { undecided }),
     ...(empty && undecided !== 'NOTHING' && { empty }),
+    ...(emptyInLoad && !empty && { emptyInLoad }),
     ...(dayFirst !== undefined && { dayFirst }),
     ...(sourceFormat !== undefined && { sourceFormat }),
   }
@@ -274,6 +289,7 @@ function planType(
     label,
     primaryKey,
     ...(isEmptyAfterLoad(previousColumn, column, load) && { empty: true as const }),
+    ...(isEmptyInLoad(previousColumn, column, load) && { emptyInLoad: true as const }),
     ...(dayFirst !== undefined && { dayFirst }),
   }
   if (evidence === 'AMBIGUOUS') {
@@ -338,6 +354,7 @@ function describeLostLineEnds(addedColumns: readonly SourceColumn[], columnCount
  * it if it lacks a column of the last load, unless it is an increment.
  */
 function refuseForbiddenChanges(
+  rules: TypeRules,
   previousColumns: readonly PreviousSourceColumn[],
   plannedColumns: readonly PlannedColumn[],
   load: NewLoad,
@@ -352,10 +369,10 @@ function refuseForbiddenChanges(
   const missingNames = isIncrement(load)
     ? []
     : lastColumns.map(({ name }) => name).filter((name) => !plannedNames.has(name))
-  const typeChanges = plannedColumns.flatMap(({ name, type }) => {
-    const lastColumn = lastColumnsByName.get(name)
-    if (!lastColumn || lastColumn.undecided || lastColumn.type === type) return []
-    return [`"${name}" needs ${type} instead of ${lastColumn.type}`]
+  const typeChanges = plannedColumns.flatMap((column) => {
+    const lastColumn = lastColumnsByName.get(column.name)
+    if (!lastColumn || lastColumn.undecided || lastColumn.type === column.type) return []
+    return [`"${column.name}" needs ${typeName(rules, column)} instead of ${typeName(rules, lastColumn)}`]
   })
   const changes = [
     ...addedNames.map((name) => `"${name}" is new`),
@@ -428,6 +445,7 @@ function describeDifferentSource(
  * written.
  */
 function refuseAmbiguousDates(
+  rules: TypeRules,
   previousColumns: readonly PreviousSourceColumn[],
   { columns }: NewLoad,
 ): ShapeRefusal | undefined {
@@ -437,7 +455,7 @@ function refuseAmbiguousDates(
     return evidence === 'AMBIGUOUS' && previousColumn !== undefined && !storesText(previousColumn)
   })
   if (!column) return undefined
-  const problem = `"${column.label}" is ${previousByName.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
+  const problem = `"${column.label}" is ${typeName(rules, previousByName.get(column.name)!)} in the table, and day and month of its new values are ambiguous`
   const correction = 'Write its dates as YYYY-MM-DD.'
   return {
     code: 'DATES_AMBIGUOUS',

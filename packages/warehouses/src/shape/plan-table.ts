@@ -1,6 +1,7 @@
 import type { TableChange } from '../load-target.ts'
 import type { PreviousSourceColumn, StoredAs } from './previous-source-columns.ts'
 import type { ShapePlan, TypeRules } from './plan-shape.ts'
+import { typeName } from './widen-types.ts'
 
 export interface TableColumn extends StoredAs {
   name: string
@@ -87,7 +88,13 @@ export function planTable<Column extends TableColumn>(
       ...typeChanges,
       ...plan.changes,
       ...dropChanges,
-      ...addedColumns.map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
+      ...addedColumns.map(
+        (column): TableChange => ({
+          kind: 'COLUMN_ADDED',
+          column: column.name,
+          to: typeName(rules, column),
+        }),
+      ),
     ],
     recordedColumns,
   }
@@ -108,8 +115,8 @@ function describeTypeChange(
   return {
     kind: isWider && !wasUndecided ? 'TYPE_WIDENED' : 'TYPE_CHANGED',
     column: newColumn.name,
-    from: currentColumn.type,
-    to: newColumn.type,
+    from: typeName(rules, currentColumn),
+    to: typeName(rules, newColumn),
   }
 }
 

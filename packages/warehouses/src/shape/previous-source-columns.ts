@@ -18,6 +18,8 @@ export interface PreviousSourceColumn extends StoredAs {
   vanished?: true
   /** True if an earlier load decided the type, and the last load had no value in the column. */
   empty?: true
+  /** True if the last load had no value in the column, and earlier rows, which can have some, stayed in the table. */
+  emptyInLoad?: true
   /** The time at which a load first created the column, as ISO 8601. Absent if the column is older than this record. */
   created?: string
   /** True if a value has shown that the day precedes the month, false for the reverse. */
@@ -75,9 +77,11 @@ export function columnsToReplace(
   return (previousShape?.columns ?? []).map(({ name }) => name)
 }
 
-/** True if the last load had a value in the column. */
-export const hadValues = ({ undecided, vanished, empty }: PreviousSourceColumn): boolean =>
-  undecided !== 'NOTHING' && !vanished && !empty
+/** True if the last load had a value in the column or, unless rows stay, rows that it kept can have one. */
+export const hadValues = (
+  { undecided, vanished, empty, emptyInLoad }: PreviousSourceColumn,
+  { keepsRows }: { keepsRows: boolean },
+): boolean => undecided !== 'NOTHING' && !vanished && !empty && !(keepsRows && emptyInLoad)
 
 /**
  * Returns whether the table has no value in the column. A column that vanished can have values in rows of earlier

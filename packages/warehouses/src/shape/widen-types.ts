@@ -1,3 +1,6 @@
+import type { StoredType } from '../load-target.ts'
+import type { StoredAs } from './previous-source-columns.ts'
+
 /** The names of the types that loads create in one warehouse. */
 export interface WarehouseTypes {
   /** The decimal digits of each integer type, from the narrowest (16 bits) to the widest (64 bits). */
@@ -53,4 +56,16 @@ export function widenTypes(types: WarehouseTypes, one: string, other: string): s
   const beforePoint = Math.max(...digitCounts.map((count) => count.beforePoint))
   const afterPoint = Math.max(...digitCounts.map((count) => count.afterPoint))
   return types.decimal(beforePoint + afterPoint, afterPoint)
+}
+
+/**
+ * Returns the name of a stored type as the API has it: `DECIMAL(12,2)`, `TEXT`. A type that no load creates, such as
+ * `uuid` in PostgreSQL, keeps its name in the warehouse.
+ */
+export function typeName({ storedAs }: { storedAs(type: StoredType): StoredAs }, { type, dataType }: StoredAs): string {
+  const digits = dataType === 'DECIMAL' ? /\((\d+)(?:, ?(\d+))?\)/.exec(type) : null
+  const [precision, scale] = [digits?.[1], digits?.[2] ?? '0']
+  const size = precision === undefined ? {} : { precision: Number(precision), scale: Number(scale) }
+  if (storedAs({ dataType, ...size }).type !== type) return type
+  return precision === undefined || type === storedAs({ dataType }).type ? dataType : `DECIMAL(${precision},${scale})`
 }

@@ -25,7 +25,8 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import type { ExportSource, QueryPlan, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
-import { parseJsonCell, writeRowText } from '../rows/row-text.ts'
+import { parseJsonCell } from '../rows/json-cell.ts'
+import { writeRowText } from '../rows/csv-and-ndjson.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import type { SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'

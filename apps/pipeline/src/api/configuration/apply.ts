@@ -17,7 +17,7 @@ import { saveByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
 import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare.ts'
 import { type DescribedRow, describeRows, toConfigured } from './export.ts'
-import { configuredKinds, readSecretsOf } from './configuration-kinds.ts'
+import { kindAdapters, readSecretsOf } from './kind-adapters.ts'
 import { type KnownPrincipals, readPrincipals, readStoredAccess } from './principals.ts'
 import { type ObjectChange, presentChanges } from './present-changes.ts'
 import { type NamesOfKinds, type ReadStoredObjects, resolveNames } from './resolve-names.ts'
@@ -212,7 +212,7 @@ async function findReplacedObjects(
   { kind, objects }: { kind: ConfigurationKind; objects: readonly ConfiguredObject[] },
   input: RequestContext,
 ): Promise<Map<ConfiguredObject, DescribedRow>> {
-  const { table, scope } = configuredKinds[kind].named.records.kind
+  const { table, scope } = kindAdapters[kind].named.records.kind
   const names = objects.flatMap(({ name, was }) => (was === undefined ? [name] : [name, was]))
   const { rows } = await sql<DescribedRow['row']>`
     select r.* from ${sql.table(table)} as r where r.name = any(${names}) and ${scope(input.caller, 'READ')}`.execute(
@@ -235,7 +235,7 @@ async function saveObjects(
   indexes: readonly number[],
   input: RequestContext,
 ): Promise<SavedRow<DescribedRow['row']>[]> {
-  const { named, toBody } = configuredKinds[kind]
+  const { named, toBody } = kindAdapters[kind]
   const violations = createViolationList(names.describeViolation)
   // A position counts within `indexes`; the pointer has the index in the document.
   const pointerOf = (position: number) => `/${kind}/${indexes[position]}`
@@ -295,7 +295,7 @@ function compareSaved(
   const isChanged = comparison.fields.length > 0 || changesSecrets
   const resultOfExisting = isChanged ? 'UPDATED' : 'UNCHANGED'
   const result = before ? resultOfExisting : 'CREATED'
-  const { pending = false } = (configuredKinds[kind].named.present?.(saved) ?? {}) as { pending?: boolean }
+  const { pending = false } = (kindAdapters[kind].named.present?.(saved) ?? {}) as { pending?: boolean }
   const isRenamed = before !== undefined && before.row.name !== object.name
   return {
     ...comparison,
@@ -320,7 +320,7 @@ function listSecretsForDigest(
   before: DescribedRow | undefined,
   secrets: readonly SecretState[],
 ): unknown[] {
-  const column = configuredKinds[kind].encryptedColumn
+  const column = kindAdapters[kind].encryptedColumn
   const encrypted = before && column ? (before.row as unknown as Record<string, unknown>)[column] : undefined
   return [encrypted ?? null, ...secrets.map(({ pointer }) => findValueAt(object, pointer) ?? null)]
 }

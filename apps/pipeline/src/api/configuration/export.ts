@@ -15,7 +15,7 @@ import { type OperationInput, problems } from '@sluice/http-server'
 import { sql } from 'kysely'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { requestSlots } from '../concurrency-limits.ts'
-import { configuredKinds, readSecretsOf } from './configuration-kinds.ts'
+import { kindAdapters, readSecretsOf } from './kind-adapters.ts'
 import { offlineIdentity, readPrincipals, type KnownPrincipals } from './principals.ts'
 
 type ExportRequest = OperationInput<PipelineContext, '/configuration', ExportQuery, undefined>
@@ -66,14 +66,14 @@ export interface PresentedResource {
  * Returns the objects of a kind that the caller may see, sorted by name. Throws 422 if there are too many to export.
  */
 async function listVisibleObjects(kind: ConfigurationKind, context: RequestContext): Promise<DescribedRow[]> {
-  const { table, scope, noun } = configuredKinds[kind].named.records.kind
+  const { table, scope, noun } = kindAdapters[kind].named.records.kind
   const { rows } = await sql<DescribedRow['row']>`
     select r.* from ${sql.table(table)} as r where ${scope(context.caller, 'READ')}
     order by r.name, r.id limit ${maxConfiguredObjects + 1}`.execute(context.db)
   if (rows.length > maxConfiguredObjects)
     throw problems.refused(
       '/kinds',
-      `You see more than ${maxConfiguredObjects.toLocaleString('en')} ${noun}s, which is more than a configuration can have. Leave them out with the parameter kinds, and read them with GET ${configuredKinds[kind].named.records.kind.path}.`,
+      `You see more than ${maxConfiguredObjects.toLocaleString('en')} ${noun}s, which is more than a configuration can have. Leave them out with the parameter kinds, and read them with GET ${kindAdapters[kind].named.records.kind.path}.`,
     )
   return describeRows(kind, rows, context)
 }
@@ -90,7 +90,7 @@ export async function describeRows(
   rows: readonly DescribedRow['row'][],
   context: RequestContext,
 ): Promise<DescribedRow[]> {
-  const { present } = configuredKinds[kind].named.records.kind
+  const { present } = kindAdapters[kind].named.records.kind
   const described: DescribedRow[] = []
   for (let start = 0; start < rows.length; start += presentBatchSize) {
     const batch = rows.slice(start, start + presentBatchSize)

@@ -3,7 +3,7 @@ import { configurationKinds } from '@sluice/contracts'
 import { sql } from 'kysely'
 import type { IdentityLookups } from '../../identity/identity-lookups.ts'
 import type { RequestContext } from '../operation-context.ts'
-import { configuredKinds } from './configuration-kinds.ts'
+import { kindAdapters } from './kind-adapters.ts'
 
 type ConfiguredAccess = NonNullable<ConfiguredObject['access']>
 type StoredGrants = Pick<ObjectAccess, 'userAccess' | 'userGroupAccess'>
@@ -138,7 +138,7 @@ export async function readStoredAccess(
     if (names.length === 0 || !isShared(kind)) continue
     const { rows } = await sql<{ access: StoredGrants }>`
       select json_build_object('userAccess', user_access, 'userGroupAccess', user_group_access) as access
-      from ${sql.table(configuredKinds[kind].named.records.kind.table)}
+      from ${sql.table(kindAdapters[kind].named.records.kind.table)}
       where client = ${caller.client} and name = any(${names}) and (user_access <> '[]' or user_group_access <> '[]')`.execute(
       db,
     )

@@ -10,7 +10,7 @@ import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { findRepeatedNames, readUidsByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList, type ViolationList } from '../bulk-saves/violation-list.ts'
-import { configuredKinds, type FindId } from './configuration-kinds.ts'
+import { kindAdapters, type FindId } from './kind-adapters.ts'
 
 /**
  * Stands for the id of an object that was deleted after the names were checked. No object has this id, so the save
@@ -104,7 +104,7 @@ async function readVisibleNames(
 ): Promise<Map<ConfigurationKind, Set<string>>> {
   const visible = new Map<ConfigurationKind, Set<string>>()
   for (const [kind, references] of Map.groupBy(referenced, (reference) => reference.kind)) {
-    const { scope, table } = configuredKinds[kind].named.records.kind
+    const { scope, table } = kindAdapters[kind].named.records.kind
     const names = [...new Set(references.map(({ name }) => name))]
     const { rows } = await sql<{ name: string }>`
       select r.name from ${sql.table(table)} as r where r.name = any(${names}) and ${scope(caller, 'READ')}`.execute(
@@ -143,7 +143,7 @@ const indexNames = (objects: readonly ConfiguredObject[]) => ({
   renamed: new Map(objects.flatMap(({ name, was }) => (was === undefined ? [] : [[was, name] as const]))),
 })
 
-const tableOf = (kind: ConfigurationKind) => configuredKinds[kind].named.records.kind.table
+const tableOf = (kind: ConfigurationKind) => kindAdapters[kind].named.records.kind.table
 
 /**
  * Adds a violation for each repeated name, and for each former name (`was`) that cannot be used: it equals the name of
@@ -155,7 +155,7 @@ function checkNames(
   stored: ReadonlyMap<string, string>,
   violations: ViolationList,
 ): void {
-  const { noun } = configuredKinds[kind].named.records.kind
+  const { noun } = kindAdapters[kind].named.records.kind
   for (const [index, name] of findRepeatedNames(objects))
     violations.add(`/${kind}/${index}/name`, `"${name}" is in the list twice. Remove one of the two.`)
   const names = new Set(objects.map(({ name }) => name))
@@ -177,7 +177,7 @@ function checkNames(
 }
 
 const describeMissing = (kind: ConfigurationKind, name: string): string =>
-  `No ${configuredKinds[kind].named.records.kind.noun} that you may see has the name "${name}". Add it to the configuration, or correct the name.`
+  `No ${kindAdapters[kind].named.records.kind.noun} that you may see has the name "${name}". Add it to the configuration, or correct the name.`
 
 interface NamedReference {
   /** The object that contains the reference. */
@@ -197,7 +197,7 @@ function collectReferences(
   // fields is needed.
   for (const kind of configurationKinds)
     for (const [index, object] of (configuration[kind] ?? []).entries())
-      configuredKinds[kind].toBody(object, (target, name, pointer) => {
+      kindAdapters[kind].toBody(object, (target, name, pointer) => {
         references.push({ owner: object, ownerKind: kind, kind: target, name, pointer: `/${kind}/${index}${pointer}` })
         return ''
       })

@@ -2,6 +2,7 @@ import type { DataPipelineBody, RunBody, WriteMode } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
+import { describeKey } from '@sluice/warehouses/duplicate-key'
 import { describeMissingKey, findColumn } from '@sluice/warehouses/write-mode'
 import type { Selectable } from 'kysely'
 import type { DataPipelines } from '../../database.ts'
@@ -68,9 +69,6 @@ export function assertRunFitsWriteMode(
     )
 }
 
-/** Maximum length of a key that a message quotes, in UTF-16 units. */
-const maxDescribedKeyLength = 100
-
 /**
  * Returns sentences about rows of a preview that cannot be merged by the key, each about the first such rows. If SQL
  * statements change the rows before they are merged, only says if a column of the key is missing.
@@ -117,13 +115,6 @@ function findRepeatedKey(keys: readonly (readonly unknown[])[]): { firstRow: num
     rowByKey.set(text, row)
   }
   return undefined
-}
-
-/** Formats a key: `Case No = 4, Year = 2026`. */
-function describeKey(mergeKey: readonly string[], key: readonly unknown[]): string {
-  const values = key.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
-  const text = mergeKey.map((name, index) => `${name} = ${values[index]}`).join(', ')
-  return text.length > maxDescribedKeyLength ? `${text.slice(0, maxDescribedKeyLength).toWellFormed()}…` : text
 }
 
 /** Returns a column of the key that the source does not have. */

@@ -2,7 +2,7 @@ import type { RejectedRow, RejectedRowsQuery, rejectedRowsSignature } from '@slu
 import { type FileDownload, JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import { isUid, pageHeaders, type Records } from '@sluice/records'
 import type { RowExport, RowTextFormat, WarehouseColumn } from '@sluice/warehouses/warehouse'
-import { writeRowText } from '@sluice/warehouses/rows/row-text'
+import { writeRowText } from '@sluice/warehouses/rows/csv-and-ndjson'
 import type { Kysely, Selectable } from 'kysely'
 import type { DB, RejectedRows } from '../../database.ts'
 import { exportFile } from '../../exports/export-file.ts'

@@ -112,8 +112,10 @@ export function findStoredTypes(
   return shape.map(({ name }) => byName.get(name)!)
 }
 
-export const omitOwnColumns = (columns: readonly Column[]): Column[] =>
-  columns.filter(({ name }) => !objectColumns.some((one) => one.name === name))
+export const omitOwnColumns = (columns: readonly Column[]): Column[] => columns.filter(({ name }) => !isOwnColumn(name))
+
+/** Returns whether a column identifies the object of a row, and is not a column of the object. */
+export const isOwnColumn = (name: string): boolean => objectColumns.some((one) => one.name === name)
 
 /** Adds the values of the object columns to the rows of a preview, in the column order of the combined table. */
 export function addOwnColumns(

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { WriteMode } from '@sluice/contracts'
 import { drawCount } from '@sluice/testing/random-case-count'
 import { describeUnless } from '@sluice/testing/skip-tests'
+import type { DuplicateKeyProblem } from '@sluice/warehouses/duplicate-key'
 import { loadRowStreams } from '@sluice/warehouses/load-row-streams'
 import fc from 'fast-check'
 import type { ReadRequest } from '../../connector.ts'
@@ -186,9 +187,17 @@ describeUnless(kind!.missing)('objects that are appended or merged', () => {
     const merged = ['1 open', '2 closed', '3 open']
     expect(await rowsOf(folder, ['id', 'state'])).toEqual(merged)
     await store.put(`${folder}/03.csv`, 'id,state\n3,gone\n3,back\n')
-    await expect(load(store.reading(`${folder}/`), folder, 'MERGE', ['id'])).rejects.toMatchObject({
-      code: 'DUPLICATE_KEY',
-    })
+    const pattern = store.reading(`${folder}/`)
+    const error = await load(pattern, folder, 'MERGE', ['id']).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'DUPLICATE_KEY' })
     expect(await rowsOf(folder, ['id', 'state'])).toEqual(merged)
+    const positions = async (reading: ReadRequest, id: string) => {
+      const { key, precedence } = error as DuplicateKeyProblem
+      const duplicate = { ...key!, values: [id], precedence }
+      return loading.kinds[reading.type]!.describeKeyRows!(reading, duplicate, never)
+    }
+    expect(await positions(pattern, '3')).toBe(`lines 2 and 3 of ${folder}/03.csv`)
+    expect(await positions(pattern, '2')).toBeUndefined()
+    expect(await positions(store.reading(`${folder}/03.csv`), '3')).toBe(`lines 2 and 3 of ${folder}/03.csv`)
   })
 })

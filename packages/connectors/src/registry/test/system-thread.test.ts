@@ -180,6 +180,19 @@ describe('the thread that reads a system', () => {
     expect(Math.max(...rowCounts)).toBe(rows.length)
   })
 
+  it('has the heap limit of the worker, and names it if a page needs more', async () => {
+    const rows = Array.from({ length: 30_000 }, (_, id) => ({ id, name: 'x'.repeat(975) }))
+    await using server = await startStandInServer(() => ({ body: rows }))
+    const smallWorker = createConnectorRegistry({ filesDirectory, allowed: allowedLoopback, threadHeapMegabytes: 32 })
+    const settings = { functionSource: { url: `${server.url}/rows` } }
+    const request = { ...createRequest({ url: '', trouble: 'NONE', records: 0 }), type: 'FUNCTION', settings }
+    const reading = Array.fromAsync(smallWorker.read(request, silentReport, never))
+    await expect(reading).rejects.toMatchObject({
+      code: 'ANSWER_TOO_LARGE',
+      message: expect.stringMatching(/ needs more than the 32 MB of memory .* ask the operator .*\.$/),
+    })
+  })
+
   it('parses pages without using the main thread', async () => {
     await using started = await startServer()
     const [processBefore, threadBefore] = [process.cpuUsage(), process.threadCpuUsage()]

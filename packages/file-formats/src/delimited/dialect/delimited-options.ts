@@ -66,6 +66,10 @@ export interface PreviousDialect {
   dayFirst: Readonly<Record<string, boolean>>
   /** The labels of columns with numbers. */
   numbers: readonly string[]
+  /** The format in which all values of a column are printed, by label. */
+  sourceFormats?: Readonly<Record<string, string>>
+  /** True if the rows of earlier files stay in the table. */
+  keepsRows?: boolean
 }
 
 /**

@@ -96,7 +96,11 @@ function detectInSample(
     columns: optionsByColumn.map((column, index) =>
       ambiguous.includes(index) ? { ...column, dataType: 'TEXT', declared: true } : column,
     ),
-    ...(options.remembered && { dayFirst: dayFirstOf(labels, options.remembered) }),
+    ...(options.remembered && {
+      dayFirst: dayFirstOf(labels, options.remembered),
+      earlierFormats: earlierFormatsOf(labels, options.remembered),
+      keepsEarlierRows: options.remembered.keepsRows === true,
+    }),
   }
   const suggested = suggestNulls(sampleValues)
   const detection = { choice, table, footer, decimal, sample: head, suggested, directive }
@@ -154,6 +158,14 @@ const decimalSignBytes = { POINT: 46, COMMA: 44 } as const
 const dayFirstOf = (labels: readonly string[], previous: PreviousDialect): (boolean | undefined)[] =>
   findPreviousLabels(labels, previous).map((label) =>
     label !== undefined && Object.hasOwn(previous.dayFirst, label) ? previous.dayFirst[label] : undefined,
+  )
+
+const earlierFormatsOf = (
+  labels: readonly string[],
+  { sourceFormats = {}, ...previous }: PreviousDialect,
+): (string | undefined)[] =>
+  findPreviousLabels(labels, previous).map((label) =>
+    label !== undefined && Object.hasOwn(sourceFormats, label) ? sourceFormats[label] : undefined,
   )
 
 /**

@@ -55,6 +55,10 @@ export interface DelimitedDialect extends DelimitedGrammar {
   columns: (ColumnOptions | undefined)[]
   /** For each column, in the order of `labels`: true if the day comes before the month, as earlier files proved. */
   dayFirst?: (boolean | undefined)[]
+  /** For each column, in the order of `labels`: the format in which earlier files print all of its values. */
+  earlierFormats?: (string | undefined)[]
+  /** True if rows of earlier files stay in the table. */
+  keepsEarlierRows?: boolean
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   areDistinct,
   type HeaderCandidate,
   sumHeaderVotes,
-  isRule,
+  isSeparatorLine,
   isTextKind,
   joinLabels,
   lookLikeLabels,
@@ -76,7 +76,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
     candidates.delete(start)
   }
   const header = headerAt(start)
-  const rows = rowsFrom(start + 1).filter((row) => row.record.count === usualFieldCount && !isRule(row))
+  const rows = rowsFrom(start + 1).filter((row) => row.record.count === usualFieldCount && !isSeparatorLine(row))
   const votes = sumHeaderVotes(header, rows)
   const isTieWithLabels = votes === 0 && lookLikeLabels(header) && areDistinct(header)
   const isProbablyHeader = votes > 0 || isTieWithLabels || header.record.count === 0
@@ -100,7 +100,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, options: Del
     records.length - start,
   )
   const lines = Array.from({ length: headerLines }, (_, index) => headerAt(start + index))
-  const titleLines = lines.filter((line, index) => index === 0 || !isRule(line)).map(({ texts }) => texts)
+  const titleLines = lines.filter((line, index) => index === 0 || !isSeparatorLine(line)).map(({ texts }) => texts)
   const labels = titleLines.length === 1 ? [...titleLines[0]!] : joinLabels(titleLines)
   const body = records.slice(start + headerLines)
   const trailing = options.trailingDelimiters ?? countTrailing(labels, body, usualFieldCount)
@@ -328,9 +328,11 @@ function countHeaderLines(
     lines++
   }
   const recordBelow = rowsFrom(start + lines)[0]
-  const hasRule =
-    recordBelow !== undefined && recordBelow.record.count === headerAt(start).record.count && isRule(recordBelow)
-  return hasRule ? lines + 1 : lines
+  const hasSeparatorLine =
+    recordBelow !== undefined &&
+    recordBelow.record.count === headerAt(start).record.count &&
+    isSeparatorLine(recordBelow)
+  return hasSeparatorLine ? lines + 1 : lines
 }
 
 /** True if a line below the header's first line also belongs to the header, judging by the rows below both lines. */
@@ -343,7 +345,7 @@ function continuesHeader(
   // The first row of measurements may have no values yet.
   const isRowWithoutValues = next.texts.every((text) => text === '' || isNullText(text))
   const hasSameFieldCount = next.record.count === first.record.count
-  if (isRule(next) || isRowWithoutValues || !hasSameFieldCount || !hasOnlyLabels) return false
+  if (isSeparatorLine(next) || isRowWithoutValues || !hasSameFieldCount || !hasOnlyLabels) return false
   const rows = readRowsBelow()
   return sumHeaderVotes(next, rows) >= minVotesForFurtherLine && sumHeaderVotes(first, rows) >= minVotesForFirstLine
 }

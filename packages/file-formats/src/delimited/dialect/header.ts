@@ -88,7 +88,7 @@ export function lookLikeLabels({ record }: HeaderCandidate): boolean {
  * True if a line below the header has neither labels nor values: its filled cells are all dashes, as databases print
  * them, or all tags of the Humanitarian Exchange Language (HXL), such as `#date +start`.
  */
-export function isRule({ texts }: HeaderCandidate): boolean {
+export function isSeparatorLine({ texts }: HeaderCandidate): boolean {
   const filledTexts = texts.filter((text) => text.trim() !== '')
   const allMatch = (pattern: RegExp) => filledTexts.every((text) => pattern.test(text.trim()))
   return filledTexts.length > 0 && (allMatch(/^[-=]{2,}$/) || allMatch(/^#[a-z][\w]*(\s*\+\s*\w+)*$/i))

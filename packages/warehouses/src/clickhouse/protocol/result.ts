@@ -1,6 +1,6 @@
 import { PassThrough, type Readable } from 'node:stream'
 import type { RowCell, QueryRows, WarehouseColumn } from '../../warehouse.ts'
-import { parseJsonCell } from '../../rows/row-text.ts'
+import { parseJsonCell } from '../../rows/json-cell.ts'
 import { uniqueNames } from '../../sql-text/check-identifier.ts'
 import { parseServerError } from './http.ts'
 import { anyDecimal, describeType, withoutWrappers } from '../types.ts'

@@ -3,15 +3,15 @@ import type { MergedRows, StagedParents } from '../../load-target.ts'
 import {
   assertKeysInTable,
   buildDeletedCondition,
-  duplicateKeyInTable,
   replacedColumns,
   stagedParents,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
+import { duplicateKeyInTable } from '../../duplicate-key.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { type ClickHouseStagedTable, uuidOf } from '../staging/staged-table.ts'
-import { findDuplicateKey } from './find-duplicate-key.ts'
+import { findDuplicates } from './find-duplicates.ts'
 import { qualifyName, quoteIdentifier } from '../names.ts'
 import { type ClickHouseShape, createTable } from '../table-shape.ts'
 import { describeType } from '../types.ts'
@@ -108,7 +108,7 @@ function isChildOf({ staging, keys, column }: StagedParents): string {
  *   rows are not child rows.
  */
 function buildCountQueries(input: MergeInput) {
-  const { staging, columns, keys, replacedColumns } = input
+  const { staging, columns, keys, replacedColumns, currentShape } = input
   const conditions = buildMergeConditions(input)
   const { liveColumns, table, isAppend, sameKey, antiJoin, isReplacedChild, isDeleted = '0' } = conditions
   const differences = columns.flatMap(({ name, type }) => {
@@ -118,15 +118,17 @@ function buildCountQueries(input: MergeInput) {
     const live = `cast(live.${quoteIdentifier(name)} as Nullable(${type}))`
     return [`isNull(${incoming}) != isNull(${live})`, `ifNull(${incoming} != ${live}, 0)`]
   })
-  // Rows of the table can share a key if they were written without it.
   const keyColumns = keys.map((key) => `incoming.${quoteIdentifier(key)}`).join(', ')
   const isDifferent = differences.length === 0 ? '0' : `(${differences.join(' or ')})`
+  // Rows of the table can share a key if they were written without it. One of them is replaced, the others are removed.
+  const countKeys = (condition: string) =>
+    wasKeyedBy(currentShape.columns, keys) ? `countIf(${condition})` : `uniqExactIf((${keyColumns}), ${condition})`
   return {
     loaded: `select countIf(not ${isDeleted}) as loaded from ${staging} as incoming`,
     existing: isAppend
       ? undefined
-      : `select uniqExactIf((${keyColumns}), not ${isDeleted}) as existing, countIf(not ${isDeleted} and ${isDifferent}) as changed,
-           countIf(${isDeleted}) as removed from ${table} as live inner join ${staging} as incoming on ${sameKey}`,
+      : `select ${countKeys(`not ${isDeleted}`)} as existing, existing - ${countKeys(`not ${isDeleted} and not ${isDifferent}`)} as changed,
+           count() - existing as removed from ${table} as live inner join ${staging} as incoming on ${sameKey}`,
     replacedChildren:
       isReplacedChild && `select count() as removed from ${table} as live${antiJoin} where ${isReplacedChild}`,
   }
@@ -201,8 +203,8 @@ async function assertKeysUnique(
 ): Promise<void> {
   if (load.keys.length === 0 || wasKeyedBy(currentShape.columns, load.keys)) return
   const mergedRows = `(${buildTableMergeQuery(load, parentLoad, staging, currentShape)})`
-  const duplicateValue = await findDuplicateKey({ read: loadUser }, load.keys, mergedRows, signal, joinSettings)
-  if (duplicateValue !== undefined) throw duplicateKeyInTable(load, duplicateValue)
+  const duplicates = await findDuplicates({ read: loadUser }, load.keys, mergedRows, signal, joinSettings)
+  if (duplicates) throw duplicateKeyInTable(load, duplicates)
 }
 
 /** Returns the number of rows that `writeMergedTable` would write. Throws DUPLICATE_KEY. */

@@ -37,7 +37,7 @@ import {
   completeStaging,
   toMeasuredLoad,
 } from '../staging/staged-table.ts'
-import { findDuplicateKey } from './find-duplicate-key.ts'
+import { findDuplicates } from './find-duplicates.ts'
 import { countMergedRows, countRowsAfterMerge, writeMergedTable } from './merge.ts'
 import { databaseOf, quoteIdentifier } from '../names.ts'
 import { previousSourceShape, planTableAfterLoad } from '../staging/plan-load.ts'
@@ -86,7 +86,7 @@ export async function publishRun(
       {
         mode,
         gate: options.gate,
-        findDuplicateKey: (load) => findDuplicateKey(access, load.keys, load.stagingTable, signal),
+        findDuplicates: (load, columns) => findDuplicates(access, columns, load.stagingTable, signal),
       },
       signal,
     )
@@ -94,8 +94,11 @@ export async function publishRun(
     const publicationId = randomUUID()
     const comparisons: LoadComparison[] = []
     for (const load of loads) comparisons.push(await compareLoad(access, load, loads, mode, signal))
-    // The tables stay if the run changes no row, so a restore still undoes the run before it.
-    const keepsTables = comparisons.every(({ isTableUnchanged }) => isTableUnchanged)
+    // The tables stay if the run changes no row, so a restore still undoes the run before it. The list of the tables
+    // then keeps the numbers of rows that an earlier run read.
+    const keepsTables = comparisons.every(
+      ({ isTableUnchanged, load, currentShape }) => isTableUnchanged || (load.target.listsTables && currentShape),
+    )
     for (const comparison of comparisons)
       proposals.push(await makeProposal(access, publicationId, comparison, { ...options, keepsTables }, signal))
     await failpoint('before-swap')
@@ -250,7 +253,7 @@ async function makeProposal(
     tableRows: mergedTable?.rows ?? rows,
     staged: mergedTable?.uuid ?? staging.uuid,
     ...(currentShape && { rowsBefore: earlierEntry?.tableRows ?? currentShape.rows }),
-    ...(comparison.merged && { merged: comparison.merged }),
+    ...(comparison.merged && { merged: keepsTables ? noMergedRows : comparison.merged }),
     ...(load.target.listsTables && { listsTables: true as const }),
     ...(cursors[table] !== undefined && { cursor: cursors[table] }),
     ...(profile && { profile }),
@@ -358,7 +361,7 @@ export async function planTables(
       {
         mode,
         gate: planThenGate,
-        findDuplicateKey: (load) => findDuplicateKey(access, load.keys, load.stagingTable, signal),
+        findDuplicates: (load, columns) => findDuplicates(access, columns, load.stagingTable, signal),
       },
       signal,
     )

@@ -21,6 +21,8 @@ import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } f
 import { databaseOf, formatLiteral, qualifyName, quoteIdentifier, runDatabase, quotePlace } from '../names.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
+import { typeName } from '../../shape/widen-types.ts'
+import { typeRules } from '../types.ts'
 import { waitForDecision } from './publish.ts'
 import { concurrentlyChanged, applyDecision, recoverPending, ignoreBusy } from './recovery.ts'
 import {
@@ -201,10 +203,12 @@ function compareColumns(
   const changes: TableChange[] = []
   for (const { name } of currentShape.columns)
     if (!restoredNames.has(name) && !stayingNames.has(name)) changes.push({ kind: 'COLUMN_DROPPED', column: name })
-  for (const { name, type } of restoredShape.columns) {
-    const currentType = currentByName.get(name)?.type
-    if (currentType === undefined) changes.push({ kind: 'COLUMN_ADDED', column: name, to: type })
-    else if (currentType !== type) changes.push({ kind: 'TYPE_CHANGED', column: name, from: currentType, to: type })
+  for (const column of restoredShape.columns) {
+    const currentColumn = currentByName.get(column.name)
+    const to = typeName(typeRules, column)
+    if (!currentColumn) changes.push({ kind: 'COLUMN_ADDED', column: column.name, to })
+    else if (currentColumn.type !== column.type)
+      changes.push({ kind: 'TYPE_CHANGED', column: column.name, from: typeName(typeRules, currentColumn), to })
   }
   return changes
 }

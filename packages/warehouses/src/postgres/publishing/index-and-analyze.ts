@@ -3,9 +3,10 @@ import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type PostgresStagedTable, readLoadShapes, stagingTableMissing } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
-import { duplicateKeyInTable } from '../../ready-to-publish.ts'
+import { duplicateKeyInTable, type DuplicateValues, findDuplicateKeyProblem } from '../../duplicate-key.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
+import type { WarehouseProblem } from '../../warehouse.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { reportRowLoss } from '../../shape/load-shape.ts'
 import { completeStaging, planPublication } from './plan-publishing.ts'
@@ -23,7 +24,7 @@ export async function indexAndAnalyze(
   signal: AbortSignal,
 ): Promise<void> {
   if (!load.written) throw new Error('The staged rows must be written completely before they are published.')
-  const { staging, currentShape } = load.shapes!
+  const { staging } = load.shapes!
   const table = qualifyName('sluice', load.stagingTable)
   try {
     await withClient(transactions, signal, async (client) => {
@@ -37,34 +38,45 @@ export async function indexAndAnalyze(
     })
   } catch (error) {
     if (signal.aborted) throw error
-    const code = sqlStateOf(error)
-    if (code === sqlStates.undefinedTable) throw stagingTableMissing(load)
-    if (code === sqlStates.uniqueViolation) {
-      const duplicateKey = await findDuplicateInTable(transactions, load, currentShape, signal)
-      const { qualifiedName } = load.problemContext
-      if (duplicateKey !== undefined) throw duplicateKeyInTable({ qualifiedName, keys: load.keys }, duplicateKey)
-    }
-    throw warehouseProblem(error, load.problemContext)
+    if (sqlStateOf(error) === sqlStates.undefinedTable) throw stagingTableMissing(load)
+    throw (await duplicateKeyProblem(transactions, load, error, signal)) ?? warehouseProblem(error, load.problemContext)
   }
 }
 
 /**
- * If published rows were copied to the staging table, returns a key value that several of the published rows share.
- * Returns undefined if they share no key. Then the duplicate key is in the loaded rows.
+ * Returns the problem if `error` means that rows have the same key: rows of earlier loads, which a merge copied, or rows
+ * of this load. Otherwise returns undefined.
  */
-async function findDuplicateInTable(
+async function duplicateKeyProblem(
   transactions: PostgresPools['transactions'],
-  { keys, copiedRows }: PostgresStagedTable,
-  currentShape: PostgresShape | undefined,
+  load: PostgresStagedTable,
+  error: unknown,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  const partition = currentShape?.partition
-  if (!copiedRows || partition === undefined) return undefined
-  const names = keys.map((name) => escapeIdentifier(name)).join(', ')
-  const text = `select concat_ws(', ', ${names}) as key from ${qualifyName('sluice', partition)} group by ${names} having count(*) > 1 limit 1`
+): Promise<WarehouseProblem | undefined> {
+  if (sqlStateOf(error) !== sqlStates.uniqueViolation) return undefined
+  const { keys, target, transformed, copiedRows, stagingTable } = load
+  const { qualifiedName } = load.problemContext
+  const find = (table: string, columns: readonly string[]) => findDuplicates(transactions, table, columns, signal)
+  const partition = copiedRows && load.shapes?.currentShape?.partition
+  const inTable = partition === undefined ? undefined : await find(partition, keys)
+  if (inTable) return duplicateKeyInTable({ qualifiedName, keys }, inTable)
+  const keyedLoad = { qualifiedName, keys, target, transformed }
+  return findDuplicateKeyProblem(keyedLoad, (columns) => find(stagingTable, columns), error)
+}
+
+/** Finds values of the columns that several rows share. Returns undefined without such values, and if the query fails. */
+async function findDuplicates(
+  transactions: PostgresPools['transactions'],
+  table: string,
+  columns: readonly string[],
+  signal: AbortSignal,
+): Promise<DuplicateValues | undefined> {
+  const names = columns.map((name) => escapeIdentifier(name))
+  const text = `select array[${names.map((name) => `${name}::text`).join(', ')}] as values, count(*)::float8 as rows
+    from ${qualifyName('sluice', table)} group by ${names.join(', ')} having count(*) > 1 limit 1`
   return withClient(transactions, signal, async (client: ClientBase) => {
-    const { rows } = await client.query<{ key: string }>(text)
-    return rows[0]?.key
+    const { rows } = await client.query<DuplicateValues & { values: string[] }>(text)
+    return rows[0]
   }).catch(() => undefined)
 }
 

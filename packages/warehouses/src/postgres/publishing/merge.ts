@@ -318,10 +318,17 @@ async function countMergedRows(
   // The join finds the published row by the key. If the load has no key, every row is new.
   const joinClause = hasKey ? ` left join ${table} as live on ${keysMatchSql}` : ''
   const isNewSql = hasKey ? `live.${escapeIdentifier(keyColumns[0]!.name)} is null` : 'true'
+  // Rows of the table can share a key if they were loaded without it. One of them is replaced, the others are removed.
+  const keys = keyColumns.map(({ name }) => `incoming.${escapeIdentifier(name)}`).join(', ')
+  const mayShareKeys = hasKey && !wasKeyedBy(currentShape.columns, load.keys)
+  const countKeys = mayShareKeys ? `count(distinct (${keys}))` : 'count(*)'
+  const isExistingSql = `not (${isNewSql})`
   const { rows } = await client.query<MergedRows>(
     `select count(*) filter (where ${isNewSql} and not ${isDeletedSql})::float8 as added,
-       count(*) filter (where not (${isNewSql}) and not ${isDeletedSql} and ${isDifferentSql})::float8 as changed,
-       count(*) filter (where not (${isNewSql}) and ${isDeletedSql})::float8 as removed
+       (${countKeys} filter (where ${isExistingSql} and not ${isDeletedSql})
+         - ${countKeys} filter (where ${isExistingSql} and not ${isDeletedSql} and not ${isDifferentSql}))::float8 as changed,
+       (count(*) filter (where ${isExistingSql})
+         - ${countKeys} filter (where ${isExistingSql} and not ${isDeletedSql}))::float8 as removed
      from ${incomingTable} as incoming${joinClause}`,
   )
   const mergedRows = rows[0]!

@@ -51,7 +51,7 @@ describe('publishing in PostgreSQL', () => {
   it('adds new columns, keeps vanished columns as null, and reports each change once', async () => {
     expect((await load([[1, 'a']])).tables[0]?.changes).toEqual([])
     const grown = await load([['b', '2.50', 2]], columns({ name: 'TEXT', price: 'DECIMAL(5,2)', id: 'INTEGER' }))
-    expect(grown.tables[0]?.changes).toEqual([{ kind: 'COLUMN_ADDED', column: 'price', to: 'numeric(5,2)' }])
+    expect(grown.tables[0]?.changes).toEqual([{ kind: 'COLUMN_ADDED', column: 'price', to: 'DECIMAL(5,2)' }])
     expect(await rowsOf()).toEqual([[2, 'b', '2.50']])
     const shrunk = await load([[3, 'c']])
     expect(shrunk.tables[0]?.changes).toEqual([{ kind: 'COLUMN_VANISHED', column: 'price', warning: true }])
@@ -65,8 +65,8 @@ describe('publishing in PostgreSQL', () => {
     await load([[1, 2]], columns({ id: 'SMALLINT', value: 'INTEGER' }))
     const { tables } = await load([['9223372036854775807', '1.5']], columns({ id: 'BIGINT', value: 'DECIMAL(3,1)' }))
     expect(tables[0]?.changes).toEqual([
-      { kind: 'TYPE_WIDENED', column: 'id', from: 'smallint', to: 'bigint' },
-      { kind: 'TYPE_WIDENED', column: 'value', from: 'integer', to: 'numeric(11,1)' },
+      { kind: 'TYPE_WIDENED', column: 'id', from: 'SMALLINT', to: 'BIGINT' },
+      { kind: 'TYPE_WIDENED', column: 'value', from: 'INTEGER', to: 'DECIMAL(11,1)' },
     ])
     expect(await rowsOf()).toEqual([['9223372036854775807', '1.5']])
     expect((await load([[1, 2]], columns({ id: 'SMALLINT', value: 'INTEGER' }))).tables[0]?.changes).toEqual([])

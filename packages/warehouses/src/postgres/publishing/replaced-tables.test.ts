@@ -83,7 +83,7 @@ describe('the previous table that a load replaced', () => {
     await user.query(`create view health.upper_${table} as select upper(id) from health.${table}`)
     await expect(restore(warehouse, table)).rejects.toMatchObject({
       code: 'VIEWS_DEPEND',
-      message: `The columns of "health"."${table}" change ("id" from text to integer), and the view over it (health.upper_${table}) cannot be recreated with them: function upper(integer) does not exist. The old data stays. Change or drop the view and restore again.`,
+      message: `The columns of "health"."${table}" change ("id" from TEXT to INTEGER), and the view over it (health.upper_${table}) cannot be recreated with them: function upper(integer) does not exist. The old data stays. Change or drop the view and restore again.`,
     })
     expect(await rowsOf(table)).toBe(2)
   })

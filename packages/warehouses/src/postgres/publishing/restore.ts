@@ -9,6 +9,8 @@ import {
   type TableChange,
 } from '../../warehouse.ts'
 import type { SourceShape } from '../../shape/previous-source-columns.ts'
+import { typeName } from '../../shape/widen-types.ts'
+import { storedAs, typeRules } from '../types.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { listDependentViews, type DependentView } from '../views/dependent-views.ts'
 import { commitSwaps } from './commit-swaps.ts'
@@ -248,9 +250,16 @@ async function planShapeChange(
     views: await findBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
-      ...added.map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
-      ...retyped.map(({ name, type }): TableChange => {
-        return { kind: 'TYPE_CHANGED', column: name, from: currentTypes.get(name)!, to: type }
+      ...added.map(
+        (column): TableChange => ({
+          kind: 'COLUMN_ADDED',
+          column: column.name,
+          to: typeName(typeRules, column),
+        }),
+      ),
+      ...retyped.map((column): TableChange => {
+        const from = typeName(typeRules, storedAs(currentTypes.get(column.name)!))
+        return { kind: 'TYPE_CHANGED', column: column.name, from, to: typeName(typeRules, column) }
       }),
     ],
     remainingColumns,

@@ -7,7 +7,7 @@ import {
   type QueryConfig,
   types,
 } from 'pg'
-import { parseJsonCell } from '../../rows/row-text.ts'
+import { parseJsonCell } from '../../rows/json-cell.ts'
 import type { RowCell, WarehouseColumn } from '../../warehouse.ts'
 import { destroySocket } from '../postgres-connections.ts'
 

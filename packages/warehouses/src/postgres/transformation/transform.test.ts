@@ -137,7 +137,7 @@ describe('a transformation of staged rows in PostgreSQL', () => {
       `alter table fresh rename to ${table}`,
       `drop table counts`,
     ])
-    expect(tables[0]?.changes).toEqual([{ kind: 'COLUMN_ADDED', column: 'many', to: 'bigint' }])
+    expect(tables[0]?.changes).toEqual([{ kind: 'COLUMN_ADDED', column: 'many', to: 'BIGINT' }])
     expect(await rowsOf()).toEqual([
       [1, 'new', '4'],
       [2, 'new', '4'],

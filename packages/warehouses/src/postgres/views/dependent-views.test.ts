@@ -114,7 +114,7 @@ describe('views over a table whose types widen', () => {
       create view health.top_${table} as select total from health.sum_${table}`)
     await expect(load([['x', 'b']], wider)).rejects.toMatchObject({
       message: expect.stringContaining(
-        `("id" from integer to text), and the view over it (health.sum_${table}) cannot be recreated with them: function sum(text) does not exist.`,
+        `("id" from INTEGER to TEXT), and the view over it (health.sum_${table}) cannot be recreated with them: function sum(text) does not exist.`,
       ),
     })
   })

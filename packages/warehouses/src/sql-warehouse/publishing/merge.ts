@@ -3,11 +3,11 @@ import type { StagedParents } from '../../load-target.ts'
 import {
   assertKeysInTable,
   buildDeletedCondition,
-  duplicateKeyInTable,
   replacedColumns,
   stagedParents,
   wasKeyedBy,
 } from '../../ready-to-publish.ts'
+import { duplicateKeyInTable, type DuplicateValues } from '../../duplicate-key.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { previousSourceShape } from '../staging/plan-table.ts'
 import type { TablePlace } from '../../catalog.ts'
@@ -145,29 +145,29 @@ export async function writeMergedTable(
   // If the table's rows were loaded with another key or none, several of them can have the same key.
   const mayHaveDuplicates = load.keys.length > 0 && !wasKeyedBy(currentShape.columns, load.keys)
   if (mayHaveDuplicates) {
-    const duplicateValue = await findDuplicateKey(dialect, load.keys, dialect.names.place(place), signal)
-    if (duplicateValue !== undefined) throw duplicateKeyInTable(load, duplicateValue)
+    const duplicates = await findDuplicates(dialect, load.keys, dialect.names.place(place), signal)
+    if (duplicates) throw duplicateKeyInTable(load, duplicates)
   }
   return { ...place, id, rows }
 }
 
-/**
- * Finds a key value that several rows of `table` share. Returns the values of the key's columns as text, joined by
- * commas. Returns undefined if all keys are unique.
- */
-export async function findDuplicateKey(
+/** Finds values of the columns that several rows of `table` share. Returns undefined if none exist. */
+export async function findDuplicates(
   dialect: SqlDialect,
-  keys: readonly string[],
+  columns: readonly string[],
   table: string,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  const names = keys.map((name) => dialect.names.quoted(name)).join(', ')
-  const text = `select ${names} from ${table} group by ${names} having count(*) > 1`
+): Promise<DuplicateValues | undefined> {
+  const names = columns.map((name) => dialect.names.quoted(name)).join(', ')
+  const text = `select ${names}, count(*) from ${table} group by ${names} having count(*) > 1`
   return withSession(dialect, { role: 'read', signal }, async (session) => {
     // Only the first batch is read.
     for await (const { rows } of session.read(text, [], { rows: 1, bytes: () => 1 })) {
-      const [duplicateKey] = rows
-      return duplicateKey?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
+      const [duplicate] = rows
+      if (!duplicate) return undefined
+      const values = duplicate.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell)))
+      // The last column is the number of rows with these values.
+      return { values: values.slice(0, -1), rows: Number(values.at(-1)) }
     }
     return undefined
   })

@@ -19,7 +19,7 @@ import {
   assertViewsCompile,
   hasUncheckedViews,
 } from '../views/dependent-views.ts'
-import { findDuplicateKey } from './merge.ts'
+import { findDuplicates } from './merge.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { deleteMetadata, recordPublication, lockLedger, findPublication, setMetadata } from '../ledger.ts'
 import type { SqlStagedTable } from '../staging/staged-table.ts'
@@ -77,7 +77,7 @@ export async function publishRun(
       {
         mode,
         gate: options.gate,
-        findDuplicateKey: (load) => findDuplicateKey(dialect, load.keys, load.stagingTable, signal),
+        findDuplicates: (load, columns) => findDuplicates(dialect, columns, load.stagingTable, signal),
       },
       signal,
     )

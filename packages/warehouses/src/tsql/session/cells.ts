@@ -1,4 +1,4 @@
-import { parseJsonCell } from '../../rows/row-text.ts'
+import { parseJsonCell } from '../../rows/json-cell.ts'
 import type { StoredType, RowCell } from '../../warehouse.ts'
 import { type SqlType } from '../../sql-warehouse/sql-dialect.ts'
 import { describeType, typeText } from '../types.ts'
@@ -63,7 +63,7 @@ export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): 
       return typeof value === 'number' ? value.toFixed(scale) : removeTrailingZeros(String(value), type)
     if (dataType === 'JSONB') return parseJsonCell(String(value))
     if (dataType === 'FLOAT') return typeof value === 'number' ? toShortestFloat(value) : String(value)
-    if (value instanceof Date) return formatDate(value as PreciseDate, type)
+    if (value instanceof Date) return formatDateTime(value as PreciseDate, type)
     if (Buffer.isBuffer(value)) return `0x${value.toString('hex').toUpperCase()}`
     if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string') return value
     return JSON.stringify(value)
@@ -75,7 +75,7 @@ export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): 
 type PreciseDate = Date & { nanosecondsDelta?: number }
 
 /** Formats a date, a time or a timestamp (in UTC) with its significant decimals, such as `2026-01-31 10:00:00.25`. */
-function formatDate(value: PreciseDate, type: SqlType): string {
+function formatDateTime(value: PreciseDate, type: SqlType): string {
   const [day, timeOfDay = ''] = value.toISOString().replace('Z', '').split('T')
   if (type === 'date') return day!
   const [seconds, milliseconds = ''] = timeOfDay.split('.')

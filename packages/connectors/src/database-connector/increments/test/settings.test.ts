@@ -53,7 +53,12 @@ describe('incremental settings of a database', () => {
   })
 
   it.each([
-    ['not unique', `union all select 3, 'second', 0, 0, now(), null`, 'DUPLICATE_KEY', /have the same key|duplicate/i],
+    [
+      'not unique',
+      `union all select 3, 'second', 0, 0, now(), null`,
+      'DUPLICATE_KEY',
+      /because 2 rows of the source have the same key \(id = 3\)\./,
+    ],
     ['null', `union all select null, 'none', 0, 0, now(), null`, 'NULL_KEY', /no value/],
   ])('keep the old rows if a key is %s', async (_, more, code, message) => {
     const query = `select * from ${table}`

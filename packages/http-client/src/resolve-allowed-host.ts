@@ -6,7 +6,7 @@ import { promises as dns } from 'node:dns'
 import { readFile } from 'node:fs/promises'
 import { limitConcurrency, SemaphoreBusy } from '@sluice/process'
 
-export interface OutgoingAddressesOptions {
+export interface HostResolverOptions {
   allowed: OutgoingAllowList
   /** The time limit for resolving a name, in milliseconds. */
   timeLimitMs?: number
@@ -18,7 +18,7 @@ export interface OutgoingAddressesOptions {
 }
 
 /** The resolved addresses of a host that a user entered. */
-export interface OutgoingAddresses {
+export interface ResolvedHost {
   /** Connect only to these addresses, because a second lookup may return others. */
   addresses: ResolvedAddress[]
   /** True if the operator allows all of them by name or range. */
@@ -29,11 +29,11 @@ export interface OutgoingAddresses {
  * Returns a function that resolves a host that a user entered, and accepts only public and allowed addresses. It throws
  * `OutgoingProblem` for other addresses, and the system's errors (such as `ENOTFOUND`) for unknown names.
  */
-export function outgoingAddresses({ allowed, timeLimitMs = 5_000, lookup }: OutgoingAddressesOptions) {
+export function createHostResolver({ allowed, timeLimitMs = 5_000, lookup }: HostResolverOptions) {
   const lookUpOperatorHost = lookup ?? ((host: string) => systemLookup(host, { all: true }))
   const lookUpUserHost = lookup ?? limitedDnsLookup({ timeLimitMs })
 
-  return async (hostname: string, port: number): Promise<OutgoingAddresses> => {
+  return async (hostname: string, port: number): Promise<ResolvedHost> => {
     const host = hostname.replace(/^\[(.+)\]$/, '$1')
     const isAllowedHost = allowed.names(host, port)
     const lookUp = isAllowedHost ? lookUpOperatorHost : lookUpUserHost

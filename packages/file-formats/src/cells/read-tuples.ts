@@ -1,6 +1,11 @@
 import type { DataType } from '@sluice/contracts'
 import { dateText, epochDays, epochMicroseconds, type StoredType, timestampText } from '@sluice/row-stream'
-import type { PreviewCell } from './source-preview.ts'
+
+/**
+ * A value in a preview. It is a string if JavaScript cannot represent the value exactly: BIGINT, DECIMAL, dates and
+ * timestamps.
+ */
+export type PreviewCell = string | number | boolean | null | object
 
 export interface ReadRows {
   rows: PreviewCell[][]

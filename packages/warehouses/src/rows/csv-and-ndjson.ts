@@ -1,4 +1,5 @@
 import type { DataType } from '@sluice/contracts'
+import { quoteCsvField } from '@sluice/row-stream'
 import type { RowCell, RowExport, RowTextFormat } from '../query-runner.ts'
 import type { WarehouseColumn } from '../catalog.ts'
 
@@ -34,9 +35,9 @@ type RowTextColumn = Pick<WarehouseColumn, 'name' | 'dataType'>
 /** Returns the text before the first row: the line of column names, or nothing for NDJSON. */
 export function rowTextHeader(columns: readonly RowTextColumn[], format: RowTextFormat): string {
   if (format === 'NDJSON') return ''
-  if (format === 'CSV') return `${columns.map(({ name }) => quoteField(name, false)).join(',')}\r\n`
-  const byteOrderMark = '\uFEFF'
-  return `${byteOrderMark}${columns.map(({ name }) => quoteField(neutraliseFormula(name), true)).join(';')}\r\n`
+  const excel = format === 'EXCEL_CSV'
+  const names = columns.map(({ name }) => quoteCsvField(excel ? neutraliseFormula(name) : name, excel ? ';' : ','))
+  return `${excel ? '\uFEFF' : ''}${names.join(excel ? ';' : ',')}\r\n`
 }
 
 /** Returns a function that formats a row with its line end. Used for warehouses that return values instead of text. */
@@ -72,52 +73,13 @@ function jsonValue(cell: RowCell, dataType: DataType): string {
 function csvField(cell: RowCell, dataType: DataType, isExcel: boolean): string {
   if (cell === null) return ''
   const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
-  if (!isExcel) return quoteField(text, false)
-  if (hasDecimalPoint(dataType)) return quoteField(text.replace('.', ','), true)
-  return quoteField(canBeFormula(dataType) ? neutraliseFormula(text) : text, true)
+  if (!isExcel) return quoteCsvField(text)
+  if (hasDecimalPoint(dataType)) return quoteCsvField(text.replace('.', ','), ';')
+  return quoteCsvField(canBeFormula(dataType) ? neutraliseFormula(text) : text, ';')
 }
 
 /** Prefixes the text with an apostrophe, which Excel does not run, if it could be a formula. */
 const neutraliseFormula = (text: string): string => (formulaStart.test(text) ? `'${text}` : text)
-
-const needsCsvQuotes = /[,"\r\n]|^\s|\s$/
-const needsExcelQuotes = /[;"\r\n]|^\s|\s$/
-
-/**
- * Quotes a field if its content requires it. Also quotes an empty text, because an empty field means NULL, and `\.`,
- * which PostgreSQL reads as the end of the data.
- */
-function quoteField(text: string, isExcel: boolean): string {
-  const isSpecial = text === '' || text === '\\.'
-  const needsQuotes = isSpecial || (isExcel ? needsExcelQuotes : needsCsvQuotes).test(text)
-  return needsQuotes ? `"${text.replaceAll('"', '""')}"` : text
-}
-
-/** Matches JSON text that may contain a number which a double rounds or cannot represent. */
-const mayLoseDigits = /[\d.]{16}|\d[eE]/
-
-/** ECMAScript functions that TypeScript's types do not include yet. */
-const { rawJSON, isRawJSON } = JSON as unknown as {
-  rawJSON(text: string): object
-  isRawJSON(value: unknown): boolean
-}
-
-/**
- * Parses a JSON value. A number that a double would round becomes an object that `JSON.stringify` writes with all
- * digits.
- */
-export function parseJsonCell(text: string): RowCell {
-  if (!mayLoseDigits.test(text)) return JSON.parse(text) as RowCell
-  const keepDigits = (_key: string, value: unknown, context?: { source?: string }) => {
-    const source = context?.source
-    return typeof value === 'number' && source !== undefined && String(value) !== source ? rawJSON(source) : value
-  }
-  return JSON.parse(text, keepDigits) as RowCell
-}
-
-/** Returns the digits of an exact number from `parseJsonCell`, or undefined for any other value. */
-export const exactNumberOf = (value: object): string | undefined =>
-  isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : undefined
 
 const chunkLength = 64 * 1024
 

@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { limitedDnsLookup } from '../src/outgoing-addresses.ts'
+import { limitedDnsLookup } from '../src/resolve-allowed-host.ts'
 
 /** A DNS server that resolves only `known.example`, and sends no response for names that start with `silent`. */
 let dns: Socket

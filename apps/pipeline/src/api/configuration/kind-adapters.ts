@@ -26,7 +26,7 @@ export type FindId = (kind: ConfigurationKind, name: string, pointer: string) =>
 export type SecretsByPointer = Readonly<Record<string, string>>
 
 /** The functions with which a configuration reads and saves a kind of object. */
-export interface ConfiguredKind {
+export interface KindAdapter {
   named: NamedKind<any, any>
   /** Returns the request body of an object in the document, without its access rights. */
   toBody(object: any, findId: FindId): object
@@ -38,7 +38,7 @@ export interface ConfiguredKind {
 const noSecrets = () => ({})
 const unchanged = (object: object) => object
 
-export const configuredKinds: Readonly<Record<ConfigurationKind, ConfiguredKind>> = {
+export const kindAdapters: Readonly<Record<ConfigurationKind, KindAdapter>> = {
   schemas: { named: schemaKind, toBody: unchanged, readSecrets: noSecrets },
 
   variables: {
@@ -147,7 +147,7 @@ interface ConfiguredJob {
  */
 export function readSecretsOf(kind: ConfigurationKind, row: object, ring: KeyRing): SecretsByPointer {
   try {
-    return configuredKinds[kind].readSecrets(row, ring)
+    return kindAdapters[kind].readSecrets(row, ring)
   } catch (error) {
     if (error instanceof SealProblem) return {}
     throw error

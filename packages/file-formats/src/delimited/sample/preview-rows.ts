@@ -1,26 +1,17 @@
-import type { DelimitedDialect, DetectedOptions } from './dialect/dialect.ts'
-import type { DelimitedOptions } from './dialect/delimited-options.ts'
-import { describeGuesses } from './dialect/detected-options.ts'
-import type { ColumnType } from './dialect/column-type.ts'
-import { defaultDelimitedLimits } from './limits.ts'
-import {
-  ENCODE,
-  VALUE_REJECTED,
-  INFERRED_TYPE_TOO_NARROW,
-  startScanner,
-  RECORD_PROCESSED,
-  type WasmScanner,
-} from './wasm-scanner.ts'
-import { describeOddValue } from './odd-values.ts'
+import type { DelimitedDialect, DetectedOptions } from '../dialect/dialect.ts'
+import type { DelimitedOptions } from '../dialect/delimited-options.ts'
+import { describeGuesses } from '../dialect/detected-options.ts'
+import type { ColumnType } from '../dialect/column-type.ts'
+import { defaultDelimitedLimits } from '../limits.ts'
+import { startScanner, type WasmScanner } from '../wasm-scanner.ts'
+import { describeOddValues } from '../odd-values.ts'
 import type { RejectedRow } from '@sluice/row-stream'
-import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
-import { detectText, openRows } from './open-delimited-rows.ts'
-import { DelimitedReader } from './delimited-reader.ts'
-import { TextFile } from './text-file.ts'
-import { configureScanner, typesFromOptions, setColumnType } from './column-state.ts'
-import { findSourceFormats } from './source-formats/find-source-formats.ts'
-import { passFieldPositions } from './field-positions.ts'
-import type { RecordReader } from './record-reader.ts'
+import { rejectFaultyRecord, rejectUnfitValue } from '../rejected-row.ts'
+import { detectText, openRows } from '../open-delimited-rows.ts'
+import { DelimitedReader } from '../delimited-reader.ts'
+import { TextFile } from '../text-file.ts'
+import { findSourceFormats } from '../source-formats/find-source-formats.ts'
+import { SampleEncoder } from '../sample-encoder.ts'
 
 /** The file to preview, as a descriptor or a path, and its name in messages. */
 type PreviewFile = { fd: number; name: string } | { path: string; name: string }
@@ -98,7 +89,7 @@ export function previewRows(
   return {
     guesses,
     description: describeGuesses(guesses),
-    notes: [...notes, ...oddValues.map(describeOddValue)],
+    notes: [...notes, ...describeOddValues(oddValues)],
     columns,
     hasSeenAllRows,
     ...(unreadWarning !== undefined && { unread: unreadWarning }),
@@ -158,36 +149,5 @@ function readFirstRows(
     sourceFormats,
     rejected,
     sample: { rows: rowCount, rejected: rejectedRows, complete: isComplete },
-  }
-}
-
-/**
- * The result of encoding one record: its encoded row, the index of the column that rejects its value, RAGGED for a
- * wrong number of fields, or TYPES_TOO_NARROW if the inferred types do not fit the record.
- */
-type EncodingResult = { tuple: Buffer } | { rejectingColumn: number } | 'RAGGED' | 'TYPES_TOO_NARROW'
-
-/** Encodes records one by one as a load does. The records are in the scanner's window. */
-class SampleEncoder {
-  readonly #wasm: WasmScanner
-
-  constructor(wasm: WasmScanner, dialect: DelimitedDialect, types: readonly ColumnType[]) {
-    this.#wasm = wasm
-    configureScanner(wasm, dialect, defaultDelimitedLimits.chunkBytes)
-    const declaredTypes = typesFromOptions(dialect)
-    for (const [index, type] of types.entries())
-      setColumnType(wasm, index, type, type, declaredTypes[index] === undefined)
-  }
-
-  /** Encodes the current record, which must be free of syntax errors. */
-  encode(records: RecordReader): EncodingResult {
-    const { run, bytes } = this.#wasm
-    const original = passFieldPositions(this.#wasm, records)
-    run.emptyOut()
-    const outcome = run.take(records.next - records.from, ENCODE)
-    if (original) records.bytes.set(original, records.from)
-    if (outcome === RECORD_PROCESSED) return { tuple: Buffer.from(bytes.subarray(run.OUT.value, run.outEnd.value)) }
-    if (outcome === VALUE_REJECTED) return { rejectingColumn: run.blamed.value }
-    return outcome === INFERRED_TYPE_TOO_NARROW ? 'TYPES_TOO_NARROW' : 'RAGGED'
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { DataType } from '@sluice/contracts'
 import type { RowStream } from '@sluice/row-stream'
-import { previewRowStream } from './preview-row-stream.ts'
+import { previewRowStream } from '../preview/preview-row-stream.ts'
 import { readTuples } from './read-tuples.ts'
 
 /** As numeric_send writes it. */
