@@ -75,8 +75,9 @@ function parseExpiredRun(comment: string): string | undefined {
 }
 
 /**
- * Deletes ledger entries older than `keepDays` days, except entries of runs that loaded rows of an existing table, and
- * of the last run that left such a table unchanged, because it has the cursor. Returns the number of deleted runs.
+ * Deletes ledger entries older than `keepDays` days. For each existing table, keeps the entries of the run that loaded
+ * its rows, and those of the last run that left it unchanged, because they have the cursor. Returns the number of
+ * deleted runs.
  */
 async function pruneLedger(access: ClientAccess, keepDays: number): Promise<number> {
   const { key, service } = access

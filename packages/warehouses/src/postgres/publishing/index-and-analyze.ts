@@ -44,8 +44,8 @@ export async function indexAndAnalyze(
 }
 
 /**
- * Returns the problem if `error` means that rows have the same key: rows of earlier loads, which a merge copied, or rows
- * of this load. Otherwise returns undefined.
+ * Returns the problem if `error` means that several rows have the same key. They are rows of earlier loads, which a
+ * merge copied, or rows in this load. Returns undefined for other errors.
  */
 async function duplicateKeyProblem(
   transactions: PostgresPools['transactions'],
