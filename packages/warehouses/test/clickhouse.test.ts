@@ -131,7 +131,7 @@ describe('ClickHouse as a warehouse', () => {
       2,
     )
     await read('MERGE', [{ id: '2', state: 'closed' }], 1)
-    const merged = ['1 open n', '2 closed ']
+    const merged = ['1 open n', '2 closed null']
     expect(await cases()).toEqual(merged)
     const unchanged = { added: 0, changed: 0, removed: 0 }
     expect(
@@ -166,7 +166,7 @@ describe('ClickHouse as a warehouse', () => {
     expect((await warehouse.loader.findLastLoad('health', 'system')).cursor).toEqual({ rowsRead: 0 })
     const target = { schema: 'health', table: 'system', attempt: 1 }
     await warehouse.loader.restore({ ...target, run: randomUUID() }, async () => true, never)
-    expect(await cases()).toEqual(['1 open n', '2 open '])
+    expect(await cases()).toEqual(['1 open n', '2 open null'])
   })
 
   loadsSuite(subject)
