@@ -22,9 +22,10 @@ import { workflowRecords } from '../../apps/pipeline/src/api/workflows/records.t
 import { Refusal } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
-type Kinds = readonly { kind: { path: string; properties: Properties } }[]
+type Repositories = readonly { definition: { path: string; properties: Properties } }[]
 
-const byPath = (kinds: Kinds) => Object.fromEntries(kinds.map(({ kind }) => [kind.path, kind.properties]))
+const byPath = (repositories: Repositories) =>
+  Object.fromEntries(repositories.map(({ definition }) => [definition.path, definition.properties]))
 
 /** The search properties of each service's lists, by path. */
 const services: { title: string; nouns: object; properties: Record<string, Properties>; note?: string }[] = [
@@ -34,7 +35,7 @@ const services: { title: string; nouns: object; properties: Record<string, Prope
     properties: {
       ...byPath([userRecords, userGroupRecords, clientRecords, mailRecords]),
       ...byPath([ssoClientConfigRecords, ssoProviderConfigRecords]),
-      '/user-groups/:uid/users': userRecords.kind.properties,
+      '/user-groups/:uid/users': userRecords.definition.properties,
       '/reports/user-access': userAccessProperties,
       '/reports/audit': auditProperties,
     },

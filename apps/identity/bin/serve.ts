@@ -8,7 +8,7 @@ import { startMaintenance } from '../src/maintenance/maintenance.ts'
 import { listJobs } from '../src/maintenance/maintenance-jobs.ts'
 import { createAuditTally } from '../src/openid-provider/audit-event-counter.ts'
 import { startModelCleanup } from '../src/openid-provider/storage/adapter.ts'
-import { endSwitchedOff, whyConsoleIsOff } from '../src/openid-provider/storage/built-in-applications.ts'
+import { endSwitchedOff, findConsoleOffReason } from '../src/openid-provider/storage/built-in-applications.ts'
 import { createMailMetrics, startMailSender } from '../src/email/send-queued-mails.ts'
 import { mailSenderFrom } from '@sluice/mail'
 import { readKeyRotation } from '../src/sign-in/tokens/key-rotation.ts'
@@ -51,7 +51,7 @@ await main(async () => {
     metrics: createMailMetrics(metrics),
     answerPasswordReset: () => answerPasswordReset(db, config),
   })
-  const consoleNote = whyConsoleIsOff(config)
+  const consoleNote = findConsoleOffReason(config)
   if (consoleNote !== undefined) logger.info(consoleNote)
   logger.info({ port: config.IDENTITY_PORT, host: config.LISTEN_HOST }, 'listening')
 

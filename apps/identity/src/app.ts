@@ -30,6 +30,10 @@ interface IdentityAppOptions {
   isStopping?(): boolean
 }
 
+/**
+ * Creates the app of the identity service: the API, the OpenID Provider, the pages and the published keys. `searches`
+ * is the connection pool for list queries.
+ */
 export function buildApp({
   db,
   searches = db,
@@ -73,11 +77,13 @@ export function buildApp({
 
 /**
  * Serves `/.well-known/jwks.json`, the public keys that verify tokens. Reads the keys from the database on each
- * request, so that a withdrawn key is not published again. Returns cached keys only while the database is unavailable.
+ * request, so that a withdrawn key is not published again. Serves cached keys if the database is unavailable or has no
+ * keys.
  */
 function servePublishedKeys(db: Kysely<DB>, keys: SigningKeys): Router {
   const routes = Router()
   routes.get('/.well-known/jwks.json', async (_request, response) => {
+    // This call also creates the first key, so it precedes the query.
     const cachedKeySet = await keys.published()
     const storedKeys = await listStoredKeys(db).catch(() => [])
     const keySet = storedKeys.length > 0 ? { keys: storedKeys.map(({ public_jwk }) => public_jwk) } : cachedKeySet

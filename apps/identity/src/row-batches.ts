@@ -5,14 +5,15 @@ import type { DB } from './database.ts'
 const rowsPerBatch = 500
 
 /**
- * Calls `step` until it processes fewer than `size` rows. Each call is a transaction of its own. Returns the number of
- * processed rows.
+ * Calls `step` until it processes fewer than `size` rows or the signal aborts. Each call is a transaction of its own.
+ * Returns the total number of processed rows.
  */
 export async function repeatInBatches(
   step: (size: number) => Promise<number>,
   { signal, size = rowsPerBatch }: { signal?: AbortSignal | undefined; size?: number } = {},
 ): Promise<number> {
-  for (let total = 0; ; ) {
+  let total = 0
+  for (;;) {
     const processedRows = await step(size)
     total += processedRows
     if (processedRows < size || signal?.aborted) return total

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { connect, missingKeysCheck } from '@sluice/database'
+import { connect, createMissingKeysCheck } from '@sluice/database'
 import {
   Redaction,
   Semaphore,
@@ -21,7 +21,7 @@ import { openDatasets } from '../src/warehouses/find-public-datasets.ts'
 import { openDestinations } from '../src/destinations/destinations.ts'
 import { openWorkerQueue } from '../src/queue/pg-boss-queue.ts'
 import { startScheduler } from '../src/schedules/scheduler.ts'
-import { schedulerMetrics } from '../src/schedules/scheduler-context.ts'
+import { createSchedulerMetrics } from '../src/schedules/scheduler-context.ts'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
 import { computeThreadHeap } from '../src/worker-slots.ts'
@@ -118,7 +118,7 @@ await main(async () => {
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => queue.check() },
       filesHealthCheck(filesDirectory),
-      { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
+      { name: 'secrets', optional: true, check: createMissingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', check: () => warehouses.check() },
       ...warehouses.checks.map((part) => ({ ...part, optional: true })),
     ],
@@ -194,7 +194,7 @@ await main(async () => {
     queue,
     clients: (uids) => identity.clients(uids),
     logger,
-    metrics: schedulerMetrics(registry),
+    metrics: createSchedulerMetrics(registry),
     additionalJobs: [{ name: 'workflows', run: () => advanceDueWorkflows(db, queue) }],
   })
   const { ALERT_WEBHOOK_URL, ALERT_WEBHOOK_SECRET: secret, OUTGOING_ALLOWED: allowed } = config

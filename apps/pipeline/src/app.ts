@@ -1,6 +1,6 @@
 import { type Express, Router } from 'express'
 import { sql, type Kysely } from 'kysely'
-import { missingKeysCheck } from '@sluice/database'
+import { createMissingKeysCheck } from '@sluice/database'
 import { createAuthenticator, createApp, problems, publishedKeys, tokenVerifier } from '@sluice/http-server'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
@@ -65,7 +65,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       // The service works without the upload directory, except for uploads.
       { ...filesHealthCheck(context.files.directory), optional: true },
       // The service works if an encryption key is missing, except for secrets that were encrypted with it.
-      { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
+      { name: 'secrets', optional: true, check: createMissingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', optional: true, check: () => context.warehouses.check() },
       ...context.warehouses.checks.map((part) => ({ ...part, optional: true })),
       { name: 'identity', optional: true, check: () => assertResponds(`${config.IDENTITY_URL}/health/live`) },

@@ -48,7 +48,7 @@ export async function* events<Path extends string, Query, Body, Data>(
       const response = await client.fetch(operation as Operation, request as never)
       lastReceived = Date.now()
       if (response.status === 204) return
-      for await (const { id, event, data } of parseEvents(textsOf(response, silenceLimitMs, signal), state)) {
+      for await (const { id, event, data } of parseEvents(readTexts(response, silenceLimitMs, signal), state)) {
         yield { id, event, data: parseData(operation, data) as Data }
         lastReceived = Date.now()
       }
@@ -61,8 +61,11 @@ export async function* events<Path extends string, Query, Body, Data>(
   }
 }
 
-/** Yields the text of a response as it arrives, until it ends or sends nothing for too long. */
-export async function* textsOf(
+/**
+ * Yields the text of a response as it arrives, until the response ends or sends nothing for `silenceLimitMs`. Throws
+ * `ServiceUnavailable` if the connection breaks.
+ */
+export async function* readTexts(
   { body }: Response,
   silenceLimitMs: number,
   signal?: AbortSignal,

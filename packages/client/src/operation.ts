@@ -11,7 +11,7 @@ export interface Operation<Path extends string = string, Query = any, Body = any
   path: Path
   /** `write` if the operation changes something. Default: `read` for GET, otherwise `write`. */
   effect?: 'read' | 'write'
-  /** True if the response is a stream of server-sent events. */
+  /** Whether the response is a stream of server-sent events. */
   events?: boolean
   /** The media type, if the body is a file. */
   upload?: string

@@ -28,11 +28,11 @@ export async function* pages<Path extends string, Query, Body, Result extends re
   const untypedInput = (input ?? {}) as UntypedInput
   let position: object | undefined = {}
   while (position) {
-    const request = atPosition(operation, untypedInput, position)
+    const request = setPosition(operation, untypedInput, position)
     const { headers, body } = await client.send<ItemOf<Result>[]>(operation, request)
     const total = headers.get('x-total-count')
     yield { items: body, total: total === null ? undefined : Number(total) }
-    position = nextPosition(headers)
+    position = readNextPosition(headers)
   }
 }
 
@@ -46,7 +46,7 @@ export async function* items<Path extends string, Query, Body, Result extends re
 }
 
 /** Returns the input for the page at a position. A search contains its position in the body, a list in the query. */
-function atPosition({ method }: Operation, { query, body, ...input }: UntypedInput, position: object): UntypedInput {
+function setPosition({ method }: Operation, { query, body, ...input }: UntypedInput, position: object): UntypedInput {
   const size = { pageSize: defaultPageSize }
   if (method === 'get') return { ...input, query: { ...size, ...(query as object), ...position } }
   const { paging, ...search } = (body ?? {}) as { paging?: object }
@@ -54,7 +54,7 @@ function atPosition({ method }: Operation, { query, body, ...input }: UntypedInp
 }
 
 /** Returns the position of the next page: its cursor, or its number in lists without cursors. */
-function nextPosition(headers: Headers): object | undefined {
+function readNextPosition(headers: Headers): object | undefined {
   const after = headers.get('x-next-cursor')
   if (after !== null) return { after, page: undefined }
   const page = Number(headers.get('x-page'))

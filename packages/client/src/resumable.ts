@@ -44,42 +44,43 @@ export function resumableTransport(file: Blob, options: ResumableOptions = {}): 
   /** The address of the upload, once it is known. */
   let address: string | undefined
   return async (url, init) => {
-    const uploads = uploadsAddress(url)
-    const entry = storageEntry(uploads, file, options)
-    if (entry) address ??= await findStoredAddress(options.storage!, entry, uploads)
-    const forget = async () => {
+    const uploadsUrl = buildUploadsUrl(url)
+    const storageKey = buildStorageKey(uploadsUrl, file, options)
+    if (storageKey) address ??= await findStoredAddress(options.storage!, storageKey, uploadsUrl)
+    const removeAddress = async () => {
       address = undefined
-      if (entry) await options.storage!.removeItem(entry)
+      if (storageKey) await options.storage!.removeItem(storageKey)
     }
-    const remember = async (uploadAddress: string) => {
+    const storeAddress = async (uploadAddress: string) => {
       address = uploadAddress
-      if (entry) await options.storage!.setItem(entry, uploadAddress)
+      if (storageKey) await options.storage!.setItem(storageKey, uploadAddress)
     }
     const name = url.searchParams.get('name') ?? (file as Blob & { name?: string }).name
-    const send = () => sendFile(file, { uploads, address, name, remember }, init, options)
+    const send = () => sendFile(file, { uploadsUrl, address, name, storeAddress }, init, options)
     const isContinued = address !== undefined
     let refusal = await send()
+    // The service has deleted the upload that this call continued, so start a new one.
     if (refusal && isContinued && isGone(refusal)) {
-      await forget()
+      await removeAddress()
       refusal = await send()
     }
     const readUpload = () =>
       fetch(address!, {
         ...init,
         method: 'GET',
-        headers: headersOf(init, 'application/json, application/problem+json'),
+        headers: readHeaders(init, 'application/json, application/problem+json'),
       })
     if (refusal) {
       // The response to HEAD has no body, so GET is sent to get the reason.
       const hasNoReason = address !== undefined && (await refusal.clone().text()) === ''
       const explained = hasNoReason ? await readUpload() : refusal
-      if (endStatuses.includes(refusal.status)) await forget()
+      if (endStatuses.includes(refusal.status)) await removeAddress()
       return explained.ok ? refusal : explained
     }
     const response = await readUpload()
     if (!response.ok) return response
     const { file: result } = (await response.json()) as { file?: object }
-    await forget()
+    await removeAddress()
     return Response.json(result)
   }
 }
@@ -87,10 +88,10 @@ export function resumableTransport(file: Blob, options: ResumableOptions = {}): 
 const isGone = ({ status }: Response): boolean => status === 404 || status === 410
 
 interface UploadDestination {
-  uploads: string
+  uploadsUrl: string
   address: string | undefined
   name: string | undefined
-  remember(address: string): Promise<void>
+  storeAddress(address: string): Promise<void>
 }
 
 /**
@@ -99,7 +100,7 @@ interface UploadDestination {
  */
 function sendFile(
   file: Blob,
-  { uploads, address, name, remember }: UploadDestination,
+  { uploadsUrl, address, name, storeAddress }: UploadDestination,
   init: RequestInit,
   { onProgress, retryDelays = defaultRetryDelays }: ResumableOptions,
 ): Promise<Response | undefined> {
@@ -115,17 +116,17 @@ function sendFile(
     const tusOptions: UploadOptions = {
       // If tus-js-client had an endpoint, it would start a new upload after any error of the address, such as an
       // overload.
-      endpoint: address ? null : uploads,
+      endpoint: address ? null : uploadsUrl,
       uploadUrl: address ?? null,
-      headers: headersOf(init),
+      headers: readHeaders(init),
       metadata: name === undefined ? {} : { filename: name },
       retryDelays,
       storeFingerprintForResuming: false,
       onUploadUrlAvailable() {
         upload.options.endpoint = null
         // A proxy may serve the service under another origin or path than the one that the service knows.
-        upload.url = `${uploads}/${upload.url!.slice(upload.url!.lastIndexOf('/') + 1)}`
-        remember(upload.url).catch((error: unknown) => end(() => reject(error)))
+        upload.url = `${uploadsUrl}/${upload.url!.slice(upload.url!.lastIndexOf('/') + 1)}`
+        storeAddress(upload.url).catch((error: unknown) => end(() => reject(error)))
       },
       onProgress: (sent, size) => onProgress?.(sent, size),
       onSuccess: () => end(() => resolve(undefined)),
@@ -137,7 +138,7 @@ function sendFile(
         }),
       // Browsers report upload progress only to XMLHttpRequest, which tus-js-client uses there by default.
       ...('XMLHttpRequest' in globalThis ? {} : { httpStack: new FetchStack() }),
-      fileReader: { openFile: async (blob: Blob) => blobSource(blob) },
+      fileReader: { openFile: async (blob: Blob) => createBlobSource(blob) },
     }
     const upload = new Upload(file, tusOptions)
     if (init.signal?.aborted) return abort()
@@ -146,7 +147,7 @@ function sendFile(
   })
 }
 
-const blobSource = (blob: Blob) => ({
+const createBlobSource = (blob: Blob) => ({
   size: blob.size,
   slice: async (start: number, end: number) => ({ value: blob.slice(start, end), done: end >= blob.size }),
   close() {},
@@ -164,30 +165,37 @@ function toResponse({ originalResponse }: DetailedError): Response | undefined {
 }
 
 /** Returns the address for tus uploads that corresponds to the address for plain uploads. */
-function uploadsAddress({ origin, pathname }: URL): string {
+function buildUploadsUrl({ origin, pathname }: URL): string {
   const match = /^(.*\/data-pipelines\/[^/]+)\/file$/.exec(pathname)
   if (!match) throw new TypeError('Only uploads to data pipelines can be continued: use dataPipelines.upload.')
   return `${origin}${match[1]}/uploads`
 }
 
 /** Returns the headers of a request without the media type of its body. */
-function headersOf({ headers }: RequestInit, accept?: string): Record<string, string> {
+function readHeaders({ headers }: RequestInit, accept?: string): Record<string, string> {
   const { 'content-type': _mediaType, ...others } = Object.fromEntries(new Headers(headers as Headers))
   return { ...others, ...(accept && { accept }) }
 }
 
-/** Returns the key of the file in the storage, or undefined if the upload must not be stored. */
-function storageEntry(uploads: string, file: Blob, { storage, key }: ResumableOptions): string | undefined {
+/**
+ * Returns the key of the file's upload in the storage. Returns undefined without a storage, or if nothing identifies
+ * the content of the file.
+ */
+function buildStorageKey(uploadsUrl: string, file: Blob, { storage, key }: ResumableOptions): string | undefined {
   const { name, lastModified } = file as Blob & { name?: string; lastModified?: number }
   const content = key ?? (name === undefined ? undefined : `${name} ${lastModified}`)
-  return storage && content !== undefined ? `sluice-upload ${uploads} ${content} ${file.size}` : undefined
+  return storage && content !== undefined ? `sluice-upload ${uploadsUrl} ${content} ${file.size}` : undefined
 }
 
 /**
  * Returns the stored address of an upload. Ignores addresses of other services, to which the token must not be sent.
  */
-async function findStoredAddress(storage: ResumeStorage, entry: string, uploads: string): Promise<string | undefined> {
-  const stored = await storage.getItem(entry)
-  const isUploadAddress = stored?.startsWith(uploads) && /^\/[\w-]+$/.test(stored.slice(uploads.length))
+async function findStoredAddress(
+  storage: ResumeStorage,
+  storageKey: string,
+  uploadsUrl: string,
+): Promise<string | undefined> {
+  const stored = await storage.getItem(storageKey)
+  const isUploadAddress = stored?.startsWith(uploadsUrl) && /^\/[\w-]+$/.test(stored.slice(uploadsUrl.length))
   return isUploadAddress ? stored! : undefined
 }

@@ -30,7 +30,7 @@ export interface ServiceResponse<Result> {
 
 interface SendOptions {
   transport?: RequestTransport
-  /** True if the request can be sent again with another token. Default: true. */
+  /** Whether the request can be sent again with another token. Default: true. */
   replay?: boolean
 }
 
@@ -66,13 +66,16 @@ const retryDelayMs = 200
 /** Creates a client. Connects at the first request. Throws `TypeError` for an invalid address. */
 export function serviceClient(options: ServiceClientOptions): ServiceClient {
   const { baseUrl, token, timeout = defaultTimeoutMs } = options
-  if (!URL.canParse(baseUrl, page?.href) || !/^https?:$/.test(new URL(baseUrl, page?.href).protocol))
+  if (
+    !URL.canParse(baseUrl, browserLocation?.href) ||
+    !/^https?:$/.test(new URL(baseUrl, browserLocation?.href).protocol)
+  )
     throw new TypeError(`baseUrl must be an address such as https://data.example.org, not "${baseUrl}".`)
   const findToken: TokenSource = typeof token === 'function' ? token : () => token
 
   /**
-   * Sends a request and reads its response. Repeats it once with a renewed token, or if a read fails because of an
-   * outage.
+   * Sends a request and reads its response. Repeats it once with a renewed token if the service rejected the token, and
+   * once after an outage if the operation only reads.
    */
   async function exchange<T>(
     operation: Operation,
@@ -80,11 +83,11 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     read: (response: Response) => Promise<T> | T,
     { transport = fetchWith, replay = true }: SendOptions = {},
   ): Promise<T> {
-    const url = addressOf(baseUrl, operation, input)
+    const url = buildOperationUrl(baseUrl, operation, input)
     const attempt = (bearer: string | undefined) => {
-      const init = requestInit(operation, input, { ...options.headers?.(), ...authorization(bearer) })
+      const init = buildRequestInit(operation, input, { ...options.headers?.(), ...authorization(bearer) })
       const limits = { timeout: operation.upload ? undefined : timeout, signal: input.signal }
-      return attemptExchange(() => operationName(operation), url, init, limits, transport, read)
+      return attemptExchange(() => formatOperationName(operation), url, init, limits, transport, read)
     }
     const bearer = await findToken()
     try {
@@ -112,8 +115,8 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
 }
 
 /**
- * True if the service was not reachable, or did nothing because of overload. A time-out does not count, because a retry
- * would slow the service down further.
+ * Returns whether the service was not reachable, or did nothing because of overload. A time-out does not count, because
+ * a retry would slow the service down further.
  */
 export const isOutage = (error: unknown): boolean =>
   error instanceof ServiceUnavailable && (error.reason === 'unreachable' || error.reason === 'overloaded')
@@ -123,7 +126,7 @@ const isTokenRejected = (error: unknown): boolean =>
 
 const isRead = ({ method, effect }: Operation): boolean => (effect === undefined ? method === 'get' : effect === 'read')
 
-const operationName = ({ method, path }: Operation): string => `${method.toUpperCase()} ${path}`
+const formatOperationName = ({ method, path }: Operation): string => `${method.toUpperCase()} ${path}`
 
 const fetchWith: RequestTransport = (url, init) => fetch(url, init)
 
@@ -164,7 +167,7 @@ async function attemptExchange<T>(
       ...init,
       signal: signal ? AbortSignal.any([signal, timedOut.signal]) : timedOut.signal,
     })
-    if (!response.ok) throw await refusalOf(name(), response)
+    if (!response.ok) throw await toResponseError(name(), response)
     return await read(response)
   } catch (error) {
     if (signal?.aborted) throw signal.reason
@@ -178,15 +181,15 @@ async function attemptExchange<T>(
 }
 
 /** The address of the current page in a browser. */
-const page = (globalThis as { location?: { href: string; origin: string } }).location
+const browserLocation = (globalThis as { location?: { href: string; origin: string } }).location
 
 /**
  * Returns the message for an unreachable service. Browsers hide the reason from pages; the most frequent one is that
  * the service does not allow the page's origin.
  */
 function unreachableMessage({ origin }: URL, error: unknown): string {
-  const isCrossOrigin = page !== undefined && page.origin !== origin
-  const advice = isCrossOrigin ? ` If the service runs, add ${page.origin} to its setting CORS_ORIGINS.` : ''
+  const isCrossOrigin = browserLocation !== undefined && browserLocation.origin !== origin
+  const advice = isCrossOrigin ? ` If the service runs, add ${browserLocation.origin} to its setting CORS_ORIGINS.` : ''
   return `${origin} cannot be reached: ${innermostMessage(error)}.${advice}`
 }
 
@@ -198,8 +201,11 @@ function innermostMessage(error: unknown): string {
   return message || code || String(error)
 }
 
-/** Returns the error for a response with an error status. */
-async function refusalOf(name: string, response: Response): Promise<Error> {
+/**
+ * Returns the error for a response that is not successful. A redirect counts as malformed, 502 to 504 as an overload,
+ * and all other statuses as a problem of the request.
+ */
+async function toResponseError(name: string, response: Response): Promise<Error> {
   const { status, headers } = response
   if (status < 400) {
     await response.body?.cancel()
@@ -208,9 +214,12 @@ async function refusalOf(name: string, response: Response): Promise<Error> {
   const problem = parseProblem(headers, await response.text())
   const seconds = Number(headers.get('retry-after') ?? Number.NaN)
   const retryAfter = Number.isNaN(seconds) ? undefined : seconds
-  return status >= 502 && status <= 504
-    ? new ServiceUnavailable('overloaded', problem?.detail ?? `${name} has status ${status}.`, { problem, retryAfter })
-    : new RemoteProblem(problem ?? undocumentedProblem(name, status), retryAfter)
+  const isOverloaded = status >= 502 && status <= 504
+  if (!isOverloaded) return new RemoteProblem(problem ?? undocumentedProblem(name, status), retryAfter)
+  return new ServiceUnavailable('overloaded', problem?.detail ?? `${name} has status ${status}.`, {
+    problem,
+    retryAfter,
+  })
 }
 
 function parseProblem(headers: Headers, text: string): ProblemDocument | undefined {
@@ -238,7 +247,11 @@ const undocumentedProblem = (name: string, status: number): ProblemDocument => (
 async function readResponse(operation: Operation, response: Response): Promise<ServiceResponse<any>> {
   const { status, headers } = response
   const text = await response.text()
-  return { status, headers, body: status === 204 ? undefined : parseBody(operationName(operation), headers, text) }
+  return {
+    status,
+    headers,
+    body: status === 204 ? undefined : parseBody(formatOperationName(operation), headers, text),
+  }
 }
 
 function parseBody(name: string, headers: Headers, text: string): unknown {
@@ -262,18 +275,20 @@ export const malformedResponse = (name: string, what: string, cause?: unknown): 
 const authorization = (bearer: string | undefined): Record<string, string> =>
   bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
 
-function requestInit(
+/** Returns the method, headers and JSON body of a request. The headers of the input replace the common headers. */
+function buildRequestInit(
   { method, events, upload }: Operation,
   { body, headers }: UntypedInput,
-  common: Record<string, string>,
+  commonHeaders: Record<string, string>,
 ): RequestInit {
   // For a form, the runtime sets the media type, because it contains the separator of the form's parts.
-  const type = upload ?? (body === undefined ? '' : 'application/json')
+  const jsonType = body === undefined ? undefined : 'application/json'
+  const mediaType = upload ?? jsonType
   const allHeaders = new Headers({
     accept: `${events ? 'text/event-stream' : 'application/json'}, application/problem+json`,
   })
-  if (type && type !== formType) allHeaders.set('content-type', type)
-  for (const [name, value] of Object.entries({ ...common, ...headers })) allHeaders.set(name, value)
+  if (mediaType && mediaType !== formType) allHeaders.set('content-type', mediaType)
+  for (const [name, value] of Object.entries({ ...commonHeaders, ...headers })) allHeaders.set(name, value)
   return {
     method: method.toUpperCase(),
     headers: allHeaders,
@@ -286,11 +301,11 @@ function requestInit(
 /**
  * Returns the URL of an operation. Throws `TypeError` for a path parameter that is missing or would change the path.
  */
-function addressOf(baseUrl: string, operation: Operation, { params = {}, query = {} }: UntypedInput): URL {
+function buildOperationUrl(baseUrl: string, operation: Operation, { params = {}, query = {} }: UntypedInput): URL {
   const path = operation.path.replaceAll(/:(\w+)/g, (_match, name: string) =>
     encodePathSegment(operation, name, (params as Record<string, string>)[name]),
   )
-  const url = new URL(`${baseUrl.replace(/\/+$/, '')}/api/v1${path}`, page?.href)
+  const url = new URL(`${baseUrl.replace(/\/+$/, '')}/api/v1${path}`, browserLocation?.href)
   for (const [name, value] of Object.entries(query as object)) {
     for (const item of Array.isArray(value) ? value : [value]) {
       if (item !== undefined && item !== null) url.searchParams.append(name, String(item))
@@ -306,7 +321,7 @@ function addressOf(baseUrl: string, operation: Operation, { params = {}, query =
 function encodePathSegment(operation: Operation, name: string, value: string | undefined): string {
   if (typeof value !== 'string' || /^$|^\.\.?$/.test(value))
     throw new TypeError(
-      `${operationName(operation)} needs the path parameter "${name}", and ${JSON.stringify(value)} cannot be one.`,
+      `${formatOperationName(operation)} needs the path parameter "${name}", and ${JSON.stringify(value)} cannot be one.`,
     )
   return encodeURIComponent(value)
 }

@@ -51,14 +51,14 @@ export function sessionFromTokens(identityUrl: string, tokens: Tokens): UserSess
   /** Undefined after sign-out. */
   let currentTokens: Tokens | undefined = tokens
   const anonymous = serviceClient({ baseUrl: identityUrl })
-  const renewed = renewedToken(async () => {
+  const renewTokenIfDue = renewedToken(async () => {
     const { refreshToken } = currentTokens ?? tokens
     currentTokens = await anonymous.call(auth.refresh, { body: { refreshToken } })
     return currentTokens
   }, tokens)
   const token: UserSession['token'] = async (rejected) => {
     if (!currentTokens) throw new Error('This session has ended. Sign in again.')
-    return renewed(rejected)
+    return renewTokenIfDue(rejected)
   }
   const identity = serviceClient({ baseUrl: identityUrl, token })
   return {

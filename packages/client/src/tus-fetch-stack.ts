@@ -1,5 +1,5 @@
 import type { HttpRequest, HttpResponse, HttpStack } from 'tus-js-client'
-import { readAhead, readBlob, streamTransport } from './upload.ts'
+import { readAhead, readBlob, createStreamTransport } from './upload.ts'
 
 /**
  * Sends the requests of tus-js-client with `fetch`, which streams a Blob without loading it into memory. For Node.js.
@@ -46,7 +46,7 @@ class FetchRequest implements HttpRequest {
     if (!body) return toTusResponse(await fetch(this.#url, init))
     const source = readAhead(readBlob(body))
     try {
-      const send = streamTransport(source, { size: body.size, onProgress: this.#onProgress })
+      const send = createStreamTransport(source, { size: body.size, onProgress: this.#onProgress })
       return await toTusResponse(await send(new URL(this.#url), init))
     } finally {
       await source.close()

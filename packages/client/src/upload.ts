@@ -45,7 +45,7 @@ export async function upload<Path extends string, Query, Result, Form>(
   const isBlob = body instanceof Blob
   const source = isBlob ? undefined : readAhead(body)
   const createTransport = () =>
-    source ? streamTransport(source, input) : blobTransport(body as Blob, operation, input)
+    source ? createStreamTransport(source, input) : createBlobTransport(body as Blob, operation, input)
   const request = { params, query, ...(headers && { headers }), signal }
   try {
     for (let attempt = 1; ; attempt++) {
@@ -68,13 +68,16 @@ interface BlobUpload {
   onProgress?: UploadOptions['onProgress']
 }
 
-/** Sends a Blob with progress. Browsers report progress only to XMLHttpRequest. */
-function blobTransport(
+/**
+ * Returns a transport that sends a Blob and reports progress. Uses XMLHttpRequest in browsers, because they report
+ * progress only to it. Elsewhere a form reports progress only at its end.
+ */
+function createBlobTransport(
   file: Blob,
   { upload: type }: Operation,
   { form, size = file.size, onProgress }: BlobUpload,
 ): RequestTransport {
-  const body = type === formType ? formWith(form as object, file) : file
+  const body = type === formType ? buildForm(form as object, file) : file
   const report = (sent: number) => onProgress?.(Math.min(sent, size), size)
   const { XMLHttpRequest } = globalThis as unknown as { XMLHttpRequest?: new () => ProgressRequest }
   if (XMLHttpRequest) return (url, init) => sendWithProgress(new XMLHttpRequest(), url, init, body, report)
@@ -87,7 +90,7 @@ function blobTransport(
   return async (url, init) => {
     const source = readAhead(readBlob(file))
     try {
-      return await streamTransport(source, { size, onProgress })(url, init)
+      return await createStreamTransport(source, { size, onProgress })(url, init)
     } finally {
       await source.close()
     }
@@ -95,7 +98,7 @@ function blobTransport(
 }
 
 /** Returns a form with these fields before the file, as the services require. */
-function formWith(fields: object, file: Blob): FormData {
+function buildForm(fields: object, file: Blob): FormData {
   const form = new FormData()
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.append(name, String(value))
   form.append('file', file)
@@ -117,6 +120,7 @@ interface ProgressRequest {
   abort(): void
 }
 
+/** Sends the body with XMLHttpRequest and returns its response as that of `fetch`. Reports the sent bytes. */
 function sendWithProgress(
   request: ProgressRequest,
   url: URL,
@@ -137,7 +141,7 @@ function sendWithProgress(
     // here, as fetch would do.
     const isRedirected = () => request.responseURL !== '' && request.responseURL !== url.href.split('#')[0]
     request.addEventListener('load', () =>
-      finish(() => resolve(isRedirected() ? Response.error() : responseOf(request))),
+      finish(() => resolve(isRedirected() ? Response.error() : toFetchResponse(request))),
     )
     request.addEventListener('error', () => finish(() => reject(new TypeError('The connection broke'))))
     request.addEventListener('abort', () => finish(() => reject(signal?.reason)))
@@ -147,7 +151,7 @@ function sendWithProgress(
   })
 }
 
-function responseOf(request: ProgressRequest): Response {
+function toFetchResponse(request: ProgressRequest): Response {
   const { status, responseText } = request
   const lines = request.getAllResponseHeaders().trim().split('\r\n').filter(Boolean)
   const headers = lines.map((line): [string, string] => {
@@ -191,8 +195,11 @@ export async function* readBlob(file: Blob): AsyncGenerator<Uint8Array, void, vo
   }
 }
 
-/** Sends a stream, and counts the bytes taken from it. */
-export function streamTransport(source: ByteSource, { size, onProgress }: BlobUpload): RequestTransport {
+/**
+ * Returns a transport that sends a stream and reports the number of sent bytes. An error of the stream is thrown as
+ * `BodySourceError`.
+ */
+export function createStreamTransport(source: ByteSource, { size, onProgress }: BlobUpload): RequestTransport {
   return async (url, init) => {
     let sent = 0
     let failure: BodySourceError | undefined

@@ -6,7 +6,7 @@ import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import { EventSource } from 'undici'
 import { dataPipelines } from '../src/generated/pipeline.ts'
-import { parseEvents, textsOf } from '../src/events.ts'
+import { parseEvents, readTexts } from '../src/events.ts'
 import { events, followRun, serviceClient, type ServerSentEvent } from '../src/index.ts'
 import { type Behaviour, hang, problem, reset, scriptedServer } from './scripted-server.ts'
 
@@ -189,7 +189,7 @@ it('reads any stream, cut into packets anywhere, as the EventSource of undici do
 const isLast = ({ data }: ServerSentEvent<string>) => data === '"the end"'
 
 async function readHere(url: string): Promise<object[]> {
-  const texts = textsOf(await fetch(url), 10_000)
+  const texts = readTexts(await fetch(url), 10_000)
   const found: object[] = []
   for await (const event of parseEvents(texts, { lastEventId: '', reconnectDelayMs: 0 })) {
     found.push(event)

@@ -3,9 +3,10 @@ import type { DataValidateFunction } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 
 /**
- * Creates a strict ajv validator. It ignores inherited properties, checks formats, and finds duplicates in linear time.
+ * Creates a strict ajv validator. It ignores inherited properties and checks formats. It adds the keywords `uniqueBy`
+ * and `whyRequired`, and has faster versions of `uniqueItems` and `discriminator`.
  */
-export function ajvWith(options: Options): Ajv2020 {
+export function createAjv(options: Options): Ajv2020 {
   const ajv = new Ajv2020({ strict: true, strictRequired: false, ownProperties: true, discriminator: true, ...options })
   addFormats.default(ajv)
   // ajv's `uniqueItems` compares every pair of objects, which takes seconds for 20,000 objects, so it is replaced.
@@ -58,7 +59,8 @@ const keyOf = (item: unknown, names: string[]): string =>
 const localPartPattern = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
 
 /**
- * True if a text is an email address. Accepts international domains. Rejects quoted local parts and address literals.
+ * Returns whether a text is an email address. Accepts international domains. Rejects quoted local parts and address
+ * literals.
  */
 function isEmail(text: string): boolean {
   const atSign = text.lastIndexOf('@')
@@ -77,7 +79,7 @@ interface DiscriminatedUnion {
 }
 
 /** Returns the names of the fields that all variants require. */
-const requiredByAll = ({ oneOf: [first, ...others] }: DiscriminatedUnion): string[] =>
+const listFieldsRequiredByAll = ({ oneOf: [first, ...others] }: DiscriminatedUnion): string[] =>
   (first?.required ?? []).filter((name) => others.every(({ required }) => required?.includes(name)))
 
 /**
@@ -98,7 +100,7 @@ function addDiscriminatorKeyword(ajv: Ajv2020): void {
           variant,
         ]),
       )
-      const required = requiredByAll(union as unknown as DiscriminatedUnion)
+      const required = listFieldsRequiredByAll(union as unknown as DiscriminatedUnion)
       const isOptional = !required.includes(propertyName)
       const validate: DataValidateFunction = (value: Record<string, unknown>, context) => {
         const { instancePath = '' } = context ?? {}

@@ -19,7 +19,7 @@ interface ResourceDefinition<Path extends string, R, B> {
 }
 
 /** Returns the six operations of a resource: list, search, create, read, update and delete. */
-export function recordSignatures<const Path extends string, R, B>({
+export function defineRecordSignatures<const Path extends string, R, B>({
   noun,
   plural,
   path,
@@ -93,7 +93,7 @@ export function recordSignatures<const Path extends string, R, B>({
 }
 
 /** Returns the operation that sets which users may see or edit a record. */
-export function sharingSignatures<const Path extends string, R, B>({
+export function defineSharingSignature<const Path extends string, R, B>({
   noun,
   plural,
   path,
@@ -134,11 +134,16 @@ interface BulkResource<Plural extends string, Path extends string, B> {
 }
 
 /**
- * Returns the operation that saves several objects of a kind, identified by name. Body and response contain one list,
- * named `plural`. `more` are additional fields of each object in the response. `note` is appended to the operation's
- * description.
+ * Returns the operation that saves several objects of one type, such as variables, which are identified by name. Body
+ * and response contain one list, named `plural`. `more` are additional fields of each object in the response. `note` is
+ * appended to the operation's description.
  */
-export function bulkSignature<const Plural extends string, const Path extends string, B, More extends TProperties = {}>(
+export function defineBulkSignature<
+  const Plural extends string,
+  const Path extends string,
+  B,
+  More extends TProperties = {},
+>(
   { noun, plural, path, manage, body }: BulkResource<Plural, Path, B>,
   { more = {} as More, note = '' }: { more?: More; note?: string } = {},
 ) {

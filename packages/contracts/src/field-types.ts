@@ -61,14 +61,14 @@ export const TagList = Type.Array(
  * Returns the schema of translations of these properties. A property is written as in the object (`name`) or in
  * capitals, as in DHIS2 (`NAME`).
  */
-const translationsOf = (...properties: string[]) =>
-  translationsWith(
+const defineTranslationsOf = (...properties: string[]) =>
+  defineTranslations(
     Type.Unsafe<string>(Type.Enum(properties.flatMap((name) => [name, name.toUpperCase()]))),
     properties.length > 1 ? 'Translation' : 'NameTranslation',
   )
 
 /** Returns the schema of translations of the properties that the schema `property` accepts. */
-export const translationsWith = (property: TString | TUnsafe<string>, title: string) =>
+export const defineTranslations = (property: TString | TUnsafe<string>, title: string) =>
   Type.Optional(
     Type.Array(
       Type.Object(
@@ -92,11 +92,11 @@ export const translationsWith = (property: TString | TUnsafe<string>, title: str
 /** Body fields of every named object. */
 export const namedFields = {
   name: lineOf({ maxLength: 255, examples: ['Air quality'] }),
-  translations: translationsOf('name'),
+  translations: defineTranslationsOf('name'),
 }
 
 /** Body fields of every named object with a translatable description. */
-export const namedAndDescribed = { ...namedFields, translations: translationsOf('name', 'description') }
+export const namedAndDescribed = { ...namedFields, translations: defineTranslationsOf('name', 'description') }
 
 /** Response fields of every named object. The service assigns them. */
 export const recordFields = {
@@ -164,12 +164,12 @@ type JsonSchema = Record<string, any>
 
 /**
  * Returns the schema of a request body. The service reads `fields`. It accepts and ignores the response fields in
- * `answered`, so that clients can send the response of a GET with PUT. It rejects all other fields.
+ * `responseOnlyFields`, so that clients can send the response of a GET with PUT. It rejects all other fields.
  */
-export function bodyOf<Fields extends TProperties>(fields: Fields, answered: TProperties) {
+export function bodyOf<Fields extends TProperties>(fields: Fields, responseOnlyFields: TProperties) {
   return Type.Object(fields, {
     additionalProperties: false,
-    properties: { ...ignoredFields(answered), ...fields },
+    properties: { ...ignoredFields(responseOnlyFields), ...fields },
   })
 }
 
@@ -198,13 +198,16 @@ const answeredTypes: TProperties = {
 }
 
 /**
- * Returns the schema of a request body of the pipeline service. `answered` names further response fields, which the
- * body may contain and which are ignored.
+ * Returns the schema of a request body of the pipeline service. `responseOnlyFields` names further response fields,
+ * which the body may contain and which are ignored.
  */
-export const defineRequestBody = <Fields extends TProperties>(fields: Fields, answered: readonly string[] = []) =>
+export const defineRequestBody = <Fields extends TProperties>(
+  fields: Fields,
+  responseOnlyFields: readonly string[] = [],
+) =>
   bodyOf(fields, {
     ...assignedFields,
-    ...Object.fromEntries(answered.map((name) => [name, answeredTypes[name] ?? ignoredField])),
+    ...Object.fromEntries(responseOnlyFields.map((name) => [name, answeredTypes[name] ?? ignoredField])),
   })
 
 /** A reference to another object. Only the id is read. */

@@ -1,5 +1,5 @@
 export * from './object-access.ts'
-export { ajvWith } from './ajv.ts'
+export { createAjv } from './ajv.ts'
 export * from './contract.ts'
 export * from './data-type.ts'
 export * from './result-envelope.ts'

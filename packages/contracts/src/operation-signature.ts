@@ -39,11 +39,11 @@ export interface OperationSignature<Path extends string = string, Query = any, B
   /** The path below `/api/v1`, with `:name` for parameters. */
   path: Path
   guard: OperationGuard
-  /** True if the caller must also have signed in directly, as for the guard `in-person`. */
+  /** Whether the caller must also have signed in directly, as for the guard `in-person`. */
   inPerson?: boolean
   /** A write runs in one transaction and adds a row to the audit log. A read does neither. */
   effect: 'read' | 'write'
-  /** True if a request of this write may succeed without having written anything, such as one part of an upload. */
+  /** Whether a request of this write may succeed without having written anything, such as one part of an upload. */
   mayWriteNothing?: boolean
   status: number
   /** Additional request headers by name. Others follow from the other fields. */
@@ -59,24 +59,24 @@ export interface OperationSignature<Path extends string = string, Query = any, B
   bodyLimit?: number
   /** Absent if the response has no body (204). */
   response?: Contract<Response>
-  /** True if the response is an array with its totals in headers. */
+  /** Whether the response is an array with its totals in headers. */
   paged?: boolean
-  /** True if the response is a stream of server-sent events. `response` is the contract of their data. */
+  /** Whether the response is a stream of server-sent events. `response` is the contract of their data. */
   events?: boolean
   /**
    * Media types of files that the operation can return instead of JSON, if the Accept header prefers them or `?format=`
    * names one.
    */
   fileTypes?: readonly string[]
-  /** True if the object has a version. Responses contain it in ETag, and writes accept it in If-Match. */
+  /** Whether the object has a version. Responses contain it in ETag, and writes accept it in If-Match. */
   versioned?: boolean
-  /** True if a write accepts If-Match although it is a POST or does not return the object. */
+  /** Whether a write accepts If-Match although it is a POST or does not return the object. */
   ifMatch?: boolean
   /** A hint in the 405 problem about the operation to use instead. */
   otherMethods?: string
-  /** True if the operation can redirect the browser instead (302). */
+  /** Whether the operation can redirect the browser instead (302). */
   mayRedirect?: boolean
-  /** True if the operation can return an HTML page when the Accept header prefers HTML to JSON. */
+  /** Whether the operation can return an HTML page when the Accept header prefers HTML to JSON. */
   hasHtmlPage?: boolean
   /** The media type of a body that is streamed instead of parsed as JSON. */
   upload?: string

@@ -48,18 +48,19 @@ export const RoleName = Type.Enum([...allRoles])
 export const RoleList = Type.Array(RoleName, { uniqueItems: true, maxItems: allRoles.length })
 
 /**
- * True if the roles `held` include `role`. ROLE_SUPER_ADMIN includes all roles, and ROLE_MANAGE_x includes ROLE_SEE_x.
+ * Returns whether the held roles include `role`. ROLE_SUPER_ADMIN includes all roles, and ROLE_MANAGE_x includes
+ * ROLE_SEE_x.
  */
-export function hasRole(held: readonly Role[], role: Role): boolean {
-  if (held.includes(role) || held.includes('ROLE_SUPER_ADMIN')) return true
-  return role.startsWith('ROLE_SEE_') && held.includes(role.replace('_SEE_', '_MANAGE_') as Role)
+export function hasRole(heldRoles: readonly Role[], role: Role): boolean {
+  if (heldRoles.includes(role) || heldRoles.includes('ROLE_SUPER_ADMIN')) return true
+  return role.startsWith('ROLE_SEE_') && heldRoles.includes(role.replace('_SEE_', '_MANAGE_') as Role)
 }
 
 /**
  * Returns those roles in the space-separated `scope` that the user holds. An application that acts for the user has
  * only these.
  */
-export function rolesWithin(held: readonly Role[], scope: string): Role[] {
+export function selectHeldRoles(heldRoles: readonly Role[], scope: string): Role[] {
   const scopeNames = new Set(scope.split(' '))
-  return allRoles.filter((role) => scopeNames.has(role) && hasRole(held, role))
+  return allRoles.filter((role) => scopeNames.has(role) && hasRole(heldRoles, role))
 }

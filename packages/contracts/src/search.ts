@@ -79,8 +79,11 @@ export const ListQuery = defineContract(
 
 export type ListQuery = TypeOf<typeof ListQuery>
 
-/** Converts the query of a list to the form of a search, which has the paging parameters in one object. */
-export function searchOf({
+/**
+ * Converts the query parameters of a list request to a search request, which has the paging parameters in one object.
+ * Omits `locale`, which does not affect which objects are found.
+ */
+export function toSearchRequest({
   page,
   pageSize,
   after,

@@ -12,11 +12,11 @@ export const ReportHeader = defineContract(
       column: SingleLineText,
       valueType: Type.Enum([...dataTypes]),
       /**
-       * True if the column is hidden. `rows` and `headers` contain hidden columns; `visibleRows` and `visibleHeaders`
+       * Whether the column is hidden. `rows` and `headers` contain hidden columns; `visibleRows` and `visibleHeaders`
        * do not.
        */
       hidden: Type.Boolean(),
-      /** True if the column identifies the subject of a row. Other columns describe the subject. */
+      /** Whether the column identifies the subject of a row. Other columns describe the subject. */
       meta: Type.Boolean(),
     },
     noUnknownFields,

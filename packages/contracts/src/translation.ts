@@ -9,12 +9,12 @@ const usedLanguages = new WeakMap<readonly string[], Set<string>>()
  * Returns the languages (BCP 47 tags) of the translations that `translateProperty` has returned for this list of
  * languages.
  */
-export const languagesFound = (locales: readonly string[]): string[] => [...(usedLanguages.get(locales) ?? [])]
+export const listUsedLanguages = (locales: readonly string[]): string[] => [...(usedLanguages.get(locales) ?? [])]
 
 /**
- * Returns the translation of `property` in the first of `locales` that has one, otherwise `plain`. `de-AT` also matches
- * `de`. Compares names regardless of case, with `-` equal to `_`. Records the language of the translation for
- * `languagesFound`.
+ * Returns the translation of `property` in the first locale that has one, otherwise `plain`. A locale also matches its
+ * language: `de-AT` finds `de`. Names match regardless of case, and `-` equals `_`. Adds the language of the
+ * translation to those that `listUsedLanguages` returns for the same array of locales.
  */
 export function translateProperty(
   plain: string,
@@ -30,10 +30,8 @@ export function translateProperty(
         (entry) => normalizeName(entry.property) === normalizedProperty && normalizeName(entry.locale) === tag,
       )
       if (translation) {
-        usedLanguages.set(
-          locales,
-          (usedLanguages.get(locales) ?? new Set()).add(translation.locale.replaceAll('_', '-')),
-        )
+        const languages = usedLanguages.get(locales) ?? new Set()
+        usedLanguages.set(locales, languages.add(translation.locale.replaceAll('_', '-')))
         return translation.value
       }
     }

@@ -1,8 +1,8 @@
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
-import { ajvWith } from './ajv.ts'
+import { createAjv } from './ajv.ts'
 import type { Contract } from './contract.ts'
 import type { FieldViolation } from './problem.ts'
-import { isOnlyTooLarge, violationsOf } from './violations.ts'
+import { isOnlyTooLarge, toViolationList } from './violations.ts'
 
 /** A valid value after type conversion, or the violations. */
 export type ContractCheckResult<T> =
@@ -14,7 +14,7 @@ export type ContractCheckResult<T> =
     }
 
 // Verbose errors contain the schema, with its `whyRequired` text.
-const ajvInstances = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
+const ajvInstances = { first: createAjv({ verbose: true }), all: createAjv({ allErrors: true, verbose: true }) }
 
 /**
  * The maximum number of values in a request for which all violations are listed. Valid requests rarely contain more.
@@ -33,26 +33,29 @@ export function createContractChecker<T>(
   let validateToFirstError: ValidateFunction | undefined
   let validateToLastError: ValidateFunction | undefined
   return (input) => {
-    const toRefusal = (errors: ErrorObject[]) => ({
-      violations: violationsOf(errors),
+    const toFailedResult = (errors: ErrorObject[]) => ({
+      violations: toViolationList(errors),
       ...(kind === 'body' && isOnlyTooLarge(errors) && { onlyTooLarge: true as const }),
     })
     const value =
       kind === 'query'
         ? convertQueryValues(contract, input as Record<string, unknown>)
-        : withoutNulls(contract as JsonSchema, input)
+        : removeNulls(contract as JsonSchema, input)
     validateToFirstError ??= ajvInstances.first.compile(contract)
     if (validateToFirstError(value)) return { value: value as T }
-    if (countValues(value, maxListedSize) >= maxListedSize) return toRefusal(validateToFirstError.errors ?? [])
+    if (countValues(value, maxListedSize) >= maxListedSize) return toFailedResult(validateToFirstError.errors ?? [])
     validateToLastError ??= ajvInstances.all.compile(contract)
     validateToLastError(value)
-    return toRefusal(validateToLastError.errors ?? [])
+    return toFailedResult(validateToLastError.errors ?? [])
   }
 }
 
-/** Returns the number of values; 64 characters of text count as one. Stops counting at `limit`. */
+/**
+ * Returns the number of values in a value, including itself and nested ones. Every 64 characters of a text count as one
+ * more. Stops counting at `limit`.
+ */
 function countValues(value: unknown, limit: number): number {
-  if (typeof value === 'string') return 1 + (value.length >> 6)
+  if (typeof value === 'string') return 1 + Math.floor(value.length / 64)
   if (value === null || typeof value !== 'object') return 1
   let size = 1
   for (const name in value) {
@@ -106,34 +109,38 @@ interface JsonSchema {
 }
 
 /**
- * Removes null values of optional fields from a body, because null means absent. Replaces the empty text of a stored
- * secret by null, upon which handlers delete the secret. Returns the same object if nothing changes.
+ * Removes null values of optional fields from a body, because null means absent. Replaces an empty text in the field of
+ * a stored secret by null, upon which handlers delete the secret. Returns the same object if nothing changes.
  */
-function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
+function removeNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   if (schema === undefined || value === null || typeof value !== 'object') return value
-  const branch = matchingBranch(schema, value)
+  const matchingSchema = findMatchingSchema(schema, value)
   if (Array.isArray(value)) {
-    const items = value.map((item) => withoutNulls(branch?.items, item))
+    const items = value.map((item) => removeNulls(matchingSchema?.items, item))
     return items.some((item, index) => item !== value[index]) ? items : value
   }
-  if (!branch?.properties) return value
-  const { properties, required = [] } = branch
+  if (!matchingSchema?.properties) return value
+  const { properties, required = [] } = matchingSchema
   let changed = false
-  const entries = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
+  const entries = Object.entries(value).flatMap(([name, fieldValue]): [string, unknown][] => {
     const field = Object.hasOwn(properties, name) ? properties[name] : undefined
-    if (field && part === null && !required.includes(name)) {
+    if (field && fieldValue === null && !required.includes(name)) {
       changed = true
       return []
     }
-    const converted = field && part === '' && isStoredSecret(field) ? null : withoutNulls(field, part)
-    if (converted !== part) changed = true
+    const deletesSecret = field !== undefined && fieldValue === '' && isStoredSecret(field)
+    const converted = deletesSecret ? null : removeNulls(field, fieldValue)
+    if (converted !== fieldValue) changed = true
     return [[name, converted]]
   })
   return changed ? Object.fromEntries(entries) : value
 }
 
-/** Returns the branch of a union that applies to an object or list, or the schema itself if it is not a union. */
-function matchingBranch(schema: JsonSchema, value: object): JsonSchema | undefined {
+/**
+ * Returns the schema that applies to an object or list: the matching member of a union, otherwise the schema itself.
+ * Returns undefined if no member matches.
+ */
+function findMatchingSchema(schema: JsonSchema, value: object): JsonSchema | undefined {
   const { oneOf, anyOf, discriminator } = schema
   if (oneOf && discriminator) {
     const { propertyName } = discriminator
@@ -144,6 +151,6 @@ function matchingBranch(schema: JsonSchema, value: object): JsonSchema | undefin
   return schema
 }
 
-/** True if a field is a stored secret: it stays stored if it is absent, and an empty text deletes it. */
+/** Returns whether a field is a stored secret: it stays stored if it is absent, and an empty text deletes it. */
 export const isStoredSecret = ({ writeOnly, anyOf = [] }: JsonSchema): boolean =>
   writeOnly === true && anyOf.some(({ type }) => type === 'null')

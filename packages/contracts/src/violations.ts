@@ -8,11 +8,14 @@ import type { FieldViolation } from './problem.ts'
  */
 const maxRepeatedLength = 200
 
-/** Converts ajv's errors to at most 100 violations with readable messages. */
-export function violationsOf(errors: ErrorObject[]): FieldViolation[] {
+/**
+ * Converts ajv's errors to at most 100 distinct violations with readable messages. A long message that repeats is
+ * shortened to a reference to the first one.
+ */
+export function toViolationList(errors: ErrorObject[]): FieldViolation[] {
   const listedDetails = new Set<string>()
   const reported = new Set<string>()
-  const distinctViolations = relevantErrors(errors)
+  const distinctViolations = selectRelevantErrors(errors)
     .map(toViolation)
     .filter(({ pointer, detail }) => {
       const key = JSON.stringify([pointer, detail])
@@ -28,7 +31,7 @@ export function violationsOf(errors: ErrorObject[]): FieldViolation[] {
 }
 
 /** Removes the errors of `null` branches. For a nullable field, only the errors of the other branch help the caller. */
-function relevantErrors(errors: ErrorObject[]): ErrorObject[] {
+function selectRelevantErrors(errors: ErrorObject[]): ErrorObject[] {
   const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ instancePath }) => instancePath))
   const isNoise = ({ keyword, instancePath, params }: ErrorObject) =>
     unions.has(instancePath) && (keyword === 'anyOf' || (keyword === 'type' && params.type === 'null'))
@@ -38,9 +41,9 @@ function relevantErrors(errors: ErrorObject[]): ErrorObject[] {
 
 const upperBounds = new Set(['maxLength', 'maxItems', 'maximum'])
 
-/** True if all errors are exceeded maximums. */
+/** Returns whether all errors are exceeded maximums. */
 export const isOnlyTooLarge = (errors: ErrorObject[]): boolean =>
-  relevantErrors(errors).every(({ keyword }) => upperBounds.has(keyword))
+  selectRelevantErrors(errors).every(({ keyword }) => upperBounds.has(keyword))
 
 function toViolation({ instancePath, keyword, params, message, parentSchema }: ErrorObject): FieldViolation {
   const pointerTo = (name: string) =>
@@ -55,7 +58,7 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
     case 'required':
       return {
         pointer: pointerTo(String(params.missingProperty)),
-        detail: requiredDetail(parentSchema, params.missingProperty),
+        detail: describeMissingField(parentSchema, params.missingProperty),
       }
     case 'enum':
       return {
@@ -108,7 +111,7 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
 }
 
 /** Returns the text for a missing field, including the reason from its schema, if there is one. */
-function requiredDetail(parent: ErrorObject['parentSchema'], name: string): string {
+function describeMissingField(parent: ErrorObject['parentSchema'], name: string): string {
   const { properties } = (parent ?? {}) as { properties?: Record<string, { whyRequired?: string }> }
   const reason = properties?.[name]?.whyRequired
   return reason ? `is required: ${reason}` : 'is required'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { ajvWith } from '../src/ajv.ts'
+import { createAjv } from '../src/ajv.ts'
 import { pipelineTypes } from '../src/pipeline/data-pipeline/connector-types.ts'
 import { pipelineVariants } from '../src/pipeline/data-pipeline/data-pipeline.ts'
 import { secretName } from '../src/field-types.ts'
@@ -16,11 +16,11 @@ interface Schema {
 }
 
 const propertiesOf = (contract: object) => (contract as Schema).properties!
-const ajv = ajvWith({})
+const ajv = createAjv({})
 
 /** Every property that a user fills in, of each pipeline type and of its source object. */
-const fields = pipelineVariants.flatMap(({ type, own, body }) =>
-  own
+const fields = pipelineVariants.flatMap(({ type, ownFields, body }) =>
+  ownFields
     .filter((name) => name !== 'csvOptions')
     .flatMap((name): [string, Schema][] => {
       const schema = propertiesOf(body)[name]!
@@ -46,8 +46,8 @@ describe('the variants of a pipeline body', () => {
 
   it.each(pipelineVariants.map((variant) => [variant.type, variant] as const))(
     'of %s have the same properties in the response, with the status of secrets instead of the secrets',
-    (_type, { own, body, resource }) => {
-      for (const name of own) {
+    (_type, { ownFields, body, resource }) => {
+      for (const name of ownFields) {
         const [inBody, inResponse] = [propertiesOf(body)[name]!, propertiesOf(resource)[name]!]
         if (!inBody.properties || name === 'csvOptions') expect(inResponse).toEqual(inBody)
         else {

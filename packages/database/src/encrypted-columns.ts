@@ -30,7 +30,8 @@ export interface ResealResult {
 const batchSize = 500
 
 /**
- * Reseals every value of a column that was not sealed with the newest key. Services may run at the same time: a value
+ * Encrypts ("seals") every value of a column again that was not sealed with the newest key. Returns how many values it
+ * resealed, which it cannot decrypt, and how many still need an older key. Services may run at the same time: a value
  * that they change meanwhile is not overwritten. The operation can be stopped and run again.
  */
 export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<ResealResult> {
@@ -73,7 +74,7 @@ function resealValue(ring: KeyRing, value: string, purpose: string): string | Se
   }
 }
 
-/** Replaces the value, unless it was changed since it was read. Returns true if it was replaced. */
+/** Replaces the value unless it was changed since it was read. Returns whether it was replaced. */
 async function replaceValue(
   db: Kysely<any>,
   { table, key, column }: SealedColumn,
@@ -119,7 +120,7 @@ const resultTtlMs = 30_000
  * Returns a health check that throws `SealProblem` if a stored secret was sealed with a key that is not configured. The
  * check reads the database at most every 30 seconds. It passes while the database is unavailable.
  */
-export function missingKeysCheck(
+export function createMissingKeysCheck(
   db: Kysely<any>,
   ring: KeyRing,
   columns: readonly SealedColumn[],

@@ -36,7 +36,8 @@ export async function migrate(connectionString: string, folder: string): Promise
       'create table if not exists migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())',
     )
     const { rows } = await client.query<{ name: string; checksum: string }>('select name, checksum from migrations')
-    const pending = pendingMigrations(migrationsIn(folder), new Map(rows.map((row) => [row.name, row.checksum])))
+    const appliedChecksums = new Map(rows.map((row) => [row.name, row.checksum]))
+    const pending = listPendingMigrations(listMigrationFiles(folder), appliedChecksums)
     for (const migration of pending) await applyMigration(client, migration)
     return pending.map(({ name }) => name)
   } finally {
@@ -66,7 +67,7 @@ async function waitForLock(client: pg.Client): Promise<void> {
  */
 export async function assertMigrated(db: Kysely<any>, folder: string, settingName: string): Promise<void> {
   const applied = await listAppliedMigrations(db)
-  const missing = filesIn(folder).filter((name) => !applied.includes(name))
+  const missing = listFiles(folder).filter((name) => !applied.includes(name))
   if (missing.length === 0) return
   throw new MigrationProblem(
     `The database of ${settingName} is not migrated (${missing.join(', ')} is missing): run bin/migrate.ts with the same ${settingName}, then start again.`,
@@ -87,14 +88,14 @@ interface MigrationFile {
   text: string
 }
 
-function migrationsIn(folder: string): MigrationFile[] {
-  return filesIn(folder).map((name) => {
+function listMigrationFiles(folder: string): MigrationFile[] {
+  return listFiles(folder).map((name) => {
     const text = readFileSync(join(folder, name), 'utf8')
     return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
   })
 }
 
-function filesIn(folder: string): string[] {
+function listFiles(folder: string): string[] {
   return readdirSync(folder)
     .filter((file) => /^\d{4}_[a-z0-9_]+\.sql$/.test(file))
     .toSorted()
@@ -104,7 +105,7 @@ function filesIn(folder: string): string[] {
  * Returns the files that are not applied yet. `applied` maps the names of applied migrations to their checksums. Throws
  * if an applied migration has no file or another checksum, or if a new file would come before an applied one.
  */
-function pendingMigrations(files: MigrationFile[], applied: ReadonlyMap<string, string>): MigrationFile[] {
+function listPendingMigrations(files: MigrationFile[], applied: ReadonlyMap<string, string>): MigrationFile[] {
   const unknown = [...applied.keys()].filter((name) => !files.some((file) => file.name === name))
   if (unknown.length > 0) {
     throw new MigrationProblem(
@@ -129,11 +130,17 @@ function pendingMigrations(files: MigrationFile[], applied: ReadonlyMap<string, 
   return pending
 }
 
+/** Splits SQL text into statements. Each ends with a semicolon at the end of a line. */
+const splitStatements = (text: string): string[] =>
+  text.split(/(?<=;)\n/).filter((statement) => statement.trim() !== '')
+
+/**
+ * Executes the statements of a migration and records it as applied. Throws `MigrationProblem`. Without a transaction,
+ * the statements before a failed one keep their effect.
+ */
 async function applyMigration(client: pg.Client, { name, checksum, text }: MigrationFile): Promise<void> {
   const inTransaction = !text.startsWith(withoutTransaction)
-  const statements = inTransaction
-    ? ['begin', text]
-    : text.split(/(?<=;)\n/).filter((statement) => statement.trim() !== '')
+  const statements = inTransaction ? ['begin', text] : splitStatements(text)
   try {
     for (const statement of statements) await client.query(statement)
     await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum])

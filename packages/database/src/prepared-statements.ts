@@ -15,7 +15,7 @@ export const prepared = (name: string): RawBuilder<unknown> => sql.raw(`/*prepar
  */
 // The caller knows what the statement selects.
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function rowOf<Row>(json: unknown): Row {
+export function parseJsonRow<Row>(json: unknown): Row {
   const row = json as Record<string, unknown>
   for (const [name, value] of Object.entries(row))
     if (typeof value === 'string' && /_(?:at|after)$/.test(name)) row[name] = new Date(value)

@@ -41,7 +41,10 @@ const networkErrorCodes = new Set([
 const lostConnectionMessage =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/
 
-/** True if the error is transient: a network error, a lost connection, or an error with one of `transientStates`. */
+/**
+ * Returns whether the error is transient: a network error, a lost connection, or an error with one of
+ * `transientStates`.
+ */
 export function isUnavailable(error: unknown): boolean {
   const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string }
   if (error instanceof pg.DatabaseError) return transientStates.test(code)

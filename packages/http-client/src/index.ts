@@ -1,6 +1,6 @@
 export type { ResponseHeaders } from './ssrf-safe-fetch-agent.ts'
-export { outgoingAllowed, type OutgoingAllowList } from './ssrf-safe-fetch-addresses.ts'
-export { causesOf, type OutgoingCode, OutgoingProblem } from './ssrf-safe-fetch-problem.ts'
+export { outgoingAllowed, type OutgoingAllowList } from './outgoing-allow-list.ts'
+export { listCauses, type OutgoingCode, OutgoingProblem } from './ssrf-safe-fetch-problem.ts'
 export * from './ssrf-safe-fetch.ts'
 export * from './resolve-allowed-host.ts'
 export * from './retry.ts'

@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { type OutgoingAllowList, nonPublicReason } from './ssrf-safe-fetch-addresses.ts'
-import { OutgoingProblem, addressRefused } from './ssrf-safe-fetch-problem.ts'
+import { type OutgoingAllowList, findNonPublicReason } from './outgoing-allow-list.ts'
+import { OutgoingProblem, createAddressRefusal } from './ssrf-safe-fetch-problem.ts'
 import { promises as dns } from 'node:dns'
 import { readFile } from 'node:fs/promises'
 import { limitConcurrency, SemaphoreBusy } from '@sluice/process'
@@ -12,7 +12,7 @@ export interface HostResolverOptions {
   timeLimitMs?: number
   /**
    * Returns all addresses of a host name. Default: the operating system's lookup for names that the operator allows,
-   * `limitedDnsLookup` for all others.
+   * `createLimitedDnsLookup` for all others.
    */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
@@ -21,33 +21,36 @@ export interface HostResolverOptions {
 export interface ResolvedHost {
   /** Connect only to these addresses, because a second lookup may return others. */
   addresses: ResolvedAddress[]
-  /** True if the operator allows all of them by name or range. */
+  /** Whether the operator allows all of them by name or range. */
   isInternalName: boolean
 }
 
 /**
- * Returns a function that resolves a host that a user entered, and accepts only public and allowed addresses. It throws
- * `OutgoingProblem` for other addresses, and the system's errors (such as `ENOTFOUND`) for unknown names.
+ * Returns a function that resolves a host that a user entered. A host that the operator allows by name may have any
+ * address. The addresses of all other hosts must be public or in an allowed range; otherwise it throws
+ * `OutgoingProblem`. For unknown names it throws the system's errors, such as `ENOTFOUND`.
  */
 export function createHostResolver({ allowed, timeLimitMs = 5_000, lookup }: HostResolverOptions) {
   const lookUpOperatorHost = lookup ?? ((host: string) => systemLookup(host, { all: true }))
-  const lookUpUserHost = lookup ?? limitedDnsLookup({ timeLimitMs })
+  const lookUpUserHost = lookup ?? createLimitedDnsLookup({ timeLimitMs })
 
   return async (hostname: string, port: number): Promise<ResolvedHost> => {
     const host = hostname.replace(/^\[(.+)\]$/, '$1')
-    const isAllowedHost = allowed.names(host, port)
+    const isAllowedHost = allowed.allowsHost(host, port)
     const lookUp = isAllowedHost ? lookUpOperatorHost : lookUpUserHost
     const addresses = literalAddress(host) ?? (await lookUp(host))
     if (addresses.length === 0)
       throw new OutgoingProblem(`The name ${host} has no address. Check its spelling.`, { code: 'HOST_UNKNOWN' })
     if (isAllowedHost) return { addresses, isInternalName: true }
-    const unlisted = addresses.filter(({ address }) => !allowed.holds(address))
-    const refusal = unlisted.map(({ address }) => nonPublicReason(address)).find((reason) => reason !== undefined)
-    if (refusal)
-      throw addressRefused(
-        `${host} leads to an address that ${refusal}. Requests go to public addresses only; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
+    const unlistedAddresses = addresses.filter(({ address }) => !allowed.allowsAddress(address))
+    const refusalReason = unlistedAddresses
+      .map(({ address }) => findNonPublicReason(address))
+      .find((reason) => reason !== undefined)
+    if (refusalReason)
+      throw createAddressRefusal(
+        `${host} leads to an address that ${refusalReason}. Requests go to public addresses only; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
       )
-    return { addresses, isInternalName: unlisted.length === 0 }
+    return { addresses, isInternalName: unlistedAddresses.length === 0 }
   }
 }
 
@@ -83,7 +86,7 @@ const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers
  * lookup would block a thread of the pool that also hashes passwords until name servers respond. Throws errors with the
  * codes of the system's lookup.
  */
-export function limitedDnsLookup({ servers, timeLimitMs = 5_000, maxConcurrent = 16 }: DnsLookupOptions = {}) {
+export function createLimitedDnsLookup({ servers, timeLimitMs = 5_000, maxConcurrent = 16 }: DnsLookupOptions = {}) {
   const limited = limitConcurrency({
     maxRunning: maxConcurrent,
     maxWaiting: maxConcurrent * 8,
@@ -96,9 +99,11 @@ export function limitedDnsLookup({ servers, timeLimitMs = 5_000, maxConcurrent =
     const timer = setTimeout(() => resolver.cancel(), timeLimitMs)
     try {
       const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
-      const addresses = answers.flatMap((answer, index) =>
-        answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: index === 0 ? 4 : 6 })) : [],
-      )
+      const [ipv4, ipv6] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+      const addresses = [
+        ...ipv4!.map((address) => ({ address, family: 4 })),
+        ...ipv6!.map((address) => ({ address, family: 6 })),
+      ]
       if (addresses.length > 0) return addresses
       const codes = answers.map((answer) => answer.status === 'rejected' && String(answer.reason.code))
       const isUnknown = codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME')

@@ -39,8 +39,8 @@ export interface RetryOptions {
 }
 
 /**
- * Repeats an operation while it throws `TransientError`. Throws other errors unchanged, the error of the last attempt,
- * or the signal's reason.
+ * Repeats an operation while it throws `TransientError`, up to the maximum number of attempts. Throws the error of the
+ * last attempt, any other error of the operation unchanged, or the signal's reason.
  */
 export async function retry<T>(operation: () => Promise<T>, options: RetryOptions): Promise<T> {
   const attempts = countAttempts(options)

@@ -26,7 +26,7 @@ interface OutgoingProblemDetails {
 /** A request to an address that a user supplied was rejected or failed. The message is for the user. */
 export class OutgoingProblem extends Error {
   override readonly name = 'OutgoingProblem'
-  /** True if no request was sent, because the address is not allowed. */
+  /** Whether no request was sent, because the address is not allowed. */
   readonly refused: boolean
   readonly code: OutgoingCode
 
@@ -36,20 +36,21 @@ export class OutgoingProblem extends Error {
     this.code = code ?? (refused ? 'ADDRESS_NOT_ALLOWED' : 'CONNECTION_LOST')
   }
 
-  /** True if a retry may succeed. An unknown host counts as transient, because DNS records may be changing. */
+  /** Returns whether a retry may succeed. An unknown host counts as transient, because DNS records may be changing. */
   get isTransient(): boolean {
     return transientCodes.has(this.code)
   }
 }
 
-export const addressRefused = (message: string): OutgoingProblem => new OutgoingProblem(message, { refused: true })
+export const createAddressRefusal = (message: string): OutgoingProblem =>
+  new OutgoingProblem(message, { refused: true })
 
 /**
  * Returns the problem for a failed request to `host`. If a cause of the error is an `OutgoingProblem`, returns that
  * unchanged.
  */
-export function outgoingProblem(error: unknown, host: string, seconds: number): OutgoingProblem {
-  const causes = causesOf(error)
+export function toOutgoingProblem(error: unknown, host: string, seconds: number): OutgoingProblem {
+  const causes = listCauses(error)
   const outgoing = causes.find((cause) => cause instanceof OutgoingProblem)
   if (outgoing) return outgoing
   const explanation = causes.map((cause) => explainCause(cause, host, seconds)).find((one) => one !== undefined)
@@ -58,7 +59,7 @@ export function outgoingProblem(error: unknown, host: string, seconds: number): 
 }
 
 /** Returns an error and its causes, outermost first, at most eight levels. */
-export function causesOf(error: unknown): unknown[] {
+export function listCauses(error: unknown): unknown[] {
   const causes: unknown[] = []
   for (let cause = error; cause !== undefined && cause !== null && causes.length < 8; cause = (cause as Error).cause) {
     causes.push(cause)
@@ -96,14 +97,18 @@ const knownErrors: Record<string, [OutgoingCode, (host: string) => string]> = {
   UND_ERR_HEADERS_OVERFLOW: ['OTHER_PROTOCOL', (host) => `${host} sent headers that are too large.`],
 }
 
+/**
+ * Returns the code and the sentence for the cause of a failed request; undefined for an unknown cause. `seconds` is the
+ * time limit of the request.
+ */
 function explainCause(cause: unknown, host: string, seconds: number): [OutgoingCode, string] | undefined {
   const { code, name, message } = (cause ?? {}) as { code?: unknown; name?: unknown; message?: unknown }
   if (message === 'bad port')
     return ['OTHER_PROTOCOL', `The port in ${host} is reserved for a protocol other than HTTP. Use another port.`]
   const key = String(code)
   if (Object.hasOwn(knownErrors, key)) {
-    const [kind, sentence] = knownErrors[key]!
-    return [kind, sentence(host)]
+    const [outgoingCode, formatSentence] = knownErrors[key]!
+    return [outgoingCode, formatSentence(host)]
   }
   if (key === 'UND_ERR_HEADERS_TIMEOUT' || key === 'UND_ERR_BODY_TIMEOUT')
     return ['CONNECTION_TIMEOUT', `${host} sent nothing for ${seconds} seconds.`]

@@ -1,7 +1,7 @@
 import type { ResponseHeaders, SsrfSafeAgent } from './ssrf-safe-fetch-agent.ts'
-import type { OutgoingAllowList } from './ssrf-safe-fetch-addresses.ts'
+import type { OutgoingAllowList } from './outgoing-allow-list.ts'
 import { type ResolvedAddress, createHostResolver } from './resolve-allowed-host.ts'
-import { OutgoingProblem, outgoingProblem, addressRefused } from './ssrf-safe-fetch-problem.ts'
+import { OutgoingProblem, toOutgoingProblem, createAddressRefusal } from './ssrf-safe-fetch-problem.ts'
 
 export interface SsrfSafeFetchOptions {
   allowed: OutgoingAllowList
@@ -17,7 +17,7 @@ export interface SsrfSafeFetchOptions {
   returnRedirects?: boolean
   /**
    * Returns all addresses of a host name. Default: the operating system's lookup for names that the operator allows,
-   * `limitedDnsLookup` for all others.
+   * `createLimitedDnsLookup` for all others.
    */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
@@ -68,7 +68,7 @@ export function ssrfSafeFetch({
   async function resolveAllowed(protocol: string, hostname: string, port: number): Promise<ResolvedAddress[]> {
     const { addresses, isInternalName } = await resolveHost(hostname, port)
     if (protocol !== 'https:' && !isInternalName)
-      throw addressRefused(`${hostname.replace(/^\[(.+)\]$/, '$1')} accepts https only.`)
+      throw createAddressRefusal(`${hostname.replace(/^\[(.+)\]$/, '$1')} accepts https only.`)
     return addresses
   }
 
@@ -85,7 +85,7 @@ export function ssrfSafeFetch({
     async fetch(url, init = {}) {
       const target = assertFetchableUrl(url)
       const signals = [AbortSignal.timeout(timeLimitMs), ...(init.signal ? [init.signal] : [])]
-      const toProblem = (error: unknown) => outgoingProblem(error, target.host, seconds)
+      const toProblem = (error: unknown) => toOutgoingProblem(error, target.host, seconds)
       try {
         const response = await (await getAgent()).fetch(target, {
           ...init,
@@ -104,7 +104,7 @@ export function ssrfSafeFetch({
 
     async get(url, headers, signal) {
       const target = assertFetchableUrl(url)
-      const toProblem = (error: unknown) => outgoingProblem(error, target.host, seconds)
+      const toProblem = (error: unknown) => toOutgoingProblem(error, target.host, seconds)
       try {
         const { body, ...response } = await (await getAgent()).get(target, headers, signal)
         const cancel = () => void body.on('error', () => {}).destroy()
@@ -128,7 +128,7 @@ export function ssrfSafeFetch({
           timeout,
         ])
       } catch (error) {
-        throw outgoingProblem(error, host, seconds)
+        throw toOutgoingProblem(error, host, seconds)
       } finally {
         clearTimeout(timer)
       }
@@ -139,11 +139,12 @@ export function ssrfSafeFetch({
 }
 
 function assertFetchableUrl(address: string | URL): URL {
-  if (!URL.canParse(String(address))) throw addressRefused('The address is incomplete. It must begin with https://.')
+  if (!URL.canParse(String(address)))
+    throw createAddressRefusal('The address is incomplete. It must begin with https://.')
   const url = new URL(address)
   if (!['https:', 'http:'].includes(url.protocol))
-    throw addressRefused(`${url.protocol}// is not supported: use https.`)
-  if (url.username || url.password) throw addressRefused('The address must not contain a username or password.')
+    throw createAddressRefusal(`${url.protocol}// is not supported: use https.`)
+  if (url.username || url.password) throw createAddressRefusal('The address must not contain a username or password.')
   return url
 }
 
@@ -155,6 +156,7 @@ const redirectProblem = (host: string): OutgoingProblem =>
     code: 'REDIRECTED',
   })
 
+/** Yields the chunks of a body. Converts its errors with `toProblem`. */
 async function* readBody(
   body: AsyncIterable<Uint8Array>,
   toProblem: (error: unknown) => OutgoingProblem,
@@ -173,7 +175,10 @@ interface BodyLimit {
   toProblem(error: unknown): OutgoingProblem
 }
 
-/** Returns the same response, with a body that fails with a problem after `maxBytes`. */
+/**
+ * Returns the same response, with a body that fails with a problem after `maxBytes`. Throws this problem at once if the
+ * header Content-Length announces more.
+ */
 async function limitBodySize(response: Response, { maxBytes, host, toProblem }: BodyLimit): Promise<Response> {
   const { status, statusText, headers, body } = response
   const tooLarge = () =>

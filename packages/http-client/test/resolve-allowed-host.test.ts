@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { limitedDnsLookup } from '../src/resolve-allowed-host.ts'
+import { createLimitedDnsLookup } from '../src/resolve-allowed-host.ts'
 
 /** A DNS server that resolves only `known.example`, and sends no response for names that start with `silent`. */
 let dns: Socket
@@ -42,25 +42,27 @@ beforeEach(() => {
   queriedNames = []
 })
 
-describe('limitedDnsLookup', () => {
+describe('createLimitedDnsLookup', () => {
   it('returns the addresses of a host name', async () => {
-    expect(await limitedDnsLookup({ servers })('known.example')).toEqual([{ address: '93.184.216.34', family: 4 }])
+    expect(await createLimitedDnsLookup({ servers })('known.example')).toEqual([
+      { address: '93.184.216.34', family: 4 },
+    ])
   })
 
   it('rejects with ENOTFOUND if the host name does not exist', async () => {
-    await expect(limitedDnsLookup({ servers })('no.example')).rejects.toMatchObject({ code: 'ENOTFOUND' })
+    await expect(createLimitedDnsLookup({ servers })('no.example')).rejects.toMatchObject({ code: 'ENOTFOUND' })
   })
 
   it('rejects with EAI_AGAIN if the DNS server does not answer within the time limit', async () => {
     const began = performance.now()
-    await expect(limitedDnsLookup({ servers, timeLimitMs: 300 })('silent.example')).rejects.toMatchObject({
+    await expect(createLimitedDnsLookup({ servers, timeLimitMs: 300 })('silent.example')).rejects.toMatchObject({
       code: 'EAI_AGAIN',
     })
     expect(performance.now() - began).toBeLessThan(30_000)
   })
 
   it('limits concurrent queries and rejects lookups beyond the queue limit', async () => {
-    const lookup = limitedDnsLookup({ servers, timeLimitMs: 400, maxConcurrent: 2 })
+    const lookup = createLimitedDnsLookup({ servers, timeLimitMs: 400, maxConcurrent: 2 })
     const all = Promise.allSettled(Array.from({ length: 30 }, (_, at) => lookup(`silent-${at}.example`)))
     await new Promise((resolve) => setTimeout(resolve, 150))
     expect(new Set(queriedNames).size).toBe(2)
@@ -69,7 +71,7 @@ describe('limitedDnsLookup', () => {
   })
 
   it('uses the hosts file before the DNS server', async () => {
-    expect(await limitedDnsLookup({ servers })('LOCALHOST')).toContainEqual({ address: '127.0.0.1', family: 4 })
+    expect(await createLimitedDnsLookup({ servers })('LOCALHOST')).toContainEqual({ address: '127.0.0.1', family: 4 })
     expect(queriedNames).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import type { Request } from 'express'
 import {
   consoleApplication,
   firstParty,
-  rolesWithin,
+  selectHeldRoles,
   type Credential,
   type OperationGuard,
   type Role,
@@ -28,12 +28,12 @@ interface AuthenticatorOptions {
 export const apiTokenPrefix = 'sluice_'
 
 /** Returns the hash by which an API token is looked up. The token itself is never stored. */
-export const apiTokenHash = (token: string): string => createHash('sha256').update(token).digest('base64url')
+export const hashApiToken = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
 /** Returns a function that identifies the caller of a request by its bearer token. Throws 401 and 403 problems. */
 export function createAuthenticator({ verify, findPrincipal, serviceSecret }: AuthenticatorOptions) {
   return async (request: Request, guard: OperationGuard): Promise<Caller> => {
-    const token = bearerOf(request)
+    const token = readBearerToken(request)
     if (guard === 'service') {
       if (!isSameSecret(token, serviceSecret))
         throw problems.unauthenticated('Only the services of this installation can call this operation.')
@@ -53,7 +53,7 @@ export function createAuthenticator({ verify, findPrincipal, serviceSecret }: Au
 export function toCaller(principal: PrincipalState | undefined, presented: PresentedCredential): Caller | undefined {
   const { credential, issued, scope } = presented
   if (!principal || !isPrincipalActive(principal, issued)) return undefined
-  const limitToScope = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
+  const limitToScope = (roles: readonly Role[]) => (scope === undefined ? roles : selectHeldRoles(roles, scope))
   return {
     kind: principal.kind,
     inPerson: principal.kind === 'session' && scope === undefined,
@@ -68,7 +68,7 @@ export function toCaller(principal: PrincipalState | undefined, presented: Prese
   }
 }
 
-/** True if a caller still exists in the same organisation and has kept all its roles. */
+/** Returns whether a caller still exists in the same organisation and has kept all its roles. */
 export function isCallerUnchanged(caller: Caller, principal: PrincipalState | undefined): boolean {
   const current = caller.presented && toCaller(principal, caller.presented)
   return (
@@ -79,15 +79,20 @@ export function isCallerUnchanged(caller: Caller, principal: PrincipalState | un
   )
 }
 
+/**
+ * Returns the credential of a bearer token, which is an API token or an access token. Throws 401 for an invalid access
+ * token, and 403 for that of an application without a role.
+ */
 async function readCredential(token: string, verify: TokenVerifier): Promise<PresentedCredential> {
-  if (token.startsWith(apiTokenPrefix)) return { credential: { kind: 'api-token', id: apiTokenHash(token) } }
-  const credential = toPresentedCredential(await verify(token))
+  if (token.startsWith(apiTokenPrefix)) return { credential: { kind: 'api-token', id: hashApiToken(token) } }
+  const presented = toPresentedCredential(await verify(token))
   // An application without a scope may not read the user here either; the ID token and userinfo serve that purpose.
-  if (credential.credential.application !== undefined && credential.scope === '')
+  const isApplicationWithoutRole = presented.credential.application !== undefined && presented.scope === ''
+  if (isApplicationWithoutRole)
     throw problems.forbidden(
       'The application has no role for this service. Request a role in the scope of the sign-in.',
     )
-  return credential
+  return presented
 }
 
 /**
@@ -112,8 +117,8 @@ export function toPresentedCredential({
 }
 
 /**
- * True if the principal is active and the token was issued after the last revocation. Tokens contain whole seconds, so
- * a token issued in the second of a change stays valid.
+ * Returns whether the principal is active and the token was issued after the last revocation. Tokens contain whole
+ * seconds, so a token issued in the second of a change stays valid.
  */
 function isPrincipalActive(
   { status, open, client, tokenValidAfter }: PrincipalState,
@@ -123,7 +128,7 @@ function isPrincipalActive(
   return status === 'ACTIVE' && open && !client.disabled && isValidToken
 }
 
-function bearerOf(request: Request): string {
+function readBearerToken(request: Request): string {
   const [, token] = /^Bearer ([\w.~+/=-]+)$/i.exec(request.headers.authorization ?? '') ?? []
   if (!token) throw problems.unauthenticated()
   return token

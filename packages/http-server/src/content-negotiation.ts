@@ -3,9 +3,10 @@ import { problems } from './problem.ts'
 const maxHeaderLength = 4_000
 
 /**
- * Returns the type that the Accept header prefers; among equal ones, the first. For each type its most specific entry
- * counts (RFC 9110); parameters such as charset are ignored. Throws 406 if the header excludes all types, unless the
- * query chooses the type (`isOverridden`). Problem documents are sent regardless of the header.
+ * Returns the type that the Accept header prefers; among equally preferred types, the first. For each type, the most
+ * specific entry of the header counts (RFC 9110), and parameters such as charset are ignored. If the header excludes
+ * all types, throws 406. With `isOverridden`, which means that the query chooses the type, returns the first type
+ * instead.
  */
 export function chooseType(
   header: string | undefined,
@@ -29,13 +30,13 @@ export function chooseType(
 function findQuality(entries: readonly AcceptEntry[], type: string): number {
   const [mainType] = type.split('/')
   for (const range of [type, `${mainType}/*`, '*/*']) {
-    const matching = entries.filter((entry) => entry.range === range && !(entry.quality === 0 && entry.narrowed))
+    const matching = entries.filter((entry) => entry.range === range && !(entry.quality === 0 && entry.hasParameters))
     if (matching.length > 0) return Math.max(...matching.map(({ quality }) => quality))
   }
   return 0
 }
 
-/** True if an Accept header prefers HTML to JSON, as browsers do. */
+/** Returns whether an Accept header prefers HTML to JSON, as those of browsers do. */
 export function prefersHtml(header: string | undefined): boolean {
   const entries = (header ?? '').slice(0, maxHeaderLength).split(',').map(parseAcceptEntry)
   /** Returns the quality value of the first of these ranges that the header contains. */
@@ -49,23 +50,28 @@ export function prefersHtml(header: string | undefined): boolean {
 interface AcceptEntry {
   range: string
   quality: number
-  /** True if the entry has parameters and so covers only some documents of the type. */
-  narrowed: boolean
+  /** Whether the entry has parameters, so that it covers only some documents of the type. */
+  hasParameters: boolean
 }
 
+/** Parses an entry of an Accept header, such as `text/csv;q=0.8`. */
 function parseAcceptEntry(text: string): AcceptEntry {
   const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
-  const quality = parameters.map((parameter) => /^q\s*=\s*([\d.]+)$/.exec(parameter)?.[1]).find(Boolean)
+  const qualityText = parameters.map((parameter) => /^q\s*=\s*([\d.]+)$/.exec(parameter)?.[1]).find(Boolean)
+  const hasQuality = qualityText !== undefined
   return {
     // Old Java HTTP clients send only `*`.
     range: range === '*' ? '*/*' : range,
-    quality: quality === undefined ? 1 : Number(quality) || 0,
-    narrowed: parameters.length > (quality === undefined ? 0 : 1),
+    quality: hasQuality ? Number(qualityText) || 0 : 1,
+    hasParameters: parameters.length > (hasQuality ? 1 : 0),
   }
 }
 
-/** Returns the language tags of `?locale=` and Accept-Language in order of preference, at most ten. */
-export function requestedLocales(wanted: string | undefined, header: string | undefined): string[] {
+/**
+ * Returns at most ten language tags in order of preference: first the query parameter `locale`, then the tags of the
+ * Accept-Language header.
+ */
+export function listRequestedLocales(parameter: string | undefined, header: string | undefined): string[] {
   const accepted = (header ?? '')
     .slice(0, 500)
     .split(',')
@@ -76,5 +82,5 @@ export function requestedLocales(wanted: string | undefined, header: string | un
     .filter(({ tag, quality }) => /^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$/.test(tag) && quality > 0)
     .toSorted((a, b) => b.quality - a.quality)
     .map(({ tag }) => tag)
-  return [...(wanted ? [wanted] : []), ...accepted].slice(0, 10)
+  return [...(parameter ? [parameter] : []), ...accepted].slice(0, 10)
 }

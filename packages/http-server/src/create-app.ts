@@ -5,7 +5,7 @@ import helmet from 'helmet'
 import { Histogram, type Logger, type Registry, requestScope } from '@sluice/process'
 import { createErrorHandler } from './error-handler.ts'
 import { bodyDeadline } from './read-json-body.ts'
-import { docsRoutes } from './docs-page.ts'
+import { createDocsRoutes } from './docs-page.ts'
 import { type HealthCheck, healthyStatus, checkReadiness } from './health.ts'
 import { rejectUnknownHosts } from './allowed-hosts.ts'
 import { type ServiceInfo, openapi } from './openapi.ts'
@@ -86,7 +86,7 @@ export function createApp<Context>(service: HttpService<Context>): Express {
     }),
   )
 
-  app.use(healthRoutes(service.checks, service.isStopping))
+  app.use(createHealthRoutes(service.checks, service.isStopping))
   app.get('/metrics', async (_request, response) => {
     response.type(service.metrics.contentType).send(await service.metrics.metrics())
   })
@@ -97,7 +97,7 @@ export function createApp<Context>(service: HttpService<Context>): Express {
     response.type('json').send(document)
   })
   app.get('/', (_request, response) => response.redirect('/docs'))
-  app.use(docsRoutes(service.info.title))
+  app.use(createDocsRoutes(service.info.title))
   if (service.extraRoutes) app.use(service.extraRoutes)
 
   const api = express.Router()
@@ -131,6 +131,7 @@ const identifyRequest: RequestHandler = (request, response, next) => {
   requestScope.run({ requestId, traceparent }, next)
 }
 
+/** Measures the duration of each request, by operation and status. */
 function measureDuration(registry: Registry): RequestHandler {
   const durations = new Histogram({
     name: 'http_request_duration_seconds',
@@ -183,7 +184,7 @@ function logRequests(logger: Logger): RequestHandler {
  * Returns the health routes. `/health/live`: the process responds. `/health/ready`: the status of each dependency, with
  * 503 if a required one is down.
  */
-export function healthRoutes(checks: readonly HealthCheck[], isStopping: () => boolean): Router {
+export function createHealthRoutes(checks: readonly HealthCheck[], isStopping: () => boolean): Router {
   const routes = Router()
   routes.get('/health/live', (_request, response) => {
     response.json(healthyStatus)

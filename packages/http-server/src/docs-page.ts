@@ -4,6 +4,7 @@ import express, { Router } from 'express'
 
 const swaggerAssetsFolder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
+/** Returns the HTML page in which Swagger UI shows the API reference. */
 const renderDocsPage = (title: string) => `<!doctype html>
 <html lang="en">
 <head>
@@ -27,7 +28,7 @@ const swaggerStartScript = `SwaggerUIBundle({
 `
 
 /** Serves the API reference at `/docs` from local files. The page loads nothing from other hosts. */
-export function docsRoutes(title: string): Router {
+export function createDocsRoutes(title: string): Router {
   const routes = Router()
   const policy =
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"

@@ -39,7 +39,7 @@ export function createErrorHandler(
 function toProblem(error: unknown, translate: (error: unknown) => Problem | undefined): Problem {
   if (error instanceof Problem) return error
   if (error instanceof SemaphoreBusy) return problems.busy(error.message)
-  return translate(error) ?? parserProblem(error) ?? problems.internal()
+  return translate(error) ?? toParserProblem(error) ?? problems.internal()
 }
 
 /** The milliseconds within which a client can notice a response that was sent before its request body ended. */
@@ -57,7 +57,7 @@ function drainRequest(request: Request): void {
 }
 
 /** Returns the problem for an error of the body parser or router, or undefined for other errors. */
-function parserProblem(error: unknown): Problem | undefined {
+function toParserProblem(error: unknown): Problem | undefined {
   const { type, limit, status, message } = error as ParserError
   switch (type) {
     case 'entity.parse.failed':

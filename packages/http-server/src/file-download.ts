@@ -26,7 +26,7 @@ interface DownloadOptions {
   /** The value of Content-Encoding. A client's Range header then counts encoded bytes. */
   encoding?: 'gzip' | undefined
   /**
-   * True if the bytes are the same as in an earlier response, so that a Range header applies. Other responses start at
+   * Whether the bytes are the same as in an earlier response, so that a Range header applies. Other responses start at
    * the first byte.
    */
   isContinued: boolean
@@ -93,6 +93,8 @@ export async function sendDownload(
 }
 
 const etagOfBytes = ({ id }: DownloadBytes): string => `"${id}"`
+
+/** Returns the headers of a download. A compressed or POST download cannot be continued, so it accepts no ranges. */
 const downloadHeaders = (
   { bytes, mediaType, fileName, encoding }: DownloadOptions,
   method: string,
@@ -136,6 +138,7 @@ async function sendRange(
   await sendBytes(response, bytes.read(range.first, signal), signal, length)
 }
 
+/** Sends at most `limit` bytes and ends the response. Waits for the client before it reads the next chunk. */
 async function sendBytes(
   response: Response,
   chunks: AsyncIterable<Uint8Array>,

@@ -1,7 +1,7 @@
 /** A dependency of the service, such as a database. */
 export interface HealthCheck {
   name: string
-  /** True if the service is ready even without the dependency. The response contains its status in any case. */
+  /** Whether the service is ready even without the dependency. The response contains its status in any case. */
   optional?: boolean
   /** Throws if the dependency is down. */
   check(): Promise<unknown>
@@ -40,6 +40,7 @@ export async function checkReadiness(
   }
 }
 
+/** Returns DOWN if the check fails or takes longer than the time limit. */
 async function checkStatus(check: HealthCheck['check']): Promise<'UP' | 'DOWN'> {
   const timeout = AbortSignal.timeout(checkTimeoutMs)
   const timedOut = new Promise<'DOWN'>((resolve) => timeout.addEventListener('abort', () => resolve('DOWN')))

@@ -15,9 +15,9 @@ export interface MultipartForm<Fields> {
   }
 
   /** Waits for the end of the form after the file was read. Throws a problem if anything follows the file. */
-  ended(): Promise<void>
+  waitForEnd(): Promise<void>
   /** Stops reading the request. Its unread bytes stay in the connection. */
-  leave(): void
+  abandon(): void
 }
 
 /** Limits for the form. Sizes are in bytes. */
@@ -53,17 +53,18 @@ export async function readForm<Fields>(
   const fail = (error: Error) => {
     fileStarted.reject(error)
     formEnded.reject(error)
-    leave()
+    abandon()
     file?.destroy(error)
   }
-  const failTruncated = () =>
+  const failIncomplete = () =>
     fail(problems.unreadableBody('The form ended before its last part, and nothing was stored. Send it again.'))
   const refuse = (pointer: string, detail: string) => fail(problems.malformed([{ pointer, detail }]))
 
-  parser.on('field', (name, value, nameCut, valueCut) => {
+  parser.on('field', (name, value, isNameTruncated, isValueTruncated) => {
     if (file) return refuse(`/${name}`, 'comes after the file: send all fields before it')
-    if (nameCut) return refuse('/', `has a field whose name is longer than ${formLimits.fieldNameSize} bytes`)
-    if (valueCut) violations.push({ pointer: `/${name}`, detail: `must have at most ${formLimits.fieldSize} bytes` })
+    if (isNameTruncated) return refuse('/', `has a field whose name is longer than ${formLimits.fieldNameSize} bytes`)
+    if (isValueTruncated)
+      violations.push({ pointer: `/${name}`, detail: `must have at most ${formLimits.fieldSize} bytes` })
     else if (fieldTexts.has(name)) violations.push({ pointer: `/${name}`, detail: 'occurs twice: send it once' })
     else if (value.includes('\0'))
       violations.push({ pointer: `/${name}`, detail: 'must not contain the NUL character' })
@@ -78,12 +79,12 @@ export async function readForm<Fields>(
   })
   for (const limit of ['filesLimit', 'partsLimit', 'fieldsLimit'] as const)
     parser.on(limit, () => refuse('/', limit === 'filesLimit' ? 'has more than one file' : 'has too many fields'))
-  parser.once('error', failTruncated)
+  parser.once('error', failIncomplete)
   parser.once('finish', () => {
     fileStarted.resolve(undefined)
     formEnded.resolve()
   })
-  request.once('close', () => request.complete || failTruncated())
+  request.once('close', () => request.complete || failIncomplete())
   request.pipe(parser)
 
   const fieldsTimer = setTimeout(
@@ -92,26 +93,26 @@ export async function readForm<Fields>(
   )
   try {
     const upload = await fileStarted.promise
-    const fields = assertFields(contract, fieldTexts, violations, upload !== undefined)
-    return { fields, file: upload!, ended: () => formEnded.promise, leave }
+    const fields = parseFields(contract, fieldTexts, violations, upload !== undefined)
+    return { fields, file: upload!, waitForEnd: () => formEnded.promise, abandon }
   } catch (error) {
-    leave()
+    abandon()
     throw error
   } finally {
     clearTimeout(fieldsTimer)
   }
 
-  function leave(): void {
+  function abandon(): void {
     request.unpipe(parser)
     request.pause()
   }
 }
 
 /**
- * Returns the validated fields of a form. Throws one problem with all violations, including those that the parser
- * found.
+ * Validates the fields of a form and returns them. Throws one problem with all violations, including those that the
+ * form parser found and a missing file.
  */
-function assertFields<Fields>(
+function parseFields<Fields>(
   contract: Contract<Fields>,
   fieldTexts: ReadonlyMap<string, string>,
   parserViolations: readonly FieldViolation[],
@@ -142,6 +143,7 @@ const requireBeforeFile = ({ pointer, detail }: FieldViolation): FieldViolation 
   detail: detail === 'is required' ? 'is required before the file: send all fields before it' : detail,
 })
 
+/** Returns a parser for the form of a request. Throws 415 for another media type and for a compressed body. */
 function createParser(request: IncomingMessage) {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers
   const wrongType = problems.unsupportedMediaType('multipart/form-data, with the fields before the file')

@@ -33,7 +33,7 @@ export interface ServiceInfo {
 export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
   const registry = new SchemaRegistry()
   const ref = (contract: OpenApiValue): OpenApiValue => registry.toReferences(contract)
-  const nullable = nullableFields(new Set(operations.flatMap(({ signature }) => titlesIn(signature.response))))
+  const nullable = createNullConverter(new Set(operations.flatMap(({ signature }) => listTitles(signature.response))))
   const paths: Record<string, OpenApiValue> = {}
 
   for (const { signature } of operations) {
@@ -46,10 +46,14 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
         summary: signature.summary,
         ...(signature.description && { description: signature.description }),
         tags: [tagOf(signature.id, nouns).name],
-        security: securityOf(signature.guard),
+        security: describeSecurity(signature.guard),
         ...(Array.isArray(signature.guard) && { 'x-roles': signature.guard }),
         ...((signature.guard === 'in-person' || signature.inPerson) && { 'x-in-person': true }),
-        parameters: [...pathParameters(path), ...queryParameters(signature.query, ref), ...headerParameters(signature)],
+        parameters: [
+          ...pathParameters(path),
+          ...queryParameters(signature.query, ref),
+          ...describeHeaderParameters(signature),
+        ],
         ...(signature.body && {
           requestBody: { required: !isBodyOptional(signature.body), content: content(nullable(signature.body)) },
         }),
@@ -82,7 +86,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
               },
             },
           }),
-          ...problemsOf(signature),
+          ...describeProblems(signature),
           default: {
             description: 'A problem.',
             content: { 'application/problem+json': { schema: ref(ProblemDocument) } },
@@ -144,7 +148,7 @@ const problemStatuses = {
  * Returns the problem responses of an operation. Statuses that any request may get (405, 421, 429, 5xx) are in
  * `default`.
  */
-function problemsOf(signature: OperationSignature): Record<string, OpenApiValue> {
+function describeProblems(signature: OperationSignature): Record<string, OpenApiValue> {
   const { guard, path, effect, body, upload } = signature
   const hasBody = Boolean(body ?? upload)
   const statuses: [status: keyof typeof problemStatuses, isPossible: boolean][] = [
@@ -168,7 +172,8 @@ function problemsOf(signature: OperationSignature): Record<string, OpenApiValue>
   )
 }
 
-function headerParameters(signature: OperationSignature): OpenApiValue[] {
+/** Returns the headers that a client may send with a request. */
+function describeHeaderParameters(signature: OperationSignature): OpenApiValue[] {
   const { effect, response, events, requestHeaders = {} } = signature
   return [
     ...Object.entries(requestHeaders).map(([name, { description, required }]) =>
@@ -197,6 +202,7 @@ const headerParameter = (name: string, description: string, required = false) =>
   schema: { type: 'string' },
 })
 
+/** Returns the headers of a successful response. */
 const responseHeaders = ({
   paged,
   versioned,
@@ -213,7 +219,7 @@ const responseHeaders = ({
   ...(status === 201 && { Location: { description: 'Where it is found.', schema: { type: 'string' } } }),
 })
 
-const securityOf = (guard: OperationGuard) => (guard === 'anyone' ? [] : [{ bearer: [] }])
+const describeSecurity = (guard: OperationGuard) => (guard === 'anyone' ? [] : [{ bearer: [] }])
 
 const pathParameters = (path: string): OpenApiValue[] =>
   [...path.matchAll(/{(\w+)}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
@@ -228,7 +234,7 @@ function queryParameters(query: OpenApiValue, ref: (contract: OpenApiValue) => O
   }))
 }
 
-/** True if no field is required. A missing body is then read as `{}`. */
+/** Returns whether no field is required. A missing body is then read as `{}`. */
 const isBodyOptional = ({ type, oneOf, required = [], minProperties = 0 }: OpenApiValue): boolean =>
   type === 'object' && !oneOf && required.length === 0 && minProperties === 0
 
@@ -247,7 +253,7 @@ function uploadOf({ form }: OperationSignature, ref: (contract: OpenApiValue) =>
 function describeVariants(schema: OpenApiValue, openApiSchema: OpenApiValue): void {
   const { propertyName } = schema.discriminator
   if (schema.oneOf.every(({ required }: OpenApiValue) => required?.includes(propertyName))) {
-    openApiSchema.discriminator = { ...openApiSchema.discriminator, mapping: mappingOf(schema, openApiSchema) }
+    openApiSchema.discriminator = { ...openApiSchema.discriminator, mapping: buildMapping(schema, openApiSchema) }
     return
   }
   openApiSchema.anyOf = openApiSchema.oneOf
@@ -258,7 +264,7 @@ function describeVariants(schema: OpenApiValue, openApiSchema: OpenApiValue): vo
 /**
  * Maps each value of the discriminator to its variant. Without this mapping, OpenAPI takes the values for schema names.
  */
-function mappingOf(schema: OpenApiValue, openApiSchema: OpenApiValue): Record<string, string> {
+function buildMapping(schema: OpenApiValue, openApiSchema: OpenApiValue): Record<string, string> {
   const values = schema.oneOf.map(
     (variant: OpenApiValue) => variant.properties[schema.discriminator.propertyName].const,
   )
@@ -266,8 +272,8 @@ function mappingOf(schema: OpenApiValue, openApiSchema: OpenApiValue): Record<st
 }
 
 /**
- * True if a schema becomes a component of the document: titled objects and unions. Titles of simple fields stay with
- * the fields.
+ * Returns whether a schema becomes a component of the document: titled objects and unions. Titles of simple fields stay
+ * with the fields.
  */
 const isNamed = ({ title, type, oneOf, anyOf }: OpenApiValue): boolean =>
   typeof title === 'string' && Boolean(type === 'object' || (oneOf ?? anyOf?.some((one: OpenApiValue) => one.title)))
@@ -305,11 +311,11 @@ class SchemaRegistry {
   }
 }
 
-function titlesIn(schema: OpenApiValue, seen = new Set<object>()): string[] {
+function listTitles(schema: OpenApiValue, seen = new Set<object>()): string[] {
   if (schema === null || typeof schema !== 'object' || seen.has(schema)) return []
   seen.add(schema)
   const ownTitle = typeof schema.title === 'string' ? [schema.title] : []
-  return [...ownTitle, ...Object.values(schema).flatMap((part) => titlesIn(part, seen))]
+  return [...ownTitle, ...Object.values(schema).flatMap((part) => listTitles(part, seen))]
 }
 
 /**
@@ -317,7 +323,7 @@ function titlesIn(schema: OpenApiValue, seen = new Set<object>()): string[] {
  * which means the same as absence, and a stored secret may be an empty text, which clears it. A title that a response
  * object also has gets the suffix `Body`.
  */
-function nullableFields(titlesOfResponses: ReadonlySet<string>) {
+function createNullConverter(titlesOfResponses: ReadonlySet<string>) {
   const converted = new Map<object, OpenApiValue>()
 
   function convert(schema: OpenApiValue): OpenApiValue {
@@ -377,7 +383,7 @@ export function shareFields(schemas: Record<string, OpenApiValue>): Record<strin
   const componentByField = new Map<string, string>()
   for (const [text, { name, count, schema }] of occurrences) {
     if (count < minOccurrences || text.length < minCharacters) continue
-    const componentName = nameOf(name, schema, (candidate) => candidate in schemas || candidate in shared)
+    const componentName = chooseComponentName(name, schema, (candidate) => candidate in schemas || candidate in shared)
     shared[componentName] = schema
     componentByField.set(text, componentName)
   }
@@ -392,7 +398,7 @@ export function shareFields(schemas: Record<string, OpenApiValue>): Record<strin
 /**
  * Returns an unused component name, such as `RunTriggerField`, or `RunTriggerFieldOrNull` for a field that may be null.
  */
-function nameOf(field: string, { type }: OpenApiValue, isTaken: (name: string) => boolean): string {
+function chooseComponentName(field: string, { type }: OpenApiValue, isTaken: (name: string) => boolean): string {
   const orNull = Array.isArray(type) && type.includes('null') ? 'OrNull' : ''
   const name = `${field[0]!.toUpperCase()}${field.slice(1)}Field${orNull}`
   for (let number = 1; ; number += 1) {
@@ -409,7 +415,10 @@ function visitFields(schema: OpenApiValue, visit: (name: string, field: OpenApiV
   })
 }
 
-/** Returns the schema with fields converted by `change`. Nested fields of a changed field stay as they are. */
+/**
+ * Returns a copy of the schema in which `change` has converted all fields, including nested ones. The fields inside a
+ * field that `change` replaced are not converted.
+ */
 function mapFields(schema: OpenApiValue, change: (field: OpenApiValue, name: string) => OpenApiValue): OpenApiValue {
   if (Array.isArray(schema)) return schema.map((item) => mapFields(item, change))
   if (schema === null || typeof schema !== 'object') return schema

@@ -91,7 +91,7 @@ export interface Operation<Context = any> {
 }
 
 /** Returns the function that defines operations. Each app calls it once, with the context type of its handlers. */
-export function operationsWith<Context>() {
+export function createOperationDefiner<Context>() {
   return function operation<Path extends string, Query, Body, Response>(
     signature: OperationSignature<Path, Query, Body, Response>,
     handle: (

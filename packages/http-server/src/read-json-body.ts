@@ -38,8 +38,8 @@ function assertPlainJson(_request: unknown, _response: unknown, body: Buffer, ch
 }
 
 /**
- * True if JSON text contains a NUL character, raw or escaped, which PostgreSQL cannot store. Checked before the text is
- * parsed.
+ * Returns whether JSON text contains a NUL character, raw or escaped, which PostgreSQL cannot store. Checked before the
+ * text is parsed.
  */
 export function containsNul(json: Buffer): boolean {
   if (json.includes(0)) return true
@@ -49,9 +49,14 @@ export function containsNul(json: Buffer): boolean {
 
 const escapePattern = /\\(?:u([\da-f]{4})|.)/gi
 
+const firstHighSurrogate = 0xd800
+const firstLowSurrogate = 0xdc00
+const lastLowSurrogate = 0xdfff
+
 /**
- * True if JSON text in valid UTF-8 contains a lone surrogate, which PostgreSQL cannot store. Only an escape can produce
- * one. Checked before the text is parsed, because checking every parsed value takes a hundred times as long.
+ * Returns whether JSON text in valid UTF-8 contains a lone surrogate, which PostgreSQL cannot store. Only an escape
+ * such as `\ud83d` can produce one. Checks the text before it is parsed, because checking every parsed value takes a
+ * hundred times as long.
  */
 export function hasLoneSurrogate(json: Buffer): boolean {
   if (!json.includes(String.raw`\ud`) && !json.includes(String.raw`\uD`)) return false
@@ -63,8 +68,8 @@ export function hasLoneSurrogate(json: Buffer): boolean {
   let expectedLow = -1
   for (const { 0: escape, 1: hex, index } of text.matchAll(escapePattern)) {
     const unit = hex === undefined ? 0 : Number.parseInt(hex, 16)
-    const isHigh = unit >= 0xd800 && unit < 0xdc00
-    const isLow = unit >= 0xdc00 && unit <= 0xdfff
+    const isHigh = unit >= firstHighSurrogate && unit < firstLowSurrogate
+    const isLow = unit >= firstLowSurrogate && unit <= lastLowSurrogate
     const completesPair = isLow && index === expectedLow
     const isHighAlone = expectedLow >= 0 && !completesPair
     const isLowAlone = isLow && !completesPair
@@ -86,7 +91,7 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 const openBracket = 0x5b
 const closeBracket = 0x5d
-/** True if JSON text is nested deeper than `maxDepth`. Checked before the text is parsed. */
+/** Returns whether JSON text is nested deeper than `maxDepth`. Checks the text before it is parsed. */
 export function isTooDeep(json: Uint8Array): boolean {
   let depth = 0
   let inString = false

@@ -3,13 +3,13 @@ import { type Logger, Semaphore } from '@sluice/process'
 import {
   createContractChecker,
   hasRole,
-  languagesFound,
+  listUsedLanguages,
   NoFields,
   PlainQuery,
   type OperationGuard,
   type OperationSignature,
 } from '@sluice/contracts'
-import { chooseType, requestedLocales } from './content-negotiation.ts'
+import { chooseType, listRequestedLocales } from './content-negotiation.ts'
 import { FileDownload, sendDownload } from './file-download.ts'
 import { JsonResponse, HtmlPage, RedirectResponse, parseIfMatch } from './responses.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
@@ -48,7 +48,7 @@ export function createRouter<Context>(
   const routes = Router({ caseSensitive: true, strict: true })
   for (const [index, operation] of operations.entries()) {
     const { method, path } = operation.signature
-    routes[method](path, requestHandler(operation, pipeline))
+    routes[method](path, createRequestHandler(operation, pipeline))
     // This handler must precede later paths with parameters. Otherwise these would match `me` in `/users/me` as an id.
     const isLast = operations.slice(index + 1).every(({ signature }) => signature.path !== path)
     if (isLast && !path.includes(':')) refuseOtherMethods(routes, operations, path)
@@ -79,7 +79,8 @@ const largeRequests = new Semaphore({
   title: 'Too many large requests of your organisation are in progress.',
 })
 
-function requestHandler<Context>(operation: Operation<Context>, pipeline: RequestPipeline<Context>) {
+/** Returns the Express handler of an operation. */
+function createRequestHandler<Context>(operation: Operation<Context>, pipeline: RequestPipeline<Context>) {
   const { authenticate, run } = pipeline
   const { signature } = operation
   const checkQuery = signature.query ? createContractChecker(signature.query, 'query') : checkPlainQuery
@@ -89,11 +90,13 @@ function requestHandler<Context>(operation: Operation<Context>, pipeline: Reques
     response.locals.operation = signature.id
     const caller = signature.guard === 'anyone' ? anonymousCaller : await authenticate(request, signature.guard)
     response.locals.caller = caller
-    authorize(signature, caller)
+    assertAuthorized(signature, caller)
     // A redirect has no body, so the Accept header does not matter.
     const hasBody = signature.response && !signature.mayRedirect
     const isOverridden = request.query['format'] !== undefined
-    const acceptedType = hasBody ? chooseType(request.headers.accept, responseTypesOf(signature), { isOverridden }) : ''
+    const acceptedType = hasBody
+      ? chooseType(request.headers.accept, listResponseTypes(signature), { isOverridden })
+      : ''
 
     const query = assertContract(checkQuery, rejectNulCharacters(request.query))
     const requestFacts = { ...readRequestFacts(request, response), acceptedType }
@@ -130,7 +133,7 @@ function sendJson(
 ): void {
   const { body, headers } = result instanceof JsonResponse ? result : new JsonResponse(result)
   response.status(signature.status).set(headers)
-  const languages = languagesFound(locales)
+  const languages = listUsedLanguages(locales)
   if (languages.length > 0) response.set('Content-Language', languages.join(', '))
   if (signature.response) response.json(body)
   else response.end()
@@ -171,7 +174,11 @@ function readBodyOrEmpty(request: Request): unknown {
   return {}
 }
 
-function authorize({ guard, inPerson = guard === 'in-person' }: OperationSignature, caller: Caller): void {
+/**
+ * Throws 403 if the caller may not call the operation: an application calls an operation for users, the caller lacks
+ * all required roles, or the caller did not sign in but the operation requires it.
+ */
+function assertAuthorized({ guard, inPerson = guard === 'in-person' }: OperationSignature, caller: Caller): void {
   if (guard === 'anyone' || guard === 'service') return
   if (guard === 'signed-in' && caller.kind === 'application')
     throw problems.forbidden(
@@ -186,9 +193,10 @@ function authorize({ guard, inPerson = guard === 'in-person' }: OperationSignatu
 }
 
 /** Returns the media types that an operation can return, the default one first. */
-const responseTypesOf = ({ events, fileTypes = [] }: OperationSignature): readonly string[] =>
+const listResponseTypes = ({ events, fileTypes = [] }: OperationSignature): readonly string[] =>
   events ? ['text/event-stream'] : ['application/json', ...fileTypes]
 
+/** Returns the facts about a request that handlers use, and the list to which their audit notes are added. */
 function readRequestFacts(
   request: Request,
   response: Response,
@@ -198,7 +206,7 @@ function readRequestFacts(
   return {
     id: String(response.locals.requestId),
     address: request.ip ?? '',
-    locales: requestedLocales(typeof locale === 'string' ? locale : undefined, request.headers['accept-language']),
+    locales: listRequestedLocales(typeof locale === 'string' ? locale : undefined, request.headers['accept-language']),
     ifMatch: parseIfMatch(request.headers['if-match']),
     url: request.originalUrl,
     stream: request,

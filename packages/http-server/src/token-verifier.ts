@@ -34,9 +34,9 @@ interface CachedToken {
 }
 
 /**
- * Verifies an access token: ES256 only, typ at+jwt, issuer, audience, times and required claims. Throws 401. The
- * signature check is the most expensive step, so its result is cached for a minute. The caller must check the
- * principal's status for every request.
+ * Returns a function that verifies an access token and returns its claims. It throws 401 for an invalid token. The
+ * signature check is the most expensive step, so a valid token is cached for a minute, until it expires or until the
+ * keys change. The caller must check the principal's status for every request.
  */
 export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
   // Valid tokens in insertion order. The key is a hash, so that no token is stored.
@@ -55,6 +55,7 @@ export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
   }
 }
 
+/** Verifies signature, type, issuer, audience, times and required claims of a token. Throws 401. */
 async function verifyToken(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Omit<CachedToken, 'ring'>> {
   try {
     const { payload } = await jwtVerify<AccessTokenClaims>(token, keys, {

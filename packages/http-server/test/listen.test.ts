@@ -7,7 +7,7 @@ import { pino } from 'pino'
 import { bodyDeadline } from '../src/read-json-body.ts'
 import {
   createErrorHandler,
-  healthRoutes,
+  createHealthRoutes,
   listen,
   problems,
   type ListeningServer,
@@ -110,7 +110,7 @@ describe('a JSON body', () => {
 describe('the readiness check', () => {
   const requestReadiness = async (parts: HealthCheck[], stopping = false) => {
     const app = express()
-    app.use(healthRoutes(parts, () => stopping))
+    app.use(createHealthRoutes(parts, () => stopping))
     const answer = await fetch(`${await served(app)}/health/ready`)
     const body = await answer.json()
     listening!.server.closeAllConnections()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { parseIfMatch } from '../src/index.ts'
-import { chooseType, requestedLocales } from '../src/content-negotiation.ts'
+import { chooseType, listRequestedLocales } from '../src/content-negotiation.ts'
 import { isTooDeep, hasLoneSurrogate, containsNul } from '../src/read-json-body.ts'
 
 describe('the locales of a request', () => {
@@ -19,7 +19,7 @@ describe('the locales of a request', () => {
   ])(
     'are read from ?locale=%s, then from Accept-Language by quality, at most ten (case %#)',
     (wanted, header, expected) => {
-      const locales = requestedLocales(wanted, header)
+      const locales = listRequestedLocales(wanted, header)
       expect(locales).toEqual(expected)
       expect(locales.length).toBeLessThanOrEqual(10)
     },

@@ -122,7 +122,8 @@ function toAuditEntries(
   operation: string,
   caller: Caller,
 ) {
-  const notes = audited.length > 0 ? audited : [{ object: null, details: {}, actor: undefined }]
+  const emptyNote = { object: null, details: {}, actor: undefined }
+  const notes = audited.length > 0 ? audited : [emptyNote]
   return notes.map(({ object, details, actor }) => ({
     operation,
     actor: actor?.user ?? (caller.uid || null),
@@ -135,7 +136,7 @@ function toAuditEntries(
   }))
 }
 
-/** True if the query or body has a `filter`, or the query a cursor, as lists and reports do. */
+/** Returns whether the query or body has a `filter`, or the query a cursor, as lists and reports do. */
 function takesFilters({ query, body }: OperationSignature): boolean {
   const hasField = (contract: unknown, name: string) =>
     name in ((contract as { properties?: object } | undefined)?.properties ?? {})
@@ -180,8 +181,8 @@ export function redactSecrets(value: unknown): unknown {
 }
 
 /**
- * True if a field must be redacted. Booleans, null and undefined are not redacted, because they only show whether a
- * secret exists.
+ * Returns whether a field must be redacted. Booleans, null and undefined are not redacted, because they only show
+ * whether a secret exists.
  */
 const isSecret = (name: string, value: unknown): boolean =>
   value !== null && value !== undefined && typeof value !== 'boolean' && secretName.test(name)

@@ -1,10 +1,10 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type SearchRequest, hasRole } from '@sluice/contracts'
 import { JsonResponse, type Caller, problems } from '@sluice/http-server'
-import type { RecordKind } from './record-kind.ts'
-import { pageHeaders } from './search/page-headers.ts'
+import type { RecordDefinition } from './record-definition.ts'
+import { buildPageHeaders } from './search/page-headers.ts'
 import { escapeLike } from './search/patterns.ts'
-import { type SearchPlan, searchPlan } from './search/plan.ts'
+import { type SearchPlan, buildSearchPlan } from './search/plan.ts'
 import { clientVersion, canUseTotalsTable, createTotalsCache, sumTotals, totalsVersion } from './record-counts.ts'
 import { InvalidSearch } from './search/violations.ts'
 
@@ -26,10 +26,10 @@ interface RecordPage<Row> {
  * totals in headers.
  */
 export function recordLister<Row, Resource, Context extends { caller: Caller }>(
-  kind: RecordKind<Row, Resource, Context>,
+  definition: RecordDefinition<Row, Resource, Context>,
   present: (rows: Row[], context: Context) => Promise<Resource[]>,
 ) {
-  const from = sql`${sql.table(kind.table)} as r`
+  const from = sql`${sql.table(definition.table)} as r`
   const totals = createTotalsCache()
 
   /** `url` is the address of a GET request. A POST search gets the links of the equivalent GET request. */
@@ -40,10 +40,13 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     url?: string,
   ): Promise<JsonResponse<Resource[]>> {
     const plan = planOf(request, context.caller, url !== undefined)
-    const scope = kind.scope(context.caller, 'READ')
-    const condition = sql.join<SqlBool>([scope, ...(kind.only ? [kind.only.condition] : []), ...plan.where], sql` and `)
+    const scope = definition.scope(context.caller, 'READ')
+    const condition = sql.join<SqlBool>(
+      [scope, ...(definition.only ? [definition.only.condition] : []), ...plan.where],
+      sql` and `,
+    )
     const { rows, total, lastKeys } = await pageWithTotal(db, plan, condition, versionFor(context.caller, scope))
-    const headers = pageHeaders(
+    const headers = buildPageHeaders(
       {
         page: plan.page,
         pageSize: plan.pageSize,
@@ -60,7 +63,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   /** Returns the address of the GET request that is equivalent to a search. */
   function addressOfList({ query, filter = [], order = [], rootJunction, paging }: SearchRequest): string {
     const { page, paging: paged, total } = paging
-    const single = { query, rootJunction, page, paging: paged, total, ...kind.only?.query }
+    const single = { query, rootJunction, page, paging: paged, total, ...definition.only?.query }
     const parameters: [string, string][] = [
       ...filter.map((term): [string, string] => ['filter', term]),
       ...order.map((term): [string, string] => ['order', term]),
@@ -68,17 +71,17 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
         value === undefined ? [] : [[name, String(value)] as [string, string]],
       ),
     ]
-    return `/api/v1${kind.path}?${new URLSearchParams(parameters).toString()}`
+    return `/api/v1${definition.path}?${new URLSearchParams(parameters).toString()}`
   }
 
   function planOf(request: SearchRequest, caller: Caller, byQuery: boolean): SearchPlan {
-    const query = (text: string) => kind.matches(`%${escapeLike(text)}%`)
-    const allowedProperties = Object.entries({ ...kind.properties, ...kind.propertiesOf?.(caller) }).filter(
+    const query = (text: string) => definition.matches(`%${escapeLike(text)}%`)
+    const allowedProperties = Object.entries({ ...definition.properties, ...definition.propertiesOf?.(caller) }).filter(
       ([, { onlyFor }]) => !onlyFor || onlyFor.some((role) => hasRole(caller.roles, role)),
     )
     try {
-      return searchPlan(request, {
-        name: `${kind.path} ${kind.only?.name ?? ''}`,
+      return buildSearchPlan(request, {
+        name: `${definition.path} ${definition.only?.name ?? ''}`,
         properties: Object.fromEntries(allowedProperties),
         query,
         idColumn: 'r.uid',
@@ -93,8 +96,8 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
    * Returns SQL for the version of the caller's records, or undefined if this kind of record does not count changes.
    */
   function versionFor({ client }: Caller, scope: RawBuilder<SqlBool>): RawBuilder<number> | undefined {
-    if (kind.totalsTable) return totalsVersion(kind.totalsTable, scope)
-    return kind.changes && clientVersion(kind.changes, client)
+    if (definition.totalsTable) return totalsVersion(definition.totalsTable, scope)
+    return definition.changes && clientVersion(definition.changes, client)
   }
 
   /** Returns the page and its total, both from one snapshot. Uses a cached total while the version is unchanged. */
@@ -106,12 +109,13 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   ): Promise<RecordPage<Row>> {
     const noValue = sql<null>`null::bigint`
     if (!plan.counted) return readPage(db, plan, condition, { total: noValue, version: noValue })
-    const { totalsTable } = kind
-    if (totalsTable && canUseTotalsTable(kind, plan))
+    const { totalsTable } = definition
+    if (totalsTable && canUseTotalsTable(definition, plan))
       return readPage(db, plan, condition, { total: sumTotals(totalsTable, condition), version: noValue })
 
     const total = countOf(plan, condition)
-    if (!version || !totals.mayCacheTotal(kind, plan)) return readPage(db, plan, condition, { total, version: noValue })
+    if (!version || !totals.mayCacheTotal(definition, plan))
+      return readPage(db, plan, condition, { total, version: noValue })
     const key = totals.keyOf(condition.compile(db))
     const cached = totals.find(key)
     if (cached) {

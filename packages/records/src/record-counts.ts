@@ -22,19 +22,19 @@ export interface ListCondition {
   /** The query parameters of the equivalent GET list. */
   query?: Record<string, string>
   condition: RawBuilder<SqlBool>
-  /** True if the condition uses only columns of the totals table. */
+  /** Whether the condition uses only columns of the totals table. */
   inTotalsTable: boolean
 }
 
-interface CountableKind {
+interface CountableRecords {
   properties: Properties
   totalsTable?: TotalsTable
   only?: ListCondition
 }
 
-/** True if the kind of record has a totals table and this can evaluate all conditions of the plan. */
+/** Returns whether the kind of record has a totals table and this can evaluate all conditions of the plan. */
 export function canUseTotalsTable(
-  { totalsTable, only }: CountableKind,
+  { totalsTable, only }: CountableRecords,
   { filtered, looksForText }: SearchPlan,
 ): boolean {
   if (totalsTable === undefined || looksForText) return false
@@ -81,10 +81,10 @@ export function createTotalsCache() {
   const totals = new Map<string, VersionedTotal>()
   return {
     /**
-     * Returns true if a total may be cached. It may not if a condition depends on other tables, because changes of
+     * Returns whether a total may be cached. It may not if a condition depends on other tables, because changes of
      * those do not increment the version.
      */
-    mayCacheTotal({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean {
+    mayCacheTotal({ properties, only }: CountableRecords, { filtered }: SearchPlan): boolean {
       const isOwnColumn = (name: string) => {
         const property = properties[name]
         return property !== undefined && typeof property.column === 'string' && !property.some

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
-import { searchOf, type recordSignatures, type sharingSignatures } from '@sluice/contracts'
-import { JsonResponse, etagOf, type Caller, type operationsWith, type RequestFacts } from '@sluice/http-server'
+import { toSearchRequest, type defineRecordSignatures, type defineSharingSignature } from '@sluice/contracts'
+import { JsonResponse, etagOf, type Caller, type createOperationDefiner, type RequestFacts } from '@sluice/http-server'
 import { type DatabaseContext, redactSecrets } from './audited-writes.ts'
 import type { Records } from './record-repository.ts'
 import { accessColumns } from './sharing.ts'
@@ -42,7 +42,7 @@ export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Li
 }
 
 interface RecordOperationsOptions<C extends WriteContext, Row extends { uid: string; version: number }, Resource> {
-  operation: ReturnType<typeof operationsWith<C>>
+  operation: ReturnType<typeof createOperationDefiner<C>>
   records: Records<Row, Resource, C & CallerAndRequest>
 }
 
@@ -55,7 +55,7 @@ export function recordOperations<
   Sent = Body,
   Linked = void,
 >(
-  signatures: ReturnType<typeof recordSignatures<string, Resource, Sent>>,
+  signatures: ReturnType<typeof defineRecordSignatures<string, Resource, Sent>>,
   {
     operation,
     records,
@@ -67,7 +67,7 @@ export function recordOperations<
     writing.complete ? writing.complete(sent, current) : (sent as unknown as Body)
   return {
     list: operation(signatures.list, (input) =>
-      records.search(input.db, input, searchOf(input.query), input.request.url),
+      records.search(input.db, input, toSearchRequest(input.query), input.request.url),
     ),
     search: operation(signatures.search, (input) => records.search(input.db, input, input.body)),
 
@@ -157,8 +157,13 @@ export function auditSaved(
  * Returns the operation `share`, which changes which users may see or edit a record. `checkTargets` throws a problem if
  * the body names users or groups that do not exist.
  */
-export function sharingOperations<C extends WriteContext, Row extends { uid: string; version: number }, Resource, Body>(
-  signatures: ReturnType<typeof sharingSignatures<string, Resource, Body>>,
+export function createSharingOperations<
+  C extends WriteContext,
+  Row extends { uid: string; version: number },
+  Resource,
+  Body,
+>(
+  signatures: ReturnType<typeof defineSharingSignature<string, Resource, Body>>,
   { operation, records }: RecordOperationsOptions<C, Row, Resource>,
   checkTargets: (
     access: Parameters<typeof accessColumns>[0],

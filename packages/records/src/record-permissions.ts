@@ -17,12 +17,12 @@ export interface RecordSignatures {
 /** A resource before the field `may` is added. */
 export type WithoutMay<Resource> = Resource extends { may: unknown } ? Omit<Resource, 'may'> : Resource
 
-interface PermittedKind<Context> {
+interface PermittedRecords<Context> {
   table: string
   scope(caller: Caller, level: AccessLevel): RawBuilder<SqlBool>
   signatures: RecordSignatures
   /**
-   * Returns true if the caller may perform a writing action. Defined if that depends on more than the action's guard
+   * Returns whether the caller may perform a writing action. Defined if that depends on more than the action's guard
    * and the record. Default: true.
    */
   mayWrite?(context: Context, action: RecordAction): Promise<boolean>
@@ -35,7 +35,7 @@ interface PermittedKind<Context> {
  * all records.
  */
 export async function findPermittedActions<Context extends { caller: Caller; db: Kysely<any> }>(
-  { table, scope, signatures, mayWrite }: PermittedKind<Context>,
+  { table, scope, signatures, mayWrite }: PermittedRecords<Context>,
   uids: readonly string[],
   context: Context,
 ): Promise<(uid: string) => RecordAction[]> {
@@ -69,6 +69,8 @@ export async function findPermittedActions<Context extends { caller: Caller; db:
   }
 }
 
-/** True if the caller passes the guard. A guard without roles lets every caller pass who can read the record. */
+/**
+ * Returns whether the caller passes the guard. A guard without roles lets every caller pass who can read the record.
+ */
 const isGuardPassed = (guard: OperationGuard, { roles }: Caller): boolean =>
   typeof guard === 'string' || guard.some((role) => hasRole(roles, role))

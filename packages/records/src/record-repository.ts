@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { JsonResponse, type Caller, etagOf, problems } from '@sluice/http-server'
 import { recordLister } from './list-records.ts'
 import { findPermittedActions } from './record-permissions.ts'
-import type { RecordKind } from './record-kind.ts'
+import type { RecordDefinition } from './record-definition.ts'
 import { isUid } from './search/values.ts'
 
 /** The number of rows per INSERT, so that the parameters stay well below the protocol's limit. */
@@ -20,14 +20,14 @@ interface RecordContext {
 
 /** Returns the SQL statements that all kinds of records share. Every read and lock applies the caller's scope. */
 export function createRecordRepository<Row extends VersionedRow, Resource, Context extends RecordContext>(
-  kind: RecordKind<Row, Resource, Context>,
+  definition: RecordDefinition<Row, Resource, Context>,
 ) {
-  const from = sql`${sql.table(kind.table)} as r`
+  const from = sql`${sql.table(definition.table)} as r`
 
   /** Returns the row. Throws 404 if it does not exist or the caller may not see it. */
   async function read(db: Kysely<any>, caller: Caller, uid: string): Promise<Row> {
     const row = isUid(uid) ? await findRow(db, caller, uid, sql``) : undefined
-    if (!row) throw problems.notFound(kind.noun)
+    if (!row) throw problems.notFound(definition.noun)
     return row
   }
 
@@ -50,8 +50,8 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
    */
   async function lockAll(trx: Kysely<any>, caller: Caller, uids: readonly string[]): Promise<Map<string, Row>> {
     const { rows } = await sql<Row>`
-      select r.* from ${from} where r.uid = any(${uids.filter(isUid)}::uuid[]) and ${kind.scope(caller, 'READ')}
-        and ${kind.scope(caller, 'READ_WRITE')} order by r.id for update of r`.execute(trx)
+      select r.* from ${from} where r.uid = any(${uids.filter(isUid)}::uuid[]) and ${definition.scope(caller, 'READ')}
+        and ${definition.scope(caller, 'READ_WRITE')} order by r.id for update of r`.execute(trx)
     return new Map(rows.map((row) => [row.uid, row]))
   }
 
@@ -63,8 +63,8 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
     { ifMatch, locking }: { ifMatch: number | undefined; locking: RawBuilder<unknown> },
   ): Promise<Row> {
     const row = isUid(uid) ? await findRow(db, caller, uid, locking) : undefined
-    if (!row) throw problems.notFound(kind.noun)
-    if (!row.writable) throw problems.forbidden(`This ${kind.noun} is shared with you for reading only.`)
+    if (!row) throw problems.notFound(definition.noun)
+    if (!row.writable) throw problems.forbidden(`This ${definition.noun} is shared with you for reading only.`)
     if (ifMatch !== undefined && ifMatch !== row.version) throw problems.stale()
     return row
   }
@@ -77,14 +77,14 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
     locking: RawBuilder<unknown>,
   ): Promise<(Row & { writable: boolean }) | undefined> {
     const { rows } = await sql<Row & { writable: boolean }>`
-      select r.*, ${kind.scope(caller, 'READ_WRITE')} as writable from ${from}
-      where r.uid = ${uid} and ${kind.scope(caller, 'READ')} ${locking}`.execute(db)
+      select r.*, ${definition.scope(caller, 'READ_WRITE')} as writable from ${from}
+      where r.uid = ${uid} and ${definition.scope(caller, 'READ')} ${locking}`.execute(db)
     return rows[0]
   }
 
   async function insert(trx: Kysely<any>, caller: Caller, columns: object): Promise<Row> {
     const values = { ...columns, created_by: caller.uid, updated_by: caller.uid }
-    return (await trx.insertInto(kind.table).values(values).returningAll().executeTakeFirstOrThrow()) as Row
+    return (await trx.insertInto(definition.table).values(values).returningAll().executeTakeFirstOrThrow()) as Row
   }
 
   /** Inserts many rows in batches and returns them in their order. All rows must have the same columns. */
@@ -94,7 +94,7 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
       const values = many
         .slice(position, position + insertBatchSize)
         .map((columns) => ({ ...columns, created_by: caller.uid, updated_by: caller.uid }))
-      rows.push(...((await trx.insertInto(kind.table).values(values).returningAll().execute()) as Row[]))
+      rows.push(...((await trx.insertInto(definition.table).values(values).returningAll().execute()) as Row[]))
     }
     return rows
   }
@@ -103,7 +103,7 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
   async function update(trx: Kysely<any>, caller: Caller, row: Row, columns: object): Promise<Row> {
     const values = { ...columns, version: sql`version + 1`, updated_at: sql`now()`, updated_by: caller.uid }
     return (await trx
-      .updateTable(kind.table)
+      .updateTable(definition.table)
       .set(values)
       .where('uid', '=', row.uid)
       .returningAll()
@@ -111,17 +111,17 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
   }
 
   async function remove(trx: Kysely<any>, row: Row): Promise<void> {
-    await trx.deleteFrom(kind.table).where('uid', '=', row.uid).execute()
+    await trx.deleteFrom(definition.table).where('uid', '=', row.uid).execute()
   }
 
   /** Converts rows to resources in the same order, and adds the actions that the caller may perform on each. */
   async function present(rows: Row[], context: Context): Promise<Resource[]> {
-    const { signatures } = kind
-    if (!signatures) return (await kind.present(rows, context)) as Resource[]
+    const { signatures } = definition
+    if (!signatures) return (await definition.present(rows, context)) as Resource[]
     const uids = rows.map(({ uid }) => uid)
     const [resources, actionsOf] = await Promise.all([
-      kind.present(rows, context),
-      findPermittedActions({ ...kind, signatures }, uids, context),
+      definition.present(rows, context),
+      findPermittedActions({ ...definition, signatures }, uids, context),
     ])
     return resources.map((resource, index) => ({ ...resource, may: actionsOf(uids[index]!) })) as Resource[]
   }
@@ -135,13 +135,13 @@ export function createRecordRepository<Row extends VersionedRow, Resource, Conte
   /** Returns the response for a new row, with its Location header. */
   async function created(row: Row, context: Context): Promise<JsonResponse<Resource>> {
     const { body, headers } = await response(row, context)
-    return new JsonResponse(body, { ...headers, Location: `/api/v1${kind.path}/${row.uid}` })
+    return new JsonResponse(body, { ...headers, Location: `/api/v1${definition.path}/${row.uid}` })
   }
 
   return {
-    kind,
+    definition,
     present,
-    search: recordLister(kind, present),
+    search: recordLister(definition, present),
     read,
     readToWrite,
     lock,

@@ -24,7 +24,7 @@ export interface SharedColumns {
  * Returns a text property in the reader's language (see `translateProperty`). Returns undefined if the property has no
  * value.
  */
-export function translatedProperty<T extends string | null | undefined>(
+export function translateRowProperty<T extends string | null | undefined>(
   row: Pick<SharedColumns, 'translations'>,
   property: string,
   plain: T,
@@ -36,7 +36,7 @@ export function translatedProperty<T extends string | null | undefined>(
 }
 
 /** Returns the access fields of a response from the columns of a row. */
-export function accessOf({
+export function presentAccess({
   public_access,
   user_access,
   user_group_access,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { SearchRequest } from '@sluice/contracts'
-import { searchPlan, type SearchResource } from '../src/search/plan.ts'
+import { buildSearchPlan, type SearchResource } from '../src/search/plan.ts'
 import { InvalidSearch } from '../src/search/violations.ts'
 import {
   compareBy,
@@ -46,7 +46,7 @@ async function readPage({
   of = resource,
   among = rows,
 }: PageRequest): Promise<{ keys: number[]; cursor: string | undefined }> {
-  const plan = searchPlan(request, of)
+  const plan = buildSearchPlan(request, of)
   const conditions = [sql`r.key = any(${among.map(({ key }) => key)}::bigint[])`, ...plan.where]
   if (plan.after) conditions.push(sql`(${plan.after})`)
   const { rows: found } = await sql<{ key: number; keys: (string | null)[] }>`
@@ -122,19 +122,19 @@ describe('paging by cursor', () => {
   })
 
   it('numbers the pages', () => {
-    const { cursorAfter } = searchPlan({ paging: { page: 3 } }, resource)
-    const plan = searchPlan({ paging: { after: cursorAfter(['1']) } }, resource)
+    const { cursorAfter } = buildSearchPlan({ paging: { page: 3 } }, resource)
+    const plan = buildSearchPlan({ paging: { after: cursorAfter(['1']) } }, resource)
     expect(plan).toMatchObject({ page: 4, offset: 0 })
   })
 })
 
 describe('a cursor', () => {
   const request: SearchRequest = { query: 'a', filter: ['size:ge:0'], order: ['name', 'created:desc'], paging: {} }
-  const cursor = searchPlan(request, resource).cursorAfter(['b', '2024-01-01T00:00:00.5', '7'])!
+  const cursor = buildSearchPlan(request, resource).cursorAfter(['b', '2024-01-01T00:00:00.5', '7'])!
   /** The pointers of the violations of a search with this cursor. */
   const violations = (changes: Partial<SearchRequest>, of = resource) => {
     try {
-      searchPlan({ ...request, paging: { after: cursor }, ...changes }, of)
+      buildSearchPlan({ ...request, paging: { after: cursor }, ...changes }, of)
       return []
     } catch (error) {
       if (!(error instanceof InvalidSearch)) throw error
@@ -203,14 +203,14 @@ describe('a cursor', () => {
     [['created'], ['2024-02-30', '7']],
     [['disabled'], ['maybe', '7']],
   ])('with a valid checksum is refused for the order %j and the invalid keys %j', (order, keys) => {
-    const forged = searchPlan({ order, paging: {} }, complete).cursorAfter(keys)!
+    const forged = buildSearchPlan({ order, paging: {} }, complete).cursorAfter(keys)!
     expect(violations({ query: undefined, filter: undefined, order, paging: { after: forged } }, complete)).toEqual([
       '/paging/after',
     ])
   })
 
   it('does not exist if its values are too long for a URL', () => {
-    const { cursorAfter } = searchPlan({ order: ['name'], paging: {} }, resource)
+    const { cursorAfter } = buildSearchPlan({ order: ['name'], paging: {} }, resource)
     expect(cursorAfter(['x'.repeat(1400), '7'])!.length).toBeLessThanOrEqual(2000)
     expect(cursorAfter(['x'.repeat(1500), '7'])).toBeUndefined()
   })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { searchPlan } from '../src/search/plan.ts'
+import { buildSearchPlan } from '../src/search/plan.ts'
 import { filterOperators } from '../src/search/operators.ts'
 import {
   connectWith,
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 /** The keys of the rows that a search finds. */
 async function search(filter: string[], rootJunction?: 'AND' | 'OR', query?: string): Promise<number[]> {
-  const plan = searchPlan({ filter, rootJunction, query, paging: { paging: false } }, resource)
+  const plan = buildSearchPlan({ filter, rootJunction, query, paging: { paging: false } }, resource)
   const where = sql.join([sql`true`, ...plan.where], sql` and `)
   const statement = sql<{
     key: number
@@ -222,7 +222,7 @@ describe('several filters', () => {
   })
 
   it('with OR do not bypass a condition of the caller', async () => {
-    const plan = searchPlan(
+    const plan = buildSearchPlan(
       { filter: ['size:null', 'size:!null'], rootJunction: 'OR', query: 'a', paging: {} },
       resource,
     )

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { SearchRequest } from '@sluice/contracts'
-import { searchPlan } from '../src/search/plan.ts'
+import { buildSearchPlan } from '../src/search/plan.ts'
 import {
   compareBy,
   connectWith,
@@ -25,7 +25,7 @@ afterAll(async () => {
 })
 
 async function readPage(request: SearchRequest): Promise<{ keys: number[]; uids: string[]; total: number }> {
-  const plan = searchPlan(request, resource)
+  const plan = buildSearchPlan(request, resource)
   const where = sql.join([sql`true`, ...plan.where], sql` and `)
   const found = await sql<{ key: number; uid: string }>`
     select r.key, r.uid from thing as r where ${where}

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
 import type { SearchRequest } from '@sluice/contracts'
-import { searchPlan, type SearchResource } from '../src/search/plan.ts'
+import { buildSearchPlan, type SearchResource } from '../src/search/plan.ts'
 import { InvalidSearch } from '../src/search/violations.ts'
 
 const resource: SearchResource = {
@@ -33,7 +33,7 @@ const compiler = new Kysely<never>({
   },
 })
 
-const plan = (request: Partial<SearchRequest>, of = resource) => searchPlan({ paging: {}, ...request }, of)
+const plan = (request: Partial<SearchRequest>, of = resource) => buildSearchPlan({ paging: {}, ...request }, of)
 
 function where(request: Partial<SearchRequest>): { text: string; parameters: readonly unknown[] } {
   const { sql: text, parameters } = sql`${sql.join(plan(request).where, sql` and `)}`.compile(compiler)

@@ -53,7 +53,7 @@ export interface QueryPlan {
  */
 export type ExportSource =
   | { table: TablePlace; seconds?: number }
-  | { query: Pick<UserQuery, 'text' | 'schemas' | 'limits' | 'toOwnPosition'> }
+  | { query: Pick<UserQuery, 'text' | 'schemas' | 'limits' | 'toUserPosition'> }
 
 /**
  * Text formats for rows.
@@ -116,7 +116,7 @@ export interface UserQuery {
    */
   limits?: { rows?: number; bytes?: number; seconds?: number; offset?: number }
   /** Maps a position in `text` to a position in the text that the user wrote. Default: both texts are the same. */
-  toOwnPosition?(position: TextPosition): TextPosition
+  toUserPosition?(position: TextPosition): TextPosition
 }
 
 /**

@@ -109,10 +109,10 @@ export function redactValues(message: string, values: readonly (string | null)[]
 /** Formats a position in a query as part of a sentence, such as ` in line 2, column 7`. Empty without a position. */
 export function describePosition(
   position: TextPosition | undefined,
-  { toOwnPosition = (same) => same }: Pick<UserQuery, 'toOwnPosition'>,
+  { toUserPosition = (same) => same }: Pick<UserQuery, 'toUserPosition'>,
 ): string {
   if (!position) return ''
-  const { line, column } = toOwnPosition(position)
+  const { line, column } = toUserPosition(position)
   return ` in line ${line}${column === undefined ? '' : `, column ${column}`}`
 }
 

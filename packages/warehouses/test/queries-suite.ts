@@ -84,11 +84,11 @@ export function queriesSuite(subject: Given): void {
     })
 
     it('fails with the position in the text of the user, if another text is sent', async () => {
-      const toOwnPosition = ({ line, column }: TextPosition): TextPosition => ({
+      const toUserPosition = ({ line, column }: TextPosition): TextPosition => ({
         line: line + 40,
         ...(column !== undefined && { column: column + 100 }),
       })
-      await expect(ask('select id\nfrom asked where group by', { toOwnPosition })).rejects.toMatchObject({
+      await expect(ask('select id\nfrom asked where group by', { toUserPosition })).rejects.toMatchObject({
         message: expect.stringMatching(/in line 42(, column 1\d\d)?/),
       })
     })

@@ -1,4 +1,4 @@
-import { operationsWith, type Caller, type RequestFacts } from '@sluice/http-server'
+import { createOperationDefiner, type Caller, type RequestFacts } from '@sluice/http-server'
 import type { DatabaseContext } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
@@ -11,12 +11,12 @@ export interface IdentityContext extends DatabaseContext<DB> {
   config: Config
   keys: SigningKeys
   federation: Federation
-  oidc: Pick<OpenIdProvider, 'refusalOf'>
+  oidc: Pick<OpenIdProvider, 'findRejectionReason'>
 }
 
 /** The context of one request: the dependencies, the caller and facts about the request. */
 export type IdentityRequestContext = IdentityContext & { caller: Caller; request: RequestFacts }
 
-export const defineIdentityOperation = operationsWith<IdentityContext>()
+export const defineIdentityOperation = createOperationDefiner<IdentityContext>()
 
 export const discard = () => undefined

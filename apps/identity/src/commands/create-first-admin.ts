@@ -58,13 +58,14 @@ export async function hasUsers(db: Kysely<DB>): Promise<boolean> {
 }
 
 /**
- * Throws `StartProblem` unless the password that the operator chose for the first admin meets the rules for all users.
+ * Returns the password that the operator chose for the first admin. Throws `StartProblem` if it does not meet the rules
+ * for the passwords of all users.
  */
 export function assertUsablePassword(password: string): string {
-  const { least, most: maxLength } = passwordLength
+  const { min: minLength, max: maxLength } = passwordLength
   const length = [...password].length
-  if (length < least || length > maxLength)
-    throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters. It must have ${least} to ${maxLength}.`)
+  if (length < minLength || length > maxLength)
+    throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters. It must have ${minLength} to ${maxLength}.`)
   const weakness = findPasswordWeakness(password, firstAdmin)
   if (weakness === 'common')
     throw new StartProblem('SLUICE_ADMIN_PASSWORD is on the list of common passwords. Choose another.')

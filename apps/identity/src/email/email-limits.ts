@@ -21,8 +21,9 @@ const maxPerAddressAndHour = 25
 const maxResetsPerClient = 10
 
 /**
- * Throws 429 with the seconds to wait if a mail would exceed the hourly limit of its kind for the address. The limits
- * apply to one organisation and to all together. Concurrent mails to the address wait for this transaction.
+ * Throws 429 with the seconds to wait if a mail of this kind to the address would exceed an hourly limit. One limit is
+ * for the mails of the user's organisation, the other for the mails of all organisations. Concurrent mails to the
+ * address wait for this transaction.
  */
 export async function assertMailAllowed(
   trx: Transaction<DB>,
@@ -32,14 +33,14 @@ export async function assertMailAllowed(
   await sql`select pg_advisory_xact_lock(hashtextextended(lower(${`mail:${kind}:${address}`}), 0))`.execute(trx)
   // The next mail after a limit of N may be sent an hour after the Nth newest.
   const { rows } = await sql<{ seconds: number }>`
-    with lately as (
+    with recent_mails as (
       select created_at, client from mails
       where lower(recipient) = lower(${address}) and kind = ${kind} and created_at > now() - interval '1 hour'),
-    full_since as (
-      (select created_at from lately where client = ${client} order by created_at desc offset ${maxPerClientAndHour - 1} limit 1)
+    limits_reached as (
+      (select created_at from recent_mails where client = ${client} order by created_at desc offset ${maxPerClientAndHour - 1} limit 1)
       union all
-      (select created_at from lately order by created_at desc offset ${maxPerAddressAndHour - 1} limit 1))
-    select extract(epoch from max(created_at) + interval '1 hour' - now())::float8 as seconds from full_since
+      (select created_at from recent_mails order by created_at desc offset ${maxPerAddressAndHour - 1} limit 1))
+    select extract(epoch from max(created_at) + interval '1 hour' - now())::float8 as seconds from limits_reached
     having max(created_at) is not null`.execute(trx)
   if (rows[0])
     throw problems.tooManyRequests(

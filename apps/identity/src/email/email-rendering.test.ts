@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { safeDisplayName } from './texts.ts'
+import { toSafeDisplayName } from './texts.ts'
 import { isMailable, mailableAddress, renderEmail, senderAddress, smtpUrl } from '@sluice/mail'
 
 describe('renderEmail', () => {
@@ -17,14 +17,14 @@ describe('renderEmail', () => {
   })
 })
 
-describe('safeDisplayName', () => {
+describe('toSafeDisplayName', () => {
   it.each(['Ada', '  Ada   Lovelace ', 'A. B. Carter', 'ada@example.org', 'Ångström & Söhne'])('accepts %j', (name) => {
-    expect(safeDisplayName(name)).toBe(name.trim().replace(/ +/g, ' '))
+    expect(toSafeDisplayName(name)).toBe(name.trim().replace(/ +/g, ' '))
   })
   it.each(['evil.example', 'a/b', 'a:b', 'x'.repeat(81), '', '<b>', 'two\nlines', 'a@b/c', 'javascript:x'])(
     'rejects %j',
     (name) => {
-      expect(safeDisplayName(name)).toBeUndefined()
+      expect(toSafeDisplayName(name)).toBeUndefined()
     },
   )
 })

@@ -23,17 +23,17 @@ async function readRecipient(trx: Kysely<DB>, user: number): Promise<MailRecipie
   return rows[0]!
 }
 
-/** Queues a mail to a user in the transaction of the change that it reports. */
+/** Renders a mail for a user and queues it in the transaction of the change that the mail reports. */
 async function mailUser(
   trx: Kysely<DB>,
   config: MailConfig,
   user: { id: number },
   kind: MailKind,
-  write: (to: MailRecipientRow) => EmailContent,
+  renderContent: (to: MailRecipientRow) => EmailContent,
   expires?: Date,
 ): Promise<void> {
   const to = await readRecipient(trx, user.id)
-  await queueMail(trx, config, { kind, to, content: write(to), ...(expires && { expires }) })
+  await queueMail(trx, config, { kind, to, content: renderContent(to), ...(expires && { expires }) })
 }
 
 export const mailInvitation = (trx: Kysely<DB>, config: MailConfig, user: { id: number }, link: NewLink) =>

@@ -42,22 +42,29 @@ export const startMailSender = (options: MailSenderOptions): { stop(): Promise<v
     failed: (err) => options.logger.warn({ err }, 'mails could not be processed; the next try is in a few seconds'),
   })
 
-/** Handles the due requests and mails once. Returns whether there were any. */
+/**
+ * Handles one pending password-reset request, and sends one batch of due mails if an SMTP server is configured. Returns
+ * whether there was a request or mail.
+ */
 export async function sendQueuedMails(
   options: MailSenderOptions,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<boolean> {
-  const answered = await options.answerPasswordReset()
-  if (!options.send) return answered
+  const hadResetRequest = await options.answerPasswordReset()
+  if (!options.send) return hadResetRequest
   const claimedMails = await claimMails(options.db, mailsPerBatch)
   await waitForAll(claimedMails.map((mail) => sendMail(options, mail, signal)))
-  return answered || claimedMails.length > 0
+  return hadResetRequest || claimedMails.length > 0
 }
 
+/**
+ * Sends a claimed mail and stores the outcome: sent, failed, or delayed for another attempt. An expired mail fails
+ * without an attempt. If `stopSignal` aborts the attempt, the mail becomes due again.
+ */
 async function sendMail(
   { db, config, logger, send, metrics }: MailSenderOptions,
   mail: ClaimedMail,
-  stop: AbortSignal,
+  stopSignal: AbortSignal,
 ): Promise<void> {
   const logFields = { mail: mail.uid, attempts: mail.attempts }
   if (mail.overdue) {
@@ -68,17 +75,17 @@ async function sendMail(
   try {
     const { uid, recipient, subject, created_at: created } = mail
     const outgoing = { ...openMailBody(config, uid, mail.body), uid, recipient, subject, created }
-    await send!(outgoing, AbortSignal.any([stop, timeout]))
+    await send!(outgoing, AbortSignal.any([stopSignal, timeout]))
   } catch (error) {
-    if (stop.aborted) return requeueMail(db, mail)
+    if (stopSignal.aborted) return requeueMail(db, mail)
     const reason = timeout.aborted ? 'The mail server took longer than a minute.' : (error as Error).message
-    const permanent = error instanceof MailRefused && error.permanent
+    const isPermanent = error instanceof MailRefused && error.permanent
     logger.warn(
-      { ...logFields, reason, permanent },
-      permanent ? 'the server refused a mail permanently' : 'a mail could not be sent; it is tried again later',
+      { ...logFields, reason, permanent: isPermanent },
+      isPermanent ? 'the server refused a mail permanently' : 'a mail could not be sent; it is tried again later',
     )
-    metrics?.attempts.inc({ outcome: permanent ? 'failed' : 'delayed' })
-    return permanent ? markFailed(db, mail, reason) : markDelayed(db, mail, reason)
+    metrics?.attempts.inc({ outcome: isPermanent ? 'failed' : 'delayed' })
+    return isPermanent ? markFailed(db, mail, reason) : markDelayed(db, mail, reason)
   }
   metrics?.attempts.inc({ outcome: 'sent' })
   await markSent(db, mail)

@@ -6,14 +6,22 @@ interface NamedRecipient {
   clientName: string
 }
 
-const formatGreeting = ({ name }: NamedRecipient) => `Hello${safeDisplayName(name) ? ` ${safeDisplayName(name)}` : ''},`
-const formatOrganisation = ({ clientName }: NamedRecipient) => safeDisplayName(clientName) ?? 'your organisation'
+function formatGreeting({ name }: NamedRecipient): string {
+  const safeName = toSafeDisplayName(name)
+  return safeName ? `Hello ${safeName},` : 'Hello,'
+}
+
+const formatOrganisation = ({ clientName }: NamedRecipient) => toSafeDisplayName(clientName) ?? 'your organisation'
+
 /**
- * Returns a line with the username if it is safe in a mail, otherwise no line. The page of the link shows the username
- * in any case.
+ * Returns one line with the username, or no line if the username is not safe in a mail. The page of the link shows the
+ * username in any case.
  */
-const formatUsername = ({ username }: NamedRecipient) =>
-  safeDisplayName(username) ? [`Your username is: ${safeDisplayName(username)}`] : []
+function listUsernameLines({ username }: NamedRecipient): string[] {
+  const safeUsername = toSafeDisplayName(username)
+  return safeUsername ? [`Your username is: ${safeUsername}`] : []
+}
+
 const formatExpiry = (until: string) => `The link works once, until ${until}.`
 
 /** The texts of the mails. Subjects contain no user-supplied text. */
@@ -31,7 +39,11 @@ export const emailTexts = {
         : 'Open this link to accept, and to choose your password.',
     ],
     link: { label: 'Accept the invitation', url },
-    notes: [...formatUsername(to), formatExpiry(formatTime(expires)), 'If you did not expect this, ignore this mail.'],
+    notes: [
+      ...listUsernameLines(to),
+      formatExpiry(formatTime(expires)),
+      'If you did not expect this, ignore this mail.',
+    ],
   }),
 
   passwordReset: (to: NamedRecipient, { url, expires }: { url: string; expires: Date }): EmailContent => ({
@@ -42,7 +54,7 @@ export const emailTexts = {
     ],
     link: { label: 'Choose a new password', url },
     notes: [
-      ...formatUsername(to),
+      ...listUsernameLines(to),
       formatExpiry(formatTime(expires)),
       'If you did not request this, ignore this mail. Your password does not change.',
     ],
@@ -55,7 +67,7 @@ export const emailTexts = {
       `The password of your user at ${formatOrganisation(to)} was changed on ${formatTime(time)}.`,
       'If it was not you, inform your administrator at once.',
     ],
-    notes: formatUsername(to),
+    notes: listUsernameLines(to),
   }),
 
   secondFactorChanged: (to: NamedRecipient, change: 'set up' | 'removed', time: Date): EmailContent => ({
@@ -67,7 +79,7 @@ export const emailTexts = {
         : `A second factor was set up for your user at ${formatOrganisation(to)} on ${formatTime(time)}. You now sign in with your password and a code.`,
       'If it was not you, inform your administrator at once.',
     ],
-    notes: formatUsername(to),
+    notes: listUsernameLines(to),
   }),
 
   recoveryCodeUsed: (to: NamedRecipient, left: number, time: Date): EmailContent => ({
@@ -77,7 +89,7 @@ export const emailTexts = {
       `A recovery code of your user at ${formatOrganisation(to)} was used on ${formatTime(time)} instead of a code of your authenticator app. ${remainingCodesText[left] ?? `${left} recovery codes are left.`}`,
       'If it was not you, change your password and inform your administrator at once.',
     ],
-    notes: formatUsername(to),
+    notes: listUsernameLines(to),
   }),
 
   emailChanged: (to: NamedRecipient, time: Date): EmailContent => ({
@@ -87,7 +99,7 @@ export const emailTexts = {
       `The mail address of your user at ${formatOrganisation(to)} was changed on ${formatTime(time)}. Mails now go to the new address.`,
       'If you did not expect this, inform your administrator at once.',
     ],
-    notes: formatUsername(to),
+    notes: listUsernameLines(to),
   }),
 }
 
@@ -115,7 +127,7 @@ const plainEmailPattern = /^[\w.+-]{1,64}@[A-Za-z0-9.-]{1,190}$/
  * program turns into a link. Otherwise attackers could send their own message through Sluice. A plain mail address is
  * allowed. Returns undefined for other names; the mail then omits the name.
  */
-export function safeDisplayName(name: string): string | undefined {
+export function toSafeDisplayName(name: string): string | undefined {
   const plain = name.normalize('NFC').trim().replace(/ +/g, ' ')
   const harmless = harmlessNamePattern.test(plain.replace(innocentDots, '')) || plainEmailPattern.test(plain)
   return harmless && [...plain].length <= 80 ? plain : undefined

@@ -26,21 +26,22 @@ const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number
   })
 
 /**
- * Deletes a batch of old sessions. First copies into the users what only sessions store: the last sign-in, and that the
- * user has seen the introduction. Locks users before sessions, in the same order as all transactions, which prevents
- * deadlocks.
+ * Deletes a batch of old sessions and returns their number. First stores two facts in the users that only sessions
+ * contain: the time of the last sign-in, and that the user has seen the introduction. Locks users before sessions, in
+ * the same order as all transactions, which prevents deadlocks.
  */
 async function removeSessionBatch(trx: Kysely<DB>, limit: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
     select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionRetentionDays})
     order by coalesce(ended_at, expires_at) limit ${limit}`.execute(trx)
   if (rows.length === 0) return 0
-  const [ids, users] = [rows.map(({ id }) => id), rows.map(({ user_id }) => user_id)]
+  const ids = rows.map(({ id }) => id)
+  const users = rows.map(({ user_id }) => user_id)
   await sql`select from users where id = any(${users}) order by id for no key update`.execute(trx)
   await sql`
-    update users u set service_intro = false, last_signed_in_at = greatest(u.last_signed_in_at, forgotten.at)
-    from (select user_id, max(created_at) as at from sessions where id = any(${ids}) group by user_id) as forgotten
-    where forgotten.user_id = u.id and (u.service_intro or u.last_signed_in_at is null or u.last_signed_in_at < forgotten.at)`.execute(
+    update users u set service_intro = false, last_signed_in_at = greatest(u.last_signed_in_at, old_sessions.last_at)
+    from (select user_id, max(created_at) as last_at from sessions where id = any(${ids}) group by user_id) as old_sessions
+    where old_sessions.user_id = u.id and (u.service_intro or u.last_signed_in_at is null or u.last_signed_in_at < old_sessions.last_at)`.execute(
     trx,
   )
   await sql`delete from sessions where id = any(${ids})`.execute(trx)

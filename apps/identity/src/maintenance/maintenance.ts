@@ -58,6 +58,7 @@ export async function runMaintenanceOnce(db: Kysely<DB>): Promise<void> {
   if (failures.length > 0) throw new AggregateError(failures, 'Maintenance jobs failed.')
 }
 
+/** Runs the jobs one after the other until the signal aborts. Reports the success or failure of each job. */
 async function runJobs(
   db: Kysely<DB>,
   jobs: readonly MaintenanceJob[],
@@ -76,8 +77,8 @@ async function runJobs(
 }
 
 /**
- * Runs `callback` unless another process is running it. PostgreSQL releases the lock when the connection closes, also
- * if the process is killed.
+ * Runs `callback` unless another process holds the maintenance lock. PostgreSQL releases the lock when the connection
+ * closes, also if the process is killed.
  */
 async function runExclusively(db: Kysely<DB>, callback: () => Promise<void>): Promise<void> {
   await db.connection().execute(async (connection) => {

@@ -23,7 +23,7 @@ export function createProvider(
   dependencies: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
 ): Provider {
   const provider = new Provider(dependencies.config.IDENTITY_PUBLIC_URL, buildProviderConfiguration(dependencies))
-  // Trust the forwarded headers, because `rewriteToPublicAddress` has replaced them with the public address.
+  // Trust the forwarded headers, because `prepareRequest` has replaced them with the public address.
   provider.proxy = true
   provider.use(answerUnknownPaths(parsePublicAddress(dependencies.config.IDENTITY_PUBLIC_URL).prefix))
   provider.use(skipLogoutPrompt)
@@ -107,7 +107,7 @@ function isPageOfOrigins(uri: string, registered: readonly string[]): boolean {
 }
 
 /** Returns the reason why oidc-provider rejects the metadata of an application; undefined if it accepts them. */
-export async function refusalOf(provider: Provider, metadata: object): Promise<string | undefined> {
+export async function findRejectionReason(provider: Provider, metadata: object): Promise<string | undefined> {
   try {
     await (provider.Client as unknown as { validate(metadata: ClientMetadata): Promise<void> }).validate(
       metadata as ClientMetadata,

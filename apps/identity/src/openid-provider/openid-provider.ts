@@ -18,7 +18,7 @@ import {
   limitPendingLogins,
 } from './request-limits.ts'
 import { createInteractionRoutes } from './interactions/interaction-routes.ts'
-import { createProvider, refusalOf } from './create-oidc-provider.ts'
+import { createProvider, findRejectionReason } from './create-oidc-provider.ts'
 import { problems } from '@sluice/http-server'
 import { formDeadline } from '../pages/read-form.ts'
 import { buildPagePolicy } from '../pages/send-page.ts'
@@ -29,7 +29,7 @@ export interface OpenIdProvider {
    */
   routes: Router
   /** Returns the reason why oidc-provider rejects `metadata` (see `toClientMetadata`); undefined if it accepts them. */
-  refusalOf(metadata: object): Promise<string | undefined>
+  findRejectionReason(metadata: object): Promise<string | undefined>
 }
 
 interface OpenIdProviderOptions {
@@ -63,7 +63,7 @@ export function createOpenIdProvider({
     return instance!
   }
 
-  const usePublicAddress = rewriteToPublicAddress(config.IDENTITY_PUBLIC_URL)
+  const prepareProviderRequest = prepareRequest(config.IDENTITY_PUBLIC_URL)
   const routes = Router({ caseSensitive: true, strict: true })
   const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
   routes.use(oidcPaths.authorization, setPagePrefix(prefix), limitPendingLogins(), problemPages)
@@ -72,7 +72,7 @@ export function createOpenIdProvider({
   routes.use(oidcPaths.code_verification, setPagePrefix(prefix), deviceLimit, problemPages)
   const pages = [oidcPaths.authorization, oidcPaths.end_session, oidcPaths.code_verification]
   routes.get(pages, limitParameterLength(prefix))
-  routes.all(allOidcPaths, limitFormBody, usePublicAddress, async (request: Request, response: Response) => {
+  routes.all(allOidcPaths, limitFormBody, prepareProviderRequest, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
     await (await instanceForCurrentKeys()).handle(request, response)
   })
@@ -81,11 +81,14 @@ export function createOpenIdProvider({
       db,
       config,
       logger,
-      usePublicAddress,
+      prepareProviderRequest,
       provider: async () => (await instanceForCurrentKeys()).provider,
     }),
   )
-  return { routes, refusalOf: async (metadata) => refusalOf((await instanceForCurrentKeys()).provider, metadata) }
+  return {
+    routes,
+    findRejectionReason: async (metadata) => findRejectionReason((await instanceForCurrentKeys()).provider, metadata),
+  }
 }
 
 /** Sets the path prefix for the problem pages. */
@@ -97,10 +100,11 @@ const setPagePrefix =
   }
 
 /**
- * Rewrites a request to the public address. oidc-provider builds the addresses in its responses from Host and
- * X-Forwarded headers; they must be the public address, regardless of the host name that the caller used.
+ * Returns the handler that prepares a request for oidc-provider. It sets the Host and X-Forwarded headers to the public
+ * address, because oidc-provider builds addresses in its responses from them. It also rejects NUL characters in the
+ * address, sets the security policy of pages, and limits the time in which a form must arrive.
  */
-function rewriteToPublicAddress(publicUrl: string): RequestHandler {
+function prepareRequest(publicUrl: string): RequestHandler {
   const { host, protocol } = new URL(publicUrl)
   const limitFormTime = formDeadline()
   return (request, response, next) => {

@@ -4,7 +4,7 @@ import { html } from '../pages/html.ts'
 import { chooseLanguage, readPageTexts } from '../pages/language.ts'
 import { renderMessagePage } from '../pages/message-page.ts'
 import { parsePublicAddress } from '../public-address.ts'
-import { type ConsoleSettings, isConsole, whyConsoleIsOff } from './storage/built-in-applications.ts'
+import { type ConsoleSettings, isConsole, findConsoleOffReason } from './storage/built-in-applications.ts'
 import type { ExtraMetadata } from './storage/clients.ts'
 import { buildPageHeaders } from '../pages/send-page.ts'
 import type { PageTexts } from '../pages/texts/en.ts'
@@ -22,7 +22,7 @@ export const createErrorRenderer = (settings: ConsoleSettings) =>
     const pageFacts = describePage(ctx)
     const texts = readPageTexts(pageFacts.language)
     const { client_id: clientId } = ctx.oidc.params ?? {}
-    const consoleOffReason = isConsole(clientId as string | undefined) ? whyConsoleIsOff(settings) : undefined
+    const consoleOffReason = isConsole(clientId as string | undefined) ? findConsoleOffReason(settings) : undefined
     const technical = [out.error, consoleOffReason || out.error_description].filter(Boolean).join(': ')
     const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
     const message = readRefusalTexts(texts, out.error)

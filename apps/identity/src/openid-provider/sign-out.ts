@@ -48,7 +48,9 @@ export async function skipLogoutPrompt(ctx: Context, next: Next): Promise<void> 
 }
 
 /**
- * Shows the page that asks the user to confirm the sign-out. Skips it if the application sent an ID token of this user.
+ * Shows the page that asks the user to confirm the sign-out. If the application sent an ID token of this user, signs
+ * out without a confirmation and redirects the browser. oidc-provider calls this function; the name is that of its
+ * setting.
  */
 export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
   const { session, client, entities, provider, params = {} } = ctx.oidc

@@ -1,7 +1,7 @@
 import { html, isolateName, removeDirectionMarks } from './html.ts'
 import { readPageTexts } from './language.ts'
-import { renderButton, renderForm } from './parts/forms.ts'
-import { renderFrame, type Organisation, type PageFacts } from './parts/page-layout.ts'
+import { renderButton, renderForm } from './components/forms.ts'
+import { renderFrame, type Organisation, type PageFacts } from './components/page-layout.ts'
 
 interface ConsentFacts extends PageFacts {
   action: string

@@ -1,7 +1,7 @@
 import { html, isolateName } from './html.ts'
 import { readPageTexts } from './language.ts'
-import { renderButton, renderField, renderForm, renderSummary } from './parts/forms.ts'
-import { renderFrame, type PageFacts } from './parts/page-layout.ts'
+import { renderButton, renderField, renderForm, renderSummary } from './components/forms.ts'
+import { renderFrame, type PageFacts } from './components/page-layout.ts'
 
 interface DeviceFormFacts extends PageFacts {
   action: string

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { findCookie } from '../cookies.ts'
-import type { Organisation } from './parts/page-layout.ts'
+import type { Organisation } from './components/page-layout.ts'
 
 const organisationCookieName = 'sluice-organisation'
 const cookieMaxAgeMs = 15 * 60_000

@@ -32,6 +32,7 @@ export function showInternalErrors(logger: Logger): ErrorRequestHandler {
   }
 }
 
+/** Sends the page for a problem, in the user's language and with the id of the request. */
 function showProblem(problem: Problem, request: Request, response: Response): void {
   const language = chooseLanguage(request)
   const texts = readPageTexts(language)
@@ -56,6 +57,7 @@ function toProblem(error: unknown): Problem {
     : problems.internal()
 }
 
+/** Returns the title and text for a problem: by its code for SSO problems, otherwise by its status. */
 function chooseTexts({ problems: pageTexts }: PageTexts, { code, status, headers }: Problem) {
   if (isKeyOf(pageTexts.federated, code)) return pageTexts.federated[code]
   switch (status) {

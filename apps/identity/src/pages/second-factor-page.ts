@@ -1,7 +1,7 @@
 import { toSafeHref, html } from './html.ts'
 import { readPageTexts } from './language.ts'
-import { renderButton, renderField, renderForm, renderSummary } from './parts/forms.ts'
-import { renderFrame, type PageFacts } from './parts/page-layout.ts'
+import { renderButton, renderField, renderForm, renderSummary } from './components/forms.ts'
+import { renderFrame, type PageFacts } from './components/page-layout.ts'
 
 interface CodeFacts extends PageFacts {
   action: string

@@ -1,7 +1,7 @@
 import { toSafeHref, html, isolateName, type HtmlMarkup } from './html.ts'
 import { readPageTexts } from './language.ts'
-import { renderButton, renderField, renderForm, renderSummary } from './parts/forms.ts'
-import { renderFrame, type PageFacts } from './parts/page-layout.ts'
+import { renderButton, renderField, renderForm, renderSummary } from './components/forms.ts'
+import { renderFrame, type PageFacts } from './components/page-layout.ts'
 import type { PageTexts } from './texts/en.ts'
 
 export interface SignInFacts extends PageFacts {
@@ -85,6 +85,7 @@ ${organisationForm && renderOrganisationForm(texts, organisationForm)}`,
   })
 }
 
+/** Returns the form in which users of single sign-on enter the code of their organisation. */
 const renderOrganisationForm = (
   { signIn: pageTexts }: PageTexts,
   { action, code = '', error }: OrganisationForm,

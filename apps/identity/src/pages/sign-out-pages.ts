@@ -1,7 +1,7 @@
 import { toSafeHref, html, isolateName } from './html.ts'
 import { readPageTexts } from './language.ts'
-import { renderButton, renderForm } from './parts/forms.ts'
-import { renderFrame, type PageFacts } from './parts/page-layout.ts'
+import { renderButton, renderForm } from './components/forms.ts'
+import { renderFrame, type PageFacts } from './components/page-layout.ts'
 
 interface SignOutFacts extends PageFacts {
   action: string

@@ -1,7 +1,7 @@
 import { toSafeHref, html, isolateName } from './html.ts'
 import { readPageTexts } from './language.ts'
-import { renderButton, renderForm } from './parts/forms.ts'
-import { renderFrame, type Organisation, type PageFacts } from './parts/page-layout.ts'
+import { renderButton, renderForm } from './components/forms.ts'
+import { renderFrame, type Organisation, type PageFacts } from './components/page-layout.ts'
 
 interface SignedInFacts extends PageFacts {
   organisation: Organisation
@@ -19,7 +19,10 @@ interface SignedInFacts extends PageFacts {
   action: string
 }
 
-/** Returns the last page of a sign-in through a provider that no application started. */
+/**
+ * Returns the page after a sign-in through a provider that no application started. It names the user, shows the refresh
+ * token for the command line, and has a sign-out button.
+ */
 export function renderTokenPage({ user, refreshToken, refreshUrl, home, action, ...pageFacts }: SignedInFacts): string {
   const texts = readPageTexts(pageFacts.language)
   const pageTexts = texts.signedIn
@@ -28,7 +31,7 @@ export function renderTokenPage({ user, refreshToken, refreshUrl, home, action, 
   return renderFrame({
     ...pageFacts,
     title: pageTexts.title,
-    sign: html`<div class="mark success" aria-hidden="true">✓</div>`,
+    symbol: html`<div class="mark success" aria-hidden="true">✓</div>`,
     main: html`<p class="lead">${pageTexts.lead(who, isolateName(user.username), organisation)}</p>
 ${home && html`<p><a class="button" href="${toSafeHref(home)}">${texts.signOut.back(new URL(home).host)}</a></p>`}
 <details>

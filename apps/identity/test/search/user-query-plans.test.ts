@@ -4,7 +4,7 @@ import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { fillUsers } from '../../../../bench/identity/fill-users.ts'
 import type { Role, SearchRequest } from '@sluice/contracts'
-import { searchPlan } from '@sluice/records'
+import { buildSearchPlan } from '@sluice/records'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
 import type { IdentityRequestContext } from '../../src/api/operation-context.ts'
 import { clientRecords } from '../../src/api/clients/records.ts'
@@ -102,9 +102,9 @@ async function planOf(
 
 /** The cursor after a row with these sort keys, without reading the pages before it. */
 const cursorOf = (order: SearchRequest['order'], keys: string[]) =>
-  searchPlan(
+  buildSearchPlan(
     { order, paging: {} },
-    { name: '/users ', properties: userRecords.kind.properties, idColumn: 'r.uid', defaultOrder: ['name:iasc'] },
+    { name: '/users ', properties: userRecords.definition.properties, idColumn: 'r.uid', defaultOrder: ['name:iasc'] },
   ).cursorAfter(keys)!
 
 const flat = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(flat)]

@@ -13,8 +13,8 @@ export interface ClaimedAlert {
   content: AlertContent
   created_at: Date
   tries: number
-  /** Whether this is the last attempt. It is for an alert that is a day old. */
-  last: boolean
+  /** Whether this is the last attempt, because the alert is a day old. */
+  isLastAttempt: boolean
 }
 
 /** Seconds until the lease of an alert expires, longer than any attempt takes. */
@@ -39,7 +39,7 @@ export async function claimAlert(db: Kysely<DB>, channel: Channel, client: strin
       select id from alerts where ${isDue(channel)} and client = ${client}
       order by try_after, id limit 1 for update skip locked)
     returning id, uid, client, channel, recipient, content, created_at, tries,
-      created_at < now() - interval '1 day' as last`.execute(db)
+      created_at < now() - interval '1 day' as "isLastAttempt"`.execute(db)
   return rows[0]
 }
 
@@ -53,13 +53,15 @@ export async function markSent(db: Kysely<DB>, { id }: ClaimedAlert): Promise<vo
  */
 export async function markFailed(
   db: Kysely<DB>,
-  { id, tries, last }: ClaimedAlert,
+  { id, tries, isLastAttempt }: ClaimedAlert,
   { message, permanent }: { message: string; permanent: boolean },
 ): Promise<void> {
-  const seconds = Math.min(3_600, 10 * 3 ** (tries - 1)) * (0.8 + Math.random() * 0.2)
+  const backoffSeconds = Math.min(3_600, 10 * 3 ** (tries - 1))
+  // A random factor from 0.8 to 1 spreads the attempts of alerts that failed at the same time.
+  const seconds = backoffSeconds * (0.8 + Math.random() * 0.2)
   await sql`
     update alerts set last_problem = ${message}, try_after = now() + make_interval(secs => ${seconds}),
-      given_up_at = case when ${permanent || last} then now() end
+      given_up_at = case when ${permanent || isLastAttempt} then now() end
     where id = ${id}`.execute(db)
 }
 
@@ -100,8 +102,9 @@ interface ChannelSlots {
 export type FairClaim = Disposable & { alert: ClaimedAlert }
 
 /**
- * Returns a function that claims the next alert of a channel, or returns undefined if none may start. The organisation
- * that was served least recently goes first.
+ * Returns a function that claims the next due alert of a channel. It returns undefined if no alert is due, or if every
+ * organisation with a due alert uses all of its slots. The organisation that was served least recently goes first.
+ * Disposing the claim releases its slot.
  */
 export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, perClient }: ChannelSlots) {
   // Claims run one at a time, because concurrent claims would miscount an organisation's slots.

@@ -88,7 +88,7 @@ async function giveUpWebhookCalls(db: Kysely<DB>): Promise<boolean> {
   return false
 }
 
-/** Sends one due alert. Returns false if none was due. */
+/** Claims and sends one due alert. Returns false if none could be claimed. */
 async function sendNext(
   options: AlertSenderOptions,
   claim: () => Promise<FairClaim | undefined>,
@@ -101,30 +101,38 @@ async function sendNext(
   return true
 }
 
+/**
+ * Sends a claimed alert and stores the outcome. Releases the alert for another process if `stopSignal` aborts the
+ * attempt.
+ */
 async function sendAndRecord(
   options: AlertSenderOptions,
   alert: ClaimedAlert,
-  stop: AbortSignal,
+  stopSignal: AbortSignal,
   countOutcome: CountOutcome,
 ): Promise<void> {
   const { db, logger } = options
   const { channel, uid, tries } = alert
   const timeout = AbortSignal.timeout(attemptTimeoutMs)
   try {
-    await sendAlert(options, alert, AbortSignal.any([stop, timeout]))
+    await sendAlert(options, alert, AbortSignal.any([stopSignal, timeout]))
   } catch (error) {
-    if (stop.aborted) return releaseAlert(db, alert)
-    const permanent = (error instanceof MailRefused || error instanceof DeliveryRejected) && error.permanent
+    if (stopSignal.aborted) return releaseAlert(db, alert)
+    const isPermanent = (error instanceof MailRefused || error instanceof DeliveryRejected) && error.permanent
     const message = timeout.aborted ? 'The attempt took longer than a minute.' : (error as Error).message.slice(0, 500)
-    logger.warn({ alert: uid, channel, tries, permanent, reason: message }, 'an alert could not be delivered')
-    countOutcome(channel, permanent || alert.last ? 'given-up' : 'delayed')
-    return markFailed(db, alert, { message, permanent })
+    logger.warn(
+      { alert: uid, channel, tries, permanent: isPermanent, reason: message },
+      'an alert could not be delivered',
+    )
+    countOutcome(channel, isPermanent || alert.isLastAttempt ? 'given-up' : 'delayed')
+    return markFailed(db, alert, { message, permanent: isPermanent })
   }
   countOutcome(channel, 'sent')
   await markSent(db, alert)
   logger.info({ alert: uid, channel, tries }, 'an alert was sent')
 }
 
+/** Calls the webhook, or sends the email of the alert. */
 async function sendAlert(
   { sendMail, webhook, publicUrl }: AlertSenderOptions,
   alert: ClaimedAlert,
@@ -136,6 +144,7 @@ async function sendAlert(
   await sendMail!({ uid, recipient, subject: email.subject, created, ...renderEmail(email) }, signal)
 }
 
+/** Returns a function that counts attempts by channel and outcome. Without a registry, it does nothing. */
 function createOutcomeCounter(registry: Registry | undefined): CountOutcome {
   if (!registry) return () => {}
   const counter = new Counter({

@@ -25,9 +25,9 @@ export async function writeRunAlerts(
   const badEvent = toBadEvent(run, warnings)
   if (badEvent && run.workflow_run_id !== null) return
   if (hasWaitingAlerts) await deleteWaitingAlerts(trx, run.runnable_id)
-  const drafts = [await draftCall(trx, run), await draftMail(trx, run, badEvent, addresses)].filter(
-    (draft) => draft !== undefined,
-  )
+  const call = await draftCall(trx, run)
+  const mail = await draftMail(trx, run, badEvent, addresses)
+  const drafts = [call, mail].filter((draft) => draft !== undefined)
   if (drafts.length === 0) return
   const subject = await trx
     .selectFrom('runnables')
@@ -79,11 +79,22 @@ interface AlertDraft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
  */
 async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<AlertDraft | undefined> {
   if (run.state !== 'FAILED') return undefined
-  const { alike, withinHour } = await readPastAlerts(trx, run, 'WEBHOOK')
-  const waitsUntil = addHour(withinHour.FAILED)
-  return { channel: 'WEBHOOK', recipients: [operatorRecipient], event: 'FAILED', failures: alike, waitsUntil }
+  const { sameOutcomeCount, timesWithinHour } = await readPastAlerts(trx, run, 'WEBHOOK')
+  const waitsUntil = addHour(timesWithinHour.FAILED)
+  return {
+    channel: 'WEBHOOK',
+    recipients: [operatorRecipient],
+    event: 'FAILED',
+    failures: sameOutcomeCount,
+    waitsUntil,
+  }
 }
 
+/**
+ * Drafts the email about a run. Returns undefined without a recipient or an event to report, or if no email is left
+ * within the organisation's limit. If an email about the same event was written less than an hour ago, the new one
+ * waits until that hour has passed.
+ */
 async function draftMail(
   trx: Transaction<DB>,
   run: EndedRun,
@@ -95,13 +106,13 @@ async function draftMail(
   const pastAlerts = await readPastAlerts(trx, run, 'MAIL')
   const event = chooseMailEvent(run, badEvent, pastAlerts)
   if (!event) return undefined
-  const draft = { channel: 'MAIL', recipients, event, failures: pastAlerts.alike } as const
-  const waitsUntil = addHour(pastAlerts.withinHour[event])
+  const draft = { channel: 'MAIL', recipients, event, failures: pastAlerts.sameOutcomeCount } as const
+  const waitsUntil = addHour(pastAlerts.timesWithinHour[event])
   // Only the first email about a problem counts towards the limit, so emails that wait and recovery emails need no
   // check.
   if (event === 'RECOVERED' || waitsUntil) return { ...draft, waitsUntil }
-  const { reached, ...limit } = await checkMailLimit(trx, run.client)
-  return reached ? undefined : { ...draft, ...limit, waitsUntil }
+  const { reached, ...limitNotice } = await checkMailLimit(trx, run.client)
+  return reached ? undefined : { ...draft, ...limitNotice, waitsUntil }
 }
 
 type BadEvent = 'FAILED' | 'WARNING'
@@ -124,11 +135,11 @@ async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Prom
 
 interface PastAlerts {
   /** The event of the most recent alert. */
-  last: AlertEvent | null
+  lastEvent: AlertEvent | null
   /** The creation times (ISO 8601) of the most recent alert of each event within the last hour, except RECOVERED. */
-  withinHour: Readonly<Partial<Record<AlertEvent, string>>>
+  timesWithinHour: Readonly<Partial<Record<AlertEvent, string>>>
   /** The number of consecutive runs with the same outcome since the most recent alert, including this run. */
-  alike: number
+  sameOutcomeCount: number
 }
 
 /**
@@ -138,19 +149,23 @@ interface PastAlerts {
 function chooseMailEvent(
   { state }: EndedRun,
   badEvent: BadEvent | undefined,
-  { last, withinHour }: PastAlerts,
+  { lastEvent, timesWithinHour }: PastAlerts,
 ): AlertEvent | undefined {
-  if (badEvent) return last === badEvent && withinHour[badEvent] ? undefined : badEvent
+  if (badEvent) {
+    const wasJustReported = lastEvent === badEvent && timesWithinHour[badEvent] !== undefined
+    return wasJustReported ? undefined : badEvent
+  }
   // A run with a warning gets here only if warnings are not reported, and counts as a success. The exception is if the
   // last email was about a warning, because that email is still correct.
-  const isSuccess = state === 'OK' || last !== 'WARNING'
-  const wasReportedBad = last !== null && last !== 'RECOVERED'
+  const isSuccess = state === 'OK' || lastEvent !== 'WARNING'
+  const wasReportedBad = lastEvent !== null && lastEvent !== 'RECOVERED'
   return isSuccess && wasReportedBad ? 'RECOVERED' : undefined
 }
 
 const addHour = (moment: string | undefined): Date | undefined =>
   moment === undefined ? undefined : new Date(Date.parse(moment) + hourMs)
 
+/** Reads the earlier alerts about the object of a run in one channel. */
 async function readPastAlerts(
   trx: Transaction<DB>,
   { id, runnable_id, state }: EndedRun,
@@ -159,13 +174,13 @@ async function readPastAlerts(
   const { rows } = await sql<PastAlerts>`
     with past as (
       select event, run_id, created_at, id from alerts where runnable_id = ${runnable_id} and channel = ${channel})
-    select (select event from past order by created_at desc, id desc limit 1) as last,
+    select (select event from past order by created_at desc, id desc limit 1) as "lastEvent",
       (select coalesce(jsonb_object_agg(event, at), '{}') from (
         select event, max(created_at) as at from past
-        where created_at > now() - interval '1 hour' and event <> 'RECOVERED' group by event) m) as "withinHour",
+        where created_at > now() - interval '1 hour' and event <> 'RECOVERED' group by event) m) as "timesWithinHour",
       (select count(*) from runs
        where runnable_id = ${runnable_id} and id <= ${id} and state = ${state} and action = 'RUN'
-         and id > coalesce((select max(run_id) from past), ${id} - 1))::int as alike`.execute(trx)
+         and id > coalesce((select max(run_id) from past), ${id} - 1))::int as "sameOutcomeCount"`.execute(trx)
   return rows[0]!
 }
 
@@ -192,7 +207,8 @@ export async function checkMailLimit(
       and created_at > now() - interval '1 hour' and created_at <= now()`.execute(trx)
   const { mails, announced, ends } = rows[0]!
   if (announced) return { reached: true }
-  return mails < maxMailsPerHour - 1 ? { reached: false } : { reached: false, leftOutUntil: ends.toISOString() }
+  const isLastWithinLimit = mails >= maxMailsPerHour - 1
+  return { reached: false, ...(isLastWithinLimit && { leftOutUntil: ends.toISOString() }) }
 }
 
 /**
@@ -205,7 +221,7 @@ export async function explainMissingMail(
 ): Promise<string | undefined> {
   const run = await db.selectFrom('runs').select(['workflow_run_id', 'action']).where('id', '=', id).executeTakeFirst()
   if (!run || run.workflow_run_id !== null || run.action !== 'RUN') return undefined
-  const { length } = (await readAlertSetting(db, client)).addresses
-  if (length === 0) return undefined
-  return `ALERT_EMAIL names ${length === 1 ? 'an address' : `${length} addresses`}. ${noMailServer}`
+  const { addresses } = await readAlertSetting(db, client)
+  if (addresses.length === 0) return undefined
+  return `ALERT_EMAIL names ${addresses.length === 1 ? 'an address' : `${addresses.length} addresses`}. ${noMailServer}`
 }

@@ -22,10 +22,10 @@ export function mergeSecrets({ stored, sentSecrets, addressChange }: SecretMerge
       addressChange,
       `The stored ${absent.includes('authToken') ? 'token' : 'password'} belongs to the old address. Send it again for the new address, or send an empty text to remove it.`,
     )
-  return { ...Object.fromEntries(absent.map((name) => [name, stored[name]!])), ...definedSecrets(sentSecrets) }
+  return { ...Object.fromEntries(absent.map((name) => [name, stored[name]!])), ...selectSentSecrets(sentSecrets) }
 }
 
-export const definedSecrets = (sentSecrets: GivenSecrets): SecretValues =>
+export const selectSentSecrets = (sentSecrets: GivenSecrets): SecretValues =>
   Object.fromEntries(
     Object.entries(sentSecrets).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   )

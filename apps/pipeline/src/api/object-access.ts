@@ -47,7 +47,7 @@ export async function readDefaultAccess(trx: Transaction<DB>, client: string): P
  * Returns the access columns of a request body. A new object gets the default if the body does not set the public
  * access.
  */
-export async function accessColumnsWithDefault(
+export async function toAccessColumnsWithDefault(
   trx: Transaction<DB>,
   access: AccessPart | undefined,
   current: object | undefined,

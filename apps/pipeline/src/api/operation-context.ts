@@ -1,5 +1,5 @@
 import type { KeyRing } from '@sluice/database'
-import { type Caller, type RequestFacts, operationsWith } from '@sluice/http-server'
+import { type Caller, type RequestFacts, createOperationDefiner } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
 import type { DatabaseContext } from '@sluice/records'
 import type { DB } from '../database.ts'
@@ -29,7 +29,7 @@ export interface PipelineContext extends DatabaseContext<DB> {
   runWatcher: RunWatcher
   /** Encrypts the secrets of sources and targets. */
   keyRing: KeyRing
-  /** True if a mail server is configured. */
+  /** Whether a mail server is configured. */
   mails: boolean
   logger: Logger
 }
@@ -37,4 +37,4 @@ export interface PipelineContext extends DatabaseContext<DB> {
 /** The dependencies and the facts of one request. */
 export type RequestContext = PipelineContext & { caller: Caller; request: RequestFacts }
 
-export const definePipelineOperation = operationsWith<PipelineContext>()
+export const definePipelineOperation = createOperationDefiner<PipelineContext>()

@@ -27,23 +27,23 @@ type RowsInput = Pick<RequestContext, 'request' | 'caller' | 'exports' | 'db'> &
 
 /**
  * Reads a page of a table or view in stored order, or exports all rows as a file if the request prefers one. Throws a
- * problem if the page is too large for a response. Aborts when the caller disconnects. Calls `find` in the same slot of
- * the semaphore, because it queries the warehouse. `operation` is the id of the operation, for the audit log.
+ * problem if the page is too large for a response. Aborts when the caller disconnects. Calls `findTable` in the slot of
+ * the read, because it queries the warehouse too. `operation` is the id of the operation, for the audit log.
  */
 export function answerRows(
   operation: string,
   input: RowsInput,
-  find: () => Promise<ReadableTable>,
+  findTable: () => Promise<ReadableTable>,
 ): Promise<QueryResult | FileDownload> {
   const { query, request } = input
   const exportChoice = chooseExport(query, request.acceptedType)
   if (exportChoice)
     return exportFile({ ...input, operation }, exportChoice, async () => {
-      const { warehouse, table, object, labels } = await whileReading(input, find)
+      const { warehouse, table, object, labels } = await whileReading(input, findTable)
       const source = { table: { schema: table.schema, name: table.name } }
       return {
         open: (...rest) => warehouse.queries.exportRows(source, ...rest),
-        readSourceFormats: async () => sourceFormatsOf(await warehouse.catalog.findTable(table.schema, table.name)),
+        readSourceFormats: async () => listSourceFormats(await warehouse.catalog.findTable(table.schema, table.name)),
         object,
         details: { schema: table.schema, name: table.name },
         fileName: labels.displayName ?? table.name,
@@ -51,7 +51,7 @@ export function answerRows(
     })
   const { page = 1, pageSize = 100, sourceFormats = false } = query
   return whileReading(input, async (signal) => {
-    const { warehouse, table, labels } = await find()
+    const { warehouse, table, labels } = await findTable()
     const start = new Date()
     const range = { limit: pageSize, offset: (page - 1) * pageSize }
     const { columns, rows, truncated } = await warehouse.queries.readTable(table.schema, table.name, range, {
@@ -62,14 +62,14 @@ export function answerRows(
       ...presentTable(table, labels),
       queryStartTime: start.toISOString(),
       queryDuration: Date.now() - start.getTime(),
-      rows: sourceFormats ? printCells(rows, columns, sourceFormatsOf(table)) : rows,
+      rows: sourceFormats ? formatCells(rows, columns, listSourceFormats(table)) : rows,
       height: rows.length,
       width: columns.length,
     }
   })
 }
 
-const sourceFormatsOf = (table: WarehouseTable | undefined): ReadonlyMap<string, string> =>
+const listSourceFormats = (table: WarehouseTable | undefined): ReadonlyMap<string, string> =>
   new Map(
     table?.columns.flatMap(({ name, sourceFormat }) => (sourceFormat === undefined ? [] : [[name, sourceFormat]])),
   )
@@ -78,7 +78,7 @@ const sourceFormatsOf = (table: WarehouseTable | undefined): ReadonlyMap<string,
  * Returns the rows with the cells of some columns as text in the format of the source, for example `31.12.2020`. These
  * are the columns with an entry in `formats`.
  */
-function printCells(
+function formatCells(
   rows: readonly RowCell[][],
   columns: readonly { name: string }[],
   formats: ReadonlyMap<string, string>,

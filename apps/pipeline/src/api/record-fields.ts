@@ -1,6 +1,6 @@
 import { runStatuses } from '@sluice/contracts'
 import { type RawBuilder, sql } from 'kysely'
-import { type Properties, translatedProperty } from '@sluice/records'
+import { type Properties, translateRowProperty } from '@sluice/records'
 import { ServiceUnavailable } from '@sluice/client'
 import type { IdentityLookups } from '../identity/identity-lookups.ts'
 
@@ -39,16 +39,16 @@ interface RecordedRow {
 }
 
 /** Returns the response fields that all named objects share. */
-export const recordedFields = (row: RecordedRow, locales: readonly string[]) => ({
+export const presentRecordFields = (row: RecordedRow, locales: readonly string[]) => ({
   id: row.uid,
   client: row.client,
   name: row.name,
   translations: row.translations,
   created: row.created_at.toISOString(),
   lastUpdated: row.updated_at.toISOString(),
-  displayName: translatedProperty(row, 'name', row.name, locales),
+  displayName: translateRowProperty(row, 'name', row.name, locales),
   description: row.description ?? undefined,
-  displayDescription: translatedProperty(row, 'description', row.description, locales),
+  displayDescription: translateRowProperty(row, 'description', row.description, locales),
   tags: row.tags,
   tagString: row.tags.join(', '),
 })

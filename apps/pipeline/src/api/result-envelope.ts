@@ -17,7 +17,7 @@ interface EnvelopeContent {
  * Returns the envelope (a response that reports a result) of a finished operation. Its HTTP status is 200 even if the
  * result is an error.
  */
-export const resultEnvelope = (result: EnvelopeContent): ResultEnvelope => ({
+export const createResultEnvelope = (result: EnvelopeContent): ResultEnvelope => ({
   ...toEnvelope(result),
   httpStatus: '200 OK',
   httpStatusCode: 200,
@@ -25,7 +25,7 @@ export const resultEnvelope = (result: EnvelopeContent): ResultEnvelope => ({
 })
 
 /** Returns the envelope for a run that was queued, started or cancelled. */
-export const acceptedRun = (key: string, message: string, run: string): ResultEnvelope => ({
+export const createAcceptedRunResult = (key: string, message: string, run: string): ResultEnvelope => ({
   ...toEnvelope({ area: 'run', key, message, data: { jobId: run, taskId: run } }),
   httpStatus: '202 Accepted',
   httpStatusCode: 202,

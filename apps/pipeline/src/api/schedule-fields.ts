@@ -18,7 +18,7 @@ export interface ScheduleBody {
 /**
  * Returns the schedule columns, which all tables with schedules have. The scheduler computes the time of the next run.
  */
-export const scheduleColumns = (body: ScheduleBody) => ({
+export const toScheduleColumns = (body: ScheduleBody) => ({
   disabled: body.disabled,
   run_trigger: body.runTrigger,
   cron_expression: body.cronExpression ?? null,
@@ -27,7 +27,7 @@ export const scheduleColumns = (body: ScheduleBody) => ({
   full_refresh_interval: body.fullRefreshInterval ?? null,
 })
 
-export const scheduleFields = (row: Omit<ScheduleRow, 'uid'>) => ({
+export const presentScheduleFields = (row: Omit<ScheduleRow, 'uid'>) => ({
   disabled: row.disabled,
   runTrigger: row.run_trigger as RunTrigger,
   cronExpression: row.cron_expression ?? undefined,
@@ -59,6 +59,7 @@ export function assertSchedule(body: ScheduleBody): void {
   }
 }
 
+/** Throws 422 at `/cronExpression` if the expression is blank or invalid. */
 function assertCronExpression(expression = ''): void {
   if (!expression.trim())
     throw problems.refused('/cronExpression', 'The trigger CUSTOM needs a cron expression, for example 0 6 * * 1-5.')

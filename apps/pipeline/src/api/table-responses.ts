@@ -14,13 +14,13 @@ export interface TableLabels {
   columnStatistics?: ColumnStatistics | undefined
 }
 
-export const tableLabelsOf = ({ name, description }: { name: string; description: string | null }): TableLabels => ({
+export const toTableLabels = ({ name, description }: { name: string; description: string | null }): TableLabels => ({
   displayName: name,
   description: description ?? undefined,
 })
 
 /** Adds descriptions to labels. A description of the table itself replaces that of its pipeline or view. */
-export const withDescriptions = (
+export const addDescriptions = (
   labels: TableLabels | undefined,
   { description, columnDescriptions }: TableDescriptions,
 ): TableLabels => ({ ...labels, description: description ?? labels?.description, columnDescriptions })
@@ -35,15 +35,16 @@ interface LabelledRow {
  * Returns the labels of the table of a pipeline or view, with descriptions and statistics. Call it only if the caller
  * may read the rows of the table, because statistics contain values.
  */
-export async function describedLabels(db: Kysely<DB>, row: LabelledRow, table: WarehouseTable): Promise<TableLabels> {
-  const [descriptionsOf, statisticsOf] = await Promise.all([
+export async function readTableLabels(db: Kysely<DB>, row: LabelledRow, table: WarehouseTable): Promise<TableLabels> {
+  const [findDescriptions, findStatistics] = await Promise.all([
     readDescriptions(db, row.client, [table]),
     readColumnStatistics(db, row.client, [table]),
   ])
-  const columnStatistics = statisticsOf(table)
-  return { ...withDescriptions(tableLabelsOf(row), descriptionsOf(table)), columnStatistics }
+  const columnStatistics = findStatistics(table)
+  return { ...addDescriptions(toTableLabels(row), findDescriptions(table)), columnStatistics }
 }
 
+/** Converts a table of the warehouse to a resource, with its display name, descriptions and statistics. */
 export function presentTable(
   { schema, name, columns, rowCount, size, foreignKeys }: WarehouseTable,
   { displayName, description, columnDescriptions, columnStatistics }: TableLabels = {},
@@ -82,6 +83,7 @@ function formatColumnReference(table: string, column: string): string | undefine
   return expression.length <= 255 ? expression : undefined
 }
 
+/** Converts a column of the warehouse to a resource, without its description and statistics. */
 export const presentColumn = ({
   label,
   name,
@@ -105,6 +107,7 @@ export const presentColumn = ({
   length,
 })
 
+/** Returns the response fields with the statistics of a column; empty if they are unknown. */
 function presentStatistics(
   { name, dataType }: WarehouseColumn,
   statisticsByColumn: ColumnStatistics | undefined,

@@ -184,11 +184,11 @@ function encodeRows(
   const usesSourceFormats = format === 'csv' && columns.some(({ sourceFormat }) => sourceFormat !== undefined)
   if (!usesSourceFormats && (format === 'csv' || format === 'ndjson')) return bytes
   const encodedFormat = format === 'csv' ? 'SOURCE_FORMAT_CSV' : encodedFormats[format]
-  return encodeInThread({ format: encodedFormat, columns, rows: withoutHeader(bytes) }, signal)
+  return encodeInThread({ format: encodedFormat, columns, rows: removeHeader(bytes) }, signal)
 }
 
 /** Yields all chunks except the first one, which is the header. */
-async function* withoutHeader(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* removeHeader(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let isFirst = true
   for await (const chunk of bytes) {
     if (!isFirst) yield chunk

@@ -1,6 +1,6 @@
 import { RemoteProblem, serviceClient, ServiceUnavailable } from '@sluice/client'
 import {
-  ajvWith,
+  createAjv,
   hasRole,
   identityOperations,
   type Credential,
@@ -88,7 +88,7 @@ export function identityLookups({
  * Validates responses. The identity service can be newer than this one, so fields that the contract lacks are removed;
  * all required fields must be present.
  */
-const ajv = ajvWith({ removeAdditional: true })
+const ajv = createAjv({ removeAdditional: true })
 
 /**
  * Returns the body of a response if it conforms to the contract of the operation. Throws `ServiceUnavailable` with

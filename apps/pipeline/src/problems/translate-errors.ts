@@ -58,7 +58,7 @@ const createRefusal = (error: VariableProblem | WarehouseProblem, title: string)
   new Problem(422, error.code.toLowerCase().replaceAll('_', '-'), title, { detail: error.message, cause: error })
 
 /** Returns the code of a `SourceProblem`; undefined for any other error. */
-export const sourceProblemCode = (error: unknown): string | undefined =>
+export const findSourceProblemCode = (error: unknown): string | undefined =>
   error instanceof SourceProblem ? error.code : undefined
 
 /** If the error is a `SourceProblem`, throws a copy without its cause, in which `hide` has changed all sentences. */

@@ -18,7 +18,7 @@ const maxNamedSchemas = 5
  * check of the wrong table would find no violations. The first `preferredCount` schemas of the query take precedence
  * over the others. The function returns the reason, or undefined if the query is allowed.
  */
-export function refuseAmbiguousTables(
+export function createAmbiguousTableRefusal(
   warehouse: Pick<Warehouse, 'queries'> | undefined,
   preferredCount = 0,
 ): QueryRefusal {
@@ -56,7 +56,7 @@ export const combineRefusals =
  * which are about to be published, and not the rows of the last load. The function returns the reason, or undefined if
  * the query is allowed.
  */
-export function refuseOldRows(preview: StagedRowsPreview, tables: readonly ReadyTable[]): QueryRefusal {
+export function createOldRowsRefusal(preview: StagedRowsPreview, tables: readonly ReadyTable[]): QueryRefusal {
   const names = tables.map(({ table }) => `“${table}”`).join(', ')
   const advice = `Write ${names} without a schema to check the rows that are about to be published.`
 

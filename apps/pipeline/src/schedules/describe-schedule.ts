@@ -49,8 +49,8 @@ function describeTrigger({ uid, ...schedule }: DescribedSchedule): string | unde
  */
 function describeCron({ fields }: Cron): string {
   const days = describeDays(fields)
-  const times = describeTimes(numbersIn(fields.minute.values), numbersIn(fields.hour.values))
-  const months = numbersIn(fields.month.values)
+  const times = describeTimes(listNumbers(fields.minute.values), listNumbers(fields.hour.values))
+  const months = listNumbers(fields.month.values)
   const inMonths = months.length === 12 ? '' : ` in ${joinWords(months.map((month) => monthNames[month - 1]!))}`
   // A text such as "every 15 minutes" needs no days; "at 6:00" does.
   const isDaily = days === everyDay && !times.startsWith('at ')
@@ -69,8 +69,8 @@ const maxListedTimes = 6
 function describeTimes(minutes: readonly number[], hours: readonly number[]): string {
   if (minutes.length * hours.length <= maxListedTimes)
     return `at ${joinWords(hours.flatMap((hour) => minutes.map((minute) => formatTimeOfDay(hour, minute))))}`
-  const minuteStep = stepOf(minutes, 60)
-  const hourStep = stepOf(hours, 24)
+  const minuteStep = findStep(minutes, 60)
+  const hourStep = findStep(hours, 24)
   if (minuteStep !== undefined) {
     const hoursText = hours.length === 24 ? '' : ` in ${describeHours(hours)}`
     return `${formatInterval(minuteStep, 'minute')}${hoursText}`
@@ -90,7 +90,7 @@ function describeHours(hours: readonly number[]): string {
 }
 
 /** Returns the interval of values that divide a period evenly, starting at 0. Returns undefined for other values. */
-function stepOf(values: readonly number[], period: number): number | undefined {
+function findStep(values: readonly number[], period: number): number | undefined {
   const step = period / values.length
   if (values.length < 2) return undefined
   return values.every((value, index) => value === index * step) ? step : undefined
@@ -111,7 +111,7 @@ function describeDays({ dayOfMonth, dayOfWeek }: Cron['fields']): string {
 }
 
 function describeDaysOfMonth({ values, hasLastChar }: Cron['fields']['dayOfMonth']): string {
-  const days = numbersIn(values)
+  const days = listNumbers(values)
   if (days.length === 31) return everyDay
   const dayTexts = [...days.map(formatOrdinal), ...(hasLastChar ? ['last day'] : [])]
   return `on the ${joinWords(dayTexts)} of the month`
@@ -120,7 +120,7 @@ function describeDaysOfMonth({ values, hasLastChar }: Cron['fields']['dayOfMonth
 /** Describes the days of the week, for example `on Monday`, or `on the last Friday of the month`. */
 function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): string {
   // Sort Sunday as the last day of the week.
-  const days = numbersIn(values).toSorted((one, other) => ((one + 6) % 7) - ((other + 6) % 7))
+  const days = listNumbers(values).toSorted((one, other) => ((one + 6) % 7) - ((other + 6) % 7))
   if (days.length === 7 && nthDay === 0) return everyDay
   if (nthDay > 0) return `on the ${ordinalWords[nthDay - 1]} ${dayNames[days[0]!]} of the month`
   // The parser returns text such as `5L` for the last Friday of the month.
@@ -158,7 +158,7 @@ const monthNames = [
 ]
 const ordinalWords = ['first', 'second', 'third', 'fourth', 'fifth']
 
-const numbersIn = (values: readonly unknown[]): number[] =>
+const listNumbers = (values: readonly unknown[]): number[] =>
   [...new Set(values.filter((value) => typeof value === 'number'))].toSorted((one, other) => one - other)
 
 const formatTimeOfDay = (hour: number, minute: number): string => `${hour}:${String(minute).padStart(2, '0')}`

@@ -1,4 +1,4 @@
-import { toCronExpression, stableNumber } from './schedule-to-cron.ts'
+import { toCronExpression, computeStableNumber } from './schedule-to-cron.ts'
 import { findNextTick } from './next-tick.ts'
 import type { Schedule } from './schedule.ts'
 
@@ -25,8 +25,8 @@ export function computeNextRun(schedule: Schedule, zone: string, after: number):
   const nextTrigger = expression === undefined ? undefined : findNextTick(expression, zone, after)
   if (!schedule.continuouslyUpdated) return toNextRun(nextTrigger, nextTrigger)
   const { uid, continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
-  const nextFullRefresh = hours === null ? undefined : nextMultiple(uid, hours * hourMs, after)
-  const nextUpdate = minutes === null ? undefined : nextMultiple(uid, minutes * minuteMs, after)
+  const nextFullRefresh = hours === null ? undefined : findNextMultiple(uid, hours * hourMs, after)
+  const nextUpdate = minutes === null ? undefined : findNextMultiple(uid, minutes * minuteMs, after)
   const full = minDefined(nextTrigger, nextFullRefresh)
   return toNextRun(minDefined(full, nextUpdate), full)
 }
@@ -36,8 +36,8 @@ export function computeNextRun(schedule: Schedule, zone: string, after: number):
  * objects over time. A late run does not delay later ones. The ticks of a schedule's two intervals coincide if one is a
  * multiple of the other.
  */
-function nextMultiple(uid: string, interval: number, after: number): number {
-  const offset = stableNumber(uid, 'beat', interval / minuteMs) * minuteMs
+function findNextMultiple(uid: string, interval: number, after: number): number {
+  const offset = computeStableNumber(uid, 'beat', interval / minuteMs) * minuteMs
   return (Math.floor((after - offset) / interval) + 1) * interval + offset
 }
 

@@ -58,7 +58,7 @@ async function planLocked(
       () => computeNextRun(toSchedule(row), zone, now),
       (problem) => logger.warn({ kind: row.kind, subject: row.uid, reason: problem.message }, 'a schedule is invalid'),
     )
-    return { id: row.id, zone, ...nextRun, ...overdueRuns(row, nextRun, now) }
+    return { id: row.id, zone, ...nextRun, ...findOverdueRuns(row, nextRun, now) }
   })
   await failpoint('schedule-planned')
   await writePlans(trx, plans)
@@ -68,7 +68,7 @@ async function planLocked(
  * Returns the overdue times that a changed schedule keeps, so that these runs still start. Omits a time if the new
  * schedule has no run of that kind (`run` or `full`).
  */
-function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): NextRun {
+function findOverdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): NextRun {
   const findOverdue = (stored: Date | null, planned: number | undefined) =>
     stored !== null && stored.getTime() <= now && planned !== undefined ? stored.getTime() : undefined
   const run = findOverdue(row.next_run_at, next.run)

@@ -100,10 +100,10 @@ function findNextPlan(
   const defaultZone = isKnownZone(window.zone) ? window.zone : 'UTC'
   const zone = object.zone ?? defaultZone
   const storedTime = readStoredTime(object)
-  const plannedTime =
-    storedTime !== undefined && storedTime.at >= earliestTime
-      ? storedTime
-      : findNextTime(toSchedule(object), zone, Math.max(earliestTime - 1, now))
+  const isStoredTimeNext = storedTime !== undefined && storedTime.at >= earliestTime
+  const plannedTime = isStoredTimeNext
+    ? storedTime
+    : findNextTime(toSchedule(object), zone, Math.max(earliestTime - 1, now))
   if (plannedTime === undefined || plannedTime.at >= window.to) return undefined
   return { ...plannedTime, object, zone, isLate: plannedTime.at < now }
 }

@@ -15,7 +15,7 @@ const pageSize = 500
  * Replans the schedules of organisations that changed their time zone. A schedule with a run that is already due is
  * replanned after that run has started.
  */
-export async function followClientZones(context: SchedulerContext): Promise<void> {
+export async function replanChangedZones(context: SchedulerContext): Promise<void> {
   const { db, clients, logger, signal } = context
   const zonesInUse = await db
     .selectFrom('runnables')
@@ -68,7 +68,7 @@ async function replanPage(
     .execute()
   const plans = rows.map((row) => {
     const next = computeNextRunOrDisable(
-      () => nextRunInNewZone(toSchedule(row), oldZone, newZone, now.getTime()),
+      () => computeNextRunInNewZone(toSchedule(row), oldZone, newZone, now.getTime()),
       () => {},
     )
     return { id: row.id, zone: newZone, ...next }
@@ -91,7 +91,7 @@ const maxZoneDifference = 20 * 3_600_000
  * returns the tick that follows the last run in the calendar of the new zone, so that a daily schedule neither repeats
  * nor omits a day. That tick may be in the past; its run is then due at once.
  */
-export function nextRunInNewZone(schedule: Schedule, oldZone: string, newZone: string, now: number): NextRun {
+export function computeNextRunInNewZone(schedule: Schedule, oldZone: string, newZone: string, now: number): NextRun {
   const regularNext = computeNextRun(schedule, newZone, now)
   const expression = toCronExpression(schedule)
   if (schedule.disabled || schedule.continuouslyUpdated || expression === undefined) return regularNext

@@ -15,7 +15,7 @@ export function toCronExpression({
   cronExpression,
 }: Pick<Schedule, 'uid' | 'runTrigger' | 'cronExpression'>) {
   const randomNightTime = () => {
-    const minute = stableNumber(uid, 'minute of the night', nightMinutes)
+    const minute = computeStableNumber(uid, 'minute of the night', nightMinutes)
     return `${minute % 60} ${Math.floor(minute / 60)}`
   }
   switch (runTrigger) {
@@ -43,15 +43,15 @@ export function toCronExpression({
       return '0 0 1 * *'
     case 'EVERY_MONTH_RANDOM':
       // Days 1 to 28, because every month has them.
-      return `${randomNightTime()} ${1 + stableNumber(uid, 'day of the month', 28)} * *`
+      return `${randomNightTime()} ${1 + computeStableNumber(uid, 'day of the month', 28)} * *`
     case 'CUSTOM':
-      return cronExpression === null ? undefined : withoutSeconds(cronExpression)
+      return cronExpression === null ? undefined : removeSeconds(cronExpression)
     case 'NEVER':
       return undefined
   }
 }
 
-function withoutSeconds(expression: string): string {
+function removeSeconds(expression: string): string {
   const fields = expression.trim().split(/\s+/)
   return fields.slice(fields.length === 6 ? 1 : 0).join(' ')
 }
@@ -60,6 +60,6 @@ function withoutSeconds(expression: string): string {
  * Hashes a uid to an integer from 0 to `limit - 1`. Values are evenly distributed, and always the same for the same uid
  * and purpose.
  */
-export function stableNumber(uid: string, purpose: string, limit: number): number {
+export function computeStableNumber(uid: string, purpose: string, limit: number): number {
   return createHash('sha256').update(`${purpose} ${uid}`).digest().readUIntBE(0, 6) % limit
 }

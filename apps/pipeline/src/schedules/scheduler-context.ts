@@ -31,10 +31,10 @@ export const databaseClock: Clock = async (db) => {
   return rows[0]!.now
 }
 
-type SchedulerMetrics = ReturnType<typeof schedulerMetrics>
+type SchedulerMetrics = ReturnType<typeof createSchedulerMetrics>
 
 /** Creates the metrics of the scheduler in the registry. */
-export function schedulerMetrics(registry: Registry) {
+export function createSchedulerMetrics(registry: Registry) {
   const registers = [registry]
   return {
     ticks: new Counter({

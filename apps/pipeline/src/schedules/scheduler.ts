@@ -1,4 +1,4 @@
-import { followClientZones } from './replan-changed-zones.ts'
+import { replanChangedZones } from './replan-changed-zones.ts'
 import { planRuns } from './plan-runs.ts'
 import { databaseClock, type SchedulerOptions } from './scheduler-context.ts'
 import { startDueSchedules } from './start-due-schedules.ts'
@@ -38,7 +38,7 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
     { name: 'planning', run: () => planRuns(context) },
     { name: 'starting', run: () => startDueSchedules(context) },
     // The first round checks the zones, because an organisation may have changed its zone while no worker was running.
-    { name: 'zones', run: () => followClientZones(context), intervalMs: zoneCheckIntervalMs },
+    { name: 'zones', run: () => replanChangedZones(context), intervalMs: zoneCheckIntervalMs },
     ...(options.additionalJobs ?? []),
   ]
   const lastLogTimes = new Map<string, number>()

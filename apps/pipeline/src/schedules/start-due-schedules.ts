@@ -68,7 +68,8 @@ function recordMetrics({ ticks, late }: SchedulerContext['metrics'], outcome: St
 }
 
 /**
- * Starts a batch of runs in one transaction. If one start fails, repeats the batch with a savepoint before each start.
+ * Starts a batch of runs in one transaction, and returns the number of processed schedules. If one start fails, repeats
+ * the batch with a savepoint before each start.
  */
 async function startBatch(context: SchedulerContext, uids: string[], clients: ClientsByUid): Promise<number> {
   const start = async (options: { withSavepoints: boolean }) => {

@@ -3,7 +3,7 @@ import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
 
 /** The `column_name` under which the description of the table itself is stored. */
-export const ofTable = ''
+export const tableDescriptionKey = ''
 
 /** The descriptions of a table: its own, if there is one, and those of its columns by name. */
 export interface TableDescriptions {
@@ -26,7 +26,7 @@ export async function readDescriptions(
   const byTable = Map.groupBy(rows, keyOf)
   return (table) => {
     const texts = new Map((byTable.get(keyOf(table)) ?? []).map(({ column, text }) => [column, text]))
-    return { description: texts.get(ofTable), columnDescriptions: texts }
+    return { description: texts.get(tableDescriptionKey), columnDescriptions: texts }
   }
 }
 
@@ -54,7 +54,10 @@ export async function lockDescriptions(
 interface DescriptionChange {
   schemaId: number
   name: string
-  /** New descriptions by column name, and that of the table under `ofTable`. An empty string removes a description. */
+  /**
+   * New descriptions by column name, and that of the table under `tableDescriptionKey`. An empty string removes a
+   * description.
+   */
   texts: ReadonlyMap<string, string>
   /** The uid of the user who changes the descriptions. */
   by: string

@@ -114,7 +114,7 @@ export async function readColumnStatistics(
 }
 
 /** Returns the statistics without minimum and maximum, for callers who may not read the rows. */
-export const withoutValues = (statistics: ColumnStatistics): ColumnStatistics =>
+export const omitValues = (statistics: ColumnStatistics): ColumnStatistics =>
   new Map([...statistics].map(([name, { column, nulls, distinct }]) => [name, { column, nulls, distinct }]))
 
 /**

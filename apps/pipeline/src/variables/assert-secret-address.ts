@@ -1,5 +1,5 @@
 import type { SecretAddress } from '../secrets/encrypted-secrets.ts'
-import { namesVariables, replaceVariables, variablesInSettings } from './replace-variables.ts'
+import { namesVariables, replaceVariables, findVariablesInSettings } from './replace-variables.ts'
 import { VariableProblem } from './variable-problem.ts'
 
 /**
@@ -25,7 +25,7 @@ export const isSameAddress = ({ was }: SecretAddress, now: SecretAddress | undef
 export function assertAddressUnchanged({ address, was }: SecretAddress, variables: ReadonlyMap<string, string>): void {
   const now = replaceVariables(address, variables)
   if (isSameAddress({ address, was }, { address, was: now })) return
-  const names = [...variablesInSettings(address)].map((name) => `\${${name.slice(0, 100)}}`).join(', ')
+  const names = [...findVariablesInSettings(address)].map((name) => `\${${name.slice(0, 100)}}`).join(', ')
   throw new VariableProblem(
     'SECRET_FOR_OTHER_ADDRESS',
     `No request was sent, because ${names} changed the address for which the password or token was stored. If the new address is right, save the pipeline with its password or token; if not, correct the variable.`,

@@ -53,11 +53,11 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
     const value = getVariableValue(part.name, variables, unknownVariableAdvice)
     if (part.use === 'TEXT') textIndexes.add(values.length)
     // Fill up with spaces, so that the following text keeps its position.
-    text += replacementOf(part, value).padEnd(part.text.length)
+    text += buildReplacement(part, value).padEnd(part.text.length)
   }
   return { text, values, texts: textIndexes, names }
 
-  function replacementOf({ name, use }: VariablePart, value: string): string {
+  function buildReplacement({ name, use }: VariablePart, value: string): string {
     switch (use) {
       case 'IDENTIFIER':
         return `"${toIdentifier(name, value)}"`
@@ -81,7 +81,7 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
 }
 
 /** Returns the names of the variables that `bindVariables` would replace. */
-export function variablesInSql(sql: string): Set<string> {
+export function findBoundVariables(sql: string): Set<string> {
   const names = new Set<string>()
   for (const { kind, text } of splitSql(sql)) {
     let inside: string | undefined

@@ -37,7 +37,7 @@ it('reports whether a value contains variables', () => {
 
 it('redacts secured values and keeps other values', () => {
   expect(variables.hideIn('db.example refuses "hush ${host} $& now"')).toBe('db.example refuses "[redacted]"')
-  expect(variables.secured).toEqual(['hush ${host} $& now'])
+  expect(variables.securedValues).toEqual(['hush ${host} $& now'])
 })
 
 it.each(["to'ken", 'to\\ken', "to\\'k\ne\\n", 'token-1'])('redacts %j in any SQL dialect', (value) => {

@@ -37,7 +37,7 @@ function replaceInText(
 }
 
 /** Returns the names of the variables in all strings of nested settings. */
-export function variablesInSettings(...settings: unknown[]): Set<string> {
+export function findVariablesInSettings(...settings: unknown[]): Set<string> {
   const names = new Set<string>()
   const collect = (value: unknown): void => {
     if (typeof value === 'string') {

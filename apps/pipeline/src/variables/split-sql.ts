@@ -25,14 +25,14 @@ const stringContinuationPattern = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:\s|--[^\n\r
  */
 export function* splitSql(sql: string): Generator<SqlPiece> {
   for (let position = 0; position < sql.length; ) {
-    const piece = pieceAt(sql, position)
+    const piece = readPieceAt(sql, position)
     yield piece
     position += piece.text.length
   }
 }
 
 /** Returns the piece of SQL that begins at `position`. */
-function pieceAt(sql: string, position: number): SqlPiece {
+function readPieceAt(sql: string, position: number): SqlPiece {
   const matchHere = (pattern: RegExp) => {
     pattern.lastIndex = position
     return pattern.exec(sql)?.[0]

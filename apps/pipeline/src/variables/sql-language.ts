@@ -152,7 +152,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
   const name = syntax.backslashesInNames ? textPattern : /(["`])(?:(?!\1)[^]|\1\1)*(?:\1|$)/y
   const { lineComment = /--[^\n\r]*/y, word = /[A-Za-z0-9_\u0080-\uffff][A-Za-z0-9_#@\u0080-\uffff]*/y } = syntax
 
-  function pieceAt(sql: string, position: number): SqlPiece {
+  function readPieceAt(sql: string, position: number): SqlPiece {
     const character = sql[position]!
     if (character === "'" || (character === '"' && syntax.doubleQuotedTexts))
       return { kind: 'literal', text: matchAt(textPattern, sql, position)! }
@@ -166,7 +166,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
     const comment =
       matchAt(lineComment, sql, position) ??
       (sql.startsWith('/*', position)
-        ? sql.slice(position, commentEnd(sql, position, syntax.nested ?? false))
+        ? sql.slice(position, findBlockCommentEnd(sql, position, syntax.nested ?? false))
         : undefined)
     if (comment !== undefined) return { kind: 'comment', text: comment }
     const variable = matchAt(variablePattern, sql, position)
@@ -188,7 +188,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
 
   return function* (sql) {
     for (let position = 0; position < sql.length; ) {
-      const piece = pieceAt(sql, position)
+      const piece = readPieceAt(sql, position)
       yield piece
       position += piece.text.length
     }
@@ -199,7 +199,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
  * Returns the end of the block comment that begins at `position`. `nested` says whether block comments nest in the
  * language.
  */
-function commentEnd(sql: string, position: number, nested: boolean): number {
+function findBlockCommentEnd(sql: string, position: number, nested: boolean): number {
   const commentMark = /\/\*|\*\//g
   commentMark.lastIndex = position + 2
   let depth = 1

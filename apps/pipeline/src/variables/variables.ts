@@ -24,14 +24,14 @@ export class Variables extends Map<string, string> {
       if (secured) this.#secured.add(name)
       else this.#secured.delete(name)
     }
-    this.#redaction.add(...this.spellings)
+    this.#redaction.add(...this.textsToRedact)
   }
 
   isSecured(name: string): boolean {
     return this.#secured.has(name)
   }
 
-  get secured(): string[] {
+  get securedValues(): string[] {
     return [...this.#secured].map((name) => this.get(name)!)
   }
 
@@ -39,8 +39,8 @@ export class Variables extends Map<string, string> {
    * The texts to redact: values of secured variables and their SQL literals. Excludes values with fewer than six
    * characters.
    */
-  get spellings(): string[] {
-    return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...listSqlLiterals(value)])
+  get textsToRedact(): string[] {
+    return this.securedValues.filter(({ length }) => length >= 6).flatMap((value) => [value, ...listSqlLiterals(value)])
   }
 
   /**
@@ -61,7 +61,7 @@ export interface VariableOverride {
 
 /**
  * Returns an organisation's variables, decrypted. `overrides` replaces stored values and adds variables. A process that
- * writes logs must add `spellings` to its redaction. Throws `SealProblem` if an encryption key is not configured.
+ * writes logs must add `textsToRedact` to its redaction. Throws `SealProblem` if an encryption key is not configured.
  */
 export async function readVariables(
   db: Kysely<DB>,

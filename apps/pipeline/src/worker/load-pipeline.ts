@@ -434,7 +434,7 @@ async function readTransformation(
   if (!namesVariables(sqlStatements)) return sqlStatements
   const language = getWarehouseLanguage(provider)
   const variables = await readVariables(db, client, keyRing)
-  redaction.add(...variables.spellings)
+  redaction.add(...variables.textsToRedact)
   return sqlStatements.map((sqlStatement) => ({
     ...sqlStatement,
     statement: insertVariablesIntoSql(sqlStatement.statement, variables, language),

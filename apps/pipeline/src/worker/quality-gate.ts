@@ -1,6 +1,6 @@
 import { failpoint } from '@sluice/process'
 import { LoadProblem } from '@sluice/warehouses/load-row-streams'
-import { refuseAmbiguousTables, combineRefusals, refuseOldRows } from '../quality-checks/query-refusals.ts'
+import { createAmbiguousTableRefusal, combineRefusals, createOldRowsRefusal } from '../quality-checks/query-refusals.ts'
 import { listGroupChecks, readRunVariables } from '../quality-checks/encrypted-run-variables.ts'
 import { deleteCheckResults, insertCheckResult } from '../quality-checks/check-result-repository.ts'
 import { qualityFailedCode, summarizeOutcomes } from '../quality-checks/save-check-group-run.ts'
@@ -30,7 +30,7 @@ export function qualityGate(
       return
     }
     const variables = await readRunVariables(db, claim.client, keyRing)
-    redaction.add(...variables.spellings)
+    redaction.add(...variables.textsToRedact)
     const otherSchemas = (await warehouse.catalog.listSchemas()).filter((name) => name !== schema)
     const outcomes: CheckOutcome[] = []
     {
@@ -45,7 +45,7 @@ export function qualityGate(
         schemas: [preview.schema, schema, ...otherSchemas],
         limits: queuedLimits,
         slotTimeoutSeconds: querySlotTimeout,
-        refusal: combineRefusals(refuseOldRows(preview, tables), refuseAmbiguousTables(warehouse, 2)),
+        refusal: combineRefusals(createOldRowsRefusal(preview, tables), createAmbiguousTableRefusal(warehouse, 2)),
         signal,
       }
       for await (const outcome of runChecks(checks, checkContext)) {

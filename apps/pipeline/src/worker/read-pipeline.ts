@@ -128,6 +128,6 @@ export async function readSource(
   }
   const variables = await readVariables(db, client, keyRing)
   const filledSource = fillVariables({ type, settings, secrets, secretAddress }, variables)
-  redaction.add(...variables.spellings, ...Object.values(filledSource.secrets))
+  redaction.add(...variables.textsToRedact, ...Object.values(filledSource.secrets))
   return { type, ...filledSource }
 }

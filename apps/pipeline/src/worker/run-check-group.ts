@@ -1,5 +1,5 @@
 import { LoadProblem } from '@sluice/warehouses/load-row-streams'
-import { refuseAmbiguousTables } from '../quality-checks/query-refusals.ts'
+import { createAmbiguousTableRefusal } from '../quality-checks/query-refusals.ts'
 import { listGroupChecks, readSealedVariables, readRunVariables } from '../quality-checks/encrypted-run-variables.ts'
 import { deleteCheckResults, insertCheckResult } from '../quality-checks/check-result-repository.ts'
 import { qualityFailedCode, summarizeOutcomes } from '../quality-checks/save-check-group-run.ts'
@@ -24,7 +24,7 @@ async function runCheckGroup(
   await deleteCheckResults(db, claim)
   const checks = await listGroupChecks(db, subject.id)
   const variables = await readRunVariables(db, client, keyRing, await readSealedVariables(db, claim, keyRing))
-  redaction.add(...variables.spellings)
+  redaction.add(...variables.textsToRedact)
   const warehouse = await warehouses.find(client)
   const schemas = (await warehouse?.catalog.listSchemas()) ?? []
   const outcomes: CheckOutcome[] = []
@@ -34,7 +34,7 @@ async function runCheckGroup(
     schemas,
     limits: queuedLimits,
     slotTimeoutSeconds: querySlotTimeout,
-    refusal: refuseAmbiguousTables(warehouse),
+    refusal: createAmbiguousTableRefusal(warehouse),
     signal,
   })) {
     outcomes.push(outcome)

@@ -83,7 +83,7 @@ async function endRun(
   jobs: readonly StoredJob[],
   state: 'OK' | 'WARNING' | 'FAILED',
 ): Promise<WorkflowRun> {
-  const message = workflowMessage(jobs)
+  const message = describeWorkflowEnd(jobs)
   await writeLog(trx, run, logLevels[state], state === 'FAILED' ? 'HIGH' : 'MEDIUM', message)
   return trx
     .updateTable('runs')
@@ -186,7 +186,7 @@ interface NamedJob extends RunJob {
 const maxNamed = 5
 
 /** Returns the final message of a workflow run. */
-function workflowMessage(jobs: readonly NamedJob[]): string {
+function describeWorkflowEnd(jobs: readonly NamedJob[]): string {
   const jobsIn = (...states: NamedJob['state'][]) => jobs.filter(({ state }) => states.includes(state))
   const endedJobs = jobsIn('OK', 'WARNING')
   const jobsWithWarnings = jobsIn('WARNING')

@@ -1,4 +1,4 @@
-import { configurationKinds, configurationRole } from '@sluice/contracts'
+import { configurationKinds, getConfigurationRole } from '@sluice/contracts'
 
 /** The roles of a user who may plan and apply every kind of object. */
-export const everyManageRole = configurationKinds.map((kind) => configurationRole(kind, 'MANAGE'))
+export const everyManageRole = configurationKinds.map((kind) => getConfigurationRole(kind, 'MANAGE'))

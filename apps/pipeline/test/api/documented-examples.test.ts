@@ -79,8 +79,8 @@ it.each(named(pipelines))('%s can be saved', async (_name, example) => {
 
 it('the examples cover each type of pipeline, and a look-up for each type with an API, a database or an object store', () => {
   expect([...new Set(pipelines.map(typeOf))].toSorted()).toEqual(pipelineTypes.toSorted())
-  const looked = pipelineVariants.filter(({ own }) =>
-    own.some((field) => /^(apiSource|jdbcSource|objectStoreSource|blobStoreSource)$/.test(field)),
+  const looked = pipelineVariants.filter(({ ownFields }) =>
+    ownFields.some((field) => /^(apiSource|jdbcSource|objectStoreSource|blobStoreSource)$/.test(field)),
   )
   const found = lookups.map(({ path }) => path.split('/')[2])
   expect([...new Set(found)].toSorted()).toEqual(looked.map(({ type }) => type).toSorted())

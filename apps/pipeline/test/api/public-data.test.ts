@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { serviceClient } from '@sluice/client'
 import { identityOperations } from '@sluice/contracts'
 import { until } from '@sluice/testing/wait-until'
-import { responseCache } from '../../src/api/public-data/response-cache.ts'
-import { networkRateLimit } from '../../src/api/public-data/operations.ts'
+import { createResponseCache } from '../../src/api/public-data/response-cache.ts'
+import { createNetworkRateLimit } from '../../src/api/public-data/operations.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 import { fill, loadedPlace, viewBody, type LoadedPlace } from './view-fixtures.ts'
 
@@ -110,7 +110,7 @@ describe('open data', () => {
 
   it('is read once for concurrent requests, and again for a later request', async () => {
     const asked: string[] = []
-    const kept = responseCache<string>({ lifetimeMs: 0, maxEntries: 3 })
+    const kept = createResponseCache<string>({ lifetimeMs: 0, maxEntries: 3 })
     const fetch = async () => `${asked.push('')}`
     expect(await Promise.all([kept('a', fetch), kept('a', fetch), kept('b', fetch)])).toEqual(['1', '1', '2'])
     expect(await kept('a', fetch)).toBe('3')
@@ -124,7 +124,7 @@ describe('open data', () => {
   it('is cached for the lifetime at most, in a limited number of entries, and not after an error', async () => {
     let now = 0
     let asked = 0
-    const kept = responseCache<number>({ lifetimeMs: 30_000, maxEntries: 2 }, () => now)
+    const kept = createResponseCache<number>({ lifetimeMs: 30_000, maxEntries: 2 }, () => now)
     const fetch = async () => (asked += 1)
     expect([await kept('a', fetch), await kept('a', fetch), await kept('b', fetch)]).toEqual([1, 1, 2])
     expect([await kept('c', fetch), await kept('a', fetch)]).toEqual([3, 4])
@@ -136,7 +136,7 @@ describe('open data', () => {
 
   it('is rate-limited for each network', () => {
     let now = 0
-    const admit = networkRateLimit(() => now)
+    const admit = createNetworkRateLimit(() => now)
     for (let asked = 0; asked < 100; asked += 1) admit(`2001:db8:1:2::${asked}`)
     expect(() => admit('2001:db8:1:2:ffff::1')).toThrow('Wait a second')
     admit('2001:db8:1:3::1')

@@ -120,8 +120,8 @@ describe('a list', () => {
 })
 
 describe.each([
-  ['schemas', schemaRecords.kind.properties],
-  ['data-pipelines', dataPipelines.kind.properties],
+  ['schemas', schemaRecords.definition.properties],
+  ['data-pipelines', dataPipelines.definition.properties],
 ])('every property of %s', (noun, properties) => {
   const values = {
     string: 'x',

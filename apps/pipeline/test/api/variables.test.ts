@@ -187,5 +187,5 @@ it('a value passed to a run replaces the stored value, and is secured if either 
     ['b', 'in the clear'],
     ['c', 'given 2'],
   ])
-  expect(variables.secured).toEqual(['given 1', 'given 2'])
+  expect(variables.securedValues).toEqual(['given 1', 'given 2'])
 })

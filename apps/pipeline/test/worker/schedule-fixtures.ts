@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { ClientSummary } from '@sluice/contracts'
 import { createLogger, createMetrics, Redaction } from '@sluice/process'
-import { followClientZones } from '../../src/schedules/replan-changed-zones.ts'
-import { schedulerMetrics } from '../../src/schedules/scheduler-context.ts'
+import { replanChangedZones } from '../../src/schedules/replan-changed-zones.ts'
+import { createSchedulerMetrics } from '../../src/schedules/scheduler-context.ts'
 import { planRuns } from '../../src/schedules/plan-runs.ts'
 import { startDueSchedules } from '../../src/schedules/start-due-schedules.ts'
 import { never } from '@sluice/warehouses/testing/row-fixtures'
@@ -49,7 +49,7 @@ export function virtualScheduler({ db, queue }: Stack, begin: string) {
     db,
     queue,
     logger: createLogger({ name: 'test', level: 'silent', redaction: new Redaction() }),
-    metrics: schedulerMetrics(createMetrics('test')),
+    metrics: createSchedulerMetrics(createMetrics('test')),
     clock: async () => new Date(now),
     signal: never,
     async clients(uids: readonly string[]) {
@@ -69,7 +69,7 @@ export function virtualScheduler({ db, queue }: Stack, begin: string) {
     identityIsThere: (there: boolean) => void (reachable = there),
     plan: () => planRuns(parts),
     start: () => startDueSchedules(parts),
-    follow: () => followClientZones(parts),
+    follow: () => replanChangedZones(parts),
   }
 }
 

@@ -43,7 +43,7 @@ export function defineConnectedSource<Type extends KnownType>(
   source: ConnectedSource<Type>,
 ): ConnectorDefinition<Type, SourceOf<Type>> {
   const { type, connectionField, secretFields, assertLookup, assertSettings, assertSecrets, formatSourceName } = source
-  const { own } = pipelineVariants.find((variant) => variant.type === type)!
+  const { ownFields } = pipelineVariants.find((variant) => variant.type === type)!
   const connectionOf = (body: SourceOf<Type>) => body[connectionField] as Readonly<Record<string, unknown>>
   const urlOf = (body: SourceOf<Type>) => connectionOf(body)['url'] as string
   const {
@@ -58,7 +58,7 @@ export function defineConnectedSource<Type extends KnownType>(
       assertSettings?.(body)
     },
     getSettings(body) {
-      const fields = Object.fromEntries(own.map((name) => [name, (body as Record<string, unknown>)[name]]))
+      const fields = Object.fromEntries(ownFields.map((name) => [name, (body as Record<string, unknown>)[name]]))
       const connection = Object.entries(connectionOf(body)).filter(
         ([name]) => name !== 'secretStatus' && !secretFields.includes(name),
       )

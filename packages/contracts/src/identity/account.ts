@@ -146,7 +146,7 @@ export const OpenSession = defineContract(
       expires: Timestamp,
       address: Type.String({ maxLength: 100 }),
       userAgent: Type.String({ maxLength: 500 }),
-      /** True if this request belongs to the session. */
+      /** Whether this request belongs to the session. */
       current: Type.Boolean(),
       /** The names of the applications to which the user signed in. */
       applications: Type.Array(SingleLineText, { maxItems: 100 }),

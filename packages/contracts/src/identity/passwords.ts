@@ -5,12 +5,12 @@ import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 const LinkToken = Type.String({ minLength: 20, maxLength: 200 })
 
 /** The minimum and maximum number of characters of a password. */
-export const passwordLength = { least: 12, most: 128 }
+export const passwordLength = { min: 12, max: 128 }
 
-export const NewPassword = Type.String({ minLength: passwordLength.least, maxLength: passwordLength.most })
+export const NewPassword = Type.String({ minLength: passwordLength.min, maxLength: passwordLength.max })
 
 /** An existing password. Its minimum length is not checked again. */
-export const GivenPassword = Type.String({ minLength: 1, maxLength: passwordLength.most })
+export const GivenPassword = Type.String({ minLength: 1, maxLength: passwordLength.max })
 
 export const AcceptInvitationBody = defineContract(
   'AcceptInvitationBody',

@@ -16,10 +16,10 @@ export const applicationScopes = [
 export type ApplicationScope = (typeof applicationScopes)[number]
 
 /** Returns those scopes that are roles. They limit what an application can do in identity and pipeline. */
-export const roleScopes = (scopes: readonly string[]): Role[] => allRoles.filter((role) => scopes.includes(role))
+export const selectRoleScopes = (scopes: readonly string[]): Role[] => allRoles.filter((role) => scopes.includes(role))
 
 /** Returns those scopes of OpenID Connect that give an application data about the user. */
-export const userScopes = (scopes: readonly string[]): string[] =>
+export const selectUserScopes = (scopes: readonly string[]): string[] =>
   openIdScopes.filter((scope) => scopes.includes(scope))
 
 export const grantTypes = ['authorization_code', 'refresh_token', 'client_credentials'] as const
@@ -95,7 +95,7 @@ export const SsoClientConfig = defineContract(
       lastUpdated: Timestamp,
       client: Client,
       ...applicationFields,
-      /** True if the application has a client secret. */
+      /** Whether the application has a client secret. */
       confidential: Type.Boolean(),
     },
     noUnknownFields,

@@ -40,7 +40,7 @@ const roleByKind: Readonly<Record<ConfigurationKind, string>> = {
   workflows: 'WORKFLOW',
 }
 
-export const configurationRole = (kind: ConfigurationKind, action: 'SEE' | 'MANAGE'): Role =>
+export const getConfigurationRole = (kind: ConfigurationKind, action: 'SEE' | 'MANAGE'): Role =>
   `ROLE_${action}_${roleByKind[kind]}` as Role
 
 /** The maximum number of objects of one kind in a configuration. */
@@ -87,10 +87,10 @@ const ConfiguredJob = Type.Object(
 )
 
 /**
- * The parts of request bodies that refer to other objects by id, by schema title, and the schemas that replace them in
- * a configuration.
+ * The schemas that refer to other objects by name. In a configuration they replace the schemas with these titles, which
+ * refer to objects by id.
  */
-const namedParts: Readonly<Record<string, object>> = {
+const schemasWithNames: Readonly<Record<string, object>> = {
   Reference: NameReference,
   SchemaReference: NameReference,
   ViewReference: NameReference,
@@ -121,11 +121,11 @@ type ContractSchema = Record<string, any>
 const deprecatedFields = new Set(['warehouseAViewName'])
 
 /**
- * Returns the contract of an object in a configuration: the fields of its request body without ignored fields, and with
- * names instead of ids. On the response side it has no secrets.
+ * Returns the schema of an object in a configuration, from the schema of its request body: without fields that requests
+ * ignore, and with names instead of ids. The schema for responses has no secrets.
  */
-function configured(body: object, side: MessageSide): ContractSchema {
-  const { title, ...schema } = convert(body as ContractSchema, side)
+function toConfigurationSchema(body: object, side: MessageSide): ContractSchema {
+  const { title, ...schema } = replaceReferences(body as ContractSchema, side)
   const name = `Configured${String(title).replace(/Body(OfConfiguration|OfExport)?$/, '')}`
   const addedFields = side === 'request' ? configurationFields : { redacted: configurationFields.redacted }
   return {
@@ -135,22 +135,30 @@ function configured(body: object, side: MessageSide): ContractSchema {
   }
 }
 
-/** Converts the schema of a part of a request body. Returns the same schema if nothing changes. */
-function convert(schema: ContractSchema, side: MessageSide): ContractSchema {
-  const named = namedParts[schema['title']]
-  if (named) return named
+/**
+ * Converts a schema and all schemas inside it: replaces references by id with references by name, and removes fields
+ * that a configuration does not have. Returns the same object if nothing changes.
+ */
+function replaceReferences(schema: ContractSchema, side: MessageSide): ContractSchema {
+  const schemaWithNames = schemasWithNames[schema['title']]
+  if (schemaWithNames) return schemaWithNames
   const { items, anyOf, properties } = schema
-  if (items) return { ...schema, items: convert(items, side) }
-  if (anyOf) return { ...schema, anyOf: anyOf.map((variant: ContractSchema) => convert(variant, side)) }
+  if (items) return { ...schema, items: replaceReferences(items, side) }
+  if (anyOf) return { ...schema, anyOf: anyOf.map((variant: ContractSchema) => replaceReferences(variant, side)) }
   if (!properties) return schema
   const fields = Object.entries<ContractSchema>(properties)
-  const configuredFields = fields.filter(
-    ([name, field]) =>
-      field['readOnly'] !== true && !deprecatedFields.has(name) && (side === 'request' || !isStoredSecret(field)),
-  )
-  const converted = configuredFields.map(([name, field]): [string, ContractSchema] => [name, convert(field, side)])
-  if (converted.length === fields.length && converted.every(([name, field]) => field === properties[name]))
-    return schema
+  const configuredFields = fields.filter(([name, field]) => {
+    const isIgnored = field['readOnly'] === true || deprecatedFields.has(name)
+    const isHiddenSecret = side === 'response' && isStoredSecret(field)
+    return !isIgnored && !isHiddenSecret
+  })
+  const converted = configuredFields.map(([name, field]): [string, ContractSchema] => [
+    name,
+    replaceReferences(field, side),
+  ])
+  const isUnchanged =
+    converted.length === fields.length && converted.every(([name, field]) => field === properties[name])
+  if (isUnchanged) return schema
   const { title } = schema
   return {
     ...schema,
@@ -171,8 +179,8 @@ const bodies: Readonly<Record<Exclude<ConfigurationKind, 'dataPipelines'>, objec
 
 /** Returns the contract for objects of a kind in a configuration. */
 function configuredKind(kind: ConfigurationKind, side: MessageSide): object {
-  if (kind !== 'dataPipelines') return configured(bodies[kind], side)
-  const variants = pipelineVariants.map(({ body }) => configured(body, side) as Contract<unknown>)
+  if (kind !== 'dataPipelines') return toConfigurationSchema(bodies[kind], side)
+  const variants = pipelineVariants.map(({ body }) => toConfigurationSchema(body, side) as Contract<unknown>)
   return discriminatedUnion(side === 'request' ? 'ConfiguredPipelineBody' : 'ConfiguredPipeline', variants)
 }
 

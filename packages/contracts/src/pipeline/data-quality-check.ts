@@ -12,7 +12,7 @@ import {
   permittedFields,
   requiredBecause,
   recordFields,
-  translationsWith,
+  defineTranslations,
 } from '../field-types.ts'
 
 const shortTextOptions = { maxLength: 50, pattern: '^\\P{Cc}*$' }
@@ -46,7 +46,7 @@ const CheckLabelList = Type.Array(CheckLabel, { uniqueItems: true, maxItems: 50 
  * Translations of checks and check groups, including their labels. The translated property of a label is `labels.`
  * followed by its key.
  */
-const labelledTranslations = translationsWith(
+const labelledTranslations = defineTranslations(
   Type.String({
     maxLength: 120,
     pattern: '^(name|NAME|description|DESCRIPTION|shortName|SHORT_NAME|labels\\.\\P{Cc}{1,100})$',

@@ -59,7 +59,7 @@ interface LineageResource<Path extends string> {
 }
 
 /** Returns the signature of the operation that lists the objects which an object reads, and those which read it. */
-export function lineageSignature<const Path extends string>({ noun, plural, path, see }: LineageResource<Path>) {
+export function defineLineageSignature<const Path extends string>({ noun, plural, path, see }: LineageResource<Path>) {
   return {
     lineage: defineSignature({
       id: `${plural}.lineage`,

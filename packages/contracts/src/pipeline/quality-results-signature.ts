@@ -8,7 +8,7 @@ import { PageQuery } from './run.ts'
  * Returns the signature of the operation that returns the check results of one run: a run of a check group, or of a
  * pipeline with such a group.
  */
-export function qualityResultsSignature<const Path extends string>({
+export function defineQualityResultsSignature<const Path extends string>({
   plural,
   path,
   see,

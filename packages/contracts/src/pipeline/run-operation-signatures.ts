@@ -13,8 +13,11 @@ interface RunnableResource<Path extends string> {
   manage: readonly Role[]
 }
 
-/** Returns the signatures of the operations that queue, cancel and list the runs of one kind of object. */
-export function runSignatures<const Path extends string>({
+/**
+ * Returns the signatures of the operations that queue, cancel and list the runs of one type of object, such as data
+ * pipelines.
+ */
+export function defineRunSignatures<const Path extends string>({
   noun,
   plural,
   path,
@@ -55,7 +58,8 @@ export function runSignatures<const Path extends string>({
   }
 }
 
-export function rejectedRowsSignature<const Path extends string>(
+/** Returns the signature of the operation that lists the rows that a run rejected. */
+export function defineRejectedRowsSignature<const Path extends string>(
   { plural, path, see }: Pick<RunnableResource<Path>, 'plural' | 'path' | 'see'>,
   summary: string,
 ) {

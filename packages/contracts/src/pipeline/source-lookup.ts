@@ -17,16 +17,16 @@ export const SourceLookupBody = defineContract(
   Type.Object(
     {
       jdbcSource: Type.Optional(databaseQuery.jdbcSource),
-      functionSource: Type.Optional(functionAccess.given),
+      functionSource: Type.Optional(functionAccess.requestSchema),
       restApi: Type.Optional(RestApi),
-      objectStoreSource: Type.Optional(bucketAccess.given),
+      objectStoreSource: Type.Optional(bucketAccess.requestSchema),
       blobStoreSource: Type.Optional({
-        ...Type.Partial(containerAccess.given),
+        ...Type.Partial(containerAccess.requestSchema),
         ...noUnknownFields,
         title: 'BlobStoreLookupBody',
       }),
       /** Fields of Google Sheets. */
-      spreadsheetSource: Type.Optional(spreadsheetAccess.given),
+      spreadsheetSource: Type.Optional(spreadsheetAccess.requestSchema),
       /** Fields of other HTTP systems. */
       ...TargetLookupBody.properties,
       within: Type.Optional({

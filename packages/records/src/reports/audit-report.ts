@@ -3,12 +3,12 @@ import {
   type OperationSignature,
   type SearchRequest,
   type TabularResult,
-  searchOf,
+  toSearchRequest,
 } from '@sluice/contracts'
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { refusedSearch } from '../list-records.ts'
 import { escapeLike } from '../search/patterns.ts'
-import { type SearchPlan, searchPlan } from '../search/plan.ts'
+import { type SearchPlan, buildSearchPlan } from '../search/plan.ts'
 import type { Properties, Property } from '../search/properties.ts'
 import { type ReportColumn, buildTabularResult } from './tabular-result.ts'
 
@@ -90,7 +90,7 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
         or r.request_id ilike ${like} or r.address ilike ${like} or ${objectName} ilike ${like})`
     }
     try {
-      return searchPlan(request, {
+      return buildSearchPlan(request, {
         name: 'audit',
         properties,
         query,
@@ -144,7 +144,7 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
 
   /** Returns one page of audit rows, in the requested order (default: newest first). */
   async function report(query: ListQuery, reader: AuditReader): Promise<TabularResult> {
-    const plan = parseQuery(searchOf(query))
+    const plan = parseQuery(toSearchRequest(query))
     const [{ rows: auditRows }, total] = await Promise.all([
       selectPage(reader.visible, plan).execute(reader.db),
       plan.counted ? countRows(reader, plan) : undefined,
@@ -164,7 +164,7 @@ export function createAuditReport({ operations, objectName, time }: AuditLog) {
       table: 'audit',
       title: 'Audit log',
       subtitle: reader.subtitle,
-      columns: auditColumns({ summaries, clientCodes, usernameOf, objectNameOf }),
+      columns: createAuditColumns({ summaries, clientCodes, usernameOf, objectNameOf }),
       pager: {
         page,
         pageSize,
@@ -194,7 +194,12 @@ const lookUpName = (lookup: NameLookup, uid: string | null): string | undefined 
  * The columns of the report. The row number is left out, because its gaps would reveal the activity of other
  * organisations.
  */
-const auditColumns = ({ summaries, clientCodes, usernameOf, objectNameOf }: AuditNames): ReportColumn<AuditRow>[] => [
+const createAuditColumns = ({
+  summaries,
+  clientCodes,
+  usernameOf,
+  objectNameOf,
+}: AuditNames): ReportColumn<AuditRow>[] => [
   { name: 'When', column: 'at', valueType: 'TIMESTAMPTZ', cell: ({ at }) => at.toISOString() },
   { name: 'User id', column: 'user.id', valueType: 'VARCHAR_50', id: true, cell: ({ actor }) => actor },
   {

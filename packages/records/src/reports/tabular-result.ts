@@ -12,7 +12,7 @@ export interface ReportPager {
   pageSize: number
   /** The number of rows on all pages. Undefined if they were not counted. */
   total?: number | undefined
-  /** True if the total is only a lower bound. */
+  /** Whether the total is only a lower bound. */
   totalIsAtLeast?: boolean
   /** The cursor of the next page. Undefined on the last page, and for reports without cursors. */
   nextCursor?: string | undefined

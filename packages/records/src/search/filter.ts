@@ -19,18 +19,18 @@ const maxListItems = 500
  * Converts a filter `property:operator[:value]` to a SQL condition in parentheses. The value is everything after the
  * second colon.
  */
-export function filterCondition(filter: string, { properties, query }: SearchTarget): RawBuilder<SqlBool> {
+export function buildFilterCondition(filter: string, { properties, query }: SearchTarget): RawBuilder<SqlBool> {
   assertStorableText(filter)
   const [name = '', operator, ...rest] = filter.split(':')
   if (operator === undefined) rejectTerm('must have the form property:operator or property:operator:value')
   const value = rest.length > 0 ? rest.join(':') : undefined
 
   if (name === 'identifiable' && query && !Object.hasOwn(properties, name)) {
-    return sql`(${identifiableCondition(operator, value, query)})`
+    return sql`(${buildIdentifiableCondition(operator, value, query)})`
   }
   const property = getProperty(name, properties)
   if (property.location) {
-    const relatedCondition = relatedRowCondition(property, operator, value)
+    const relatedCondition = buildRelatedRowCondition(property, operator, value)
     if (relatedCondition) return sql`(${relatedCondition})`
   }
   const condition = buildCondition(property, operator, value)
@@ -50,7 +50,7 @@ const negatedOperators: ReadonlyMap<string, string> = new Map([
  * the negation of the positive condition, because there may be no related row. Returns undefined if the property is not
  * in a related row, and for an operator without a value, such as `null`.
  */
-function relatedRowCondition(
+function buildRelatedRowCondition(
   property: Property,
   operatorName: string,
   value: string | undefined,
@@ -132,7 +132,7 @@ function parseList(list: string): string[] {
  * operator `token` searches for each word of the value, `ilike` for the value as a whole; `!` negates. Rejects other
  * operators.
  */
-function identifiableCondition(
+function buildIdentifiableCondition(
   operator: string,
   value: string | undefined,
   query: NonNullable<SearchTarget['query']>,

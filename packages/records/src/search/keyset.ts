@@ -19,11 +19,14 @@ export function keyText({ key, type }: OrderTerm): RawBuilder<string | null> {
  * Returns the condition for the rows after the row with these sort keys. The last order term must be unique and not
  * null. Rejects keys that PostgreSQL cannot convert to the types of the terms.
  */
-export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | null)[]): RawBuilder<SqlBool> {
+export function buildAfterKeysCondition(
+  terms: readonly OrderTerm[],
+  keys: readonly (string | null)[],
+): RawBuilder<SqlBool> {
   const values = terms.map((term, index) => bindKey(term, keys[index] ?? null))
   const { descending } = terms[0]!
   const canCompareAsRow = terms.every((term) => term.required && term.descending === descending)
-  if (!canCompareAsRow) return sql`(${lexicographicAfter(terms, values)})`
+  if (!canCompareAsRow) return sql`(${buildLexicographicCondition(terms, values)})`
   // Compares all keys as one row, which can use an index.
   const keysOfRow = sql.join(terms.map(({ key }) => key))
   const keysOfCursor = sql.join(values.map((value) => value ?? rejectTerm('lacks a value that the order requires')))
@@ -37,13 +40,13 @@ type KeysetValue = RawBuilder<unknown> | undefined
  * comes later by the other terms. For example, for two terms: `a > 1 or (a = 1 and b > 2)`. A value of undefined stands
  * for null.
  */
-function lexicographicAfter(
+function buildLexicographicCondition(
   [term, ...rest]: readonly OrderTerm[],
   [value, ...values]: readonly KeysetValue[],
 ): RawBuilder<SqlBool> {
   if (!term) return sql`false`
   const { key, required } = term
-  const laterByRest = lexicographicAfter(rest, values)
+  const laterByRest = buildLexicographicCondition(rest, values)
   // Nulls come last, so only further nulls can follow.
   if (!value) return sql`(${key} is null and (${laterByRest}))`
   const laterByValue = sql<SqlBool>`${key} ${sql.raw(term.descending ? '<' : '>')} ${value}`

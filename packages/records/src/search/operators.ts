@@ -28,7 +28,7 @@ const textTypes: readonly PropertyType[] = ['string']
 const emptiableTypes: readonly PropertyType[] = ['string', 'strings']
 
 /** Returns the operator that compares a property with a value. It compares a collection by its number of elements. */
-function comparisonOperator(
+function createComparisonOperator(
   symbol: '=' | 'is distinct from' | '>' | '>=' | '<' | '<=',
   types: readonly PropertyType[],
 ): FilterOperator {
@@ -91,8 +91,11 @@ function unaryOperator(
   return { takes: 'nothing', types, condition: ({ column, type }) => condition(columnOf(column), type) }
 }
 
-const [eq, ne] = [comparisonOperator('=', allPropertyTypes), comparisonOperator('is distinct from', allPropertyTypes)]
-const [ge, le] = [comparisonOperator('>=', orderedTypes), comparisonOperator('<=', orderedTypes)]
+const [eq, ne] = [
+  createComparisonOperator('=', allPropertyTypes),
+  createComparisonOperator('is distinct from', allPropertyTypes),
+]
+const [ge, le] = [createComparisonOperator('>=', orderedTypes), createComparisonOperator('<=', orderedTypes)]
 /**
  * Returns the sequences of ASCII characters in a text. They are stored exactly as they are compared, while other
  * characters may have several Unicode forms.
@@ -122,10 +125,10 @@ const containedTextsOf = (name: string) => (name === 'token' ? wordsOf : (value:
 export const filterOperators: ReadonlyMap<string, FilterOperator> = new Map<string, FilterOperator>([
   ...Object.entries({ eq, ne, neq: ne, '!eq': ne, ieq }),
   ...Object.entries({
-    gt: comparisonOperator('>', orderedTypes),
+    gt: createComparisonOperator('>', orderedTypes),
     ge,
     gte: ge,
-    lt: comparisonOperator('<', orderedTypes),
+    lt: createComparisonOperator('<', orderedTypes),
     le,
     lte: le,
   }),

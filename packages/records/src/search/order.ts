@@ -6,7 +6,7 @@ export interface OrderTerm {
   key: RawBuilder<unknown>
   type: PropertyType
   descending: boolean
-  /** True if the value is never null. Nulls come last in either direction. */
+  /** Whether the value is never null. Nulls come last in either direction. */
   required: boolean
 }
 

@@ -8,13 +8,13 @@ interface AnsweredPage {
   total?: number
   /** The number of rows on this page. If the total is unknown, a full page implies a next page. */
   rows?: number
-  /** True if another page follows. Default: derived from `total` or `rows`. */
+  /** Whether another page follows. Default: derived from `total` or `rows`. */
   more?: boolean
   /** The cursor of the next page. If absent, the link to the next page contains a page number. */
   cursor?: string
-  /** True if this page was requested by a cursor. Such a page has no `prev` link. */
+  /** Whether this page was requested by a cursor. Such a page has no `prev` link. */
   byCursor?: boolean
-  /** True if the list does not accept page numbers. */
+  /** Whether the list does not accept page numbers. */
   onlyCursors?: boolean
 }
 
@@ -29,13 +29,13 @@ const maxLinkLength = 3000
  * X-Next-Cursor if there is a cursor; and Link to the first, prev, next and last page. `url` is the GET address of this
  * page; without it, the Link header is left out.
  */
-export function pageHeaders(answered: AnsweredPage, url?: URL | string): Record<string, string> {
+export function buildPageHeaders(answered: AnsweredPage, url?: URL | string): Record<string, string> {
   const { page, pageSize, total, rows, cursor } = answered
   const pageCount = total === undefined ? undefined : Math.max(1, Math.ceil(total / pageSize))
   const isFullPage = rows === undefined || rows >= pageSize
   const isBeforeLast = pageCount === undefined ? isFullPage : page < pageCount
   const more = answered.more ?? isBeforeLast
-  const link = url === undefined ? undefined : linkHeader(String(url), { ...answered, pageCount, more })
+  const link = url === undefined ? undefined : buildLinkHeader(String(url), { ...answered, pageCount, more })
   return {
     'X-Page': String(page),
     'X-Page-Size': String(pageSize),
@@ -54,7 +54,7 @@ interface LinkContext extends AnsweredPage {
  * Returns the Link header (RFC 8288) with addresses relative to the host. If it is too long, returns only the link to
  * the next page, or undefined on the last page.
  */
-function linkHeader(
+function buildLinkHeader(
   url: string,
   { page, pageSize, pageCount, more, cursor, byCursor, onlyCursors }: LinkContext,
 ): string | undefined {

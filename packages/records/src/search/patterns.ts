@@ -39,7 +39,7 @@ export function occursInTrigrams(within: ColumnReference, text: string): RawBuil
 
 /**
  * Returns the condition that a line of the column matches the pattern, ignoring case. `like` is the pattern of
- * `RecordKind.matches`; the column has one text per line and a trigram index.
+ * `RecordDefinition.matches`; the column has one text per line and a trigram index.
  */
 export function matchesLineOf(within: ColumnReference, like: string): RawBuilder<SqlBool> {
   if (like.includes('\n')) return sql`false`

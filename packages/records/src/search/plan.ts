@@ -1,7 +1,7 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import type { PagingRequest, SearchRequest, FieldViolation } from '@sluice/contracts'
-import { serializeCursor, parseCursor, afterKeys, keyText } from './keyset.ts'
-import { filterCondition, propertyNameOf, queryCondition, type SearchTarget } from './filter.ts'
+import { serializeCursor, parseCursor, buildAfterKeysCondition, keyText } from './keyset.ts'
+import { buildFilterCondition, propertyNameOf, queryCondition, type SearchTarget } from './filter.ts'
 import { createOrderParser, orderBy, withId, type OrderTerm } from './order.ts'
 import { columnOf, type ColumnReference } from './properties.ts'
 import { InvalidSearch, InvalidTerm, rejectTerm } from './violations.ts'
@@ -36,11 +36,11 @@ export interface SearchPlan {
   page: number
   /** The number of rows per page. */
   pageSize: number
-  /** True if the request wants the total. */
+  /** Whether the request wants the total. */
   counted: boolean
   /** The names of the properties that filters use. */
   filtered: string[]
-  /** True if the request has a `query`. */
+  /** Whether the request has a `query`. */
   looksForText: boolean
   /** Returns the cursor after a row with these sort keys, or undefined if the keys are too long. */
   cursorAfter(keys: (string | null)[]): string | undefined
@@ -53,7 +53,7 @@ const maxPageSize = 1000
 export const maxOffset = 100_000
 
 /** Converts a search request to parts of a SQL statement. Throws InvalidSearch with one violation per invalid term. */
-export function searchPlan(request: SearchRequest, resource: SearchResource): SearchPlan {
+export function buildSearchPlan(request: SearchRequest, resource: SearchResource): SearchPlan {
   const violations: FieldViolation[] = []
   /** Returns the result of `parse`. For an invalid term, records its violation and returns undefined. */
   function parseTerm<T>(pointer: string, parse: () => T): T | undefined {
@@ -67,7 +67,7 @@ export function searchPlan(request: SearchRequest, resource: SearchResource): Se
 
   const query = parseTerm('/query', () => queryCondition(request.query, resource))
   const filters = (request.filter ?? []).map((filter, index) =>
-    parseTerm(`/filter/${index}`, () => filterCondition(filter, resource)),
+    parseTerm(`/filter/${index}`, () => buildFilterCondition(filter, resource)),
   )
   const parseOrder = createOrderParser(resource.properties)
   const orderTerms = (request.order ?? []).map((term, index) => parseTerm(`/order/${index}`, () => parseOrder(term)))
@@ -126,7 +126,7 @@ function parsePosition({ after: text, page, paging }: PagingRequest, listId: str
   if (page !== undefined) rejectTerm('already determines the page: omit page')
   if (paging === false) rejectTerm('requires paging')
   const cursor = parseCursor(listId, text, terms.length)
-  return { page: cursor.page, condition: afterKeys(terms, cursor.keys) }
+  return { page: cursor.page, condition: buildAfterKeysCondition(terms, cursor.keys) }
 }
 
 /** Joins conditions by AND or OR in parentheses. Returns undefined if none exist. */

@@ -7,7 +7,7 @@ export type ColumnReference = string | Expression<unknown>
 
 interface PropertyLocation {
   column: ColumnReference
-  /** True if the value is never null. An index then serves both directions of an order. */
+  /** Whether the value is never null. An index then serves both directions of an order. */
   required?: boolean
   /**
    * A column that contains the text of this and other properties in lower case (pg_c_utf8) and has a trigram index.

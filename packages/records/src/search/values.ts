@@ -5,7 +5,7 @@ import { rejectTerm } from './violations.ts'
 const maxValueLength = 1000
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** True if the text is a UUID. PostgreSQL rejects a query that compares a uuid with other text. */
+/** Returns whether the text is a UUID. PostgreSQL rejects a query that compares a uuid with other text. */
 export const isUid = (text: string): boolean => uuidPattern.test(text)
 
 /** Limits the number of digits, because PostgreSQL fails for numbers beyond its range. */
@@ -100,7 +100,10 @@ export function dateTime(text: string): string {
   return `${date}T${time}:${minute}:${second}.${fraction.slice(0, 6)}${zone}`
 }
 
-/** True if PostgreSQL accepts the date. It rejects the year 0, and 30 February, which JavaScript reads as 1 March. */
+/**
+ * Returns whether PostgreSQL accepts the date. It rejects the year 0, and 30 February, which JavaScript reads as 1
+ * March.
+ */
 function inCalendar(date: string): boolean {
   const day = new Date(`${date}T00:00:00Z`)
   return !date.startsWith('0000') && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date)

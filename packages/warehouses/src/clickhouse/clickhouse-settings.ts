@@ -49,13 +49,13 @@ export function clickhouseAccess(
   }
   parsedUrl.username = ''
   parsedUrl.password = ''
-  const accessOf = (user: string, password: string): ServerAccess => ({ url: parsedUrl.href, user, password })
+  const presentAccess = (user: string, password: string): ServerAccess => ({ url: parsedUrl.href, user, password })
   const derivePassword = (password: string) => createHmac('sha256', password).update('clickhouse').digest('base64url')
   return {
     key,
-    service: accessOf(service.user, service.password),
-    load: accessOf(`c_${key}_load`, derivePassword(loadPassword)),
-    read: accessOf(`c_${key}_read`, derivePassword(readPassword)),
+    service: presentAccess(service.user, service.password),
+    load: presentAccess(`c_${key}_load`, derivePassword(loadPassword)),
+    read: presentAccess(`c_${key}_read`, derivePassword(readPassword)),
   }
 }
 

@@ -31,7 +31,7 @@ export function toWarehouseProblem(
 export function queryProblemOf(
   dialect: Pick<SqlDialect, 'explain' | 'explainQuery'>,
   error: unknown,
-  query: Pick<UserQuery, 'values' | 'toOwnPosition'>,
+  query: Pick<UserQuery, 'values' | 'toUserPosition'>,
   seconds: number,
 ): unknown {
   if (error instanceof WarehouseProblem || !types.isNativeError(error)) return error

@@ -53,7 +53,10 @@ type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 export const proveIdentity = ({ password, code }: ProofBody, input: IdentityRequestContext): Promise<ProvenUserLock> =>
   password === undefined ? proveByCode(code ?? '', input) : proveByPassword(password, input)
 
-/** Proves the identity by password only. An error names `pointer` as the JSON pointer of the password field. */
+/**
+ * Verifies the caller's password. Throws 422 at the JSON pointer `pointer` for a wrong password, and 429 after too many
+ * tries. The returned function throws 422 if the password has been changed since.
+ */
 export async function proveByPassword(
   password: string,
   input: IdentityRequestContext,
@@ -82,7 +85,10 @@ export async function proveByPassword(
   }
 }
 
-/** Verifies a code of the second factor. The code counts as used even if the change fails later. */
+/**
+ * Verifies a code of the caller's second factor. The code counts as used even if the change fails later. Throws 422 at
+ * `/code` for a wrong code, and 429 after too many tries.
+ */
 async function proveByCode(code: string, input: IdentityRequestContext): Promise<ProvenUserLock> {
   const { db, caller, config, request } = input
   const { id } = await readOwnUser(db, caller)
@@ -115,12 +121,13 @@ async function auditRefusal(
   return problems.refused(pointer, detail)
 }
 
-/** The maximum age of a sign-in in minutes. */
+/** The maximum age of a sign-in that counts as recent, in minutes. */
 const freshMinutes = 15
 
 /**
- * Verifies the caller's identity like `proveIdentity`. Users with single sign-on and no second factor have no password
- * or code here, so they must have signed in recently. Throws 422 if they did not, and the errors of `proveIdentity`.
+ * Verifies the caller's identity by password or code, like `proveIdentity`. A user with single sign-on and no second
+ * factor has neither here; such a user needs a recent sign-in instead. Throws 422 if password and code are missing, or
+ * if the sign-in is too old. Also throws the errors of `proveIdentity`.
  */
 export async function proveIdentityUnlessFresh(
   { password, code }: Partial<ProofBody>,
@@ -128,11 +135,12 @@ export async function proveIdentityUnlessFresh(
 ): Promise<ProvenUserLock> {
   const { db, caller } = input
   const user = await readOwnUser(db, caller)
-  const canProve = user.two_factor_auth || (!user.sso_auth && user.password_hash !== null)
-  if (canProve && password === undefined && code === undefined)
+  const hasPassword = !user.sso_auth && user.password_hash !== null
+  if (hasPassword || user.two_factor_auth) {
+    if (password !== undefined) return proveByPassword(password, input)
+    if (code !== undefined) return proveByCode(code, input)
     throw problems.refused('/password', 'Confirm your identity with your password or a code of your second factor.')
-  if (canProve)
-    return proveIdentity({ ...(password !== undefined && { password }), ...(code !== undefined && { code }) }, input)
+  }
   const { rows } = await sql`
     select from sessions
     where uid = ${caller.session} and created_at > now() - make_interval(mins => ${freshMinutes})`.execute(db)

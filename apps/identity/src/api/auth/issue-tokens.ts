@@ -26,7 +26,8 @@ export async function issueTokens(
 }
 
 /**
- * Exchanges a refresh token for the next one and a new access token. The reason of a refusal is in the audit log only.
+ * Exchanges a refresh token for the next one and a new access token. Throws 401 without a reason if the token is
+ * refused. The audit log has the reason, unless the token never existed.
  */
 export async function refreshTokens({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<TokenPair> {
   const refreshed = await input.write.inOneStatement((db, auditContext) =>

@@ -88,7 +88,10 @@ export async function acceptInvitation(
   })
 }
 
-/** Returns the hash of the password; null for single sign-on, which needs none. */
+/**
+ * Checks the password and returns its hash. Returns null for a user with single sign-on, who must not send a password.
+ * Throws 422 at `/password`.
+ */
 async function hashChosenPassword(password: string | undefined, user: FoundLink['user']): Promise<string | null> {
   if (user.ssoAuth) {
     if (password === undefined) return null

@@ -39,19 +39,22 @@ export const authOperations = {
 
 /** Signs in with a password. Returns tokens, or a ticket if a code is required. */
 export async function loginWithPassword(body: LoginBody, input: IdentityRequestContext): Promise<LoginAnswer> {
-  const { context, tokensFor } = createTokenSignIn(input)
+  const { context, issueTokensFor } = createTokenSignIn(input)
   const result = await signIn(body, context)
-  if (result.kind === 'signed-in') return tokensFor(result)
+  if (result.kind === 'signed-in') return issueTokensFor(result)
   return { secondFactor: { ticket: result.ticket, methods: result.methods } }
 }
 
 /** Completes a sign-in with a code. */
 export async function loginWithCode(body: LoginCodeBody, input: IdentityRequestContext): Promise<TokenPair> {
-  const { context, tokensFor } = createTokenSignIn(input)
-  return tokensFor(await signInWithCode(body, context))
+  const { context, issueTokensFor } = createTokenSignIn(input)
+  return issueTokensFor(await signInWithCode(body, context))
 }
 
-/** Returns a sign-in context that stores a refresh token with the session, and a function that issues the tokens. */
+/**
+ * Generates a refresh token. Returns a sign-in context that stores this token when the session opens, and a function
+ * that returns it together with a new access token.
+ */
 function createTokenSignIn(input: IdentityRequestContext) {
   const { db, write, config, request } = input
   const refreshToken = generateRefreshToken()
@@ -68,7 +71,7 @@ function createTokenSignIn(input: IdentityRequestContext) {
       await addRefreshToken(trx, session, refreshToken)
     },
   }
-  const tokensFor = ({ user, session }: SignedIn) =>
+  const issueTokensFor = ({ user, session }: SignedIn) =>
     issueTokens(input, { user: user.uid, client: user.client, session, refreshToken })
-  return { context, tokensFor }
+  return { context, issueTokensFor }
 }

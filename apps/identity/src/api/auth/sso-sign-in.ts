@@ -62,11 +62,13 @@ export async function finishSso(
   // The callback names another provider than the one where the sign-in started, as in a mix-up attack (RFC 9207).
   if (pending.config !== query.provider.toLowerCase()) throw unknownSignInProblem()
 
-  // Throttle before writing, so that a throttled browser can retry with the same state and cookie.
-  const countedAttempt = await countCallback(input.db, request.address).catch((error: unknown) =>
-    redirectToInteraction(error, pending, input, {}),
-  )
-  if (countedAttempt instanceof ProblemPageRedirect) return countedAttempt
+  // Throttle before the state is consumed, so that a throttled browser can retry with the same state and cookie.
+  let countedAttempt: string
+  try {
+    countedAttempt = await countCallback(input.db, request.address)
+  } catch (error) {
+    return redirectToInteraction(error, pending, input, {})
+  }
   const headers = { 'Set-Cookie': cookies.clear(pending.browser) }
   if (!(await consumeState(input.db, query.state, pending))) throw unknownSignInProblem()
   try {
@@ -87,8 +89,8 @@ export async function finishSso(
 }
 
 /**
- * Redirects the browser to the interaction page, which shows the problem. Rethrows internal errors, and all errors of a
- * sign-in that did not start on that page.
+ * Returns a redirect to the interaction page, which shows the problem. Throws the error again if the page cannot show
+ * it: if the error is internal, or if the sign-in did not start on an interaction page.
  */
 function redirectToInteraction(
   error: unknown,
@@ -117,7 +119,7 @@ const buildInteractionUrl = (
 ): string =>
   `${config.IDENTITY_PUBLIC_URL}/interaction/${interaction}/federated?${new URLSearchParams(query).toString()}`
 
-/** Returns the HTML page that ends a sign-in that no application started. */
+/** Returns the HTML page with the refresh token, for a sign-in that no application started. */
 function renderSignedInPage(
   {
     refreshToken,
@@ -158,14 +160,16 @@ async function signInAtProvider(
 ) {
   const { federation, request, write } = input
   const { search } = new URL(request.url, provider.redirectUri)
-  const person = await exchangeCallback(provider, federation, { search, state, secret }).catch(toProviderProblemOrThrow)
   const providerFacts = { provider: provider.uid, issuer: provider.issuer.href }
+  // The callback returns a problem of the provider instead of the person. All other errors are thrown.
+  const person = await exchangeCallback(provider, federation, { search, state, secret }).catch(toProviderProblemOrThrow)
   if (person instanceof Error) {
+    const providerProblem = person
     await write(async () => {
-      const details = { outcome: person.fault, reason: person.message, ...providerFacts }
+      const details = { outcome: providerProblem.fault, reason: providerProblem.message, ...providerFacts }
       request.audit(null, details, { client: provider.client })
     })
-    throw providerFailedProblem(person)
+    throw providerFailedProblem(providerProblem)
   }
   const signInResult = await write(async (trx) => {
     const admitted = await admitFederatedUser(trx, provider, person)
@@ -201,8 +205,8 @@ function toProviderProblemOrThrow(error: unknown): ProviderProblem {
 }
 
 /**
- * Opens the session. Returns a one-time ticket if the sign-in started on an interaction page, otherwise the first
- * refresh token.
+ * Opens the session. Returns a one-time ticket if the sign-in started on an interaction page, otherwise the session's
+ * first refresh token.
  */
 async function openSsoSession(
   trx: Transaction<DB>,
@@ -214,21 +218,22 @@ async function openSsoSession(
   const userAgent = (request.stream.headers['user-agent'] ?? '').slice(0, 500)
   const { address } = request
   const session = await startSession(trx, { user, lifetimes: config, address, userAgent, amr })
-  return interaction === undefined
-    ? { session, refreshToken: await addRefreshToken(trx, session), ticket: undefined }
-    : { session, refreshToken: '', ticket: await issueHandover(trx, { session, interaction }) }
+  if (interaction === undefined)
+    return { session, refreshToken: await addRefreshToken(trx, session), ticket: undefined }
+  return { session, refreshToken: '', ticket: await issueHandover(trx, { session, interaction }) }
 }
 
 /**
- * Redirects the browser to the provider of the organisation. Writes nothing to the database, because the sealed `state`
- * parameter carries the data of the sign-in.
+ * Redirects the browser to the SSO provider of the organisation, and sets a cookie that ties the sign-in to this
+ * browser. Writes nothing to the database, because the encrypted `state` parameter carries the data of the sign-in.
+ * `interaction` is the sign-in page of an application, if the user comes from one.
  */
 export async function startSso(
   clientCode: string,
-  { interaction, mark = '' }: SsoStartQuery,
+  { interaction, mark: linkProof = '' }: SsoStartQuery,
   input: IdentityRequestContext,
 ): Promise<RedirectResponse> {
-  if (interaction && !(await isOwnInteraction(interaction, mark, input))) throw unknownSignInProblem()
+  if (interaction && !(await isOwnInteraction(interaction, linkProof, input))) throw unknownSignInProblem()
   const { db, config, federation } = input
   const provider = await findProviderConfig(db, config, { clientCode })
   if (!provider) throw noSingleSignOnProblem()
@@ -245,16 +250,14 @@ export async function startSso(
 }
 
 /**
- * Returns whether the interaction (a sign-in that an application started) is open and this browser received its link.
- * Another browser could not use the session.
+ * Returns whether the interaction (a sign-in that an application started) is open and belongs to this browser. The link
+ * on the sign-in page contains `linkProof`, which is valid only in the browser that received the page.
  */
 async function isOwnInteraction(
   interaction: string,
-  mark: string,
+  linkProof: string,
   { db, config, request }: IdentityRequestContext,
 ): Promise<boolean> {
-  return (
-    createCsrfGuard(config).hasLinkProof(request.stream, interaction, mark) &&
-    (await isOpenInteraction(db, interaction))
-  )
+  const isSameBrowser = createCsrfGuard(config).hasLinkProof(request.stream, interaction, linkProof)
+  return isSameBrowser && (await isOpenInteraction(db, interaction))
 }

@@ -1,4 +1,4 @@
-import { identityOperations, searchOf } from '@sluice/contracts'
+import { identityOperations, toSearchRequest } from '@sluice/contracts'
 import { defineIdentityOperation } from '../operation-context.ts'
 import { clientRecords } from './records.ts'
 import { updateClientProfile, createClient, deleteClient, updateClient } from './write.ts'
@@ -7,7 +7,7 @@ const { clients } = identityOperations
 
 export const clientOperations = {
   list: defineIdentityOperation(clients.list, (input) =>
-    clientRecords.search(input.db, input, searchOf(input.query), input.request.url),
+    clientRecords.search(input.db, input, toSearchRequest(input.query), input.request.url),
   ),
 
   search: defineIdentityOperation(clients.search, (input) => clientRecords.search(input.db, input, input.body)),

@@ -8,7 +8,7 @@ import {
   createRecordRepository,
   type RefinedRow,
   type SharedColumns,
-  translatedProperty,
+  translateRowProperty,
 } from '@sluice/records'
 import type { Clients, DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
@@ -60,11 +60,12 @@ export const clientRecords = createRecordRepository<ClientRow, Client, IdentityR
   present: async (rows, { request }) => rows.map((row) => presentClient(row, request.locales)),
 })
 
+/** Converts an organisation to a resource. Absent optional values are omitted. */
 export const presentClient = (row: ClientRow, locales: readonly string[]): Client => ({
   id: row.uid,
   created: row.created_at.toISOString(),
   lastUpdated: row.updated_at.toISOString(),
-  displayName: translatedProperty(row, 'name', row.name, locales),
+  displayName: translateRowProperty(row, 'name', row.name, locales),
   name: row.name,
   translations: row.translations,
   code: row.code,
@@ -84,6 +85,7 @@ export const presentClient = (row: ClientRow, locales: readonly string[]): Clien
   ...(row.time_zone !== null && { timeZone: row.time_zone }),
 })
 
+/** Converts a request body to columns. Omitted optional fields become empty, because PUT replaces the organisation. */
 export const toClientColumns = (body: ClientBody) => ({
   name: body.name,
   translations: JSON.stringify(body.translations ?? []),

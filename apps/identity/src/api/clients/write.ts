@@ -6,6 +6,7 @@ import type { IdentityRequestContext } from '../operation-context.ts'
 import { assertSuperAdminRemainsAfter } from '../role-rules.ts'
 import { toClientColumns, presentClient, clientRecords, type ClientRow } from './records.ts'
 
+/** Creates an organisation and audits its fields. */
 export async function createClient(
   body: ClientBody,
   { write, caller, request }: IdentityRequestContext,
@@ -18,10 +19,10 @@ export async function createClient(
 }
 
 /**
- * Replaces an organisation. Disabling it ends the sessions of its users, but the last organisation with an active super
- * admin cannot be disabled. Ending a million sessions takes too long for one transaction, so this function ends them
- * after the transaction. Until then, the service already refuses sessions of a disabled organisation. Before an
- * organisation is enabled again, its remaining sessions are ended.
+ * Replaces an organisation. Throws 422 for disabling the last organisation with an active super admin. Disabling an
+ * organisation ends the sessions of its users, after the transaction: a million sessions take too long for one. Until
+ * they are ended, the service refuses them because the organisation is disabled. Sessions that remain are ended before
+ * the organisation is enabled again.
  */
 export async function updateClient(
   uid: string,
@@ -30,18 +31,18 @@ export async function updateClient(
 ): Promise<ClientRow> {
   const clientBeforeLock = await clientRecords.readToWrite(db, caller, uid, request.ifMatch)
   if (clientBeforeLock.disabled && !body.disabled) await endSessionsOfClient(db, clientBeforeLock.uid)
-  const replaced = await write(async (trx) => {
+  const updatedClient = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
     // The lock prevents new sign-ins, so no session is left after this.
     if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
-    const change = () => clientRecords.update(trx, caller, before, toClientColumns(body))
-    const disables = body.disabled && !before.disabled
-    const after = disables ? await assertSuperAdminRemainsAfter(trx, '/disabled', change) : await change()
+    const updateRow = () => clientRecords.update(trx, caller, before, toClientColumns(body))
+    const isBeingDisabled = body.disabled && !before.disabled
+    const after = isBeingDisabled ? await assertSuperAdminRemainsAfter(trx, '/disabled', updateRow) : await updateRow()
     request.audit(uid, { before: presentClient(before, []), after: presentClient(after, []) })
     return after
   })
-  if (replaced.disabled && !clientBeforeLock.disabled) await endSessionsOfClient(db, replaced.uid)
-  return replaced
+  if (updatedClient.disabled && !clientBeforeLock.disabled) await endSessionsOfClient(db, updatedClient.uid)
+  return updatedClient
 }
 
 /**
@@ -74,7 +75,8 @@ const operatorFields = [
 ] as const satisfies (keyof Client & keyof ClientBody)[]
 
 /**
- * Changes the fields that an organisation's own administrators may edit. Throws 403 that names other changed fields.
+ * Updates the fields that an organisation's own administrators may edit. Throws 403 if the body changes other fields,
+ * and names these.
  */
 export async function updateClientProfile(
   uid: string,
@@ -96,6 +98,7 @@ function assertOperatorFieldsUnchanged(client: Client, body: ClientBody): void {
     throw problems.forbidden(`Only a super admin may change ${changed.join(', ')}. Send the stored values.`)
 }
 
+/** Returns the columns of the fields that an organisation's own administrators may edit. */
 function toProfileColumns(body: ClientBody) {
   const columns = toClientColumns(body)
   const { name, translations, primary_contact, technical_contact, billing_contact } = columns

@@ -1,4 +1,4 @@
-import { type ReadMail, identityOperations, searchOf } from '@sluice/contracts'
+import { type ReadMail, identityOperations, toSearchRequest } from '@sluice/contracts'
 import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
 import { type MailRow, mailRecords, listRecipients } from './records.ts'
 import { recordAudit } from '@sluice/database'
@@ -11,7 +11,7 @@ const { mails } = identityOperations
 export const mailOperations = {
   /** Lists mails, newest first by default. */
   list: defineIdentityOperation(mails.list, (input) => {
-    const search = searchOf(input.query)
+    const search = toSearchRequest(input.query)
     const order = search.order?.length ? search.order : ['created:desc']
     return mailRecords.search(input.db, input, { ...search, order }, input.request.url)
   }),
@@ -27,7 +27,7 @@ export const mailOperations = {
 async function readMail(uid: string, input: IdentityRequestContext): Promise<ReadMail> {
   const { db, caller, config } = input
   const row = await mailRecords.read(db, caller, uid)
-  const [mail] = await mailRecords.kind.present([row], input)
+  const [mail] = await mailRecords.definition.present([row], input)
   if (row.state !== 'KEPT' || row.body === null) return mail!
   await assertMayReadMailBody(row, input)
   await auditMailRead(row, input)
@@ -43,7 +43,10 @@ async function assertMayReadMailBody(row: MailRow, { db, caller }: IdentityReque
     throw problems.forbidden('You cannot read your own mail here. Ask another administrator.')
 }
 
-/** Writes an audit row. Other read operations have none, but a mail can reveal a link to an account. */
+/**
+ * Writes an audit row for a caller who reads a mail. Other read operations are not audited, but a mail can contain a
+ * link that gives access to an account.
+ */
 async function auditMailRead(
   { uid, user_id, kind, recipient }: MailRow,
   { db, caller, request }: IdentityRequestContext,

@@ -59,6 +59,7 @@ export async function listRecipients(
   return users
 }
 
+/** Converts a mail to a resource without its body. */
 const presentMail = (row: MailRow, { uid, username }: MailRecipient): MailSummary => ({
   id: row.uid,
   created: row.created_at.toISOString(),

@@ -24,7 +24,7 @@ export const auditProperties = audit.properties
 export const parseAuditQuery = audit.parseQuery
 
 /** Returns one page of audit rows, newest first. */
-export async function auditReport(query: ListQuery, input: IdentityRequestContext): Promise<TabularResult> {
+export async function readAuditReport(query: ListQuery, input: IdentityRequestContext): Promise<TabularResult> {
   const { db, caller } = input
   return audit.report(query, {
     db,

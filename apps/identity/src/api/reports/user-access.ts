@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import { hasRole, searchOf, type User, type UserListQuery, type TabularResult } from '@sluice/contracts'
+import { hasRole, toSearchRequest, type User, type UserListQuery, type TabularResult } from '@sluice/contracts'
 import {
   buildTabularResult,
   createRecordRepository,
@@ -87,12 +87,14 @@ const reportColumns: ReportColumn<UserAccessRow>[] = [
 
 /** The searchable properties of the report: those of users, and the last sign-in. */
 export const userAccessProperties: Properties = {
-  ...userRecords.kind.properties,
+  ...userRecords.definition.properties,
   lastSignIn: { column: lastSignIn, type: 'date-time' },
 }
 
-const createReportRecords = ({ kind }: typeof userRecords) =>
-  createRecordRepository({ ...kind, properties: userAccessProperties })
+/** Returns a repository of the same users that can also be filtered by the additional properties of the report. */
+const createReportRecords = ({ definition }: typeof userRecords) =>
+  createRecordRepository({ ...definition, properties: userAccessProperties })
+
 // The repositories are created once, because they cache counted totals.
 const recordsOfAllUsers = createReportRecords(userRecords)
 const recordsWithAnalytics = createReportRecords(chooseUserRecords({ analyticsPlatform: true }))
@@ -107,11 +109,15 @@ function chooseReportRecords(analyticsPlatform?: boolean) {
 }
 
 /** Returns users and their access. Supports the filters and pages of the user list, and the property `lastSignIn`. */
-export async function userAccessReport(
+export async function readUserAccessReport(
   { analyticsPlatform, ...query }: UserListQuery,
   input: IdentityRequestContext,
 ): Promise<TabularResult> {
-  const { body: users, headers } = await chooseReportRecords(analyticsPlatform).search(input.db, input, searchOf(query))
+  const { body: users, headers } = await chooseReportRecords(analyticsPlatform).search(
+    input.db,
+    input,
+    toSearchRequest(query),
+  )
   const extras = await readExtras(
     input.db,
     users.map(({ id }) => id),

@@ -7,7 +7,7 @@ import {
   type SwitchClientBody,
   type User,
 } from '@sluice/contracts'
-import { prepared, rowOf } from '@sluice/database'
+import { prepared, parseJsonRow } from '@sluice/database'
 import { type Caller, problems } from '@sluice/http-server'
 import { computeUserAccess } from '../../effective-roles.ts'
 import type { DB } from '../../database.ts'
@@ -72,7 +72,7 @@ async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<voi
  */
 async function readSession(input: IdentityRequestContext): Promise<CurrentSession> {
   const { caller, request } = input
-  const { row, references, client, rolesAtIssue, intro } = await readSignIn(input)
+  const { row, references, client, rolesAtIssue, intro } = await readSessionFacts(input)
   const heldRoles = listHeldRoles(caller, row)
   const activeUser = {
     ...presentUser(row, references, request.locales),
@@ -149,7 +149,7 @@ function findStartPage(user: User): StartPageTarget | undefined {
   return (accessible.find(({ startPage }) => startPage === user.startPage) ?? accessible[0])?.target
 }
 
-interface SignInFacts {
+interface SessionFacts {
   row: UserRow
   /** The organisations, groups and usernames that the response mentions. */
   references: UserReferences
@@ -172,11 +172,11 @@ interface SessionRows {
 }
 
 /**
- * Reads everything for `readSession` in one statement, because front ends request it with every page. Finds the user by
- * uid alone, because a super admin may act for an organisation other than the user's own. API tokens and other
- * applications cannot switch organisations.
+ * Reads the rows for `readSession` in one statement, because front ends request the session with every page. Does not
+ * limit the user to the active organisation, because a super admin may act for another organisation. API tokens and
+ * applications cannot do that: their organisation is `caller.client`.
  */
-async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignInFacts> {
+async function readSessionFacts({ db, caller }: IdentityRequestContext): Promise<SessionFacts> {
   const { rows } = await sql<SessionRows>`
     ${prepared('signed-in-as')}
     select row_to_json(u) as "user", row_to_json(home) as home, row_to_json(c) as client, s.roles_at_issue,
@@ -195,17 +195,17 @@ async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignI
     where u.uid = ${caller.uid}`.execute(db)
   const [sessionRows] = rows
   if (!sessionRows) throw problems.notFound('user')
-  const row = rowOf<UserRow>(sessionRows.user)
-  const home = rowOf<ClientRow>(sessionRows.home)
+  const row = parseJsonRow<UserRow>(sessionRows.user)
+  const home = parseJsonRow<ClientRow>(sessionRows.home)
   const references = {
     clients: new Map([[home.uid, home]]),
-    groups: new Map([[row.id, sessionRows.groups.map((group) => rowOf<UserGroupRow>(group))]]),
+    groups: new Map([[row.id, sessionRows.groups.map((group) => parseJsonRow<UserGroupRow>(group))]]),
     usernames: new Map(Object.entries(sessionRows.usernames ?? {})),
   }
   return {
     row,
     references,
-    client: rowOf<ClientRow>(sessionRows.client),
+    client: parseJsonRow<ClientRow>(sessionRows.client),
     rolesAtIssue: sessionRows.roles_at_issue,
     intro: sessionRows.intro,
   }

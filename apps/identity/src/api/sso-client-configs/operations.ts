@@ -1,4 +1,4 @@
-import { identityOperations, searchOf } from '@sluice/contracts'
+import { identityOperations, toSearchRequest } from '@sluice/contracts'
 import { defineIdentityOperation } from '../operation-context.ts'
 import { ssoClientConfigRecords } from './records.ts'
 import { createSsoClientConfig, deleteSsoClientConfig, updateSsoClientConfig } from './write.ts'
@@ -7,7 +7,7 @@ const { ssoClientConfigs } = identityOperations
 
 export const ssoClientConfigOperations = {
   list: defineIdentityOperation(ssoClientConfigs.list, (input) =>
-    ssoClientConfigRecords.search(input.db, input, searchOf(input.query), input.request.url),
+    ssoClientConfigRecords.search(input.db, input, toSearchRequest(input.query), input.request.url),
   ),
 
   create: defineIdentityOperation(ssoClientConfigs.create, async (input) =>

@@ -35,6 +35,7 @@ export const ssoClientConfigRecords = createRecordRepository<
   present: presentWithClient(presentFields),
 })
 
+/** Returns the response fields of an application, without its organisation and authors. Never contains the secret. */
 function presentFields(row: SsoClientConfigRow) {
   return {
     id: row.uid,

@@ -4,7 +4,7 @@ import {
   consoleApplication,
   firstParty,
   maxApplicationTextLength,
-  roleScopes,
+  selectRoleScopes,
   type SsoClientConfigBody,
   type FieldViolation,
 } from '@sluice/contracts'
@@ -18,6 +18,9 @@ import type { IdentityRequestContext } from '../operation-context.ts'
 import { assertGrantable, listMissingRoles } from '../role-rules.ts'
 import { toApplicationAudit, ssoClientConfigRecords, type SsoClientConfigRow } from './records.ts'
 
+/**
+ * Registers an application in an organisation. Throws for settings that the caller may not grant or that are invalid.
+ */
 export async function createSsoClientConfig(
   body: SsoClientConfigBody,
   input: IdentityRequestContext,
@@ -59,7 +62,7 @@ export async function updateSsoClientConfig(
     assertApplicationConsistent(body, columns.secret_hash !== null)
     const after = await ssoClientConfigRecords.update(trx, caller, before, {
       ...columns,
-      ...(revokesOwnTokens(before, columns) && { token_valid_after: sql`now()` }),
+      ...(mustRevokeOwnTokens(before, columns) && { token_valid_after: sql`now()` }),
     })
     request.audit(uid, { before: toApplicationAudit(before), after: toApplicationAudit(after) })
     return after
@@ -79,21 +82,24 @@ export async function deleteSsoClientConfig(
   })
 }
 
-/** Throws for scopes that the caller does not hold, and for metadata that the library oidc-provider rejects. */
+/**
+ * Throws for inconsistent settings, for scopes that are roles which the caller does not hold, and for settings that the
+ * library oidc-provider rejects.
+ */
 async function assertApplicationAccepted(
   body: SsoClientConfigBody,
   hash: Buffer | null,
   { caller, oidc }: IdentityRequestContext,
 ): Promise<void> {
   assertApplicationConsistent(body, hash !== null)
-  assertGrantable(caller, roleScopes(body.scopes))
-  const refusal = await oidc.refusalOf(toClientMetadata({ ...toApplicationColumns(body), secret_hash: hash }))
+  assertGrantable(caller, selectRoleScopes(body.scopes))
+  const refusal = await oidc.findRejectionReason(toClientMetadata({ ...toApplicationColumns(body), secret_hash: hash }))
   if (refusal !== undefined) throw problems.malformed([{ pointer: '/', detail: refusal }])
 }
 
 /** Throws 403 if the application has scopes of roles that the caller lacks. */
 function assertMayManageApplication(caller: Caller, { scopes }: SsoClientConfigRow): void {
-  const lacked = listMissingRoles(caller, roleScopes(scopes))
+  const lacked = listMissingRoles(caller, selectRoleScopes(scopes))
   if (lacked.length > 0)
     throw problems.forbidden(
       `This application has scopes that you lack: ${lacked.join(', ')}. Ask a user who has them.`,
@@ -101,7 +107,7 @@ function assertMayManageApplication(caller: Caller, { scopes }: SsoClientConfigR
 }
 
 function assertApplicationInClient(client: string, row: SsoClientConfigRow): void {
-  if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.kind.noun)
+  if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.definition.noun)
 }
 
 /**
@@ -127,14 +133,20 @@ const toApplicationColumns = (body: SsoClientConfigBody) => ({
  * Returns whether a change must revoke the tokens of the application itself. After a new secret, others may know the
  * old one.
  */
-function revokesOwnTokens(before: SsoClientConfigRow, after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>) {
+function mustRevokeOwnTokens(
+  before: SsoClientConfigRow,
+  after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>,
+) {
   const isSameSecret = after.secret_hash && before.secret_hash?.equals(after.secret_hash)
   return !isSameSecret || !after.grant_types.includes('client_credentials')
 }
 
 const minDistinctCharacters = 10
 
-/** Throws one problem with all inconsistencies of the application's settings. */
+/**
+ * Throws 422 for the first text that is too long. Otherwise throws one problem with all inconsistencies of the
+ * application's settings.
+ */
 function assertApplicationConsistent(body: SsoClientConfigBody, confidential: boolean): void {
   for (const name of ['ssoClientId', 'clientName'] as const)
     if (body[name].length > maxApplicationTextLength)
@@ -169,19 +181,20 @@ function* listSecretViolations({ clientSecret }: SsoClientConfigBody): Iterable<
     }
 }
 
+/** Yields the violations of grant types that contradict each other, the scopes or a missing secret. */
 function* listGrantViolations(
   { grantTypes, scopes }: SsoClientConfigBody,
   confidential: boolean,
 ): Iterable<FieldViolation> {
-  const granted = new Set(grantTypes.map(({ value }) => value))
-  if (granted.size === 0) yield { pointer: '/grantTypes', detail: 'must have at least 1 item' }
-  if (granted.has('refresh_token') && !granted.has('authorization_code'))
+  const names = new Set(grantTypes.map(({ value }) => value))
+  if (names.size === 0) yield { pointer: '/grantTypes', detail: 'must have at least 1 item' }
+  if (names.has('refresh_token') && !names.has('authorization_code'))
     yield { pointer: '/grantTypes', detail: 'must have authorization_code with refresh_token' }
-  if (granted.has('client_credentials') && !confidential)
+  if (names.has('client_credentials') && !confidential)
     yield { pointer: '/clientSecret', detail: 'is required for the grant type client_credentials' }
-  if (granted.has('authorization_code') && !scopes.includes('openid'))
+  if (names.has('authorization_code') && !scopes.includes('openid'))
     yield { pointer: '/scopes', detail: 'must have openid for the grant type authorization_code' }
-  if (scopes.includes('offline_access') && !granted.has('refresh_token'))
+  if (scopes.includes('offline_access') && !names.has('refresh_token'))
     yield { pointer: '/scopes', detail: 'must not have offline_access without the grant type refresh_token' }
 }
 

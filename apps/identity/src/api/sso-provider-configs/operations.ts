@@ -1,4 +1,4 @@
-import { identityOperations, searchOf } from '@sluice/contracts'
+import { identityOperations, toSearchRequest } from '@sluice/contracts'
 import { toProviderConfig } from '../../sign-in/federated/provider-config.ts'
 import { testProvider } from '../../sign-in/federated/check-provider.ts'
 import { defineIdentityOperation } from '../operation-context.ts'
@@ -9,7 +9,7 @@ const { ssoProviderConfigs } = identityOperations
 
 export const ssoProviderConfigOperations = {
   list: defineIdentityOperation(ssoProviderConfigs.list, (input) =>
-    ssoProviderConfigRecords.search(input.db, input, searchOf(input.query), input.request.url),
+    ssoProviderConfigRecords.search(input.db, input, toSearchRequest(input.query), input.request.url),
   ),
 
   create: defineIdentityOperation(ssoProviderConfigs.create, async (input) =>

@@ -31,6 +31,7 @@ export const ssoProviderConfigRecords = createRecordRepository<
   present: presentWithClient(presentFields),
 })
 
+/** Returns the response fields of a provider config, without its organisation and credentials. */
 function presentFields(row: SsoProviderConfigRow) {
   return {
     id: row.uid,

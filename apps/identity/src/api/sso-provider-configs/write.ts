@@ -16,6 +16,9 @@ import type { IdentityRequestContext } from '../operation-context.ts'
 import { listMissingRoles } from '../role-rules.ts'
 import { toProviderAudit, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
 
+/**
+ * Creates an organisation's SSO provider config. Throws 403 unless the caller holds the roles of the users who use it.
+ */
 export async function createSsoProviderConfig(
   body: SsoProviderConfigBody,
   input: IdentityRequestContext,
@@ -25,7 +28,8 @@ export async function createSsoProviderConfig(
   return write(async (trx) => {
     const uid = randomUUID()
     const client = await resolveClient(trx, caller, body.client?.id)
-    // Lock the organisation, because a concurrent change of a user's roles finds no config to check against yet.
+    // A concurrent change of a user's roles locks the config, which does not exist yet. Without a config it locks the
+    // organisation, so this lock makes it wait.
     await sql`select from clients where uid = ${client} for no key update`.execute(trx)
     await assertMayManageSsoUsers(trx, caller, client)
     const row = await ssoProviderConfigRecords.insert(trx, caller, {
@@ -55,7 +59,7 @@ export async function updateSsoProviderConfig(
   return write(async (trx) => {
     const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
     assertClientUnchanged(body, before, 'An SSO provider config')
-    const columns = { ...toProviderColumns(body), ...setCredentials(before, body, input) }
+    const columns = { ...toProviderColumns(body), ...toCredentialColumns(before, body, input) }
     if (isSignInChanged(before, columns)) await assertMayManageSsoUsers(trx, caller, before.client)
     if (isIssuerChanged(before, body)) await removeIdentities(trx, before)
     const after = await ssoProviderConfigRecords.update(trx, caller, before, columns)
@@ -102,21 +106,25 @@ const isIssuerChanged = (before: SsoProviderConfigRow, { provider, clientDomain 
   parseIssuer(before.provider, before.client_domain).href !== parseIssuer(provider, clientDomain).href
 
 /**
- * Returns the credential columns. An absent field keeps the stored value; null (an empty string in the request) removes
- * it. A new provider address requires the secret again. Otherwise callers, who may not read the secret, could have it
- * sent to an address of their choice.
+ * Returns the columns of the client id and the encrypted secret. An absent field keeps the stored value; null (an empty
+ * string in the request) removes it. Throws 422 if the address of the provider changes and the body has no secret.
+ * Otherwise callers, who may not read the secret, could have it sent to an address of their choice.
  */
-function setCredentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: IdentityRequestContext) {
+function toCredentialColumns(
+  before: SsoProviderConfigRow,
+  body: SsoProviderConfigBody,
+  { config }: IdentityRequestContext,
+) {
   const { clientId, clientSecret } = body
   if (clientSecret === undefined && before.client_secret !== null && isIssuerChanged(before, body))
     throw problems.refused(
       '/clientSecret',
       'The stored secret belongs to the provider at the old address. Send the secret for the new address, or an empty string for none.',
     )
-  const sealed = clientSecret ? sealSecret(before.uid, clientSecret, config.SECRET_KEYS) : null
+  const newSecret = clientSecret ? sealSecret(before.uid, clientSecret, config.SECRET_KEYS) : null
   return {
     client_id: clientId === undefined ? before.client_id : clientId,
-    client_secret: clientSecret === undefined ? before.client_secret : sealed,
+    client_secret: clientSecret === undefined ? before.client_secret : newSecret,
   }
 }
 
@@ -152,21 +160,22 @@ async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, cli
   // Read only one user: reading all users of a large organisation would hold the lock for seconds.
   const { rows } = await sql<{ roles: Role[] }>`
     select roles from users where client = ${client} and sso_auth and roles && ${lacked} limit 1`.execute(trx)
-  const [stronger] = rows
-  if (stronger)
-    throw problems.forbidden(
-      `Users who sign in through this provider hold roles that you lack: ${stronger.roles.filter((role) => lacked.includes(role)).join(', ')}. Ask a user who holds these roles.`,
-    )
+  const [userWithLackedRoles] = rows
+  if (!userWithLackedRoles) return
+  const rolesToName = userWithLackedRoles.roles.filter((role) => lacked.includes(role))
+  throw problems.forbidden(
+    `Users who sign in through this provider hold roles that you lack: ${rolesToName.join(', ')}. Ask a user who holds these roles.`,
+  )
 }
 
-/** Updates the config of the given organisation. The response includes the credentials. */
+/** Updates a config of the given organisation; throws 404 for a config of another one. Returns it with credentials. */
 export async function updateOfClient(
   { clientId, uid }: { clientId: string; uid: string },
   body: SsoProviderConfigBody,
   input: IdentityRequestContext,
 ): Promise<JsonResponse<SsoProviderConfigWithCredentials>> {
   const { client } = await ssoProviderConfigRecords.read(input.db, input.caller, uid)
-  if (client !== clientId.toLowerCase()) throw problems.notFound(ssoProviderConfigRecords.kind.noun)
+  if (client !== clientId.toLowerCase()) throw problems.notFound(ssoProviderConfigRecords.definition.noun)
   const row = await updateSsoProviderConfig(uid, body, input)
   const response = await ssoProviderConfigRecords.answer(row, input)
   const clientSecret = openSecret(row, input.config.SECRET_KEYS)

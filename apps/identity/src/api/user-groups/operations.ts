@@ -41,9 +41,9 @@ async function auditDeletedMembers(
   const { rows } = await sql<{ username: string }>`
     select u.username from user_group_members m join users u on u.id = m.user_id
     where m.user_group_id = ${group.id} order by u.username limit 1000`.execute(trx)
-  const memberCount = await sql<{ members: number }>`
+  const countResult = await sql<{ members: number }>`
     select count(*) as members from user_group_members where user_group_id = ${group.id}`.execute(trx)
-  const { members } = memberCount.rows[0]!
+  const { members } = countResult.rows[0]!
   if (members > 0)
     request.audit(group.uid, {
       before: { name: group.name, code: group.code },

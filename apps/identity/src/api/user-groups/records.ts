@@ -5,7 +5,7 @@ import {
   createRecordRepository,
   type RefinedRow,
   type SharedColumns,
-  translatedProperty,
+  translateRowProperty,
 } from '@sluice/records'
 import type { DB, UserGroups } from '../../database.ts'
 import { presentClient, clientProperties, type ClientRow, readClients, scopeToClient } from '../clients/records.ts'
@@ -42,17 +42,18 @@ async function presentUserGroups(
   return rows.map((row) => presentGroup(row, clients.get(row.client)!, request.locales))
 }
 
+/** Converts a user group to a resource, with its organisation. */
 export const presentGroup = (row: UserGroupRow, client: ClientRow, locales: readonly string[]): UserGroup => ({
   id: row.uid,
   created: row.created_at.toISOString(),
   lastUpdated: row.updated_at.toISOString(),
-  displayName: translatedProperty(row, 'name', row.name, locales),
+  displayName: translateRowProperty(row, 'name', row.name, locales),
   name: row.name,
   translations: row.translations,
   code: row.code,
   ...(row.description !== null && {
     description: row.description,
-    displayDescription: translatedProperty(row, 'description', row.description, locales),
+    displayDescription: translateRowProperty(row, 'description', row.description, locales),
   }),
   client: presentClient(client, locales),
 })

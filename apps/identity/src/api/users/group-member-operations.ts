@@ -1,5 +1,12 @@
 import { sql, type Transaction } from 'kysely'
-import { hasRole, identityOperations, type ListQuery, searchOf, type User, type UserBody } from '@sluice/contracts'
+import {
+  hasRole,
+  identityOperations,
+  type ListQuery,
+  toSearchRequest,
+  type User,
+  type UserBody,
+} from '@sluice/contracts'
 import { type Caller, type JsonResponse, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
@@ -38,7 +45,7 @@ async function listMembers(
     condition: sql`exists (select from user_group_members m where m.user_id = r.id and m.user_group_id = ${group.id})`,
     inTotalsTable: false,
   })
-  return members.search(input.db, input, searchOf(query), input.request.url)
+  return members.search(input.db, input, toSearchRequest(query), input.request.url)
 }
 
 /** Adds a user to a group unless they are a member already. */
@@ -58,19 +65,22 @@ const removeMember = (membership: MembershipReference, input: IdentityRequestCon
   })
 
 /**
- * Adds or removes one membership and locks user and group. Increments the user's version, because groups are part of
- * the user: a concurrent replacement of the user then fails with a version conflict.
+ * Locks the user and executes the statement that `buildStatement` returns, which adds or removes one membership. If the
+ * statement changed a row, increments the user's version, because groups are part of the user: a concurrent
+ * replacement of the user then fails with a version conflict. Throws 404 if the user belongs to another organisation
+ * than the group.
  */
 async function changeMembership(
   { uid, userUid }: MembershipReference,
   { write, caller, request }: IdentityRequestContext,
-  change: (trx: Transaction<DB>, group: UserGroupRow, user: UserRow) => Promise<ReturnType<typeof sql>>,
+  buildStatement: (trx: Transaction<DB>, group: UserGroupRow, user: UserRow) => Promise<ReturnType<typeof sql>>,
 ): Promise<undefined> {
   await write(async (trx) => {
     const group = await userGroupRecords.read(trx, caller, uid)
     const user = await userRecords.lock(trx, caller, userUid, undefined)
     if (user.client !== group.client) throw problems.notFound('user')
-    const { numAffectedRows } = await (await change(trx, group, user)).execute(trx)
+    const statement = await buildStatement(trx, group, user)
+    const { numAffectedRows } = await statement.execute(trx)
     const changed = Number(numAffectedRows ?? 0) > 0
     if (changed) await userRecords.update(trx, caller, user, {})
     request.audit(group.uid, { code: group.code, user: user.uid, username: user.username, changed })
@@ -91,9 +101,9 @@ interface GroupName {
 }
 
 /**
- * Makes a user a member of exactly these groups of their own organisation, and returns the changes. The error does not
- * reveal whether other groups exist. Group members can access data shared with the group, so joining requires the role
- * that manages groups. Leaving a group requires no role.
+ * Makes a user a member of exactly the requested groups, and returns the groups that the user joined and left. Throws
+ * 422 if a requested group does not exist or belongs to another organisation. Throws 403 if the caller may not make the
+ * change: only callers who leave groups themselves need no ROLE_MANAGE_USER_GROUP. The error rolls the changes back.
  */
 export async function replaceGroups(
   trx: Transaction<DB>,

@@ -38,7 +38,10 @@ async function inviteUser(body: UserBody, input: IdentityRequestContext): Promis
   return addInvitationLink(await userRecords.created(user, input), link)
 }
 
-/** Sends a new link to an invited user, or to a user who lost the way to sign in through an update. */
+/**
+ * Mails a new invitation link to a user who cannot sign in: an invited user, or a user whom an update left without a
+ * password and without single sign-on. The status becomes INVITATION. Throws 409 for a user who can sign in.
+ */
 async function resendInvitation(uid: string, input: IdentityRequestContext): Promise<JsonResponse<InvitedUser>> {
   const { write, caller, request } = input
   const { user, link } = await write(async (trx) => {
@@ -52,7 +55,10 @@ async function resendInvitation(uid: string, input: IdentityRequestContext): Pro
   return addInvitationLink(await userRecords.answer(user, input), link)
 }
 
-/** Creates an invitation link and queues its mail, both in the given transaction. */
+/**
+ * Creates an invitation link and queues its mail, both in the given transaction. Returns the link to a signed-in caller
+ * if no SMTP server is configured, because the mail would not be sent.
+ */
 async function createInvitation(
   trx: Transaction<DB>,
   user: UserRow,
@@ -62,7 +68,8 @@ async function createInvitation(
   await assertMailAllowed(trx, 'INVITATION', user)
   const link = await addLink(trx, user, 'INVITATION', config)
   await mailInvitation(trx, config, user, link)
-  return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }
+  const mayReturnLink = !config.SMTP_URL && caller.inPerson
+  return { user, link: mayReturnLink ? link.url : undefined }
 }
 
 /**
@@ -105,6 +112,7 @@ async function startPasswordReset(
   })
 }
 
+/** Throws 422 for the caller's own user, and for a user without a password or with a status other than ACTIVE. */
 function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
   // The endpoint for callers' own passwords requires the current password, and a link does not. Without an SMTP server,
   // administrators can read links in the stored mails, so they could otherwise skip that proof.
@@ -151,7 +159,7 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
     const { rows: userGroups } = await sql<{ id: string }>`
       select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
       where m.user_id = ${original.id} order by g.id`.execute(trx)
-    assertUnchanged(body.lastUpdated, original.updated_at, listCopied(body, original, userGroups))
+    assertUnchanged(body.lastUpdated, original.updated_at, listCopiedFields(body, original, userGroups))
     const bodyOfCopy = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
     const { user: copy, groups } = await insertUser(trx, bodyOfCopy, hash, input)
     request.audit(copy.uid, { copyOf: original.uid, after: toUserAudit(copy), ...toGroupAudit(groups) })
@@ -159,12 +167,16 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
     const link = needsInvitation ? (await createInvitation(trx, copy, input)).link : undefined
     return { original, copy, link }
   })
-  const [first, second] = await userRecords.kind.present([original, copy], input)
+  const [first, second] = await userRecords.definition.present([original, copy], input)
   return [first!, { ...second!, ...(link !== undefined && { invitationLink: link }) }]
 }
 
 /** Lists the fields that the copied user inherits from the original. A body with other values is rejected. */
-function listCopied({ auths, client, userGroups }: UserBody, original: UserRow, groups: readonly { id: string }[]) {
+function listCopiedFields(
+  { auths, client, userGroups }: UserBody,
+  original: UserRow,
+  groups: readonly { id: string }[],
+) {
   const instead = 'The copy takes this field from the original. Omit it, and change the copy afterwards.'
   const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())
   return [

@@ -1,4 +1,4 @@
-import { identityOperations, searchOf, type UserStatusBody } from '@sluice/contracts'
+import { identityOperations, toSearchRequest, type UserStatusBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { mailSecondFactorChanged } from '../../email/notices.ts'
 import { listApiTokens, removeApiToken, removeApiTokensOfUser } from '../../sign-in/tokens/api-tokens.ts'
@@ -24,7 +24,7 @@ export const userOperations = {
 
   list: defineIdentityOperation(users.list, (input) => {
     const { analyticsPlatform, ...query } = input.query
-    return chooseUserRecords({ analyticsPlatform }).search(input.db, input, searchOf(query), input.request.url)
+    return chooseUserRecords({ analyticsPlatform }).search(input.db, input, toSearchRequest(query), input.request.url)
   }),
 
   search: defineIdentityOperation(users.search, (input) => {
@@ -62,9 +62,11 @@ async function setUserStatus(
     const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     if (status === 'ACTIVE') assertCanSignIn(before)
     else assertNotOwnUser(caller, before, '/status', 'deactivate')
-    const change = () => userRecords.update(trx, caller, before, { status })
-    const losesPower = status === 'INACTIVE' && canAdminister(before)
-    const after = losesPower ? await assertSuperAdminRemainsAfter(trx, '/status', change) : await change()
+    const updateRow = () => userRecords.update(trx, caller, before, { status })
+    const deactivatesSuperAdmin = status === 'INACTIVE' && canAdminister(before)
+    const after = deactivatesSuperAdmin
+      ? await assertSuperAdminRemainsAfter(trx, '/status', updateRow)
+      : await updateRow()
     if (status === 'INACTIVE') {
       await endSessionsOfUser(trx, before.id)
       await removeApiTokensOfUser(trx, before.id)
@@ -79,14 +81,17 @@ function assertCanSignIn({ password_hash, sso_auth }: UserRow): void {
     throw problems.refused('/status', 'This user cannot sign in yet. Send an invitation with POST /users/{uid}/invite.')
 }
 
-/** Deletes a user and their sessions. Records that the user created stay, and no longer show the user's name. */
+/**
+ * Deletes a user with their sessions. Records that the user created are kept, but no longer show the user's name.
+ * Throws 422 for the caller's own user and for the last super admin.
+ */
 async function deleteUser(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertNotOwnUser(caller, before, '/', 'delete')
     const left = await listGroupsOfUser(trx, before)
-    const change = () => userRecords.remove(trx, before)
-    await (canAdminister(before) ? assertSuperAdminRemainsAfter(trx, '/', change) : change())
+    const removeRow = () => userRecords.remove(trx, before)
+    await (canAdminister(before) ? assertSuperAdminRemainsAfter(trx, '/', removeRow) : removeRow())
     request.audit(before.uid, { before: toUserAudit(before), ...toGroupAudit({ joined: [], left }) })
   })
 }

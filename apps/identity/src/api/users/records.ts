@@ -16,7 +16,7 @@ import {
   createRecordRepository,
   type RefinedRow,
   type SharedColumns,
-  translatedProperty,
+  translateRowProperty,
 } from '@sluice/records'
 import { computeUserAccess } from '../../effective-roles.ts'
 import type { DB, Users } from '../../database.ts'
@@ -50,8 +50,8 @@ const clientPropertiesForManagers = Object.entries(clientProperties).map(([name,
 ])
 
 /**
- * Searches the authors (users or applications) first and then the rows that they created or updated. A few
- * administrators create most users, so few authors match.
+ * Returns the search property for the username or application that created or last updated a user. A filter finds the
+ * matching authors first and then the users with these authors, because a few administrators create most users.
  */
 const matchAuthor = (author: 'created_by' | 'updated_by'): Properties[string] => ({
   column: sql`select coalesce(
@@ -79,14 +79,17 @@ const matchAccess = (roles: Role[], column: RawBuilder<SqlBool>): Property => ({
   type: 'boolean',
   required: true,
 })
-const selectSwitch = (name: 'manager_enabled' | 'routes_enabled' | 'pipelines_enabled') =>
+
+/** Selects whether a feature switch of the user's organisation is on. */
+const selectFeatureSwitch = (name: 'manager_enabled' | 'routes_enabled' | 'pipelines_enabled') =>
   sql<SqlBool>`(select c.${sql.ref(name)} from clients c where c.uid = r.client)`
+
 const accessProperties: Properties = {
-  hasManagerAccess: matchAccess(['ROLE_SEE_INSTANCE', 'ROLE_MANAGE_INSTANCE'], selectSwitch('manager_enabled')),
-  hasRouteAccess: matchAccess(['ROLE_SEE_ROUTE', 'ROLE_MANAGE_ROUTE'], selectSwitch('routes_enabled')),
+  hasManagerAccess: matchAccess(['ROLE_SEE_INSTANCE', 'ROLE_MANAGE_INSTANCE'], selectFeatureSwitch('manager_enabled')),
+  hasRouteAccess: matchAccess(['ROLE_SEE_ROUTE', 'ROLE_MANAGE_ROUTE'], selectFeatureSwitch('routes_enabled')),
   hasDataPipelineAccess: matchAccess(
     ['ROLE_SEE_DATA_PIPELINE', 'ROLE_MANAGE_DATA_PIPELINE'],
-    selectSwitch('pipelines_enabled'),
+    selectFeatureSwitch('pipelines_enabled'),
   ),
   hasUserAccess: matchAccess(['ROLE_MANAGE_USER'], sql`true`),
   hasClientAccess: matchAccess(['ROLE_MANAGE_CLIENT'], sql`true`),
@@ -140,8 +143,9 @@ export const userRecords = createRecordRepository<UserRow, User, IdentityRequest
 })
 
 /** Returns a repository of the users that meet a condition. Search filters cannot bypass the condition. */
-export const filterUsers = (only: ListCondition) => createRecordRepository({ ...userRecords.kind, only })
+export const filterUsers = (only: ListCondition) => createRecordRepository({ ...userRecords.definition, only })
 
+/** Returns a repository of the users with access to the analytics platform, or of those without it. */
 const filterAnalyticsUsers = (enabled: boolean) =>
   filterUsers({
     name: `analyticsPlatform ${enabled}`,
@@ -174,8 +178,10 @@ async function presentUsers(
   return rows.map((row) => presentUser(row, references, request.locales))
 }
 
+/** Reads the organisations, groups and author names that the presentation of these users contains. */
 async function readReferences(db: Kysely<DB>, rows: readonly UserRow[]): Promise<UserReferences> {
-  const authors = rows.flatMap(({ created_by, updated_by }) => [created_by, updated_by]).filter((uid) => uid !== null)
+  const authors = new Set(rows.flatMap(({ created_by, updated_by }) => [created_by, updated_by]))
+  const authorUids = [...authors].filter((uid) => uid !== null)
   const [clients, groups, usernames] = await Promise.all([
     readClients(db, rows),
     sql<UserGroupRow & { user_id: number }>`
@@ -183,9 +189,9 @@ async function readReferences(db: Kysely<DB>, rows: readonly UserRow[]): Promise
       from user_group_members m join user_groups g on g.id = m.user_group_id
       where m.user_id = any(${rows.map(({ id }) => id)}) order by g.id`.execute(db),
     sql<{ uid: string; username: string }>`
-      select uid, username from users where uid = any(${[...new Set(authors)]})
+      select uid, username from users where uid = any(${authorUids})
       union all
-      select uid, sso_client_id from sso_client_configs where uid = any(${[...new Set(authors)]})`.execute(db),
+      select uid, sso_client_id from sso_client_configs where uid = any(${authorUids})`.execute(db),
   ])
   return {
     clients,
@@ -194,17 +200,18 @@ async function readReferences(db: Kysely<DB>, rows: readonly UserRow[]): Promise
   }
 }
 
+/** Converts a user to a resource, with the user's organisation, groups and areas of access. */
 export function presentUser(row: UserRow, references: UserReferences, locales: readonly string[]): User {
   const { clients, groups, usernames } = references
   const client = clients.get(row.client)!
-  const nameOf = (uid: string | null) => (uid === null ? undefined : usernames.get(uid))
+  const findAuthorName = (uid: string | null) => (uid === null ? undefined : usernames.get(uid))
   return {
     id: row.uid,
     created: row.created_at.toISOString(),
     lastUpdated: row.updated_at.toISOString(),
-    createdBy: nameOf(row.created_by),
-    lastUpdatedBy: nameOf(row.updated_by),
-    displayName: translatedProperty(row, 'name', row.name, locales),
+    createdBy: findAuthorName(row.created_by),
+    lastUpdatedBy: findAuthorName(row.updated_by),
+    displayName: translateRowProperty(row, 'name', row.name, locales),
     name: row.name,
     translations: row.translations,
     username: row.username,

@@ -39,8 +39,8 @@ export async function lockManageableUser(
 }
 
 /**
- * Throws 422 if a caller sets the password of another user, unless the deployment allows it. Users with single sign-on
- * never have one.
+ * Throws 422 if the body sets a password for a user with single sign-on, or if administrators of this installation may
+ * not set passwords of users.
  */
 export function assertPasswordAllowed({ password, ssoAuth }: UserBody, adminSetsPasswords: boolean): void {
   if (password === undefined) return
@@ -76,10 +76,15 @@ export function assertOwnSignInUnchanged(
       )
 }
 
-/** Throws if callers deactivate or delete themselves, because they could not undo that. */
-export function assertNotOwnUser(caller: Caller, user: Pick<UserRow, 'uid'>, pointer: string, doing: string): void {
+/** Throws 422 if callers deactivate or delete themselves, because they could not undo that. */
+export function assertNotOwnUser(
+  caller: Caller,
+  user: Pick<UserRow, 'uid'>,
+  pointer: string,
+  verb: 'deactivate' | 'delete',
+): void {
   if (user.uid === caller.uid)
-    throw problems.refused(pointer, `You cannot ${doing} your own user. Ask another manager of users.`)
+    throw problems.refused(pointer, `You cannot ${verb} your own user. Ask another manager of users.`)
 }
 
 const signInFields = [
@@ -91,9 +96,9 @@ const signInFields = [
 type UserSignIn = Pick<UserRow, 'client' | 'sso_auth' | 'roles'>
 
 /**
- * Throws if users with single sign-on gain a role that the last editor of their provider's config does not hold now,
- * because that editor can impersonate these users. A deleted or deactivated editor holds no role. Locks the config, or
- * the organisation if it has no config, until the transaction ends.
+ * Throws 422 if a user with single sign-on gains a role that the last editor of the provider's config does not hold,
+ * because that editor can impersonate the user. A deleted or deactivated editor holds no role. Without a provider
+ * config, throws nothing. Locks the config, or the organisation if it has no config, until the transaction ends.
  */
 export async function assertProviderTrusted(
   trx: Transaction<DB>,
@@ -106,7 +111,8 @@ export async function assertProviderTrusted(
   if (gained.length === 0) return
   const startsSingleSignOn = !before.sso_auth && before.roles.length > 0
   const heldRoles = await findProviderEditorRoles(trx, after.client)
-  const lacked = heldRoles ? gained.filter((role) => !hasRole(heldRoles, role)) : []
+  if (heldRoles === undefined) return
+  const lacked = gained.filter((role) => !hasRole(heldRoles, role))
   if (lacked.length > 0)
     throw problems.refused(
       startsSingleSignOn ? '/ssoAuth' : '/auths',

@@ -25,9 +25,9 @@ import {
 } from './rules.ts'
 
 /**
- * Creates a user. With a password, the user's status is ACTIVE; with single sign-on, it is INVITATION until the first
- * sign-in. If administrators may set passwords, a user with neither is accepted too, with status INVITATION, and a
- * later update or invitation sets the password.
+ * Creates a user. A user with a password is ACTIVE. A user with single sign-on is INVITATION until the first sign-in. A
+ * user with neither is refused with 422; but if administrators may set passwords, the user is created with status
+ * INVITATION, and a later update or invitation sets the password.
  */
 export async function createUser(body: UserBody, input: IdentityRequestContext): Promise<UserRow> {
   const { write, caller, config, request } = input
@@ -58,7 +58,8 @@ export async function hashBodyPassword(
   const { rows } = await sql<Pick<PasswordOwner, 'clientName' | 'clientCode'>>`
     select name as "clientName", code as "clientCode" from clients where uid = ${client}`.execute(db)
   // If the organisation does not exist, the insertion rejects it later.
-  checkPassword(password, { name, username, email, ...(rows[0] ?? { clientName: '', clientCode: '' }) })
+  const clientNames = rows[0] ?? { clientName: '', clientCode: '' }
+  checkPassword(password, { name, username, email, ...clientNames })
   return hashPassword(password)
 }
 
@@ -87,7 +88,10 @@ export async function insertUser(
   return { user, groups: await replaceGroups(trx, caller, user, body.userGroups) }
 }
 
-/** Replaces a user. The response includes the previous roles. */
+/**
+ * Replaces a user. Ends the sessions and tokens that the change makes invalid, and notifies the user by mail of a
+ * changed password or address. The response includes the previous roles.
+ */
 export async function updateUser(
   uid: string,
   body: UserBody,
@@ -107,16 +111,16 @@ export async function updateUser(
     assertClientUnchanged(body, before, 'A user')
     const columns = {
       ...toUserColumns(body),
-      ...setCredentials(before, body, hash),
-      ...keepOwnEmailSince(before, body),
+      ...toCredentialColumns(before, body, hash),
+      ...toOwnEmailColumn(before, body),
     }
     if (before.uid === caller.uid) assertOwnSignInUnchanged(before, columns)
     // The provider of the single sign-on verifies the second factor from now on.
     if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
-    const change = () => userRecords.update(trx, caller, before, columns)
+    const updateRow = () => userRecords.update(trx, caller, before, columns)
     const after = losesSuperAdmin(before, columns)
-      ? await assertSuperAdminRemainsAfter(trx, findFaultPointer(body), change)
-      : await change()
+      ? await assertSuperAdminRemainsAfter(trx, findSuperAdminPointer(body), updateRow)
+      : await updateRow()
     if (before.uid === caller.uid) await assertManagerRemains(trx, before, after)
     await assertProviderTrusted(trx, after, before)
     const groups = await replaceGroups(trx, caller, after, body.userGroups)
@@ -135,7 +139,7 @@ export async function updateUser(
  * user becomes active when an update sets a password, or at the first single sign-on. A user who loses the only way to
  * sign in becomes INVITATION and must be invited again.
  */
-function setCredentials(
+function toCredentialColumns(
   { status, password_hash }: UserRow,
   { ssoAuth }: UserBody,
   hash: string | null,
@@ -166,8 +170,11 @@ const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) =
   },
 ]
 
-/** Returns the time since which users have an address that they set themselves: unchanged, or null after a change. */
-const keepOwnEmailSince = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
+/**
+ * Returns the column with the time when users set their own address. An administrator's change of the address sets it
+ * to null.
+ */
+const toOwnEmailColumn = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
   own_email_since: body.email === email ? own_email_since : null,
 })
 
@@ -179,17 +186,18 @@ const losesSuperAdmin = (before: UserRow, columns: Pick<UserRow, 'roles' | 'pass
  * Returns the JSON pointer of the field that removes the last super admin: single sign-on if the body keeps the role,
  * otherwise the roles.
  */
-const findFaultPointer = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN') ? '/ssoAuth' : '/auths')
-/** Ends the sessions, API tokens and links that the change of a user invalidates. */
+const findSuperAdminPointer = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN') ? '/ssoAuth' : '/auths')
+
+/** Ends the sessions, API tokens and one-time links that an update of a user makes invalid. */
 async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   const losesRole = before.roles.some((role) => !after.roles.includes(role))
   const passwordChanged = before.password_hash !== after.password_hash
   // After a change of the sign-in method or of the provider's user id, the account may belong to another person.
-  const anotherPerson = before.sso_auth !== after.sso_auth || (after.sso_auth && before.sso_id !== after.sso_id)
+  const mayBeAnotherPerson = before.sso_auth !== after.sso_auth || (after.sso_auth && before.sso_id !== after.sso_id)
   const statusChanged = before.status !== after.status
-  if (losesRole || passwordChanged || anotherPerson || statusChanged || becomesSuperAdmin(before, after))
+  if (losesRole || passwordChanged || mayBeAnotherPerson || statusChanged || becomesSuperAdmin(before, after))
     await endSessionsOfUser(trx, before.id)
-  if (anotherPerson) await removeApiTokensOfUser(trx, before.id)
+  if (mayBeAnotherPerson) await removeApiTokensOfUser(trx, before.id)
   if (passwordChanged) await revokeLinks(trx, after.id)
 }
 
@@ -201,7 +209,7 @@ async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: U
 const becomesSuperAdmin = (before: UserRow, after: UserRow): boolean =>
   after.roles.includes('ROLE_SUPER_ADMIN') && !before.roles.includes('ROLE_SUPER_ADMIN')
 
-/** Mails a user about a changed password, and notifies the previous address about a changed e-mail address. */
+/** Mails the user a notice of a changed password, and the previous address of an active user a notice of its change. */
 async function mailChanges(
   trx: Transaction<DB>,
   config: IdentityRequestContext['config'],

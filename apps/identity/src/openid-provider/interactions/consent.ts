@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { roleScopes } from '@sluice/contracts'
+import { selectRoleScopes } from '@sluice/contracts'
 import { renderConsentPage } from '../../pages/consent-page.ts'
 import { readPageTexts } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
@@ -17,7 +17,7 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
   const { prefix, base, csrf, request, response, language, application, targets } = step
   const user = await readUser(step)
   const { scopes: scopeTexts, consent: consentTexts } = readPageTexts(language)
-  const scopes = requestedScopes(step)
+  const scopes = listRequestedScopes(step)
   const page = renderConsentPage({
     prefix,
     language,
@@ -28,7 +28,7 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
     csrf: csrf.issue(request, response),
     scopes: [
       // A scope that grants a role also gives access to the account data.
-      ...(roleScopes(scopes).length > 0 ? [{ name: 'account', description: consentTexts.account }] : []),
+      ...(selectRoleScopes(scopes).length > 0 ? [{ name: 'account', description: consentTexts.account }] : []),
       ...scopes
         .filter((scope) => scope !== 'openid')
         .map((scope) => ({ name: scope, description: (scopeTexts as Record<string, string>)[scope] ?? '' })),
@@ -52,13 +52,16 @@ async function readUser({ db, interaction }: InteractionStep): Promise<Consentin
   return rows[0]
 }
 
-/** Handles the form field `decision`: `allow` grants the scopes, any other value denies them. */
+/**
+ * Handles the submitted consent form. The value `allow` of its field `decision` grants the requested scopes; any other
+ * value denies them. Then continues the application's request.
+ */
 export async function submitConsent(step: InteractionStep): Promise<void> {
   const { provider, interaction, application, request, response, audited } = step
   const user = interaction.session?.accountId
   if (interaction.prompt.name !== 'consent' || user === undefined) return response.redirect(303, step.base)
   const allowed = (request.body as { decision?: unknown }).decision === 'allow'
-  const scopes = requestedScopes(step)
+  const scopes = listRequestedScopes(step)
   const { client } = await readUser(step)
   await audited('oidc.consent', request, response, (context) =>
     context.write(async (trx) => {
@@ -76,7 +79,7 @@ export async function submitConsent(step: InteractionStep): Promise<void> {
  * for consent again. A built-in application always needs consent to all of them, because any program can use its client
  * id.
  */
-function requestedScopes({ interaction, application }: InteractionStep): string[] {
+function listRequestedScopes({ interaction, application }: InteractionStep): string[] {
   const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as MissingScopes
   const missing = [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
   const { scope } = interaction.params

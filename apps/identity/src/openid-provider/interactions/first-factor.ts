@@ -12,9 +12,10 @@ import { endUnusedSession } from '../../sign-in/sessions/sessions.ts'
 import { takeHandover } from '../../sign-in/federated/session-handover-tickets.ts'
 
 /** Shows the page for username and password, or redirects to the organisation's SSO provider. */
-export const showPasswordPage = (step: InteractionStep): Promise<void> => renderPasswordPage(step, 200, {})
+export const showPasswordPage = (step: InteractionStep): Promise<void> => sendPasswordPage(step, 200, {})
 
-export async function renderPasswordPage(
+/** Sends the page with the sign-in form and the links to SSO providers. */
+export async function sendPasswordPage(
   step: InteractionStep,
   status: number,
   pageFacts: Pick<SignInFacts, 'username' | 'message' | 'fieldErrors'>,
@@ -54,7 +55,10 @@ async function findProviders(step: InteractionStep): Promise<Pick<SignInFacts, '
   return { providers, organisationForm: { action: base, code, ...(providers.length === 0 && { error }) } }
 }
 
-/** Handles the form fields `username` and `password`. */
+/**
+ * Handles the submitted sign-in form. After a correct password, continues the application's request, or redirects to
+ * the page for the second factor. Otherwise sends the form again with a message.
+ */
 export async function submitPassword(step: InteractionStep): Promise<void> {
   const { request, response, audited, language, application, base } = step
   const { username = '', password = '' } = request.body as Record<string, string | undefined>
@@ -64,7 +68,7 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
       ...(!isFilled(username) && { username: pageTexts.usernameMissing }),
       ...(!isFilled(password) && { password: pageTexts.passwordMissing }),
     }
-    return renderPasswordPage(step, 400, {
+    return sendPasswordPage(step, 400, {
       username: typeof username === 'string' ? username.slice(0, 255) : '',
       fieldErrors,
     })
@@ -78,7 +82,7 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
     response.redirect(303, `${base}/code`)
   } catch (error) {
     if (!isNotSignedIn(error)) throw error
-    await renderPasswordPage(step, 401, { username, message: pageTexts.refused })
+    await sendPasswordPage(step, 401, { username, message: pageTexts.refused })
   }
 }
 
@@ -102,21 +106,25 @@ async function listProviderLinks(
   }))
 }
 
-/** Handles the return from an SSO provider, with a ticket for the opened session or with a problem code. */
+/**
+ * Handles the browser's return from an SSO provider. With a valid ticket, continues the application's request in the
+ * session that the ticket names. Without one, sends the sign-in form with a message. Ends the session if its user
+ * belongs to another organisation than the application.
+ */
 export async function resumeFederatedLogin(step: InteractionStep): Promise<void> {
   const { db, request, interaction, application, language } = step
   const { ticket } = request.query
-  const login =
-    typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, readAuditFacts(step)) : undefined
+  const auditFacts = readAuditFacts(step)
+  const login = typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, auditFacts) : undefined
   const isAdmitted = application.tenant === undefined || login?.user.client === application.tenant
   if (login && isAdmitted) return finishLogin(step, login)
   if (login)
     await transaction(db, (trx) =>
-      endUnusedSession(trx, login, 'the application is of another organisation', readAuditFacts(step)),
+      endUnusedSession(trx, login, 'the application is of another organisation', auditFacts),
     )
   // The audit log has the reason. The page shows no text from the URL, because an attacker can create such a link.
   const texts = readPageTexts(language)
   const failedAtProvider = !login && request.query['problem'] !== undefined
   const message = failedAtProvider ? texts.application.federated : texts.signIn.refused
-  await renderPasswordPage(step, 401, { message })
+  await sendPasswordPage(step, 401, { message })
 }

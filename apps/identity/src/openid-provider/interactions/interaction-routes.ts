@@ -23,7 +23,7 @@ interface InteractionDependencies {
   db: Kysely<DB>
   config: Config
   logger: Logger
-  usePublicAddress: RequestHandler
+  prepareProviderRequest: RequestHandler
   provider(): Promise<Provider>
 }
 
@@ -34,7 +34,7 @@ export function createInteractionRoutes({
   db,
   config,
   logger,
-  usePublicAddress,
+  prepareProviderRequest,
   provider,
 }: InteractionDependencies): Router {
   const csrf = createCsrfGuard(config)
@@ -90,12 +90,12 @@ export function createInteractionRoutes({
     response.locals.prefix = prefix
     next()
   })
-  routes.get('/interaction/:uid', usePublicAddress, handleStep(showPage))
-  routes.get('/interaction/:uid/code', usePublicAddress, handleStep(showCodePage))
-  routes.get('/interaction/:uid/federated', usePublicAddress, handleStep(resumeFederatedLogin))
-  routes.post('/interaction/:uid/login', usePublicAddress, form, assertOwnForm, handleStep(submitPassword))
-  routes.post('/interaction/:uid/code', usePublicAddress, form, assertOwnForm, handleStep(submitCode))
-  routes.post('/interaction/:uid/consent', usePublicAddress, form, assertOwnForm, handleStep(submitConsent))
+  routes.get('/interaction/:uid', prepareProviderRequest, handleStep(showPage))
+  routes.get('/interaction/:uid/code', prepareProviderRequest, handleStep(showCodePage))
+  routes.get('/interaction/:uid/federated', prepareProviderRequest, handleStep(resumeFederatedLogin))
+  routes.post('/interaction/:uid/login', prepareProviderRequest, form, assertOwnForm, handleStep(submitPassword))
+  routes.post('/interaction/:uid/code', prepareProviderRequest, form, assertOwnForm, handleStep(submitCode))
+  routes.post('/interaction/:uid/consent', prepareProviderRequest, form, assertOwnForm, handleStep(submitConsent))
   routes.use('/interaction', answerEndedInteraction, problemPages, showInternalErrors(logger))
   return routes
 }

@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
 import type { AuditedPageWrite } from '../../pages/audited-page-writes.ts'
 import type { CsrfGuard } from '../../csrf.ts'
-import type { Organisation } from '../../pages/parts/page-layout.ts'
+import type { Organisation } from '../../pages/components/page-layout.ts'
 import { transaction } from '@sluice/database'
 import { endUnusedSession } from '../../sign-in/sessions/sessions.ts'
 
@@ -53,8 +53,8 @@ interface CompletedLogin {
 }
 
 /**
- * Continues the application's authorization request as the signed-in user. A user who was signed in before and only
- * authenticated again keeps the previous session with its data.
+ * Continues the application's authorization request as the signed-in user. If this user was already signed in and only
+ * authenticated again, keeps the previous session and ends the new one.
  */
 export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
   const { db, provider, interaction, request, response } = step

@@ -21,29 +21,33 @@ const readTicketCookie = (request: Request): string | undefined =>
 /** Shows the page for a code of an authenticator app or, with `?recovery`, for a recovery code. */
 export async function showCodePage(step: InteractionStep): Promise<void> {
   if (readTicketCookie(step.request) === undefined) return step.response.redirect(303, step.base)
-  renderCodePage(step, 200)
+  sendCodePage(step, 200)
 }
 
-function renderCodePage(
+/** Sends the page with the form for a code. The query parameter `recovery` selects the form for a recovery code. */
+function sendCodePage(
   { prefix, base, csrf, request, response, language, application, targets }: InteractionStep,
   status: number,
   message?: string,
 ) {
-  const recovery = 'recovery' in request.query
+  const isRecovery = 'recovery' in request.query
   const page = renderCodeForm({
     prefix,
     language,
     organisation: application.organisation,
-    action: `${base}/code${recovery ? '?recovery' : ''}`,
+    action: `${base}/code${isRecovery ? '?recovery' : ''}`,
     csrf: csrf.issue(request, response),
-    recovery,
-    otherHref: `${base}/code${recovery ? '' : '?recovery'}`,
+    recovery: isRecovery,
+    otherHref: `${base}/code${isRecovery ? '' : '?recovery'}`,
     ...(message !== undefined && { message }),
   })
   sendPage(response, status, page, { formAction: targets })
 }
 
-/** Handles the form field `code`. */
+/**
+ * Handles the submitted code. After a correct code, continues the application's request; otherwise sends the form
+ * again. Redirects to the sign-in form if the browser has no ticket from the first step.
+ */
 export async function submitCode(step: InteractionStep): Promise<void> {
   const { request, response, audited, application, base, language } = step
   const ticket = readTicketCookie(request)
@@ -51,7 +55,7 @@ export async function submitCode(step: InteractionStep): Promise<void> {
   const { code } = request.body as { code?: unknown }
   if (ticket === undefined) return response.redirect(303, base)
   if (typeof code !== 'string' || code.trim() === '' || code.length > 40)
-    return renderCodePage(step, 400, pageTexts.missing)
+    return sendCodePage(step, 400, pageTexts.missing)
   try {
     const result = await audited('auth.loginWithCode', request, response, (context) =>
       signInWithCode({ ticket, code: code.trim() }, { ...context, expectedClient: application.tenant }),
@@ -60,6 +64,6 @@ export async function submitCode(step: InteractionStep): Promise<void> {
     await finishLogin(step, result)
   } catch (error) {
     if (!isNotSignedIn(error)) throw error
-    renderCodePage(step, 401, pageTexts.refused)
+    sendCodePage(step, 401, pageTexts.refused)
   }
 }

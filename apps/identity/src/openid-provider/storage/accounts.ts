@@ -28,8 +28,9 @@ export const claimsByScope = {
 }
 
 /**
- * Returns the user with the given uid. Returns undefined if the user or their organisation is disabled, or if the
- * application belongs to another organisation.
+ * Returns the function with which oidc-provider finds a user by uid. It returns undefined if the user is not active, if
+ * the user's organisation is disabled, or if the application belongs to another organisation. Built-in applications
+ * belong to none.
  */
 export const findAccount = (db: Kysely<DB>): FindAccount =>
   async function find(ctx, sub): Promise<Account | undefined> {
@@ -42,7 +43,9 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
       from users u join clients c on c.uid = u.client
       where u.uid = ${sub} and u.status = 'ACTIVE' and not c.disabled`.execute(db)
     const user = rows[0]
-    if (!user || (tenant !== undefined && user.client !== tenant && !isBuiltIn(client?.clientId))) return undefined
+    if (!user) return undefined
+    const belongsToOrganisation = tenant !== undefined && !isBuiltIn(client?.clientId)
+    if (belongsToOrganisation && user.client !== tenant) return undefined
     return {
       accountId: user.uid,
       client: user.client,
@@ -61,6 +64,7 @@ async function listGroupCodes(db: Kysely<DB>, { id }: AccountRow): Promise<strin
   return rows.map(({ code }) => code)
 }
 
+/** Returns the claims about a user in ID tokens and userinfo responses, except the groups. */
 const toClaims = ({ uid, name, username, email, updated_at, client, client_code, client_name }: AccountRow) => ({
   sub: uid,
   name,

@@ -6,7 +6,7 @@ import { removeInBatches } from '../../row-batches.ts'
 import type { DB } from '../../database.ts'
 import { isOpenSession } from '../../sign-in/sessions/sessions.ts'
 import { isUid } from '../../is-uid.ts'
-import { type BuiltInSettings, findBuiltIn } from './built-in-applications.ts'
+import { type BuiltInSettings, findBuiltInClient } from './built-in-applications.ts'
 import { findApplication } from './clients.ts'
 import { coalesceQueries } from './coalesce-queries.ts'
 import { hashSecret } from '../../stored-secrets.ts'
@@ -36,7 +36,7 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
   return (model: string): Adapter => {
     const registered = coalesceQueries((id) => findApplication(db, id))
     const application = async (id: string) =>
-      (findBuiltIn(id, settings) as AdapterPayload | undefined) ?? registered(id)
+      (findBuiltInClient(id, settings) as AdapterPayload | undefined) ?? registered(id)
     const modelWithId = (id: string) => sql`model = ${model} and id_hash = ${hashSecret(id)}`
 
     // A second use of a refresh token within the grace period is not a replay. All other models can be used only once.
@@ -51,7 +51,7 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
       from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
       where m.model = ${model} and ${condition} and ${isLiveModel} order by m.created_at desc limit 1`.execute(db)
       const row = rows[0]
-      if (row?.used) rememberReplayedTokenUser(row.payload.accountId)
+      if (row?.used) recordReplayedTokenUser(row.payload.accountId)
       return row && { ...restorePayload(model, id, row.payload), ...(row.used && { consumed: true }) }
     }
 
@@ -62,7 +62,7 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
        * models are then invalid.
        */
       async upsert(id, payload, expiresIn = maxLifetimeSeconds) {
-        const session = resolveSession(model, payload)
+        const session = findSignInSession(model, payload)
         const { rows } = await sql`
         ${prepared('keep-oidc-model')} insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
         select ${model}, ${hashSecret(id)}, ${serializePayload(model, id, payload)}, ${payload.grantId ?? null}, s.id, a.id,
@@ -123,17 +123,22 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
   }
 }
 
-/** Returns the uid of the sign-in session of a model. Every stored model of a user belongs to a sign-in session. */
-function resolveSession(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
+/**
+ * Returns the uid of the sign-in session that a model belongs to; undefined if it belongs to none. Each type of model
+ * stores it in another field. Throws for a model of a user without a session, except an interaction, because such a
+ * model would outlive the user's sign-out.
+ */
+function findSignInSession(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
   const sessionByModel = {
     Session: accountId && uid,
     Interaction: (session as { uid?: string } | undefined)?.uid,
     Grant: Provider.ctx?.oidc.session?.uid,
   }
-  const resolved = model in sessionByModel ? sessionByModel[model as keyof typeof sessionByModel] : sessionUid
-  if (accountId !== undefined && model !== 'Interaction' && !isUid(resolved ?? ''))
+  const storedUid = model in sessionByModel ? sessionByModel[model as keyof typeof sessionByModel] : sessionUid
+  if (storedUid && isUid(storedUid)) return storedUid
+  if (accountId !== undefined && model !== 'Interaction')
     throw new Error(`oidc-provider keeps a ${model} of a user without their session`)
-  return resolved && isUid(resolved) ? resolved : undefined
+  return undefined
 }
 
 /**
@@ -142,7 +147,7 @@ function resolveSession(model: string, { accountId, sessionUid, uid, session }: 
  */
 const replayedTokenUsers = new WeakMap<object, string>()
 
-function rememberReplayedTokenUser(user: string | undefined): void {
+function recordReplayedTokenUser(user: string | undefined): void {
   const { ctx } = Provider
   if (ctx && user !== undefined) replayedTokenUsers.set(ctx, user)
 }
@@ -155,14 +160,17 @@ export const findReplayedTokenUser = (ctx: object): string | undefined => replay
  */
 function serializePayload(model: string, id: string, payload: AdapterPayload): string {
   const { jti: _jti, userCode: _userCode, ...rest } = payload
-  const stored: Record<string, unknown> = model === 'Interaction' ? removeIds(rest, id) : rest
+  const stored: Record<string, unknown> = model === 'Interaction' ? removeInteractionIds(rest, id) : rest
   const text = JSON.stringify(stored)
   if (text.includes(String.raw`\u0000`) || !text.isWellFormed())
     throw new errors.InvalidRequest('a parameter holds a NUL character')
   return text
 }
 
-/** Restores a model from its stored form, and adds its id again. */
+/**
+ * Restores a model from its stored form: adds the id again, which the database does not have. An interaction also has
+ * its id at the end of `returnTo`, and a device code that is encrypted with the id.
+ */
 function restorePayload(model: string, id: string, stored: AdapterPayload): AdapterPayload {
   const payload = { ...stored, ...(id && { jti: id }) }
   if (model !== 'Interaction') return payload
@@ -174,7 +182,11 @@ function restorePayload(model: string, id: string, stored: AdapterPayload): Adap
   }
 }
 
-function removeIds({ returnTo, session, ...rest }: AdapterPayload, id: string): Record<string, unknown> {
+/**
+ * Removes the interaction's id and the browser's session cookie from an interaction, and encrypts its device code with
+ * the id.
+ */
+function removeInteractionIds({ returnTo, session, ...rest }: AdapterPayload, id: string): Record<string, unknown> {
   const { cookie: _cookie, ...sessionWithoutCookie } = (session ?? {}) as { cookie?: string }
   const { deviceCode } = rest as { deviceCode?: string }
   return {
@@ -200,8 +212,8 @@ export const removeExpiredModels = (db: Kysely<DB>, signal?: AbortSignal): Promi
 const fiveMinutes = 300_000
 
 /**
- * Removes expired models every `interval` milliseconds. Unauthenticated requests create pending sign-ins, and the
- * hourly maintenance would keep too many of them.
+ * Deletes expired models every `interval` milliseconds until it is stopped. The hourly maintenance would be too rare,
+ * because every unauthenticated request can create a pending sign-in.
  */
 export const startModelCleanup = (db: Kysely<DB>, logger: Logger, interval = fiveMinutes): { stop(): Promise<void> } =>
   startPollingLoop(

@@ -26,7 +26,7 @@ export const isBuiltIn = (clientId: string | undefined): boolean => isConsole(cl
  * Returns the client metadata of a built-in application. Returns undefined for other ids, and for the console if it is
  * disabled.
  */
-export function findBuiltIn(
+export function findBuiltInClient(
   clientId: string,
   settings: BuiltInSettings,
 ): (AllClientMetadata & ExtraMetadata) | undefined {
@@ -46,7 +46,7 @@ export function findBuiltIn(
 }
 
 /** Returns the reason why the console is disabled; undefined if it is enabled. */
-export function whyConsoleIsOff({ CONSOLE_SECRET, CONSOLE_REDIRECT_URIS }: ConsoleSettings): string | undefined {
+export function findConsoleOffReason({ CONSOLE_SECRET, CONSOLE_REDIRECT_URIS }: ConsoleSettings): string | undefined {
   if (CONSOLE_SECRET === undefined) return 'the console is off, because CONSOLE_SECRET is not set'
   if (CONSOLE_REDIRECT_URIS.length === 0) return 'the console is off, because CONSOLE_REDIRECT_URIS is not set'
   return undefined
@@ -59,12 +59,13 @@ export function whyConsoleIsOff({ CONSOLE_SECRET, CONSOLE_REDIRECT_URIS }: Conso
  */
 export async function endSwitchedOff(db: Kysely<DB>, settings: BuiltInSettings): Promise<number> {
   const { numAffectedRows } = await sql`
-    delete from oidc_models where (${whyConsoleIsOff(settings) !== undefined} and sso_client_config_id = (
+    delete from oidc_models where (${findConsoleOffReason(settings) !== undefined} and sso_client_config_id = (
         select id from sso_client_configs where sso_client_id = ${consoleApplication}))
       or (${!settings.DEVICE_FLOW} and model = 'DeviceCode')`.execute(db)
   return Number(numAffectedRows ?? 0)
 }
 
+/** Returns the client metadata of the command line, with additional grant types. */
 const buildCommandLineClient = (grantTypes: readonly string[]) =>
   toClientMetadata({
     sso_client_id: cliApplication,

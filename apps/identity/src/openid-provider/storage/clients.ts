@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { AdapterPayload, AllClientMetadata } from 'oidc-provider'
-import { roleScopes, userScopes } from '@sluice/contracts'
+import { selectRoleScopes, selectUserScopes } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import type { DB } from '../../database.ts'
 
@@ -45,8 +45,8 @@ export function toClientMetadata(application: RegisteredApplication): AllClientM
     application_type: native ? 'native' : 'web',
     id_token_signed_response_alg: 'ES256',
     // Omit an empty scope, because oidc-provider would reject every scope of such an application.
-    ...(userScopes(scopes).length > 0 && { scope: userScopes(scopes).join(' ') }),
-    role_scopes: roleScopes(scopes),
+    ...(selectUserScopes(scopes).length > 0 && { scope: selectUserScopes(scopes).join(' ') }),
+    role_scopes: selectRoleScopes(scopes),
     tenant: application.client ?? '',
     organisation: application.organisation ?? '',
   }

@@ -8,10 +8,10 @@ export function coalesceQueries<T>(query: (key: string) => Promise<T>): (key: st
 
   const start = (key: string): Promise<T> => {
     const result = query(key)
-    const forget = () => {
+    const removeFinished = () => {
       if (running.get(key) === finished) running.delete(key)
     }
-    const finished = result.then(forget, forget)
+    const finished = result.then(removeFinished, removeFinished)
     running.set(key, finished)
     return result
   }

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { KoaContextWithOIDC, Grant } from 'oidc-provider'
-import { roleScopes, userScopes } from '@sluice/contracts'
+import { selectRoleScopes, selectUserScopes } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import { sluiceApi } from '../resource-server.ts'
 import { isConsole } from './built-in-applications.ts'
@@ -22,6 +22,7 @@ export async function findConsentedScopes(
   return rows[0]?.scopes
 }
 
+/** Adds scopes to those that a user granted to an application. */
 export async function addConsent(
   trx: Kysely<DB>,
   { user, application }: ConsentParties,
@@ -36,8 +37,10 @@ export async function addConsent(
 }
 
 /**
- * Returns the grant of a session for an application, with all scopes that the user ever consented to. Each session has
- * its own grant, so that a revocation in one session does not affect the others. The console needs no consent.
+ * Returns the function with which oidc-provider loads the grant of a session for an application. It creates or extends
+ * the grant, so that the grant has all scopes that the user ever consented to. It returns undefined if the user never
+ * consented; the console needs no consent. Each session has its own grant, so that a revocation in one session does not
+ * affect the others.
  */
 export const loadExistingGrant = (db: Kysely<DB>) =>
   async function load(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
@@ -49,10 +52,11 @@ export const loadExistingGrant = (db: Kysely<DB>) =>
     const grantId = session.grantIdFor(client.clientId)
     const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId)
     const grant = existing ?? new provider.Grant({ accountId: parties.user, clientId: parties.application })
-    const before = JSON.stringify([grant.openid, grant.resources])
-    grant.addOIDCScope(userScopes(scopes))
-    if (roleScopes(scopes).length > 0) grant.addResourceScope(sluiceApi, roleScopes(scopes))
-    if (!existing || before !== JSON.stringify([grant.openid, grant.resources])) await grant.save()
+    const scopesBefore = JSON.stringify([grant.openid, grant.resources])
+    grant.addOIDCScope(selectUserScopes(scopes))
+    if (selectRoleScopes(scopes).length > 0) grant.addResourceScope(sluiceApi, selectRoleScopes(scopes))
+    const isChanged = scopesBefore !== JSON.stringify([grant.openid, grant.resources])
+    if (!existing || isChanged) await grant.save()
     return grant
   }
 

@@ -11,8 +11,8 @@ import { html, isolateName } from '../html.ts'
 import { chooseLanguage, readPageTexts } from '../language.ts'
 import { renderMessagePage } from '../message-page.ts'
 import { setOrganisationCookie } from '../organisation-cookie.ts'
-import { renderButton, renderField, renderForm, renderSummary } from '../parts/forms.ts'
-import { type Organisation, type PageFacts, renderFrame } from '../parts/page-layout.ts'
+import { renderButton, renderField, renderForm, renderSummary } from '../components/forms.ts'
+import { type Organisation, type PageFacts, renderFrame } from '../components/page-layout.ts'
 import { sendPage } from '../send-page.ts'
 import type { PageTexts } from '../texts/en.ts'
 import { readPageFacts, type PageRouteContext } from './page-route-context.ts'
@@ -191,7 +191,7 @@ export function renderNewPasswordPage({
   const pageTexts = texts.newPassword
   const invited = purpose === 'invitation'
   const title = invited ? pageTexts.invitationTitle : pageTexts.resetTitle
-  const { least, most: maxLength } = passwordLength
+  const { min: minLength, max: maxLength } = passwordLength
   const who = html`<strong>${isolateName(user.name)}</strong>`
   return renderFrame({
     ...pageFacts,
@@ -209,7 +209,7 @@ ${renderField({
   type: 'password',
   autocomplete: 'new-password',
   error: fieldErrors?.password,
-  hint: html`<ul>${pageTexts.rules(least, maxLength).map((rule) => html`<li>${rule}</li>`)}</ul>`,
+  hint: html`<ul>${pageTexts.rules(minLength, maxLength).map((rule) => html`<li>${rule}</li>`)}</ul>`,
 })}
 ${renderField({ name: 'repeat', label: pageTexts.repeat, type: 'password', autocomplete: 'new-password', error: fieldErrors?.repeat })}
 ${renderButton(invited ? pageTexts.invitationSubmit : pageTexts.resetSubmit)}`,
@@ -223,10 +223,10 @@ type WrongPassword = Partial<Record<'password' | 'repeat', string>>
 /** Returns the errors of a new password and its repetition; undefined if the check finds none. */
 function checkNewPassword(password: string, repeat: string, texts: PageTexts): WrongPassword | undefined {
   const pageTexts = texts.newPassword
-  const { least, most: maxLength } = passwordLength
+  const { min: minLength, max: maxLength } = passwordLength
   const length = [...password].length
   if (length === 0) return { password: pageTexts.missing }
-  if (length < least) return { password: pageTexts.tooShort(least) }
+  if (length < minLength) return { password: pageTexts.tooShort(minLength) }
   if (length > maxLength) return { password: texts.tooLong(maxLength) }
   if (repeat === '') return { repeat: pageTexts.repeatMissing }
   return password === repeat ? undefined : { repeat: pageTexts.unequal }

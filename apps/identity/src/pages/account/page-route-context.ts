@@ -5,7 +5,7 @@ import type { DB } from '../../database.ts'
 import type { AuditedPageWrite } from '../audited-page-writes.ts'
 import { chooseLanguage } from '../language.ts'
 import { readOrganisationCookie } from '../organisation-cookie.ts'
-import type { PageFacts } from '../parts/page-layout.ts'
+import type { PageFacts } from '../components/page-layout.ts'
 import type { PublicAddress } from '../../public-address.ts'
 
 /** The dependencies of all page routes. */

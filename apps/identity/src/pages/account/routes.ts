@@ -91,15 +91,16 @@ const finalPages: Record<string, (texts: PageTexts) => { title: string; text: st
   }),
 }
 
+/** Returns the routes of the pages that confirm a completed step, such as a changed password. */
 function createFinalPageRoutes({ prefix, home }: PageRouteContext): Router {
   const routes = Router()
-  for (const [path, textsOf] of Object.entries(finalPages))
+  for (const [path, selectTexts] of Object.entries(finalPages))
     routes.get(path, (request, response) => {
       const pageFacts = readPageFacts(request, prefix)
       const texts = readPageTexts(pageFacts.language)
       // After requesting a link, users have to open their mail, so the page has no sign-in link.
       const next = path === '/account/forgot-password-sent' ? {} : renderSignInLink(home, texts)
-      sendPage(response, 200, renderMessagePage({ ...pageFacts, ...textsOf(texts), status: 'success', ...next }))
+      sendPage(response, 200, renderMessagePage({ ...pageFacts, ...selectTexts(texts), status: 'success', ...next }))
     })
   return routes
 }

@@ -106,8 +106,8 @@ export const de: PageTexts = {
     resetLead: (user) => html`Neues Passwort für ${user}. Danach werden Sie auf allen Geräten abgemeldet.`,
     label: 'Neues Passwort',
     repeat: 'Neues Passwort wiederholen',
-    rules: (least, maximum) => [
-      `${least} bis ${maximum} Zeichen.`,
+    rules: (minimum, maximum) => [
+      `${minimum} bis ${maximum} Zeichen.`,
       'Alle Zeichen sind erlaubt, auch Leerzeichen. Mehrere ungewöhnliche Wörter sind leicht zu merken und schwer zu erraten.',
       'Keines der häufig verwendeten Passwörter.',
       'Ohne Ihren Namen, Ihren Benutzernamen, Ihre E-Mail-Adresse und den Namen Ihrer Organisation.',
@@ -115,7 +115,7 @@ export const de: PageTexts = {
     invitationSubmit: 'Passwort festlegen und beitreten',
     resetSubmit: 'Passwort ändern',
     missing: 'Geben Sie ein neues Passwort ein.',
-    tooShort: (least) => `Geben Sie mindestens ${least} Zeichen ein.`,
+    tooShort: (minimum) => `Geben Sie mindestens ${minimum} Zeichen ein.`,
     common: 'Dieses Passwort wird zu häufig verwendet. Wählen Sie ein anderes.',
     context:
       'Das Passwort darf weder Ihren Namen, Ihren Benutzernamen oder Ihre E-Mail-Adresse noch den Namen Ihrer Organisation oder „Sluice“ enthalten. Wählen Sie ein anderes.',

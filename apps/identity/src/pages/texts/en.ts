@@ -104,8 +104,8 @@ export const en = {
     resetLead: (user: HtmlValue) => html`New password for ${user}. You will then be signed out on all devices.`,
     label: 'New password',
     repeat: 'Confirm new password',
-    rules: (least: number, maximum: number) => [
-      `${least} to ${maximum} characters.`,
+    rules: (minimum: number, maximum: number) => [
+      `${minimum} to ${maximum} characters.`,
       'All characters are allowed, including spaces. A few unusual words are easy to remember and hard to guess.',
       'No commonly used password.',
       'Not your name, your username, your e-mail address or the name of your organisation.',
@@ -113,7 +113,7 @@ export const en = {
     invitationSubmit: 'Set password and continue',
     resetSubmit: 'Change password',
     missing: 'Enter a new password.',
-    tooShort: (least: number) => `Enter at least ${least} characters.`,
+    tooShort: (minimum: number) => `Enter at least ${minimum} characters.`,
     common: 'This password is too common. Choose another one.',
     context:
       'The password must not contain your name, your username, your e-mail address, the name of your organisation or “Sluice”. Choose another one.',

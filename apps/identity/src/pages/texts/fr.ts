@@ -106,8 +106,8 @@ export const fr: PageTexts = {
     resetLead: (user) => html`Nouveau mot de passe pour ${user}. Toutes vos sessions seront ensuite fermées.`,
     label: 'Nouveau mot de passe',
     repeat: 'Confirmez le nouveau mot de passe',
-    rules: (least, maximum) => [
-      `De ${least} à ${maximum} caractères.`,
+    rules: (minimum, maximum) => [
+      `De ${minimum} à ${maximum} caractères.`,
       'Tous les caractères sont acceptés, y compris les espaces : quelques mots inhabituels sont faciles à retenir et difficiles à deviner.',
       'Pas de mot de passe trop répandu.',
       'Sans votre nom, votre nom d’utilisateur, votre adresse e-mail ni le nom de votre organisation.',
@@ -115,7 +115,7 @@ export const fr: PageTexts = {
     invitationSubmit: 'Enregistrer et continuer',
     resetSubmit: 'Modifier le mot de passe',
     missing: 'Saisissez un nouveau mot de passe.',
-    tooShort: (least) => `Saisissez au moins ${least} caractères.`,
+    tooShort: (minimum) => `Saisissez au moins ${minimum} caractères.`,
     common: 'Ce mot de passe est trop répandu. Choisissez-en un autre.',
     context:
       'Le mot de passe ne doit contenir ni votre nom, ni votre nom d’utilisateur, ni votre adresse e-mail, ni le nom de votre organisation, ni « Sluice ». Choisissez-en un autre.',

@@ -31,11 +31,13 @@ export async function createAuthorizationUrl(
 ): Promise<URL> {
   const { nonce, codeVerifier } = deriveProofs(secret)
   const metadata = await federation.metadata(provider.issuer)
-  const supported = Array.isArray(metadata.scopes_supported) ? metadata.scopes_supported : wantedScopes
+  const supportedScopes = Array.isArray(metadata.scopes_supported) ? metadata.scopes_supported : wantedScopes
+  // Always request `openid`, which OpenID Connect requires.
+  const scopes = wantedScopes.filter((scope) => scope === 'openid' || supportedScopes.includes(scope))
   return buildAuthorizationUrl(createClientConfig({ metadata, ...provider }, federation.outgoing), {
     response_type: 'code',
     redirect_uri: provider.redirectUri,
-    scope: wantedScopes.filter((scope) => scope === 'openid' || supported.includes(scope)).join(' '),
+    scope: scopes.join(' '),
     state,
     nonce,
     code_challenge: await calculatePKCECodeChallenge(codeVerifier),
@@ -92,8 +94,9 @@ function parseSubject(subject: string): string {
 }
 
 /**
- * Reads the mapping claim from the ID token or, if it is missing there, from the provider's userinfo endpoint. The user
- * information must be about the same person.
+ * Returns the value of the mapping claim from the ID token or, if it is missing there, from the provider's userinfo
+ * endpoint. Throws `ProviderProblem` if the value is missing or not a short text, and for an e-mail address that the
+ * provider has not verified.
  */
 async function readMappingClaim(
   claims: IDToken,

@@ -16,15 +16,15 @@ export interface BrowserCookies {
 /** Returns the functions for cookies that are sent to `callback`, the address to which providers redirect browsers. */
 export function createBrowserCookies(callback: URL): BrowserCookies {
   const secure = callback.protocol === 'https:'
-  const name = (browser: string) => `${secure ? '__Host-' : ''}sluice-sso-${browser.slice(0, 16)}`
+  const formatName = (browser: string) => `${secure ? '__Host-' : ''}sluice-sso-${browser.slice(0, 16)}`
   const attributes = secure ? 'Path=/; Secure' : `Path=${callback.pathname}`
-  const cookie = (browser: string, value: string, maxAge: number) =>
-    `${name(browser)}=${value}; ${attributes}; HttpOnly; SameSite=Lax; Max-Age=${maxAge}`
+  const formatCookie = (browser: string, value: string, maxAge: number) =>
+    `${formatName(browser)}=${value}; ${attributes}; HttpOnly; SameSite=Lax; Max-Age=${maxAge}`
   return {
-    set: (browser, secret) => cookie(browser, secret, stateLifetimeSeconds),
-    clear: (browser) => cookie(browser, '', 0),
+    set: (browser, secret) => formatCookie(browser, secret, stateLifetimeSeconds),
+    clear: (browser) => formatCookie(browser, '', 0),
     read(header, browser) {
-      const cookieValue = findCookie(header, name(browser))
+      const cookieValue = findCookie(header, formatName(browser))
       return cookieValue && /^[\w-]{43}$/.test(cookieValue) ? cookieValue : undefined
     },
   }

@@ -14,7 +14,7 @@ export async function testProvider(provider: ProviderConfig, federation: Federat
     // The test must use current metadata, not cached metadata.
     federation.forget(provider.issuer)
     const metadata = await federation.metadata(provider.issuer)
-    await assertEndpoints(metadata, federation)
+    await assertEndpointsReachable(metadata, federation)
     const fault = await findKeysFault(metadata, federation)
     if (fault) throw fault
     if (!provider.clientId)
@@ -33,10 +33,10 @@ export async function testProvider(provider: ProviderConfig, federation: Federat
 }
 
 /**
- * Throws `ProviderProblem` if an endpoint in the metadata is an internal address. The provider writes the metadata, so
- * it is not trusted.
+ * Throws `ProviderProblem` if an endpoint in the metadata has an address that outgoing requests may not reach, such as
+ * an internal one, or if its host is unknown. The provider writes the metadata, so it is not trusted.
  */
-async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federation): Promise<void> {
+async function assertEndpointsReachable(metadata: ServerMetadata, { outgoing }: Federation): Promise<void> {
   for (const name of ['token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const) {
     const url = metadata[name]
     if (url === undefined) continue
@@ -47,7 +47,10 @@ async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federatio
   }
 }
 
-/** Sends an invalid authorization code. If the provider knows the client id and secret, it rejects only the code. */
+/**
+ * Throws `ProviderProblem` if the provider rejects the client id or secret, or cannot be reached. Sends an invalid
+ * authorization code: a provider that knows the client id and secret rejects only the code.
+ */
 async function assertClientAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
   const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
   const parameters = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
@@ -55,11 +58,12 @@ async function assertClientAccepted(provider: ProviderConfig, metadata: ServerMe
     await genericGrantRequest(config, 'authorization_code', parameters)
   } catch (error) {
     const problem = toProviderProblem(error)
-    const isRefused = ['SSO_CLIENT_REFUSED', 'SSO_UNREACHABLE', 'SSO_ADDRESS_REFUSED'].includes(problem?.fault ?? '')
-    if (!problem || isRefused) throw problem ?? error
+    if (!problem) throw error
+    if (['SSO_CLIENT_REFUSED', 'SSO_UNREACHABLE', 'SSO_ADDRESS_REFUSED'].includes(problem.fault)) throw problem
   }
 }
 
+/** Yields a sentence for each setting or announced capability with which sign-ins may be insecure or fail. */
 function* listWarnings(
   { issuer, mappingClaim, clientSecret }: ProviderConfig,
   metadata: ServerMetadata,
@@ -127,14 +131,12 @@ async function findKeysFault(metadata: ServerMetadata, { outgoing }: Federation)
     if (response.status !== 200)
       return answerProblem(`The provider answered the request for its keys with status ${response.status}.`)
     const keys = parseKeys(await response.json())
-    const usable = listAlgorithms(metadata).some((algorithm) => keys.some((key) => canVerifyIdToken(key, algorithm)))
-    return usable
-      ? undefined
-      : answerProblem('The provider publishes no key that can verify an ID token. Enable a signing key there.')
+    const isUsable = listAlgorithms(metadata).some((algorithm) => keys.some((key) => canVerifyIdToken(key, algorithm)))
+    if (isUsable) return undefined
+    return answerProblem('The provider publishes no key that can verify an ID token. Enable a signing key there.')
   } catch (error) {
-    return (
-      toProviderProblem(error) ?? answerProblem('The provider’s keys are not JSON. Check the jwks_uri in its metadata.')
-    )
+    const problem = toProviderProblem(error)
+    return problem ?? answerProblem('The provider’s keys are not JSON. Check the jwks_uri in its metadata.')
   }
 }
 

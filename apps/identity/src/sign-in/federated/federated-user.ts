@@ -28,10 +28,11 @@ interface FederatedUserRow extends FederatedUser {
 }
 
 /**
- * Finds the user of a federated identity by `ssoId` within the organisation of the config, or returns the reason for a
- * refusal. The first sign-in stores issuer and subject, which from then on identify the user even if the mapping claim
- * changes. An invited user becomes active. Refuses if the config changed during the provider request. A concurrent
- * change of the config waits for this transaction and then ends the session.
+ * Finds the user with this `ssoId` in the organisation of the config and locks the user. Returns the user, or the
+ * reason for a refusal. The first sign-in makes an invited user active and stores issuer and subject. Later sign-ins
+ * with another issuer or subject are refused. A sign-in is also refused if the config changed during the provider
+ * request. Locks the config too: a concurrent change of the config waits for this transaction and then ends the
+ * session.
  */
 export async function admitFederatedUser(
   trx: Transaction<DB>,
@@ -52,9 +53,11 @@ export async function admitFederatedUser(
   if (user.status === 'INACTIVE') return { refusal: 'status INACTIVE', user }
   if (!(await linkIdentity(trx, config, user, { issuer, subject })))
     return { refusal: 'another person than before', user }
-  return user.status === 'INVITATION' ? { user, activation: await activateUser(trx, user) } : { user }
+  if (user.status === 'INVITATION') return { user, activation: await activateUser(trx, user) }
+  return { user }
 }
 
+/** Makes an invited user active, and returns the change for the audit log. */
 async function activateUser(
   trx: Transaction<DB>,
   { id, uid, client, username, status }: FederatedUserRow,
@@ -62,13 +65,12 @@ async function activateUser(
   await sql`
     update users set status = 'ACTIVE', version = version + 1, updated_at = now(), updated_by = ${uid}
     where id = ${id}`.execute(trx)
-  const sameUser = { client, username }
-  return { before: { ...sameUser, status }, after: { ...sameUser, status: 'ACTIVE' } }
+  return { before: { client, username, status }, after: { client, username, status: 'ACTIVE' } }
 }
 
 /**
- * Stores the identity at the first sign-in. Returns false if the identity belongs to another user, or the user to
- * another identity.
+ * Stores the identity for the user if neither has been stored before. Returns whether the user now has this identity:
+ * false if it belongs to another user, or if the user has another one.
  */
 async function linkIdentity(
   trx: Transaction<DB>,

@@ -50,6 +50,7 @@ export async function findProviderConfig(
   return rows[0] && toProviderConfig(rows[0], settings)
 }
 
+/** Converts a stored config: parses the issuer, decrypts the secret and adds the redirect URI. */
 export function toProviderConfig(
   row: ProviderConfigRow,
   { IDENTITY_PUBLIC_URL, SECRET_KEYS }: ProviderSettings,

@@ -29,16 +29,20 @@ const cacheMs = { found: 3_600_000, failed: 5_000 }
 /** The maximum number of cached providers. The cache evicts the oldest first. */
 const maxCached = 1000
 
+/**
+ * Returns the access to SSO providers: outgoing requests, and a cache of the providers' metadata. Concurrent callers
+ * share one request. Failed requests are cached too, for a shorter time.
+ */
 export function createFederation(outgoing: SsrfSafeFetch): Federation {
-  const cache = new Map<string, { until: number; cachedMetadata: Promise<ServerMetadata> }>()
+  const cache = new Map<string, { expiresAt: number; metadataPromise: Promise<ServerMetadata> }>()
 
   const discoverAndCache = (issuer: URL): Promise<ServerMetadata> => {
     const metadata = discoverMetadata(issuer, outgoing)
     cache.delete(issuer.href)
-    const entry = { until: Date.now() + cacheMs.found, cachedMetadata: metadata }
+    const entry = { expiresAt: Date.now() + cacheMs.found, metadataPromise: metadata }
     cache.set(issuer.href, entry)
     metadata.catch(() => {
-      entry.until = Date.now() + cacheMs.failed
+      entry.expiresAt = Date.now() + cacheMs.failed
     })
     const [oldest] = cache.keys()
     if (cache.size > maxCached && oldest !== undefined) cache.delete(oldest)
@@ -49,7 +53,7 @@ export function createFederation(outgoing: SsrfSafeFetch): Federation {
     outgoing,
     metadata(issuer) {
       const cached = cache.get(issuer.href)
-      return cached && Date.now() < cached.until ? cached.cachedMetadata : discoverAndCache(issuer)
+      return cached && Date.now() < cached.expiresAt ? cached.metadataPromise : discoverAndCache(issuer)
     },
     forget: (issuer) => void cache.delete(issuer.href),
   }
@@ -77,6 +81,7 @@ async function discoverMetadata(issuer: URL, outgoing: SsrfSafeFetch): Promise<S
   return metadata
 }
 
+/** Returns the problem for a failed metadata request; the error itself if it is internal. */
 function toDiscoveryProblem(error: unknown, issuer: URL): unknown {
   const { cause } = (error ?? {}) as { cause?: { attribute?: string; body?: { issuer?: unknown } } }
   if (cause?.attribute === 'issuer') return createIssuerMismatch(String(cause.body?.issuer), issuer)
@@ -97,6 +102,7 @@ const createIssuerMismatch = (namedIssuer: string, issuer: URL) =>
 
 const toPrintableAscii = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice(0, 300)
 
+/** Throws `ProviderProblem` if an endpoint is missing, or if the provider supports no accepted signature algorithm. */
 function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
   const endpoints = { authorization_endpoint, token_endpoint, jwks_uri }
   const unusableEndpoint = Object.entries(endpoints).find(([, url]) => typeof url !== 'string' || !URL.canParse(url))

@@ -5,7 +5,7 @@ import {
   WWWAuthenticateChallengeError,
 } from 'openid-client'
 import { Problem } from '@sluice/http-server'
-import { OutgoingProblem, causesOf } from '@sluice/http-client'
+import { OutgoingProblem, listCauses } from '@sluice/http-client'
 
 /** Stable error codes for failures of a provider. */
 export type ProviderFault =
@@ -41,7 +41,7 @@ export class ProviderProblem extends Error {
 /** Converts an error of a provider request to a `ProviderProblem`; undefined for an internal error. */
 export function toProviderProblem(error: unknown): ProviderProblem | undefined {
   if (error instanceof ProviderProblem) return error
-  const outgoing = causesOf(error).find((cause) => cause instanceof OutgoingProblem)
+  const outgoing = listCauses(error).find((cause) => cause instanceof OutgoingProblem)
   if (outgoing)
     return new ProviderProblem(outgoing.refused ? 'SSO_ADDRESS_REFUSED' : 'SSO_UNREACHABLE', outgoing.message)
   if (error instanceof AuthorizationResponseError) return toDenialProblem(error.error)
@@ -77,6 +77,7 @@ function toDenialProblem(error: string): ProviderProblem {
   return new ProviderProblem('SSO_DENIED', sentence)
 }
 
+/** Returns the problem for an error response of the token endpoint. */
 function toTokenEndpointProblem({ error, status }: ResponseBodyError): ProviderProblem {
   if (error === 'invalid_client' || status === 401)
     return new ProviderProblem(
@@ -103,8 +104,9 @@ const claimSentences: Record<string, string> = {
   sub: 'The ID token and the user information are about different people. Start again, and check the provider.',
 }
 
+/** Returns the problem for a response that the OpenID library rejected. */
 function toClientErrorProblem(error: ClientError): ProviderProblem {
-  const innerError = causesOf(error).findLast((cause) => cause instanceof Error) as Error & {
+  const innerError = listCauses(error).findLast((cause) => cause instanceof Error) as Error & {
     cause?: { claim?: string; parameters?: unknown }
   }
   const claim = innerError.cause?.claim ?? ''
@@ -167,7 +169,10 @@ export const notAdmittedProblem = () =>
     headers: { 'WWW-Authenticate': 'Bearer' },
   })
 
-/** Returns the problem response for the person who signs in. */
+/**
+ * Returns the problem response for the person who signs in: 401 if the provider declined, 422 for an address that is
+ * not allowed, otherwise 502.
+ */
 export function providerFailedProblem(problem: ProviderProblem): Problem {
   const { fault, message: detail } = problem
   if (fault === 'SSO_DENIED')

@@ -31,7 +31,7 @@ interface HandoverRow {
   session_id: number
   expires_at: Date
   amr: string[]
-  good: boolean
+  is_valid: boolean
 }
 
 /**
@@ -47,13 +47,13 @@ export function takeHandover(
 ): Promise<Omit<SignedIn, 'kind'> | undefined> {
   return transaction(db, async (trx) => {
     const { rows } = await sql<HandoverRow>`
-      with taken as (
+      with used_ticket as (
         delete from sso_tickets where ticket_hash = ${hashSecret(ticket)}
         returning session_id, interaction, expires_at
       )
       select u.uid as user, u.id as user_id, u.client, s.uid as session, s.id as session_id, s.expires_at, s.amr,
-        t.interaction = ${interaction} and t.expires_at > now() and u.status = 'ACTIVE' as good
-      from taken t
+        t.interaction = ${interaction} and t.expires_at > now() and u.status = 'ACTIVE' as is_valid
+      from used_ticket t
       join sessions s on s.id = t.session_id
       join users u on u.id = s.user_id
       where ${isOpenSession}`.execute(trx)
@@ -61,7 +61,7 @@ export function takeHandover(
     if (!row) return undefined
     const user = { uid: row.user, id: row.user_id, client: row.client }
     const session = { id: row.session_id, uid: row.session, expires_at: row.expires_at }
-    if (row.good) return { user, session, amr: row.amr }
+    if (row.is_valid) return { user, session, amr: row.amr }
     await endUnusedSession(trx, { user, session }, 'its ticket was late, or for another page', auditContext)
     return undefined
   })

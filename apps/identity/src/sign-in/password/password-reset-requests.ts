@@ -72,8 +72,8 @@ interface PasswordResetAccount {
 }
 
 /**
- * Handles the oldest password-reset request: mails a link to every matching user who may get one. Returns false if none
- * is pending.
+ * Handles the oldest pending password-reset request of the last hour: mails a link to every matching user who may get
+ * one. Returns false if no such request is pending.
  */
 export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
@@ -90,24 +90,24 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
 }
 
 /**
- * Finds and locks the users with this username or e-mail address. The user with this username comes first, then users
- * who may get a link. The order alternates between organisations. Otherwise many users of one organisation with the
- * same address could use up the limit for the others.
+ * Finds and locks the users with this username or e-mail address, up to a limit. Prefers the user with this username,
+ * then users who may get a link. Takes users of all organisations in turn. Otherwise many users of one organisation
+ * with the same address could use up the limit for the other organisations.
  */
 async function lockAccounts(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
-  const named = sql<boolean>`u.username_skeleton = ${toSkeleton(typed)}`
+  const hasUsername = sql<boolean>`u.username_skeleton = ${toSkeleton(typed)}`
   const { rows } = await sql<PasswordResetAccount>`
     with matches as (
-      select u.id, ${named} as named, row_number() over (
-        partition by u.client order by ${named} desc, (u.status = 'ACTIVE' and not u.sso_auth) desc, u.id) as rank_in_client
-      from users u where ${named} or (${typed.includes('@')} and lower(u.email) = lower(${typed.trim()}))
+      select u.id, ${hasUsername} as has_username, row_number() over (
+        partition by u.client order by ${hasUsername} desc, (u.status = 'ACTIVE' and not u.sso_auth) desc, u.id) as rank_in_client
+      from users u where ${hasUsername} or (${typed.includes('@')} and lower(u.email) = lower(${typed.trim()}))
     )
     select u.id, u.uid, u.client, u.email, u.status, u.sso_auth, c.disabled,
       coalesce(u.own_email_since > now() - interval '1 day', false) as address_is_new
     from users u join clients c on c.uid = u.client
     where u.id in (
       select id from matches where rank_in_client <= ${maxUsersPerClient}
-      order by named desc, rank_in_client, id limit ${maxUsersPerRequest})
+      order by has_username desc, rank_in_client, id limit ${maxUsersPerRequest})
     order by u.id for no key update of u`.execute(trx)
   return rows
 }

@@ -69,12 +69,12 @@ export async function signIn(
   const { attempt, account } = await admitAttemptAndFindAccount(username, context)
   const isCorrect = await verifyPasswordOrUndoAttempt(password, account, db, attempt)
   const refusal = findRefusal(account, isCorrect, expectedClient)
-  const admitted = refusal === undefined ? account : undefined
+  const acceptedAccount = refusal === undefined ? account : undefined
   // Runs outside the transaction, so that other attempts of this network do not wait for its commit.
-  if (admitted) await forgiveAttempt(db, attempt)
+  if (acceptedAccount) await forgiveAttempt(db, attempt)
 
   const result = await write(async (trx) => {
-    const user = admitted && (await lockUser(trx, admitted.id, admitted.password_hash))
+    const user = acceptedAccount && (await lockUser(trx, acceptedAccount.id, acceptedAccount.password_hash))
     const result = user && (await openSessionOrRequireCode(trx, user, context))
     const actor = account && { user: account.uid, client: account.client }
     request.audit(account?.uid ?? null, toAuditOutcome(result, refusal), actor)
@@ -159,7 +159,7 @@ async function verifyPasswordOrUndoAttempt(
   }
 }
 
-/** Returns the reason of a refusal for the audit log. */
+/** Returns the reason why a user may not sign in, for the audit log; undefined if they may. */
 function findRefusal(
   account: PasswordAccount | undefined,
   isCorrect: boolean,
@@ -221,7 +221,10 @@ async function openSessionOrRequireCode(
   return { kind: 'second-factor', ticket, methods: await listCodeMethods(trx, user.id) }
 }
 
-/** Uses up the code, then the ticket. After a wrong code the ticket stays valid. */
+/**
+ * Checks the code and the ticket, uses up both, and opens a session. Returns the reason of a refusal instead. After a
+ * wrong code the ticket stays valid.
+ */
 async function checkCode(
   trx: Transaction<DB>,
   id: number,
@@ -239,6 +242,7 @@ async function checkCode(
   return openUserSession(trx, user, amrOf[method], context)
 }
 
+/** Opens a session. Runs the caller's code `onSessionOpened` in the same transaction. */
 async function openUserSession(
   trx: Transaction<DB>,
   user: LockedUser,

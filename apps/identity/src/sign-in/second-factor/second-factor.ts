@@ -45,8 +45,8 @@ export async function startEnrolment(trx: Transaction<DB>, user: number, keys: K
 }
 
 /**
- * Activates the TOTP seed if the code matches it. Returns new recovery codes. The caller must hold the lock on the
- * user.
+ * Activates the TOTP seed if the code matches it, and returns new recovery codes. Returns the reason if the code is
+ * wrong or no setup was started. The caller must hold the lock on the user.
  */
 export async function confirmEnrolment(
   trx: Transaction<DB>,
@@ -62,7 +62,10 @@ export async function confirmEnrolment(
   return replaceRecoveryCodes(trx, user)
 }
 
-/** Uses up a TOTP code or a recovery code. Returns undefined if the code is wrong or was used before. */
+/**
+ * Uses up a TOTP code or a recovery code, and returns which of them it was. Returns undefined if the code is wrong or
+ * was used before, or if the user has no active second factor.
+ */
 export async function useCode(
   trx: Transaction<DB>,
   user: number,
@@ -76,8 +79,8 @@ export async function useCode(
 }
 
 /**
- * Uses up the time step of a TOTP code. The condition of the update accepts each step only once, and only steps after
- * the last used one.
+ * Returns whether a TOTP code is correct, and uses up its time step. The condition of the update accepts each step only
+ * once, and only steps after the last used one.
  */
 async function useStep(
   trx: Transaction<DB>,
@@ -116,7 +119,7 @@ function generateRecoveryCode(): string {
   return letters.replaceAll(/(.{5})(?=.)/g, '$1-')
 }
 
-/** Hashes a recovery code, ignoring case and separators. */
+/** Hashes a recovery code. Ignores case and separators, and reads the letters o, i and l as the digits 0 and 1. */
 const hashRecoveryCode = (code: string): Buffer =>
   createHash('sha256')
     .update(

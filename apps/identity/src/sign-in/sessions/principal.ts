@@ -7,8 +7,8 @@ import {
   type PrincipalState,
   type UserStatus,
   consoleApplication,
-  roleScopes,
-  rolesWithin,
+  selectRoleScopes,
+  selectHeldRoles,
 } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import { splitRoles } from '../../effective-roles.ts'
@@ -58,7 +58,7 @@ async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Pro
       status: 'ACTIVE',
       tokenValidAfter: row.token_valid_after.toISOString(),
       open: row.grant_types.includes('client_credentials'),
-      ...splitRoles(roleScopes(row.scopes), row),
+      ...splitRoles(selectRoleScopes(row.scopes), row),
       userGroups: [],
       client: toPrincipalClient(row, row.organisation),
     }
@@ -87,7 +87,7 @@ async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): 
   const row = rows[0]
   if (!row) return undefined
   if (row.open && row.is_use_due) await recordTokenUse(db, row.key)
-  return toUserPrincipal('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
+  return toUserPrincipal('api-token', { ...row, roles: selectHeldRoles(row.roles, row.token_roles.join(' ')) })
 }
 
 /** Stores the time of a token's use, at most once a minute across all processes, to limit writes. */
@@ -160,7 +160,7 @@ async function findApplicationSessionPrincipal(
   const [row] = rows
   if (!row) return undefined
   const { roles, dormantRoles = [], ...principal } = toUserPrincipal('session', row)
-  const limitToScopes = (heldRoles: Role[]) => rolesWithin(heldRoles, row.scopes.join(' '))
+  const limitToScopes = (heldRoles: Role[]) => selectHeldRoles(heldRoles, row.scopes.join(' '))
   return { ...principal, roles: limitToScopes(roles), dormantRoles: limitToScopes(dormantRoles) }
 }
 
@@ -201,6 +201,7 @@ export const principalColumns = sql`
   c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled, c.domain,
   c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone`
 
+/** Converts the row of a user to the principal. The organisation's feature switches limit the roles. */
 export const toUserPrincipal = (kind: PrincipalState['kind'], row: UserPrincipalRow): PrincipalState => ({
   kind,
   id: row.id,

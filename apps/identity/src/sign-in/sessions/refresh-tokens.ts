@@ -27,7 +27,7 @@ export interface RefreshRefusal {
 
 export const generateRefreshToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
 
-/** Adds a refresh token to a session; default: a new token. Stores only its hash. */
+/** Adds a refresh token to a session and returns the token. Stores only its hash. Generates a token by default. */
 export async function addRefreshToken(
   db: Kysely<DB>,
   session: { id: number; expires_at: Date },
@@ -49,19 +49,21 @@ export const buildRefreshTokenInsert = (hash: Buffer | RawBuilder<unknown>, open
   select ${hash}, id, expires_at from ${opened}`
 
 /**
- * Exchanges a refresh token for the next one of its session. This is the most frequent request, so the exchange and its
- * audit row are one statement, and only the first exchange of a session in an hour is audited (opening the session
- * counts as one). Only one of several concurrent uses of a token succeeds: the others wait for its row and then find it
- * used. If another transaction ends the session concurrently, either this statement does not find the session, or the
- * new token ends with the session. Returns undefined, without effect, if the token is refused; `refuseRefresh` finds
- * the reason.
+ * Exchanges a refresh token for the next one of its session. Returns undefined, without effect, if the token is
+ * refused; `refuseRefresh` finds the reason.
+ *
+ * This is the most frequent request, so the exchange and its audit row are one statement. Only the first exchange of a
+ * session in an hour is audited; opening the session counts as one. Only one of several concurrent uses of a token
+ * succeeds: the others wait for its row and then find it used. If another transaction ends the session concurrently,
+ * either this statement does not find the session, or the new token ends with the session.
  */
 export async function exchangeRefreshToken(
   db: Kysely<DB>,
   token: string,
   auditContext: AuditContext,
 ): Promise<RefreshedSession | undefined> {
-  const [hash, refreshToken] = [hashSecret(token), generateRefreshToken()]
+  const hash = hashSecret(token)
+  const refreshToken = generateRefreshToken()
   const { rows } = await sql<RefreshedSession['session'] & { user: string; client: string }>`
     ${prepared('exchange-refresh-token')}
     with presented as (
@@ -98,7 +100,8 @@ export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boo
 }
 
 /**
- * Ends the session of a refresh token, also if the token was exchanged before. Returns undefined if no session has it.
+ * Ends the session of a refresh token, even if the token was exchanged before. Returns the session and its user;
+ * undefined for an unknown token.
  */
 export async function endSessionOfToken(
   trx: Kysely<DB>,

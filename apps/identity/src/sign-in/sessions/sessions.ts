@@ -127,15 +127,15 @@ function endInBatches(
   reason: EndReason,
   signal?: AbortSignal,
 ): Promise<number> {
-  let last = 0
+  let lastId = 0
   return repeatInBatches(
     async (size) => {
       const { rows } = await sql<{ id: number }>`
         update sessions set ended_at = now(), end_reason = ${reason} where id = any(array(
-          select id from sessions s where id > ${last} and ${condition} and ended_at is null
+          select id from sessions s where id > ${lastId} and ${condition} and ended_at is null
           order by id limit ${size} for update))
         returning id`.execute(db)
-      for (const { id } of rows) last = Math.max(last, id)
+      for (const { id } of rows) lastId = Math.max(lastId, id)
       return rows.length
     },
     { signal, size: 2_000 },

@@ -89,23 +89,25 @@ export interface AttemptCount {
 }
 
 /**
- * Returns the SQL of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row with the
- * columns of `AttemptCount`. `skeleton` is the result of `toSkeleton`. The key contains only its hash, so that the
- * table stores no usernames.
+ * Returns the SQL of `admitAttempt` as common table expressions for a WITH clause. The last one, `attempt`, has one row
+ * with the columns of `AttemptCount`. It counts the attempt for the network and, if the network does not have to wait,
+ * for the account. Networks in which the user has signed in before have a counter of their own, so that attackers
+ * elsewhere cannot lock the user out. `skeleton` is the result of `toSkeleton`; the key contains only its hash, so that
+ * the table stores no usernames.
  */
 export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
   const network = toNetworkPrefix(address)
   const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
   return sql`
-    own_network as (
+    known_network as (
       select exists (
         select from sessions
         where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
-      ) as is_own
+      ) as is_known
     ), network as (
       ${countFailureSql(sql`select ${`network:${network}`}::text`, perNetwork)}
     ), account as (
-      ${countFailureSql(sql`select case when is_own then ${`${account}@${network}`} else ${account} end from own_network, network where seconds <= 0`, perAccount)}
+      ${countFailureSql(sql`select case when is_known then ${`${account}@${network}`} else ${account} end from known_network, network where seconds <= 0`, perAccount)}
     ), attempt as (
       select network.key as network_key, network.seconds as network_wait,
         account.key as account_key, account.seconds as account_wait
@@ -132,12 +134,12 @@ export async function admitCode(db: Kysely<DB>, user: string, address: string): 
   const key = `second-factor:${user}`
   const network = toNetworkPrefix(address)
   const { rows } = await sql<{ key: string; seconds: number }>`
-    with own_network as (
+    with known_network as (
       select exists (
         select from sessions s join users u on u.id = s.user_id where u.uid = ${user} and s.address_prefix = ${network}
-      ) as is_own
+      ) as is_known
     )
-    ${countFailureSql(sql`select case when is_own then ${`${key}@${network}`} else ${key} end from own_network`, perSecondFactor)}`.execute(
+    ${countFailureSql(sql`select case when is_known then ${`${key}@${network}`} else ${key} end from known_network`, perSecondFactor)}`.execute(
     db,
   )
   assertNoWait(rows)

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { Role } from '@sluice/contracts'
-import { apiTokenHash, apiTokenPrefix } from '@sluice/http-server'
+import { hashApiToken, apiTokenPrefix } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 
 /** The maximum number of tokens per user, including expired tokens. */
@@ -80,7 +80,7 @@ export async function addApiToken(
   const { rows } = await sql<ApiTokenRow>`
     with t as (
       insert into api_tokens (user_id, name, roles, token_hash, password_mark, expires_at)
-      select u.id, ${name}, ${[...roles]}, ${decodeTokenHash(apiTokenHash(token))}, ${passwordMark}, ${expires} from users u
+      select u.id, ${name}, ${[...roles]}, ${decodeTokenHash(hashApiToken(token))}, ${passwordMark}, ${expires} from users u
       where u.id = ${user} and (select count(*) from api_tokens where user_id = ${user}) < ${maxApiTokens}
       returning *
     )

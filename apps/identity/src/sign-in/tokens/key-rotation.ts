@@ -27,8 +27,9 @@ export const readKeyRotation = (
 const prepublishMinutes = 60
 
 /**
- * Publishes a next key, makes it the signing key when the current one is old enough, and deletes retired keys that are
- * no longer needed.
+ * Deletes retired keys that are older than `daysKept`. Then publishes a next key if it is missing. Otherwise makes the next
+ * key the signing key if the current one is old enough and the next one has been published for long enough. Changes
+ * nothing else before the first key exists.
  */
 export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
   changeKeysExclusively(db, async (trx) => {
@@ -50,8 +51,8 @@ export type RotationResult =
   | { outcome: 'published'; kid: string; signsFrom: Date }
 
 /**
- * Makes the next key the signing key now. Without `immediately`, does so only if other programs have had time to fetch
- * it.
+ * Makes the next key the signing key. Creates missing keys first. Without `immediately`, a next key that other programs
+ * have not had time to fetch is only published, and the result says when it can sign.
  */
 export const rotateKeys = (
   db: Kysely<DB>,

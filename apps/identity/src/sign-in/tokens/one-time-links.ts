@@ -8,7 +8,7 @@ import { hashSecret } from '../../stored-secrets.ts'
 export type LinkPurpose = 'INVITATION' | 'PASSWORD_RESET'
 
 /** The lifetime and the page of each kind of link. */
-const linkKinds: Record<LinkPurpose, { hours: number; page: string }> = {
+const settingsByPurpose: Record<LinkPurpose, { hours: number; page: string }> = {
   INVITATION: { hours: 7 * 24, page: '/account/invitation' },
   PASSWORD_RESET: { hours: 1, page: '/account/password' },
 }
@@ -47,7 +47,7 @@ export async function addLink(
   { IDENTITY_PUBLIC_URL }: { IDENTITY_PUBLIC_URL: string },
 ): Promise<NewLink> {
   const token = `sll_${randomBytes(32).toString('base64url')}`
-  const { hours, page } = linkKinds[purpose]
+  const { hours, page } = settingsByPurpose[purpose]
   const { rows } = await sql<{ expires_at: Date }>`
     insert into links as l (user_id, purpose, token_hash, email, expires_at)
     values (${user.id}, ${purpose}, ${hashSecret(token)}, ${user.email}, now() + make_interval(hours => ${hours}))

@@ -98,11 +98,11 @@ async function refreshKeys(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | u
   const current = rows.find(({ state }) => state === 'CURRENT') ?? (await findOrCreateCurrentKey(db, ring))
   // `rows` lacks a key that was created just now, by this or another process.
   const allRows = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
-  const inOrder = [current, ...allRows.filter(({ kid }) => kid !== current.kid)]
-  if (before && haveSameKeys(before.privateKeys, inOrder)) return { ...before, loadedAt: performance.now() }
+  const keysInOrder = [current, ...allRows.filter(({ kid }) => kid !== current.kid)]
+  if (before && haveSameKeys(before.privateKeys, keysInOrder)) return { ...before, loadedAt: performance.now() }
   const set = { keys: allRows.map(({ public_jwk }) => public_jwk) }
   const key = createPrivateKey(openKey(ring, current))
-  const privateKeys = await Promise.all(inOrder.map((row) => toPrivateJwk(ring, row)))
+  const privateKeys = await Promise.all(keysInOrder.map((row) => toPrivateJwk(ring, row)))
   return { kid: current.kid, key, set, privateKeys, find: createLocalJWKSet(set), loadedAt: performance.now() }
 }
 
@@ -157,6 +157,7 @@ const findOrCreateCurrentKey = (db: Kysely<DB>, ring: KeyRing): Promise<StoredKe
     return current ?? addKey(trx, ring, 'CURRENT')
   })
 
+/** Generates a key pair and stores it, with the private key encrypted. */
 export async function addKey(trx: Kysely<DB>, ring: KeyRing, state: KeyState): Promise<StoredKey> {
   const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
   const kid = randomUUID()

@@ -15,8 +15,11 @@ interface NamedRow {
 
 type NamedWriter<Row, Body> = Pick<RecordWriter<PipelineContext, Row, Body>, 'check' | 'columns' | 'writeRelatedRows'>
 
-/** A kind of object with names that are unique in an organisation, and the functions that save objects by name. */
-export interface NamedKind<Row extends NamedRow, Body, Sent = Body> {
+/**
+ * The functions that save objects of one type by name, such as data pipelines. Their names are unique in an
+ * organisation.
+ */
+export interface BulkSaveDefinition<Row extends NamedRow, Body, Sent = Body> {
   records: Records<Row, any, RequestContext>
   writing: NamedWriter<Row, Body>
   /** Returns `writing` with cached lookups, for saving many objects in one transaction. */
@@ -39,7 +42,7 @@ type CollectViolations = (index: number, callback: () => Promise<void>) => Promi
  */
 export function saveManyOperation<Row extends NamedRow, Body, Sent extends { name: string }>(
   signature: OperationSignature<any, undefined>,
-  kind: NamedKind<Row, Body & { name: string }, Sent>,
+  definition: BulkSaveDefinition<Row, Body & { name: string }, Sent>,
 ): Operation<PipelineContext> {
   // The id of the operation starts with the name of the list in the body, for example `dataPipelines.saveMany`.
   const listField = signature.id.split('.')[0]!
@@ -49,26 +52,26 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
     const pointerOf = (index: number) => `/${listField}/${index}`
     const violations = createViolationList()
     const collect: CollectViolations = (index, callback) => violations.collect(pointerOf(index), callback)
-    const bodies = kind.complete
-      ? await kind.complete(sentObjects, input, collect)
+    const bodies = definition.complete
+      ? await definition.complete(sentObjects, input, collect)
       : (sentObjects as unknown as (Body & { name: string })[])
     violations.throwIfAny()
     for (const [index, repeated] of findRepeatedNames(bodies))
       violations.add(`${pointerOf(index)}/name`, `"${repeated}" is in the list twice. Choose another name.`)
     for (const [index, body] of bodies.entries()) {
-      await violations.collect(pointerOf(index), async () => kind.writing.check(body, input))
+      await violations.collect(pointerOf(index), async () => definition.writing.check(body, input))
       if (violations.isFull) break
     }
     violations.throwIfAny()
     return input.write(async (trx) => {
-      const saved = await saveByName(trx, kind, bodies, input, { pointerOf, violations })
+      const saved = await saveByName(trx, definition, bodies, input, { pointerOf, violations })
       for (const savedRow of saved) auditSaved(savedRow, input.request)
       return {
         [listField]: saved.map((savedRow) => ({
           id: savedRow.after.uid,
           name: savedRow.after.name,
           result: savedRow.before ? 'UPDATED' : 'CREATED',
-          ...kind.present?.(savedRow),
+          ...definition.present?.(savedRow),
         })),
       }
     })
@@ -80,14 +83,14 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
  * problem, with the object's index in its pointers.
  */
 export async function saveList<Row extends NamedRow, Body extends { name: string }>(
-  kind: NamedKind<Row, Body>,
+  definition: BulkSaveDefinition<Row, Body>,
   { body: bodies, ...input }: OperationInput<PipelineContext, string, undefined, Body[]>,
 ): Promise<Row[]> {
   const pointerOf = (index: number) => `/${index}`
   for (const [index, body] of bodies.entries())
-    await firstViolation.collect(pointerOf(index), async () => kind.writing.check(body, input))
+    await firstViolation.collect(pointerOf(index), async () => definition.writing.check(body, input))
   return input.write(async (trx) => {
-    const saved = await saveByName(trx, kind, bodies, input, { pointerOf, violations: firstViolation })
+    const saved = await saveByName(trx, definition, bodies, input, { pointerOf, violations: firstViolation })
     for (const savedRow of saved) auditSaved(savedRow, input.request)
     return saved.map(({ after }) => after)
   })
@@ -110,14 +113,14 @@ export interface SaveOptions {
  */
 export async function saveByName<Row extends NamedRow, Body extends { name: string }>(
   trx: Transaction<DB>,
-  kind: NamedKind<Row, Body, any>,
+  definition: BulkSaveDefinition<Row, Body, any>,
   bodies: readonly Body[],
   input: RequestContext,
   options: SaveOptions,
 ): Promise<SavedRow<Row>[]> {
   if (bodies.length === 0) return []
-  const savedInBatch = await trySaveInBatch(trx, kind, bodies, input, options)
-  return savedInBatch ?? saveOneByOne(trx, kind, bodies, input, options)
+  const savedInBatch = await trySaveInBatch(trx, definition, bodies, input, options)
+  return savedInBatch ?? saveOneByOne(trx, definition, bodies, input, options)
 }
 
 /**
@@ -126,23 +129,23 @@ export async function saveByName<Row extends NamedRow, Body extends { name: stri
  */
 async function trySaveInBatch<Row extends NamedRow, Body extends { name: string }>(
   trx: Transaction<DB>,
-  kind: NamedKind<Row, Body>,
+  definition: BulkSaveDefinition<Row, Body>,
   bodies: readonly Body[],
   input: RequestContext,
   { formerName, signal }: SaveOptions,
 ): Promise<SavedRow<Row>[] | undefined> {
-  const { records } = kind
+  const { records } = definition
   const { caller } = input
   const saved: SavedRow<Row>[] = []
   await sql`savepoint batch`.execute(trx)
   try {
-    const uidOf = await findUidsByName(trx, kind, bodies, input, formerName)
-    const uids = bodies.map((_body, index) => uidOf(index))
+    const findUid = await findUidsByName(trx, definition, bodies, input, formerName)
+    const uids = bodies.map((_body, index) => findUid(index))
     const storedUids = uids.filter((uid) => uid !== undefined)
     const locked = await records.lockAll(trx, caller, storedUids)
     // The caller may not write some of the stored objects. `saveOneByOne` reports which ones.
     if (locked.size < storedUids.length) throw new CannotSaveInBatch()
-    const writing = kind.cached?.(trx, input) ?? kind.writing
+    const writing = definition.cached?.(trx, input) ?? definition.writing
     const newItems: { index: number; columns: object }[] = []
     for (const [index, body] of bodies.entries()) {
       signal?.throwIfAborted()
@@ -178,7 +181,7 @@ class CannotSaveInBatch extends Error {}
  */
 async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>(
   trx: Transaction<DB>,
-  kind: NamedKind<Row, Body>,
+  definition: BulkSaveDefinition<Row, Body>,
   bodies: readonly Body[],
   input: RequestContext,
   { pointerOf, violations, formerName, signal }: SaveOptions,
@@ -188,10 +191,10 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
     signal?.throwIfAborted()
     await sql`savepoint one`.execute(trx)
     const isValid = await violations.collect(pointerOf(index), async () => {
-      const uidOf = await findUidsByName(trx, kind, [body], input, () => formerName?.(index))
-      const uid = uidOf(0)
-      const before = uid === undefined ? undefined : await lockStoredObject(trx, kind, uid, input)
-      saved.push(await saveRow(trx, kind, body, before, input))
+      const findUid = await findUidsByName(trx, definition, [body], input, () => formerName?.(index))
+      const uid = findUid(0)
+      const before = uid === undefined ? undefined : await lockStoredObject(trx, definition, uid, input)
+      saved.push(await saveRow(trx, definition, body, before, input))
     })
     await (isValid ? sql`release savepoint one` : sql`rollback to savepoint one`).execute(trx)
     if (violations.isFull) break
@@ -207,13 +210,13 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
  */
 async function findUidsByName<Row extends NamedRow>(
   trx: Transaction<DB>,
-  { records }: NamedKind<Row, any>,
+  { records }: BulkSaveDefinition<Row, any>,
   bodies: readonly { name: string }[],
   { caller }: RequestContext,
   formerName: SaveOptions['formerName'],
 ): Promise<(index: number) => string | undefined> {
   const names = bodies.flatMap(({ name }, index) => [name, formerName?.(index) ?? name])
-  const uids = await readUidsByName(trx, records.kind.table, caller.client, names)
+  const uids = await readUidsByName(trx, records.definition.table, caller.client, names)
   return (index) => uids.get(bodies[index]!.name) ?? uids.get(formerName?.(index) ?? '')
 }
 
@@ -234,14 +237,14 @@ export async function readUidsByName(
 /** Locks the stored object that a body replaces. Throws 409 if the caller may not see it. */
 async function lockStoredObject<Row extends NamedRow>(
   trx: Transaction<DB>,
-  { records }: NamedKind<Row, any>,
+  { records }: BulkSaveDefinition<Row, any>,
   uid: string,
   { caller }: RequestContext,
 ): Promise<Row> {
   return records.lock(trx, caller, uid, undefined).catch((error: unknown) => {
     // The name may belong to an object that the caller may not see. The message does not reveal which one.
     if (error instanceof Problem && error.status === 404)
-      throw problems.conflict('/name', `Another ${records.kind.noun} has this name. Choose another name.`)
+      throw problems.conflict('/name', `Another ${records.definition.noun} has this name. Choose another name.`)
     throw error
   })
 }

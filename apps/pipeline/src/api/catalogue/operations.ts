@@ -12,17 +12,17 @@ import {
 } from '@sluice/contracts'
 import { type FileDownload, JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import type { WarehouseTable } from '@sluice/warehouses/warehouse'
-import { pageHeaders } from '@sluice/records'
+import { buildPageHeaders } from '@sluice/records'
 import { findOwners, readLineage } from '../objects/read-lineage.ts'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { definePipelineOperation, type PipelineContext } from '../operation-context.ts'
 import { saveSchemas } from '../schemas/write.ts'
 import { answerRows } from '../read-table-page.ts'
 import { readTableProfile } from '../../table-profiles/read-table-profile.ts'
-import { presentTable, type TableLabels, withDescriptions } from '../table-responses.ts'
-import { readColumnStatistics, withoutValues } from '../../table-profiles/stored-profiles.ts'
+import { presentTable, type TableLabels, addDescriptions } from '../table-responses.ts'
+import { readColumnStatistics, omitValues } from '../../table-profiles/stored-profiles.ts'
 import { readDescriptions } from '../../table-descriptions/stored-descriptions.ts'
-import { describeTable } from './describe-table.ts'
+import { setTableDescriptions } from './set-table-descriptions.ts'
 import { listCatalogueSchemas, listVisibleTables, type VisibleTable } from './visible-tables.ts'
 
 const { catalogue: signatures } = pipelineOperations
@@ -43,9 +43,9 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
   const tablesOnPage = matching.slice((page - 1) * pageSize, page * pageSize)
   const warehouse = await warehouses.find(caller.client)
   const warehouseTables = tablesOnPage.length === 0 ? [] : await warehouse!.catalog.findTables(tablesOnPage)
-  const labelsOf = await readLabels(db, caller.client, tablesOnPage, warehouseTables)
-  const tables = warehouseTables.map((table) => presentTable(table, labelsOf(table)))
-  return new JsonResponse(tables, pageHeaders({ page, pageSize, total: matching.length }, request.url))
+  const findLabels = await readLabels(db, caller.client, tablesOnPage, warehouseTables)
+  const tables = warehouseTables.map((table) => presentTable(table, findLabels(table)))
+  return new JsonResponse(tables, buildPageHeaders({ page, pageSize, total: matching.length }, request.url))
 }
 
 /**
@@ -58,15 +58,15 @@ async function readLabels(
   visibleTables: readonly VisibleTable[],
   tables: readonly WarehouseTable[],
 ): Promise<(table: WarehouseTable) => TableLabels> {
-  const [descriptionsOf, statisticsOf] = await Promise.all([
+  const [findDescriptions, findStatistics] = await Promise.all([
     readDescriptions(db, client, visibleTables),
     readColumnStatistics(db, client, tables),
   ])
   return (table) => {
     const visibleTable = visibleTables.find(({ schema, name }) => schema === table.schema && name === table.name)
-    const statistics = statisticsOf(table)
-    const columnStatistics = visibleTable?.mayReadRows ? statistics : withoutValues(statistics)
-    return { ...withDescriptions(visibleTable, descriptionsOf(table)), columnStatistics }
+    const statistics = findStatistics(table)
+    const columnStatistics = visibleTable?.mayReadRows ? statistics : omitValues(statistics)
+    return { ...addDescriptions(visibleTable, findDescriptions(table)), columnStatistics }
   }
 }
 
@@ -155,8 +155,8 @@ async function requireCatalogueTable(
   if (!visibleTable || !warehouse) throw problems.notFound('table')
   const [table] = await warehouse.catalog.findTables([visibleTable])
   if (!table) throw problems.notFound('table')
-  const labelsOf = await readLabels(db, caller.client, [visibleTable], [table])
-  return { visibleTable, labels: labelsOf(table), warehouse, table }
+  const findLabels = await readLabels(db, caller.client, [visibleTable], [table])
+  return { visibleTable, labels: findLabels(table), warehouse, table }
 }
 
 const readTableRows = (input: ReadTableRowsRequest): Promise<QueryResult | FileDownload> =>
@@ -191,7 +191,7 @@ export const catalogueOperations = {
   allTables: definePipelineOperation(signatures.allTables, (input) => listTables(input as ListTablesRequest)),
   names: definePipelineOperation(signatures.names, findNames),
   table: definePipelineOperation(signatures.table, readCatalogueTable),
-  describeTable: definePipelineOperation(signatures.describeTable, describeTable),
+  describeTable: definePipelineOperation(signatures.describeTable, setTableDescriptions),
   columns: definePipelineOperation(signatures.columns, readTableColumns),
   tableLineage: definePipelineOperation(signatures.tableLineage, readTableLineage),
   tableData: definePipelineOperation(signatures.tableData, readTableRows),

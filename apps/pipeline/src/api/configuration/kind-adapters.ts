@@ -4,17 +4,17 @@ import { type KeyRing, SealProblem } from '@sluice/database'
 import { unsealTargetSecrets } from '../../destinations/push-target.ts'
 import { unsealSource, unsealVariableValue } from '../../secrets/encrypted-secrets.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
-import { dataPipelineKind } from '../data-pipelines/write.ts'
-import { groupKind } from '../data-quality-check-groups/write.ts'
-import { checkKind } from '../data-quality-checks/write.ts'
+import { dataPipelineBulkSave } from '../data-pipelines/write.ts'
+import { groupBulkSave } from '../data-quality-check-groups/write.ts'
+import { checkBulkSave } from '../data-quality-checks/write.ts'
 import type { DestinationRow } from '../destinations/records.ts'
-import { destinationKind } from '../destinations/write.ts'
-import type { NamedKind } from '../bulk-saves/save-by-name.ts'
-import { schemaKind } from '../schemas/write.ts'
+import { destinationBulkSave } from '../destinations/write.ts'
+import type { BulkSaveDefinition } from '../bulk-saves/save-by-name.ts'
+import { schemaBulkSave } from '../schemas/write.ts'
 import type { VariableRow } from '../variables/records.ts'
-import { variableKind } from '../variables/write.ts'
-import { viewKind } from '../views/write.ts'
-import { workflowKind } from '../workflows/write.ts'
+import { variableBulkSave } from '../variables/write.ts'
+import { viewBulkSave } from '../views/write.ts'
+import { workflowBulkSave } from '../workflows/write.ts'
 
 /** Returns the id of the object that a reference names. `pointer` is the JSON pointer of the reference. */
 export type FindId = (kind: ConfigurationKind, name: string, pointer: string) => string
@@ -27,7 +27,7 @@ export type SecretsByPointer = Readonly<Record<string, string>>
 
 /** The functions with which a configuration reads and saves a kind of object. */
 export interface KindAdapter {
-  named: NamedKind<any, any>
+  bulkSave: BulkSaveDefinition<any, any>
   /** Returns the request body of an object in the document, without its access rights. */
   toBody(object: any, findId: FindId): object
   readSecrets(row: any, ring: KeyRing): SecretsByPointer
@@ -39,20 +39,20 @@ const noSecrets = () => ({})
 const unchanged = (object: object) => object
 
 export const kindAdapters: Readonly<Record<ConfigurationKind, KindAdapter>> = {
-  schemas: { named: schemaKind, toBody: unchanged, readSecrets: noSecrets },
+  schemas: { bulkSave: schemaBulkSave, toBody: unchanged, readSecrets: noSecrets },
 
   variables: {
-    named: variableKind,
+    bulkSave: variableBulkSave,
     toBody: ({ redacted, ...body }: ConfiguredObject) => ({ ...body, mayLackValue: redacted?.includes('/value') }),
     encryptedColumn: 'sealed_value',
     readSecrets: (row: VariableRow, ring): SecretsByPointer =>
       row.secured && row.sealed_value !== null ? { '/value': unsealVariableValue(row, ring) } : {},
   },
 
-  dataQualityChecks: { named: checkKind, toBody: unchanged, readSecrets: noSecrets },
+  dataQualityChecks: { bulkSave: checkBulkSave, toBody: unchanged, readSecrets: noSecrets },
 
   dataQualityCheckGroups: {
-    named: groupKind,
+    bulkSave: groupBulkSave,
     toBody: ({ dataQualityChecks, ...body }: { dataQualityChecks?: { name: string }[] }, findId) => ({
       ...body,
       dataQualityChecks: dataQualityChecks?.map(({ name }, index) => ({
@@ -63,7 +63,7 @@ export const kindAdapters: Readonly<Record<ConfigurationKind, KindAdapter>> = {
   },
 
   dataPipelines: {
-    named: dataPipelineKind,
+    bulkSave: dataPipelineBulkSave,
     toBody: ({ dataWarehouseTarget: target, dataQualityCheckGroup: group, ...body }: any, findId) => ({
       ...body,
       dataWarehouseTarget: {
@@ -89,7 +89,7 @@ export const kindAdapters: Readonly<Record<ConfigurationKind, KindAdapter>> = {
   },
 
   views: {
-    named: viewKind,
+    bulkSave: viewBulkSave,
     toBody: ({ schema, ...body }: any, findId) => ({
       ...body,
       schema: { id: findId('schemas', schema.name, '/schema/name') },
@@ -98,7 +98,7 @@ export const kindAdapters: Readonly<Record<ConfigurationKind, KindAdapter>> = {
   },
 
   destinations: {
-    named: destinationKind,
+    bulkSave: destinationBulkSave,
     toBody: ({ viewSource, ...body }: any, findId) => ({
       ...body,
       viewSource: { id: findId('views', viewSource.name, '/viewSource/name') },
@@ -112,7 +112,7 @@ export const kindAdapters: Readonly<Record<ConfigurationKind, KindAdapter>> = {
   },
 
   workflows: {
-    named: workflowKind,
+    bulkSave: workflowBulkSave,
     toBody: ({ steps: { steps, ...strategy }, ...body }: any, findId) => ({
       ...body,
       steps: {
@@ -145,7 +145,7 @@ interface ConfiguredJob {
 /**
  * Returns the secrets of a row. Returns none if their encryption key is missing, because a run cannot use them either.
  */
-export function readSecretsOf(kind: ConfigurationKind, row: object, ring: KeyRing): SecretsByPointer {
+export function readSecretsByPointer(kind: ConfigurationKind, row: object, ring: KeyRing): SecretsByPointer {
   try {
     return kindAdapters[kind].readSecrets(row, ring)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { pipelineOperations } from '@sluice/contracts'
 import { definePipelineOperation } from '../operation-context.ts'
-import { applyConfiguration, planConfiguration } from './apply.ts'
-import { exportConfiguration } from './export.ts'
+import { applyConfiguration, planConfiguration } from './apply-configuration.ts'
+import { exportConfiguration } from './export-configuration.ts'
 
 const { configuration: signatures } = pipelineOperations
 

@@ -1,8 +1,8 @@
 import type { ConfigurationChanges, ConfigurationKind } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import type { SavedRow } from '@sluice/records'
-import type { ObjectComparison, SecretState } from './compare.ts'
-import type { DescribedRow } from './export.ts'
+import type { ObjectComparison, SecretState } from './compare-objects.ts'
+import type { DescribedRow } from './export-configuration.ts'
 
 /** An object of the configuration, and the changes that saving it makes. */
 export interface ObjectChange extends ObjectComparison {
@@ -62,6 +62,7 @@ interface ChangeCounts {
   missing: number
 }
 
+/** Returns the sentences that summarise the changes; for a plan in the form of what would be done. */
 function describeChanges({ created, updated, unchanged, pending, missing }: ChangeCounts, applied: boolean): string {
   const tense = applied ? '' : 'to be '
   const counts = `${created} ${tense}created, ${updated} ${tense}updated, ${unchanged} unchanged.`

@@ -24,17 +24,17 @@ export async function readPrincipals(
   const accessById = resources.flatMap(({ access }) => access ?? [])
   const userIds = unique(accessById.flatMap(({ userAccess }) => userAccess.map(({ id }) => id)))
   const groupIds = unique(accessById.flatMap(({ userGroupAccess }) => userGroupAccess.map(({ id }) => id)))
-  const [named, users, groups] = await Promise.all([
+  const [namedPrincipals, users, groups] = await Promise.all([
     usernames.length + userGroupCodes.length > 0
       ? identity.principals({ client: caller.client, usernames, userGroupCodes })
       : { users: [], userGroups: [] },
     identity.users(userIds),
     identity.userGroups(groupIds),
   ])
-  const usersById = new Map([...users, ...named.users.map((user) => [user.id, user] as const)])
-  const groupsById = new Map([...groups, ...named.userGroups.map((group) => [group.id, group] as const)])
-  const idsByUsername = Map.groupBy(named.users, ({ username }) => username)
-  const idsByCode = new Map(named.userGroups.map(({ id, code }) => [code, id]))
+  const usersById = new Map([...users, ...namedPrincipals.users.map((user) => [user.id, user] as const)])
+  const groupsById = new Map([...groups, ...namedPrincipals.userGroups.map((group) => [group.id, group] as const)])
+  const idsByUsername = Map.groupBy(namedPrincipals.users, ({ username }) => username)
+  const idsByCode = new Map(namedPrincipals.userGroups.map(({ id, code }) => [code, id]))
 
   return {
     /**
@@ -138,7 +138,7 @@ export async function readStoredAccess(
     if (names.length === 0 || !isShared(kind)) continue
     const { rows } = await sql<{ access: StoredGrants }>`
       select json_build_object('userAccess', user_access, 'userGroupAccess', user_group_access) as access
-      from ${sql.table(kindAdapters[kind].named.records.kind.table)}
+      from ${sql.table(kindAdapters[kind].bulkSave.records.definition.table)}
       where client = ${caller.client} and name = any(${names}) and (user_access <> '[]' or user_group_access <> '[]')`.execute(
       db,
     )

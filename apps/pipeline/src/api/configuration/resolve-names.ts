@@ -55,9 +55,9 @@ export async function resolveNames(
   const unknown: NamedReference[] = []
   for (const reference of referenced) {
     const { kind, name, pointer } = reference
-    const { names, renamed } = configuredNames.get(kind)!
+    const { names, newNamesByFormer } = configuredNames.get(kind)!
     if (names.has(name)) continue
-    const newName = renamed.get(name)
+    const newName = newNamesByFormer.get(name)
     if (newName !== undefined)
       violations.add(pointer, `"${name}" is renamed to "${newName}" by this configuration. Use the new name.`)
     else if (!visible.get(kind)!.has(name)) unknown.push(reference)
@@ -104,7 +104,7 @@ async function readVisibleNames(
 ): Promise<Map<ConfigurationKind, Set<string>>> {
   const visible = new Map<ConfigurationKind, Set<string>>()
   for (const [kind, references] of Map.groupBy(referenced, (reference) => reference.kind)) {
-    const { scope, table } = kindAdapters[kind].named.records.kind
+    const { scope, table } = kindAdapters[kind].bulkSave.records.definition
     const names = [...new Set(references.map(({ name }) => name))]
     const { rows } = await sql<{ name: string }>`
       select r.name from ${sql.table(table)} as r where r.name = any(${names}) and ${scope(caller, 'READ')}`.execute(
@@ -140,10 +140,10 @@ async function excludeStoredReferences(
 /** Returns the names of the objects, and a map from the former to the new name of each renamed object. */
 const indexNames = (objects: readonly ConfiguredObject[]) => ({
   names: new Set(objects.map(({ name }) => name)),
-  renamed: new Map(objects.flatMap(({ name, was }) => (was === undefined ? [] : [[was, name] as const]))),
+  newNamesByFormer: new Map(objects.flatMap(({ name, was }) => (was === undefined ? [] : [[was, name] as const]))),
 })
 
-const tableOf = (kind: ConfigurationKind) => kindAdapters[kind].named.records.kind.table
+const tableOf = (kind: ConfigurationKind) => kindAdapters[kind].bulkSave.records.definition.table
 
 /**
  * Adds a violation for each repeated name, and for each former name (`was`) that cannot be used: it equals the name of
@@ -155,7 +155,7 @@ function checkNames(
   stored: ReadonlyMap<string, string>,
   violations: ViolationList,
 ): void {
-  const { noun } = kindAdapters[kind].named.records.kind
+  const { noun } = kindAdapters[kind].bulkSave.records.definition
   for (const [index, name] of findRepeatedNames(objects))
     violations.add(`/${kind}/${index}/name`, `"${name}" is in the list twice. Remove one of the two.`)
   const names = new Set(objects.map(({ name }) => name))
@@ -177,7 +177,7 @@ function checkNames(
 }
 
 const describeMissing = (kind: ConfigurationKind, name: string): string =>
-  `No ${kindAdapters[kind].named.records.kind.noun} that you may see has the name "${name}". Add it to the configuration, or correct the name.`
+  `No ${kindAdapters[kind].bulkSave.records.definition.noun} that you may see has the name "${name}". Add it to the configuration, or correct the name.`
 
 interface NamedReference {
   /** The object that contains the reference. */

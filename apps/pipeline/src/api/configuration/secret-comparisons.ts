@@ -48,18 +48,18 @@ export async function countComparisons(
   )
   const digests = comparisons.map(({ digest }) => digest)
   const { rows } = await sql<{ knownCount: number; waitSeconds: number | null }>`
-    with recent as (
+    with recent_comparisons as (
       select * from secret_comparisons where client = ${client} and compared_at > now() - interval '1 hour'
     ),
-    full_at as (
-      (select compared_at from recent where differed and user_uid = ${user}
+    limits_reached as (
+      (select compared_at from recent_comparisons where differed and user_uid = ${user}
         order by compared_at desc offset ${maxDifferent.user - 1} limit 1)
       union all
-      (select min(compared_at) from recent where differed group by digest
+      (select min(compared_at) from recent_comparisons where differed group by digest
         order by 1 desc offset ${maxDifferent.client - 1} limit 1)
     )
-    select (select count(*)::int from recent where user_uid = ${user} and digest = any(${digests})) as "knownCount",
-      (select extract(epoch from max(compared_at) + interval '1 hour' - now())::float8 from full_at) as "waitSeconds"`.execute(
+    select (select count(*)::int from recent_comparisons where user_uid = ${user} and digest = any(${digests})) as "knownCount",
+      (select extract(epoch from max(compared_at) + interval '1 hour' - now())::float8 from limits_reached) as "waitSeconds"`.execute(
     trx,
   )
   const { knownCount, waitSeconds } = rows[0]!

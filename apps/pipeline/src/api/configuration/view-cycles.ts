@@ -62,7 +62,7 @@ export async function assertNoViewCycles(
  */
 async function readViews(trx: Transaction<DB>, caller: Caller, names: readonly string[]): Promise<ViewNode[]> {
   const { rows } = await sql<ViewNode>`
-    select r.id, r.name, s.schema_name as schema, r.view_name as view, ${viewRecords.kind.scope(caller, 'READ')} as "isVisible",
+    select r.id, r.name, s.schema_name as schema, r.view_name as view, ${viewRecords.definition.scope(caller, 'READ')} as "isVisible",
       case when r.name = any(${names}) then r.query end as query,
       coalesce((
         select json_agg(json_build_object('schema', o.schema_name, 'name', o.relation_name))

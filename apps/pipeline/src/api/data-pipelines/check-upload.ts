@@ -5,7 +5,7 @@ import { compareColumns } from '../../compare-columns.ts'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import type { SourceShape } from '@sluice/warehouses/shape/previous-source-columns'
 import type { TypeRules } from '@sluice/warehouses/shape/plan-shape'
-import { sourceProblemCode, translateDatabaseError } from '../../problems/translate-errors.ts'
+import { findSourceProblemCode, translateDatabaseError } from '../../problems/translate-errors.ts'
 import { sourceDefinitionDigest, discardOutdatedShape } from '../../source-definition-digest.ts'
 import type { RequestContext } from '../operation-context.ts'
 import { isFileLoaded } from '@sluice/connectors/uploaded-file/loaded-files'
@@ -60,8 +60,9 @@ type FirstRowsResult =
   | { checkSkipped: string }
 
 /**
- * Compares an uploaded file with the last load of its pipeline. Throws 422 for a file that cannot be read with any
- * settings.
+ * Checks the first rows of an uploaded file, and compares its columns with the last load of its pipeline. Returns what
+ * does not match, or why the check was skipped; an empty object if everything matches. Throws 422 for a file that
+ * cannot be read with any settings.
  */
 export async function checkUpload(
   input: CheckContext,
@@ -180,8 +181,9 @@ async function findLastLoad(
 }
 
 /**
- * Reads the first rows of a received file. `previousShape` has the delimiter, the date order and the decimal sign of
- * the last load, which a run uses too. Throws 422 for a file that no setting makes readable.
+ * Reads the first rows of a received file. Returns the reason instead if the rows cannot be read with the current
+ * settings, or if the check had to be skipped. `previousShape` has the delimiter, the date order and the decimal
+ * sign of the last load, which a run uses too. Throws 422 for a file that no setting makes readable.
  */
 export async function readUploadRows(
   input: CheckContext,
@@ -194,7 +196,7 @@ export async function readUploadRows(
     const { preview } = await readFirstRows(input, reading, { rows, timeoutMs: uploadCheckTimeoutMs })
     return { preview }
   } catch (error) {
-    const code = sourceProblemCode(error)
+    const code = findSourceProblemCode(error)
     if (code === undefined) {
       logUnexpected(input, error)
       return skippedCheck(describeSkip(error))

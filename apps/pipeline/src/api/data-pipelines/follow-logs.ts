@@ -47,7 +47,7 @@ async function* streamEvents(
   const deadline = Date.now() + maxStreamMs
   let after = startAfter
   let accessCheckedAt = Date.now()
-  let lastSentRun = ''
+  let lastSentRunJson = ''
   while (!signal.aborted && Date.now() < deadline) {
     // Read the run before its log lines: if it has ended, these are then all its lines.
     const run = await findRun(db, logFilter)
@@ -62,8 +62,8 @@ async function* streamEvents(
 
     const data = run && presentRun(run)
     const runJson = JSON.stringify(data)
-    if (data && runJson !== lastSentRun) {
-      lastSentRun = runJson
+    if (data && runJson !== lastSentRunJson) {
+      lastSentRunJson = runJson
       yield { event: 'run', data }
     }
     const isFinished = !run || run.finished_at !== null

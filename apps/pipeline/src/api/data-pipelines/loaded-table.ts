@@ -1,7 +1,7 @@
 import { type DataQuery, pipelineOperations, type QueryResult, type Table, type TableProfile } from '@sluice/contracts'
 import type { FileDownload, OperationInput } from '@sluice/http-server'
 import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
-import { describedLabels, presentTable, tableLabelsOf } from '../table-responses.ts'
+import { readTableLabels, presentTable, toTableLabels } from '../table-responses.ts'
 import { readTableProfile } from '../../table-profiles/read-table-profile.ts'
 import { notLoadedYet, answerRows } from '../read-table-page.ts'
 import type { PipelineContext } from '../operation-context.ts'
@@ -11,7 +11,7 @@ type LoadedTableRequest<Query> = OperationInput<PipelineContext, '/data-pipeline
 
 export async function readLoadedTable(input: LoadedTableRequest<undefined>): Promise<Table> {
   const { pipeline, table } = await requireLoadedTable(input)
-  return presentTable(table, await describedLabels(input.db, pipeline, table))
+  return presentTable(table, await readTableLabels(input.db, pipeline, table))
 }
 
 /** Reads the profile (statistics) of the rows that the pipeline loaded. */
@@ -24,7 +24,7 @@ export async function readLoadedProfile(input: LoadedTableRequest<undefined>): P
 export const readLoadedRows = (input: LoadedTableRequest<DataQuery>): Promise<QueryResult | FileDownload> =>
   answerRows(pipelineOperations.dataPipelines.data.id, input, async () => {
     const { pipeline, table, warehouse } = await requireLoadedTable(input)
-    return { table, warehouse, labels: await describedLabels(input.db, pipeline, table), object: pipeline.uid }
+    return { table, warehouse, labels: await readTableLabels(input.db, pipeline, table), object: pipeline.uid }
   })
 
 /**
@@ -36,7 +36,7 @@ export async function readStagingTable(input: LoadedTableRequest<undefined>): Pr
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
   const staging = await findStagingTableOf(input, pipeline, { counted: true })
   if (!staging) throw notLoadedYet('The pipeline has no staging table, because none of its rows wait to be published.')
-  return presentTable(staging, tableLabelsOf(pipeline))
+  return presentTable(staging, toTableLabels(pipeline))
 }
 
 /** Returns the loaded table of a pipeline that the caller may read. Throws 404 if the pipeline has no table yet. */

@@ -11,16 +11,16 @@ import {
   type TablePublication,
   pipelineOperations,
 } from '@sluice/contracts'
-import { pageHeaders, recordOperations, sharingOperations } from '@sluice/records'
+import { buildPageHeaders, recordOperations, createSharingOperations } from '@sluice/records'
 import { JsonResponse, type OperationInput, problems } from '@sluice/http-server'
 import type { Transaction } from 'kysely'
 import { qualityResultsOf } from '../data-quality/check-results.ts'
 import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
 import { assertSharingTargets } from '../object-access.ts'
-import { lineageOperation } from '../objects/read-lineage.ts'
+import { createLineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
-import { rejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
+import { createRejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
 import { followLogs } from './follow-logs.ts'
 import {
   findLoadedTable,
@@ -36,14 +36,14 @@ import { assertUndoSupported, readTargetSchema, restorePrevious } from './restor
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
 import { assertRunFitsWriteMode } from './write-mode.ts'
-import { dataPipelineKind, dataPipelineWriting } from './write.ts'
+import { dataPipelineBulkSave, dataPipelineWriting } from './write.ts'
 import { listLogs, listPublications } from '../../runs/read-runs.ts'
 import { presentLogEntry, presentPublication } from '../runs/run-responses.ts'
 import { lookUpUsernames } from '../record-fields.ts'
-import { describedLabels, presentTable } from '../table-responses.ts'
+import { readTableLabels, presentTable } from '../table-responses.ts'
 import type { DB } from '../../database.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
-import { resultEnvelope } from '../result-envelope.ts'
+import { createResultEnvelope } from '../result-envelope.ts'
 
 type ResetCursorRequest = OperationInput<
   PipelineContext,
@@ -89,7 +89,7 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
     fromIso === undefined
       ? 'The next run reads everything and replaces the rows.'
       : `The next incremental load reads the changes since ${fromIso}.`
-  return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${nextRunText}` })
+  return createResultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${nextRunText}` })
 }
 
 /**
@@ -127,13 +127,13 @@ async function listTablePublications(
   const row = await dataPipelines.read(db, caller, params.uid)
   const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
   const { rows, total } = await listPublications(db, row.id, page)
-  const usernames = await lookUpUsernames(
+  const findUsername = await lookUpUsernames(
     rows.map((run) => run.created_by),
     identity,
   )
   return new JsonResponse(
-    rows.map((run) => presentPublication(run, usernames(run.created_by))),
-    pageHeaders({ ...page, total }, request.url),
+    rows.map((run) => presentPublication(run, findUsername(run.created_by))),
+    buildPageHeaders({ ...page, total }, request.url),
   )
 }
 
@@ -151,8 +151,8 @@ async function readPipeline(
   const row = await dataPipelines.read(db, caller, params.uid)
   const [{ body, headers }, loaded, staging] = await Promise.all([
     dataPipelines.answer(row, input),
-    undefinedIfSlow(readLoadedTableOf(input, row).catch(() => undefined)),
-    undefinedIfSlow(findStagingTableOf(input, row).catch(() => undefined)),
+    getUnlessSlow(readLoadedTableOf(input, row).catch(() => undefined)),
+    getUnlessSlow(findStagingTableOf(input, row).catch(() => undefined)),
   ])
   return new JsonResponse(
     {
@@ -169,10 +169,10 @@ async function readPipeline(
 async function readLoadedTableOf(input: RequestContext, row: DataPipelineRow): Promise<{ table?: Table }> {
   const loadedTable = await findLoadedTable(input, row)
   if (!loadedTable) return {}
-  return { table: presentTable(loadedTable.table, await describedLabels(input.db, row, loadedTable.table)) }
+  return { table: presentTable(loadedTable.table, await readTableLabels(input.db, row, loadedTable.table)) }
 }
 
-async function undefinedIfSlow<T>(promise: Promise<T>): Promise<T | undefined> {
+async function getUnlessSlow<T>(promise: Promise<T>): Promise<T | undefined> {
   const finished = new AbortController()
   const timeout = sleep(tableTimeoutMs, undefined, { signal: finished.signal }).catch(() => undefined)
   try {
@@ -182,7 +182,7 @@ async function undefinedIfSlow<T>(promise: Promise<T>): Promise<T | undefined> {
   }
 }
 
-const pageOf = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
+const parsePage = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
 
 /** Returns a page of the log of a pipeline. */
 async function listPipelineLogs(
@@ -190,10 +190,10 @@ async function listPipelineLogs(
 ): Promise<JsonResponse<LogEntry[]>> {
   const { db, caller, params, query, request } = input
   const pipeline = await dataPipelines.read(db, caller, params.uid)
-  const page = pageOf(query)
+  const page = parsePage(query)
   const { rows, total } = await listLogs(db, pipeline.id, query, page)
   const entries = rows.map((row) => presentLogEntry(row, pipeline))
-  return new JsonResponse(entries, pageHeaders({ ...page, total }, request.url))
+  return new JsonResponse(entries, buildPageHeaders({ ...page, total }, request.url))
 }
 
 const pipelineResource = { operation: definePipelineOperation, records: dataPipelines, writing: dataPipelineWriting }
@@ -201,22 +201,22 @@ const { dataPipelines: signatures } = pipelineOperations
 
 export const dataPipelineOperations = {
   // Must precede `/data-pipelines/:uid`, which would match these paths too.
-  saveMany: saveManyOperation(signatures.saveMany, dataPipelineKind),
+  saveMany: saveManyOperation(signatures.saveMany, dataPipelineBulkSave),
   preview: definePipelineOperation(signatures.preview, previewSource),
   previewFile: definePipelineOperation(signatures.previewFile, previewFile),
   lookup: definePipelineOperation(signatures.lookup, lookUp),
   testSource: definePipelineOperation(signatures.testSource, testSource),
   ...recordOperations(signatures, pipelineResource),
   read: definePipelineOperation(signatures.read, readPipeline),
-  ...sharingOperations(signatures, pipelineResource, assertSharingTargets),
-  ...lineageOperation(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines }),
+  ...createSharingOperations(signatures, pipelineResource, assertSharingTargets),
+  ...createLineageOperation(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines }),
   resetCursor: definePipelineOperation(signatures.resetCursor, resetCursor),
   restore: definePipelineOperation(signatures.restore, restorePrevious),
   upload: definePipelineOperation(signatures.upload, uploadFile),
   testConnection: definePipelineOperation(signatures.testConnection, testConnection),
   lookupSaved: definePipelineOperation(signatures.lookupSaved, lookUpSaved),
   ...runOperations(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines, checkReady: assertRunnable }),
-  ...rejectedRowsOperation(signatures, dataPipelines),
+  ...createRejectedRowsOperation(signatures, dataPipelines),
   qualityResults: definePipelineOperation(signatures.qualityResults, qualityResultsOf(dataPipelines)),
   publications: definePipelineOperation(signatures.publications, listTablePublications),
   logs: definePipelineOperation(signatures.logs, listPipelineLogs),

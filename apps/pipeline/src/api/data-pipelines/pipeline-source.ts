@@ -9,7 +9,7 @@ import {
 } from '../../secrets/encrypted-secrets.ts'
 import { mergeSecretTimes } from '../../secrets/secret-status.ts'
 import { createSecretAddress, isSameAddress } from '../../variables/assert-secret-address.ts'
-import { definedSecrets, mergeSecrets } from '../merge-secrets.ts'
+import { selectSentSecrets, mergeSecrets } from '../merge-secrets.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import type { GivenSecrets } from '@sluice/connectors/settings/connector-definition'
 import { type AnyDefinition, getDefinition } from '@sluice/connectors/registry/connector-definitions'
@@ -26,7 +26,7 @@ import { throwIfSourceProblem, translateDatabaseError } from '../../problems/tra
  * which they were entered, and the time at which each secret was sent. Calls `loadVariables` only if the source has
  * secrets and its address has variables.
  */
-export async function sourceColumns(
+export async function toSourceColumns(
   body: DataPipelineBody,
   uid: string,
   current: DataPipelineRow | undefined,
@@ -45,7 +45,7 @@ export async function sourceColumns(
     : undefined
   const { secrets } = stored
     ? mergeSourceSecrets(definition, stored, settings, sentSecrets, ring, { newAddress })
-    : { secrets: definedSecrets(sentSecrets) }
+    : { secrets: selectSentSecrets(sentSecrets) }
   definition.assertSecrets?.(settings, secrets)
   return {
     settings: JSON.stringify(settings),
@@ -111,7 +111,7 @@ export async function readRequestedSource({ db, caller, body, keyRing }: SourceR
   const sentSecrets = definition.getSecrets?.(body) ?? {}
   const mergedSecrets = stored
     ? mergeSourceSecrets(definition, stored, settings, sentSecrets, keyRing)
-    : { secrets: definedSecrets(sentSecrets) }
+    : { secrets: selectSentSecrets(sentSecrets) }
   definition.assertSecrets?.(settings, mergedSecrets.secrets)
   return { type: body.type, settings, ...mergedSecrets, input: await readInput(db, stored) }
 }
@@ -158,7 +158,11 @@ export async function withVariables<T>(
     ...fillVariables({ type: reading.type, settings, secrets, secretAddress }, variables),
   }
   try {
-    return await callback(filledReading, (sentence) => variables.hideIn(sentence), createRedactor(variables.secured))
+    return await callback(
+      filledReading,
+      (sentence) => variables.hideIn(sentence),
+      createRedactor(variables.securedValues),
+    )
   } catch (error) {
     // The new error has no cause, because the errors of drivers can contain the values of variables. It keeps its code,
     // which the check of an upload reads.

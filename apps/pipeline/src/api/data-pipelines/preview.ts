@@ -10,7 +10,7 @@ import { getDefinition } from '@sluice/connectors/registry/connector-definitions
 import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { sourceProblemCode } from '../../problems/translate-errors.ts'
+import { findSourceProblemCode } from '../../problems/translate-errors.ts'
 import { receiveFile } from '../../files/receive-file.ts'
 import { assertBinaryBody, assertPlainEncoding } from '../receive-upload.ts'
 import { describeKeyProblems } from './write-mode.ts'
@@ -140,7 +140,7 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
     const preview = await presentPreview(input, reading, { name, rows })
     return { ...preview, size: received.size, complete: preview.complete && !isTruncated }
   } catch (error) {
-    const isReadingFailure = !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE'
+    const isReadingFailure = !(error instanceof Problem) && findSourceProblemCode(error) !== 'PREVIEW_TOO_LARGE'
     // The file may be unreadable only because its end is missing.
     throw isTruncated && isReadingFailure ? tooLarge(error) : error
   } finally {

@@ -12,7 +12,7 @@ interface GatedRow {
  * Returns the column with the pipeline's quality gate: a group of checks that a load must pass. The caller must be
  * allowed to read a new group, but can always keep the current one.
  */
-export async function qualityGroupColumn(
+export async function toQualityGroupColumn(
   trx: Transaction<DB>,
   group: { id: string } | null | undefined,
   current: GatedRow | undefined,
@@ -39,7 +39,7 @@ export async function qualityGroupColumn(
  * Returns the quality gates (check groups) of these pipelines by primary key. Everyone who may read a pipeline may see
  * the name of its group.
  */
-export async function qualityGroupsOf(
+export async function readQualityGroups(
   db: Kysely<DB>,
   rows: readonly GatedRow[],
 ): Promise<Map<number, { id: string; name: string }>> {

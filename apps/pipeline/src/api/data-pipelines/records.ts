@@ -13,11 +13,11 @@ import {
 } from '@sluice/contracts'
 import {
   type AccessLevel,
-  type RecordKind,
+  type RecordDefinition,
   type RefinedRow,
   type SharedColumns,
   type WithoutMay,
-  accessOf,
+  presentAccess,
   matchesLineOf,
   createRecordRepository,
   visibleTo,
@@ -27,7 +27,7 @@ import type { RequestContext } from '../operation-context.ts'
 import {
   lookUpAuthors,
   lastRunProperties,
-  recordedFields,
+  presentRecordFields,
   recordedProperties,
   tagsColumn,
   lookUpUsernames,
@@ -36,14 +36,14 @@ import type { KeyRing } from '@sluice/database'
 import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
 import { unsealSourceSecrets } from '../../secrets/encrypted-secrets.ts'
 import { type SecretTimes, presentSecretStatus } from '../../secrets/secret-status.ts'
-import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
-import { schemasOf } from '../schemas/records.ts'
-import { qualityGroupsOf } from './quality-gate-group.ts'
+import { presentScheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
+import { readReferencedSchemas } from '../schemas/records.ts'
+import { readQualityGroups } from './quality-gate-group.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
 import { progressOf } from '../../runs/read-runs.ts'
 import { bytesToMegabytes } from '../table-responses.ts'
-import { runStatusesOf } from '../runs/run-responses.ts'
+import { readRunStatuses } from '../runs/run-responses.ts'
 import { presentWriteMode } from './write-mode.ts'
 
 export type DataPipelineRow = RefinedRow<
@@ -56,13 +56,13 @@ async function presentDataPipelines(
   context: RequestContext,
 ): Promise<WithoutMay<DataPipeline>[]> {
   const { identity, request, keyRing } = context
-  const [authors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
+  const [findAuthors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
     lookUpAuthors(rows, identity),
-    schemasOf(rows, context),
+    readReferencedSchemas(rows, context),
     readFiles(rows, context),
     readStatuses(rows, context),
     readClientTimeZone(context),
-    qualityGroupsOf(context.db, rows),
+    readQualityGroups(context.db, rows),
   ])
 
   return rows.map((row) => {
@@ -71,9 +71,9 @@ async function presentDataPipelines(
     const definition = getDefinition(row.type)
     const status = statuses(row, schema.schemaName)
     const pipeline = {
-      ...recordedFields(row, request.locales),
-      ...authors(row),
-      ...sourceFields(row, keyRing),
+      ...presentRecordFields(row, request.locales),
+      ...findAuthors(row),
+      ...presentSourceFields(row, keyRing),
       type: row.type,
       typeName: connectorNames[row.type as PipelineType],
       typeKey: row.type.toLowerCase(),
@@ -82,7 +82,7 @@ async function presentDataPipelines(
       reference: row.reference ?? undefined,
       source: row.source ?? undefined,
       termsOfUse: row.terms_of_use ?? undefined,
-      ...scheduleFields(row),
+      ...presentScheduleFields(row),
       triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
       dataDownload: status.lastRunSuccess !== undefined,
@@ -90,7 +90,7 @@ async function presentDataPipelines(
       schemaChanges: row.schema_changes as DataPipeline['schemaChanges'],
       ...presentWriteMode(row),
       anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
-      access: accessOf(row),
+      access: presentAccess(row),
       dataWarehouseTarget: { schema, tableName: row.table_name, tableSchema: schema.schemaName },
       dataWarehouseTargetSchemaName: schema.schemaName,
       dataWarehouseTargetTableName: row.table_name,
@@ -108,7 +108,7 @@ async function presentDataPipelines(
  * Returns the source fields of the response. The status of the secrets is in the same object as the secrets in a
  * request.
  */
-function sourceFields(row: DataPipelineRow, keyRing: KeyRing): object {
+function presentSourceFields(row: DataPipelineRow, keyRing: KeyRing): object {
   const { getResponseFields, secretFields } = getDefinition(row.type)
   const fields: Record<string, unknown> = { ...getResponseFields(row.settings) }
   if (!secretFields) return fields
@@ -125,11 +125,11 @@ async function readFiles(rows: DataPipelineRow[], { db, identity }: RequestConte
     // No pipeline has the key 0. It is there because SQL does not allow an empty list.
     .where('pipeline_id', 'in', [0, ...rows.map((row) => row.id)])
     .execute()
-  const usernames = await lookUpUsernames(
+  const findUsername = await lookUpUsernames(
     fileRows.map((file) => file.uploaded_by),
     identity,
   )
-  return new Map(fileRows.map((file) => [file.pipeline_id, presentFile(file, usernames(file.uploaded_by))]))
+  return new Map(fileRows.map((file) => [file.pipeline_id, presentFile(file, findUsername(file.uploaded_by))]))
 }
 
 export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string | undefined): UploadedFile => ({
@@ -145,10 +145,10 @@ export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string 
  * loaded.
  */
 async function readStatuses(rows: DataPipelineRow[], { db }: RequestContext) {
-  const statusOf = await runStatusesOf(db, rows)
+  const findStatus = await readRunStatuses(db, rows)
 
   return (row: DataPipelineRow, schema: string): DataPipelineStatus => {
-    const { status, lastRun, lastSuccessfulRun } = statusOf(row.id)
+    const { status, lastRun, lastSuccessfulRun } = findStatus(row.id)
     return {
       ...status,
       taskId: lastRun?.uid,
@@ -191,7 +191,7 @@ function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: stri
 /** Must be identical to the expression of the search index; otherwise PostgreSQL does not use the index. */
 const searchText = sql<string>`lower((r.name || e'\n' || r.table_name || e'\n' || coalesce(r.description, '')) collate pg_c_utf8)`
 
-const pipelineRecordKind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
+const pipelineRecordDefinition: RecordDefinition<DataPipelineRow, DataPipeline, RequestContext> = {
   noun: 'data pipeline',
   table: 'data_pipelines',
   path: '/data-pipelines',
@@ -214,14 +214,14 @@ const pipelineRecordKind: RecordKind<DataPipelineRow, DataPipeline, RequestConte
   present: presentDataPipelines,
 }
 
-export const dataPipelines = createRecordRepository(pipelineRecordKind)
+export const dataPipelines = createRecordRepository(pipelineRecordDefinition)
 
 /**
  * The pipelines with loaded data that the caller may read: those shared with the caller, or all with
  * ROLE_VIEW_DATA_ALL_DATA_PIPELINE.
  */
 export const loadedPipelines = createRecordRepository<DataPipelineRow, DataPipeline, RequestContext>({
-  ...pipelineRecordKind,
+  ...pipelineRecordDefinition,
   scope: loadedDataScope,
 })
 

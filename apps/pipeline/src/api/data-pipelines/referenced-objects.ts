@@ -2,7 +2,12 @@ import type { KeyRing } from '@sluice/database'
 import { type Caller, problems } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import type { Transaction } from 'kysely'
-import { type DataPipelineBody, type SentDataPipelineBody, checkPipelineBody, pipelineTypesOf } from '@sluice/contracts'
+import {
+  type DataPipelineBody,
+  type SentDataPipelineBody,
+  checkPipelineBody,
+  inferPipelineTypes,
+} from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import { type Variables, readVariables } from '../../variables/variables.ts'
 import { lockWritableSchema } from '../schemas/records.ts'
@@ -27,7 +32,7 @@ export interface PipelineLookups {
   variables(ring: KeyRing): Promise<Variables>
 }
 
-/** Returns lookup functions without a cache. */
+/** Returns functions that query the objects to which a pipeline refers. */
 export function createLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
   return {
     schema: (id) =>
@@ -94,11 +99,11 @@ export async function resolveType(
  * same name. Runs the check of each body in `collect`, which records its violations.
  */
 export async function resolveTypes(
-  sentBody: readonly SentDataPipelineBody[],
+  sentBodies: readonly SentDataPipelineBody[],
   { db, caller }: RequestContext,
   collect: (index: number, callback: () => Promise<void>) => Promise<unknown>,
 ): Promise<DataPipelineBody[]> {
-  const namesWithoutType = sentBody
+  const namesWithoutType = sentBodies
     .filter(({ type, name }) => !type && typeof name === 'string')
     .map(({ name }) => name)
   const stored =
@@ -110,11 +115,11 @@ export async function resolveTypes(
           .where('name', 'in', namesWithoutType)
           .where(visibleTo(caller, 'READ'))
           .execute()
-  const typeOf = new Map(stored.map(({ name, type }) => [name, type]))
+  const typesByName = new Map(stored.map(({ name, type }) => [name, type]))
   const typed: DataPipelineBody[] = []
-  for (const [index, body] of sentBody.entries())
+  for (const [index, body] of sentBodies.entries())
     await collect(index, async () => {
-      typed.push(await resolveType(body, async () => typeOf.get(body.name)))
+      typed.push(await resolveType(body, async () => typesByName.get(body.name)))
     })
   return typed
 }
@@ -123,7 +128,7 @@ const hasType = (sentBody: SentDataPipelineBody): sentBody is DataPipelineBody =
   (sentBody.type ?? undefined) !== undefined
 
 function inferType(sentBody: SentDataPipelineBody): string {
-  const [type, ...otherTypes] = pipelineTypesOf(sentBody)
+  const [type, ...otherTypes] = inferPipelineTypes(sentBody)
   if (type === undefined)
     throw problems.malformed([{ pointer: '/type', detail: 'is required, because the fields match no pipeline type' }])
   if (otherTypes.length > 0)

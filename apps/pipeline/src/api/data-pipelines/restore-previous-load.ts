@@ -6,8 +6,8 @@ import { readPublicationTime } from '../../runs/read-runs.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { refusalTitle } from '../../problems/problem-catalogue.ts'
 import type { PipelineContext } from '../operation-context.ts'
-import { acceptedRun } from '../result-envelope.ts'
-import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
+import { createAcceptedRunResult } from '../result-envelope.ts'
+import { createAlreadyRunningResult, assertSameAction } from '../runs/operations.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import type { DB } from '../../database.ts'
 import { undoRefusal, type WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
@@ -46,12 +46,16 @@ export async function restorePrevious(input: RestoreRequest): Promise<ResultEnve
     request.audit(params.uid, { run: started.run.uid })
     return started
   })
-  if (existing) return alreadyRunning(run.uid)
+  if (existing) return createAlreadyRunningResult(run.uid)
   const since = (await readPublicationTime(db, previous)).toISOString()
-  return acceptedRun('restore-queued', `The restore of the rows that were published at ${since} is queued.`, run.uid)
+  return createAcceptedRunResult(
+    'restore-queued',
+    `The restore of the rows that were published at ${since} is queued.`,
+    run.uid,
+  )
 }
 
-/** Returns the name of a pipeline's target schema, and the kind of its warehouse. */
+/** Returns the name of a pipeline's target schema, and the type of its warehouse. */
 export async function readTargetSchema(
   db: Kysely<DB>,
   { schema_id }: DataPipelineRow,

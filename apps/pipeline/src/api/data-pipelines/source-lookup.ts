@@ -10,7 +10,7 @@ import { problems, type OperationInput } from '@sluice/http-server'
 import type { PipelineContext } from '../operation-context.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type RequestedSource, mergeSourceSecrets, readSavedSource, withVariables } from './pipeline-source.ts'
-import { definedSecrets } from '../merge-secrets.ts'
+import { selectSentSecrets } from '../merge-secrets.ts'
 import { type AnyDefinition, findDefinition } from '@sluice/connectors/registry/connector-definitions'
 import { requestSlots } from '../concurrency-limits.ts'
 import { runWhileConnected } from '../abort-on-disconnect.ts'
@@ -41,7 +41,7 @@ export async function lookUp(input: SourceLookupRequest): Promise<LookedUp[]> {
   return listChoices(input, kind, {
     type,
     settings: definition.getSettings(body),
-    secrets: definedSecrets(definition.getSecrets?.(body) ?? {}),
+    secrets: selectSentSecrets(definition.getSecrets?.(body) ?? {}),
     input: {},
   })
 }
@@ -62,11 +62,12 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   const settings = definition.getSettings(source)
   const sentSecrets = definition.getSecrets?.(source) ?? {}
   // If the body has any secret, its secrets replace all stored ones.
-  const newSecrets = definedSecrets(sentSecrets)
+  const newSecrets = selectSentSecrets(sentSecrets)
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource } = body
-  const nestedSource = jdbcSource ?? functionSource ?? spreadsheetSource ?? objectStoreSource ?? blobStoreSource
+  const nestedSources = [jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource]
+  const hasNestedSource = nestedSources.some((nestedSource) => nestedSource)
   // A body without a nested source has the address at its top level.
-  const pointer = nestedSource ? undefined : '/url'
+  const pointer = hasNestedSource ? undefined : '/url'
   const mergedSecrets =
     Object.keys(newSecrets).length > 0
       ? { secrets: newSecrets }
@@ -104,7 +105,7 @@ function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
   const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource, restApi, ...rest } = body
   const { query: _query, within: _within, ...topLevelFields } = rest
   if (type === connectorTypes.publicDataset) return { type } as SourceBody
-  const fieldsOfType: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
+  const fieldsOfType: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.ownFields ?? []
   if (fieldsOfType.includes('jdbcSource')) {
     if (!jdbcSource) throw problems.refused('/jdbcSource', 'Set the address of the database and the credentials.')
     return { type, jdbcSource } as SourceBody

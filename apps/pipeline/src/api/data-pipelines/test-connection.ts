@@ -5,7 +5,7 @@ import { dataPipelines } from './records.ts'
 import { type RequestedSource, readRequestedSource, readSavedSource, withVariables } from './pipeline-source.ts'
 import type { KnownType } from '@sluice/connectors/settings/connector-definition'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
-import { resultEnvelope } from '../result-envelope.ts'
+import { createResultEnvelope } from '../result-envelope.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { runWhileConnected } from '../abort-on-disconnect.ts'
 
@@ -54,9 +54,9 @@ async function runTest(
     return problem && { ...problem, message: hide(problem.message), cause: problem.cause && hide(problem.cause) }
   })
   if (!connectionProblem)
-    return resultEnvelope({ area: 'source', message: `${system} answered and accepted these credentials.` })
+    return createResultEnvelope({ area: 'source', message: `${system} answered and accepted these credentials.` })
   const { code: errorCode, message, cause } = connectionProblem
-  return resultEnvelope({ area: 'source', status: 'ERROR', errorCode, message, cause })
+  return createResultEnvelope({ area: 'source', status: 'ERROR', errorCode, message, cause })
 }
 
 /** Formats the name of a system. A type can stand for several systems; its address determines which one answers. */

@@ -9,7 +9,7 @@ import type { DataPipelines } from '../../database.ts'
 
 type WriteColumns = Pick<Selectable<DataPipelines>, 'write_mode' | 'merge_key'>
 
-export const writeModeColumns = ({ writeMode, mergeKey }: Pick<DataPipelineBody, 'writeMode' | 'mergeKey'>) => ({
+export const toWriteModeColumns = ({ writeMode, mergeKey }: Pick<DataPipelineBody, 'writeMode' | 'mergeKey'>) => ({
   write_mode: writeMode ?? 'REPLACE',
   merge_key: mergeKey ? JSON.stringify(mergeKey) : null,
 })

@@ -13,8 +13,8 @@ import { identifierProblem, toUniqueIdentifiers } from '@sluice/row-stream'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { assertDeletable } from '../assert-not-in-use.ts'
 import type { RequestContext, PipelineContext } from '../operation-context.ts'
-import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
-import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
+import { assertSchedule, toScheduleColumns } from '../schedule-fields.ts'
+import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import {
   type PipelineLookups,
   createCachedLookups,
@@ -22,11 +22,11 @@ import {
   resolveType,
   resolveTypes,
 } from './referenced-objects.ts'
-import { qualityGroupColumn } from './quality-gate-group.ts'
+import { toQualityGroupColumn } from './quality-gate-group.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
-import type { NamedKind } from '../bulk-saves/save-by-name.ts'
-import { sourceColumns } from './pipeline-source.ts'
-import { assertWriteMode, writeModeColumns } from './write-mode.ts'
+import type { BulkSaveDefinition } from '../bulk-saves/save-by-name.ts'
+import { toSourceColumns } from './pipeline-source.ts'
+import { assertWriteMode, toWriteModeColumns } from './write-mode.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 
 /** The uids of a deleted pipeline's files that still have to be removed from the disk. */
@@ -52,7 +52,8 @@ export const dataPipelineWriting: RecordWriter<
     await assertSharingTargets(body.access, input)
   },
 
-  columns: (trx, body, current, input) => pipelineColumns(trx, body, current, input, createLookups(trx, input.caller)),
+  columns: (trx, body, current, input) =>
+    toPipelineColumns(trx, body, current, input, createLookups(trx, input.caller)),
 
   async beforeDelete(trx, row, { caller }) {
     const schema = await trx
@@ -73,12 +74,12 @@ export const dataPipelineWriting: RecordWriter<
   },
 }
 
-export const dataPipelineKind: NamedKind<DataPipelineRow, DataPipelineBody, SentDataPipelineBody> = {
+export const dataPipelineBulkSave: BulkSaveDefinition<DataPipelineRow, DataPipelineBody, SentDataPipelineBody> = {
   records: dataPipelines,
   writing: dataPipelineWriting,
   cached(trx, { caller }) {
     const lookups = createCachedLookups(trx, caller)
-    const columns: typeof dataPipelineWriting.columns = (...args) => pipelineColumns(...args, lookups)
+    const columns: typeof dataPipelineWriting.columns = (...args) => toPipelineColumns(...args, lookups)
     return { ...dataPipelineWriting, columns }
   },
   complete: resolveTypes,
@@ -100,7 +101,7 @@ async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boo
 }
 
 /** Returns the columns of a pipeline. `lookups` finds the objects to which the pipeline refers. */
-async function pipelineColumns(
+async function toPipelineColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
@@ -114,7 +115,7 @@ async function pipelineColumns(
   const uid = current?.uid ?? randomUUID()
   return {
     ...(current ? {} : { uid, client: input.caller.client, type: body.type }),
-    ...(await targetColumns(trx, body, current, lookups)),
+    ...(await toTargetColumns(trx, body, current, lookups)),
     name: body.name,
     translations: JSON.stringify(body.translations ?? []),
     description: body.description ?? null,
@@ -124,15 +125,15 @@ async function pipelineColumns(
     source: body.source ?? null,
     terms_of_use: body.termsOfUse ?? null,
     tags: JSON.stringify(body.tags ?? []),
-    ...scheduleColumns(body),
+    ...toScheduleColumns(body),
     anonymous_metadata: body.anonymousAccess?.metadata ?? false,
     anonymous_data: body.anonymousAccess?.data ?? false,
     transformation: JSON.stringify({ sqlStatements: body.transformation?.sqlStatements ?? [] }),
     schema_changes: body.schemaChanges ?? 'EVOLVE',
-    ...writeModeColumns(body),
-    ...(await sourceColumns(body, uid, current, input.keyRing, () => lookups.variables(input.keyRing))),
-    ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
-    ...(await accessColumnsWithDefault(trx, body.access, current, input.caller.client, lookups.readDefaultAccess)),
+    ...toWriteModeColumns(body),
+    ...(await toSourceColumns(body, uid, current, input.keyRing, () => lookups.variables(input.keyRing))),
+    ...(await toQualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
+    ...(await toAccessColumnsWithDefault(trx, body.access, current, input.caller.client, lookups.readDefaultAccess)),
   }
 }
 
@@ -156,7 +157,7 @@ async function assertStatementVariablePlaces(trx: Transaction<DB>, body: DataPip
  * Returns the columns with the target table. The target cannot change after the first load, because queries and views
  * use the table's name.
  */
-async function targetColumns(
+async function toTargetColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
@@ -184,7 +185,7 @@ async function targetColumns(
   }
 
   const isMoved = current && (current.schema_id !== targetSchema.id || current.table_name !== table)
-  if (isMoved && (await wasLoaded(trx, current.id))) {
+  if (isMoved && (await mayHaveTable(trx, current.id))) {
     throw problems.refused(
       '/dataWarehouseTarget',
       `The target cannot be changed, because the pipeline has already loaded ${current.table_name}. Create another pipeline for another table.`,
@@ -197,7 +198,7 @@ async function targetColumns(
 }
 
 /** Returns whether the table may exist: a run has loaded it, is loading it, or is queued to load it. */
-async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolean> {
+async function mayHaveTable(trx: Transaction<DB>, pipeline: number): Promise<boolean> {
   const run = await trx
     .selectFrom('runs')
     .select('id')

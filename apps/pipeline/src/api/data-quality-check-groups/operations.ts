@@ -1,13 +1,13 @@
-import { pipelineOperations, runSignatures } from '@sluice/contracts'
-import { recordOperations, sharingOperations } from '@sluice/records'
+import { pipelineOperations, defineRunSignatures } from '@sluice/contracts'
+import { recordOperations, createSharingOperations } from '@sluice/records'
 import { qualityResultsOf } from '../data-quality/check-results.ts'
 import { definePipelineOperation } from '../operation-context.ts'
 import { runOperations } from '../runs/operations.ts'
-import { lineageOperation } from '../objects/read-lineage.ts'
+import { createLineageOperation } from '../objects/read-lineage.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityCheckGroups } from './records.ts'
 import { runGroup, startGroup } from './run-group.ts'
-import { groupKind, groupWriting } from './write.ts'
+import { groupBulkSave, groupWriting } from './write.ts'
 import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 
 const checkGroupResource = {
@@ -18,7 +18,7 @@ const checkGroupResource = {
 const { dataQualityCheckGroups: signatures } = pipelineOperations
 
 const { cancel, runs } = runOperations(
-  runSignatures({
+  defineRunSignatures({
     noun: 'data quality check group',
     plural: 'dataQualityCheckGroups',
     path: '/data-quality-check-groups',
@@ -30,9 +30,9 @@ const { cancel, runs } = runOperations(
 
 export const dataQualityCheckGroupOperations = {
   ...recordOperations(signatures, checkGroupResource),
-  saveMany: saveManyOperation(signatures.saveMany, groupKind),
-  ...sharingOperations(signatures, checkGroupResource, assertSharingTargets),
-  ...lineageOperation(signatures, { kind: 'DATA_QUALITY_CHECK_GROUP', records: dataQualityCheckGroups }),
+  saveMany: saveManyOperation(signatures.saveMany, groupBulkSave),
+  ...createSharingOperations(signatures, checkGroupResource, assertSharingTargets),
+  ...createLineageOperation(signatures, { kind: 'DATA_QUALITY_CHECK_GROUP', records: dataQualityCheckGroups }),
   run: definePipelineOperation(signatures.run, runGroup),
   start: definePipelineOperation(signatures.start, startGroup),
   cancel,

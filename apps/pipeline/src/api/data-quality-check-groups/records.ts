@@ -3,7 +3,7 @@ import { type DataQualityCheckGroup, type ReferencedCheck, hasRole, pipelineOper
 import { type RefinedRow, type WithoutMay, createRecordRepository, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
 import { lookUpAuthors, lastRunProperties, recordedProperties } from '../record-fields.ts'
-import { type LabelledColumns, labelledFields } from '../data-quality/labelled-columns.ts'
+import { type LabelledColumns, presentSharedFields } from '../data-quality/shared-fields.ts'
 import type { RequestContext } from '../operation-context.ts'
 import { type CheckRow, dataQualityChecks } from '../data-quality-checks/records.ts'
 
@@ -26,10 +26,13 @@ export const dataQualityCheckGroups = createRecordRepository<GroupRow, DataQuali
 })
 
 async function presentGroups(rows: GroupRow[], context: RequestContext): Promise<WithoutMay<DataQualityCheckGroup>[]> {
-  const [authors, checks] = await Promise.all([lookUpAuthors(rows, context.identity), checksOfGroups(rows, context)])
+  const [findAuthors, checks] = await Promise.all([
+    lookUpAuthors(rows, context.identity),
+    readChecksOfGroups(rows, context),
+  ])
   return rows.map((row) => ({
-    ...labelledFields(row, context.request.locales),
-    ...authors(row),
+    ...presentSharedFields(row, context.request.locales),
+    ...findAuthors(row),
     dataQualityChecks: checks.get(row.id) ?? [],
   }))
 }
@@ -38,7 +41,7 @@ async function presentGroups(rows: GroupRow[], context: RequestContext): Promise
  * Returns the checks of each group, in their order in the group. For checks that the caller may not read, only the
  * names.
  */
-async function checksOfGroups(
+async function readChecksOfGroups(
   groups: readonly { id: number }[],
   context: RequestContext,
 ): Promise<Map<number, ReferencedCheck[]>> {

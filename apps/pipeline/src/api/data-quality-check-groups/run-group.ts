@@ -1,6 +1,6 @@
 import type { GroupResult, ResultEnvelope, RunInput } from '@sluice/contracts'
 import { type OperationInput, problems } from '@sluice/http-server'
-import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
+import { createAmbiguousTableRefusal } from '../../quality-checks/query-refusals.ts'
 import {
   listGroupChecks,
   storeSealedVariables,
@@ -14,8 +14,8 @@ import { requestSlots } from '../concurrency-limits.ts'
 import { presentOutcome, findReadableUids } from '../data-quality/check-results.ts'
 import { assertKnownVariables } from '../data-quality/assert-known-variables.ts'
 import type { PipelineContext } from '../operation-context.ts'
-import { acceptedRun } from '../result-envelope.ts'
-import { alreadyRunning } from '../runs/operations.ts'
+import { createAcceptedRunResult } from '../result-envelope.ts'
+import { createAlreadyRunningResult } from '../runs/operations.ts'
 import { dataQualityCheckGroups as groups } from './records.ts'
 
 type RunGroupRequest = OperationInput<PipelineContext, '/data-quality-check-groups/:uid/run', undefined, RunInput>
@@ -38,7 +38,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   const outcomes: CheckOutcome[] = []
   const run = async (signal: AbortSignal): Promise<void> => {
     const schemas = (await warehouse?.catalog.listSchemas()) ?? []
-    const refusal = refuseAmbiguousTables(warehouse)
+    const refusal = createAmbiguousTableRefusal(warehouse)
     const checkContext = {
       warehouse,
       variables,
@@ -107,5 +107,7 @@ export async function startGroup(input: RunGroupRequest): Promise<ResultEnvelope
     request.audit(params.uid, { run: started.run.uid })
     return started
   })
-  return existing ? alreadyRunning(run.uid) : acceptedRun('queued', 'The run is queued.', run.uid)
+  return existing
+    ? createAlreadyRunningResult(run.uid)
+    : createAcceptedRunResult('queued', 'The run is queued.', run.uid)
 }

@@ -3,12 +3,12 @@ import { type Caller, problems } from '@sluice/http-server'
 import { type RecordWriter, visibleTo } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { labelledColumns } from '../data-quality/labelled-columns.ts'
+import { toSharedColumns } from '../data-quality/shared-fields.ts'
 import { assertDeletable } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
-import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
+import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type GroupRow, dataQualityCheckGroups } from './records.ts'
-import type { NamedKind } from '../bulk-saves/save-by-name.ts'
+import type { BulkSaveDefinition } from '../bulk-saves/save-by-name.ts'
 
 export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCheckGroupBody> = {
   async check(body, input) {
@@ -25,8 +25,8 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
   async columns(trx, body, current, { caller }) {
     return {
       ...(current ? {} : { client: caller.client }),
-      ...labelledColumns(body),
-      ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
+      ...toSharedColumns(body),
+      ...(await toAccessColumnsWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
@@ -43,7 +43,7 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
   async afterDelete() {},
 }
 
-export const groupKind: NamedKind<GroupRow, DataQualityCheckGroupBody> = {
+export const groupBulkSave: BulkSaveDefinition<GroupRow, DataQualityCheckGroupBody> = {
   records: dataQualityCheckGroups,
   writing: groupWriting,
 }

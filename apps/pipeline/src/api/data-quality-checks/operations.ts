@@ -1,12 +1,12 @@
 import { type CheckResult, type RunInput, pipelineOperations } from '@sluice/contracts'
-import { recordOperations, sharingOperations } from '@sluice/records'
+import { recordOperations, createSharingOperations } from '@sluice/records'
 import type { OperationInput } from '@sluice/http-server'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
-import { lineageOperation } from '../objects/read-lineage.ts'
+import { createLineageOperation } from '../objects/read-lineage.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityChecks } from './records.ts'
-import { checkKind, checkWriting } from './write.ts'
-import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
+import { checkBulkSave, checkWriting } from './write.ts'
+import { createAmbiguousTableRefusal } from '../../quality-checks/query-refusals.ts'
 import { type CheckOutcome, runCheck, checkNotRun } from '../../quality-checks/run-checks.ts'
 import { readRunVariables } from '../../quality-checks/encrypted-run-variables.ts'
 import { runWhileConnected } from '../abort-on-disconnect.ts'
@@ -38,7 +38,7 @@ async function runOneCheck(
     { request, queue: requestSlots.checks.queueOf(client), timeoutMs: checkTimeoutMs, onTimeout },
     async (signal) => {
       const schemas = (await warehouse?.catalog.listSchemas()) ?? []
-      const refusal = refuseAmbiguousTables(warehouse)
+      const refusal = createAmbiguousTableRefusal(warehouse)
       return runCheck(check, { warehouse, variables, schemas, limits: checkLimits, refusal, signal })
     },
   )
@@ -50,8 +50,8 @@ const { dataQualityChecks: signatures } = pipelineOperations
 
 export const dataQualityCheckOperations = {
   ...recordOperations(signatures, checkResource),
-  saveMany: saveManyOperation(signatures.saveMany, checkKind),
-  ...sharingOperations(signatures, checkResource, assertSharingTargets),
-  ...lineageOperation(signatures, { kind: 'DATA_QUALITY_CHECK', records: dataQualityChecks }),
+  saveMany: saveManyOperation(signatures.saveMany, checkBulkSave),
+  ...createSharingOperations(signatures, checkResource, assertSharingTargets),
+  ...createLineageOperation(signatures, { kind: 'DATA_QUALITY_CHECK', records: dataQualityChecks }),
   run: definePipelineOperation(signatures.run, runOneCheck),
 }

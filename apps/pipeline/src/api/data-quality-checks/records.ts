@@ -3,7 +3,7 @@ import { type DataQualityCheck, pipelineOperations } from '@sluice/contracts'
 import { createRecordRepository, visibleTo, type RefinedRow, type WithoutMay } from '@sluice/records'
 import type { DataQualityChecks } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
-import { labelledFields, type LabelledColumns } from '../data-quality/labelled-columns.ts'
+import { presentSharedFields, type LabelledColumns } from '../data-quality/shared-fields.ts'
 import type { RequestContext } from '../operation-context.ts'
 
 export type CheckRow = RefinedRow<Selectable<DataQualityChecks>, LabelledColumns>
@@ -25,14 +25,15 @@ export const dataQualityChecks = createRecordRepository<CheckRow, DataQualityChe
   present: presentChecks,
 })
 
+/** Converts checks to resources, with the names of the users who created and last changed them. */
 async function presentChecks(
   rows: CheckRow[],
   { identity, request }: RequestContext,
 ): Promise<WithoutMay<DataQualityCheck>[]> {
-  const authors = await lookUpAuthors(rows, identity)
+  const findAuthors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({
-    ...labelledFields(row, request.locales),
-    ...authors(row),
+    ...presentSharedFields(row, request.locales),
+    ...findAuthors(row),
     code: row.code,
     query: row.query,
   }))

@@ -1,12 +1,12 @@
 import type { DataQualityCheckBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { RecordWriter } from '@sluice/records'
-import { labelledColumns } from '../data-quality/labelled-columns.ts'
+import { toSharedColumns } from '../data-quality/shared-fields.ts'
 import { assertUnused } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
-import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
+import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type CheckRow, dataQualityChecks } from './records.ts'
-import type { NamedKind } from '../bulk-saves/save-by-name.ts'
+import type { BulkSaveDefinition } from '../bulk-saves/save-by-name.ts'
 
 export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCheckBody> = {
   async check(body, input) {
@@ -17,8 +17,8 @@ export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCh
   async columns(trx, body, current, { caller }) {
     return {
       ...(current ? {} : { client: caller.client }),
-      ...labelledColumns(body),
-      ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
+      ...toSharedColumns(body),
+      ...(await toAccessColumnsWithDefault(trx, body.access, current, caller.client)),
       code: body.code,
       query: body.query,
     }
@@ -31,7 +31,7 @@ export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCh
   async afterDelete() {},
 }
 
-export const checkKind: NamedKind<CheckRow, DataQualityCheckBody> = {
+export const checkBulkSave: BulkSaveDefinition<CheckRow, DataQualityCheckBody> = {
   records: dataQualityChecks,
   writing: checkWriting,
 }

@@ -1,6 +1,6 @@
 import { type CheckResult, type PageQuery, hasRole } from '@sluice/contracts'
 import { JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http-server'
-import { type Records, isUid, pageHeaders, visibleTo } from '@sluice/records'
+import { type Records, isUid, buildPageHeaders, visibleTo } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import {
@@ -84,5 +84,5 @@ export const qualityResultsOf =
         readable.has(row.check_uid),
       ),
     )
-    return new JsonResponse(outcomes, pageHeaders({ ...page, total: results.total }, request.url))
+    return new JsonResponse(outcomes, buildPageHeaders({ ...page, total: results.total }, request.url))
   }

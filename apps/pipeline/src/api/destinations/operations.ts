@@ -1,13 +1,13 @@
 import { pipelineOperations } from '@sluice/contracts'
-import { recordOperations, sharingOperations } from '@sluice/records'
+import { recordOperations, createSharingOperations } from '@sluice/records'
 import { definePipelineOperation } from '../operation-context.ts'
-import { lineageOperation } from '../objects/read-lineage.ts'
+import { createLineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
-import { rejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
+import { createRejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { lookUpSaved, testConnection, testTarget } from './test-connection.ts'
 import { destinationRecords } from './records.ts'
-import { destinationKind, destinationWriting } from './write.ts'
+import { destinationBulkSave, destinationWriting } from './write.ts'
 import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 
 const destinationResource = {
@@ -21,11 +21,11 @@ export const destinationOperations = {
   // Must precede `/destinations/:uid`, which would match this path too.
   testTarget: definePipelineOperation(signatures.testTarget, testTarget),
   ...recordOperations(signatures, destinationResource),
-  saveMany: saveManyOperation(signatures.saveMany, destinationKind),
-  ...sharingOperations(signatures, destinationResource, assertSharingTargets),
-  ...lineageOperation(signatures, { kind: 'DESTINATION', records: destinationRecords }),
+  saveMany: saveManyOperation(signatures.saveMany, destinationBulkSave),
+  ...createSharingOperations(signatures, destinationResource, assertSharingTargets),
+  ...createLineageOperation(signatures, { kind: 'DESTINATION', records: destinationRecords }),
   ...runOperations(signatures, { kind: 'DESTINATION', records: destinationRecords }),
-  ...rejectedRowsOperation(signatures, destinationRecords),
+  ...createRejectedRowsOperation(signatures, destinationRecords),
   testConnection: definePipelineOperation(signatures.testConnection, testConnection),
   lookup: definePipelineOperation(signatures.lookup, lookUpSaved),
 }

@@ -12,18 +12,18 @@ import {
   type RefinedRow,
   type SharedColumns,
   type WithoutMay,
-  accessOf,
+  presentAccess,
   createRecordRepository,
   visibleTo,
 } from '@sluice/records'
 import type { KeyRing } from '@sluice/database'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, lastRunProperties, recordedFields, recordedProperties } from '../record-fields.ts'
+import { lookUpAuthors, lastRunProperties, presentRecordFields, recordedProperties } from '../record-fields.ts'
 import type { Destinations } from '../../database.ts'
 import { type ImportOptions, type TargetSettings, unsealTargetSecrets } from '../../destinations/push-target.ts'
 import { type SecretTimes, presentSecretStatus } from '../../secrets/secret-status.ts'
-import { runStatusesOf } from '../runs/run-responses.ts'
-import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
+import { readRunStatuses } from '../runs/run-responses.ts'
+import { presentScheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { type ViewRow, viewRecords } from '../views/records.ts'
 
 export type DestinationRow = RefinedRow<
@@ -31,48 +31,56 @@ export type DestinationRow = RefinedRow<
   SharedColumns & { settings: TargetSettings; import_options: ImportOptions; secret_times: SecretTimes | null }
 >
 
+/** Converts destinations to resources: with their authors, their views, their status and their schedule. */
 async function presentDestinations(
   rows: DestinationRow[],
   context: RequestContext,
 ): Promise<WithoutMay<Destination>[]> {
   const { db, identity, request, keyRing } = context
-  const [authors, views, statusOf, zone] = await Promise.all([
+  const [findAuthors, views, findStatus, zone] = await Promise.all([
     lookUpAuthors(rows, identity),
-    viewsOf(rows, context),
-    runStatusesOf(db, rows),
+    readViews(rows, context),
+    readRunStatuses(db, rows),
     readClientTimeZone(context),
   ])
 
   return rows.map((row) => {
-    const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, request.locales)
+    const {
+      tags: _tags,
+      tagString: _tagString,
+      ...recorded
+    } = presentRecordFields({ ...row, tags: [] }, request.locales)
     return {
       ...recorded,
-      ...authors(row),
-      ...scheduleFields(row),
+      ...findAuthors(row),
+      ...presentScheduleFields(row),
       triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
       type: row.type as Destination['type'],
       viewSource: views.get(row.view_id)!,
       importOptions: row.import_options,
-      ...targetFields(row, keyRing),
-      status: statusOf(row.id).status,
-      access: accessOf(row),
+      ...presentTargetFields(row, keyRing),
+      status: findStatus(row.id).status,
+      access: presentAccess(row),
     }
   })
 }
 
 /** Returns the target system of a destination, with the status of its secret. */
-function targetFields(row: DestinationRow, keyRing: KeyRing): Pick<Destination, 'apiTarget' | 'apiTokenTarget'> {
+function presentTargetFields(row: DestinationRow, keyRing: KeyRing): Pick<Destination, 'apiTarget' | 'apiTokenTarget'> {
   const { settings, secret_times } = row
-  const statusOf = <Name extends string>(names: readonly Name[]) =>
+  const findStatus = <Name extends string>(names: readonly Name[]) =>
     presentSecretStatus(names, secret_times, () => unsealTargetSecrets(row, keyRing))
   return 'apiTarget' in settings
-    ? { apiTarget: { ...settings.apiTarget, secretStatus: statusOf(targetSecrets.apiTarget) } }
-    : { apiTokenTarget: { ...settings.apiTokenTarget, secretStatus: statusOf(targetSecrets.apiTokenTarget) } }
+    ? { apiTarget: { ...settings.apiTarget, secretStatus: findStatus(targetSecrets.apiTarget) } }
+    : { apiTokenTarget: { ...settings.apiTokenTarget, secretStatus: findStatus(targetSecrets.apiTokenTarget) } }
 }
 
 /** Returns the views that these destinations push. For views that the caller may not see, only the names. */
-async function viewsOf(rows: readonly DestinationRow[], context: RequestContext): Promise<Map<number, ReferencedView>> {
+async function readViews(
+  rows: readonly DestinationRow[],
+  context: RequestContext,
+): Promise<Map<number, ReferencedView>> {
   const { db, caller } = context
   const viewRows = await db
     .selectFrom('views as r')

@@ -13,7 +13,7 @@ import {
 import { replaceTargetVariables } from '../../destinations/read-destination.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { runWhileConnected } from '../abort-on-disconnect.ts'
-import { resultEnvelope } from '../result-envelope.ts'
+import { createResultEnvelope } from '../result-envelope.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { type DestinationRow, destinationRecords } from './records.ts'
 import { mergeSecrets } from '../merge-secrets.ts'
@@ -92,7 +92,7 @@ async function runTest(input: TargetContext, sentTarget: Target): Promise<Result
     cause,
     ...data
   } = await runWhileConnected(slotOptions(input, onTimeout), (signal) => input.destinations.test(target, signal))
-  return resultEnvelope({ area: 'destination', status, errorCode, message, cause, data })
+  return createResultEnvelope({ area: 'destination', status, errorCode, message, cause, data })
 }
 
 const slotOptions = <T>({ caller, request }: Pick<TargetContext, 'caller' | 'request'>, onTimeout: () => T) => ({

@@ -7,8 +7,8 @@ import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { assertDeletable } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
-import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
-import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
+import { assertSchedule, toScheduleColumns } from '../schedule-fields.ts'
+import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type DestinationRow, destinationRecords } from './records.ts'
 import {
   type TargetSettings,
@@ -17,8 +17,8 @@ import {
   sealTargetSecrets,
 } from '../../destinations/push-target.ts'
 import { mergeSecretTimes } from '../../secrets/secret-status.ts'
-import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
-import type { NamedKind } from '../bulk-saves/save-by-name.ts'
+import { mergeSecrets, selectSentSecrets } from '../merge-secrets.ts'
+import type { BulkSaveDefinition } from '../bulk-saves/save-by-name.ts'
 
 export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {
@@ -42,10 +42,10 @@ export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, D
       name: body.name,
       translations: JSON.stringify(body.translations ?? []),
       description: body.description ?? null,
-      ...scheduleColumns(body),
+      ...toScheduleColumns(body),
       import_options: JSON.stringify(body.importOptions ?? {}),
-      ...targetColumns(body, uid, current, keyRing),
-      ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
+      ...toTargetColumns(body, uid, current, keyRing),
+      ...(await toAccessColumnsWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
@@ -56,7 +56,7 @@ export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, D
   async afterDelete() {},
 }
 
-export const destinationKind: NamedKind<DestinationRow, DestinationBody> = {
+export const destinationBulkSave: BulkSaveDefinition<DestinationRow, DestinationBody> = {
   records: destinationRecords,
   writing: destinationWriting,
 }
@@ -92,7 +92,7 @@ async function lockViewToPush(
  * Returns the columns of a target: its address in plain text, its encrypted secrets, and the time at which each secret
  * was sent. An omitted secret keeps its stored value. Throws 422 for an omitted secret if the address changes.
  */
-function targetColumns(
+function toTargetColumns(
   body: DestinationBody,
   uid: string,
   current: DestinationRow | undefined,
@@ -106,7 +106,7 @@ function targetColumns(
         sentSecrets,
         addressChange: isSameTarget(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
       })
-    : definedSecrets(sentSecrets)
+    : selectSentSecrets(sentSecrets)
   return {
     settings: JSON.stringify(settings),
     target_secrets: sealTargetSecrets(uid, secrets, ring),

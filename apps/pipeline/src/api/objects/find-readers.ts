@@ -33,7 +33,7 @@ export const maxReaders = 1_000
  * name of the table. Both lists are sorted by kind and name.
  */
 export async function findReaders(db: Kysely<DB>, caller: Caller, object: ReadObject): Promise<ObjectReader[]> {
-  const queries = referencesTo(object).map(
+  const queries = listReferenceConditions(object).map(
     ({ kind, condition }) => sql`
       select ${kind}::text as kind, r.uid as id, r.name, ${isShown(caller, kind)} as "isShown"
       from ${sql.table(objectKinds[kind].table)} as r where r.client = ${object.client} and ${condition}`,
@@ -49,7 +49,11 @@ export async function findReaders(db: Kysely<DB>, caller: Caller, object: ReadOb
  * Returns SQL conditions that find the objects with a stored reference to this object, each with the kind of objects
  * that it finds.
  */
-function referencesTo({ kind, id, relation }: ReadObject): { kind: ObjectKind; condition: RawBuilder<unknown> }[] {
+function listReferenceConditions({
+  kind,
+  id,
+  relation,
+}: ReadObject): { kind: ObjectKind; condition: RawBuilder<unknown> }[] {
   const viewsOfRelation = relation && {
     kind: 'VIEW' as const,
     condition: sql`r.id in (

@@ -65,7 +65,7 @@ const kindsInSchemas: readonly RunnableKind[] = ['DATA_PIPELINE', 'VIEW']
  * Returns a query of the primary keys of all runnable objects that the caller may see. Runnable objects, such as
  * pipelines and views, have runs.
  */
-export function visibleRunnables(
+export function selectVisibleRunnables(
   caller: Caller,
   { kind = runnableKinds, schema }: RunnableFilter,
 ): RawBuilder<unknown> {

@@ -1,4 +1,4 @@
-import type { Lineage, LineageObject, lineageSignature } from '@sluice/contracts'
+import type { Lineage, LineageObject, defineLineageSignature } from '@sluice/contracts'
 import type { OperationInput } from '@sluice/http-server'
 import type { Records } from '@sluice/records'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
@@ -23,8 +23,8 @@ interface LineageResource<Row extends LineageRow> {
 }
 
 /** Returns the lineage operation of a kind: it lists what an object reads, and what reads the object. */
-export const lineageOperation = <Row extends LineageRow>(
-  signatures: ReturnType<typeof lineageSignature<string>>,
+export const createLineageOperation = <Row extends LineageRow>(
+  signatures: ReturnType<typeof defineLineageSignature<string>>,
   { kind, records, listExternalReaders }: LineageResource<Row>,
 ) => ({
   lineage: definePipelineOperation(signatures.lineage, async (input): Promise<Lineage> => {
@@ -158,7 +158,7 @@ export async function findOwners(
   relations: readonly NamedRelation[],
 ): Promise<LineageObject[]> {
   if (relations.length === 0) return []
-  const names = [...new Set(relations.flatMap(({ name }) => possibleTables(name)))]
+  const names = [...new Set(relations.flatMap(({ name }) => listPossibleTables(name)))]
   const { rows } = await sql<RelationOwner>`
     select 'DATA_PIPELINE' as kind, o.uid as id, o.name, n.schema_name as schema, o.table_name as "table"
     from schemas n join data_pipelines o on o.schema_id = n.id
@@ -168,7 +168,7 @@ export async function findOwners(
     from schemas n join views o on o.schema_id = n.id
     where n.client = ${client} and o.view_name = any(${names}::text[])
     order by schema, "table"`.execute(db)
-  const owners = relations.flatMap((relation) => ownersOf(relation, rows))
+  const owners = relations.flatMap((relation) => selectOwners(relation, rows))
   const ownersByKey = new Map(owners.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner]))
   return [...ownersByKey.values()]
 }
@@ -178,9 +178,9 @@ export async function findOwners(
  * pipeline of its main table (`a`), unless a pipeline or view has its full name. If nothing owns the table, returns the
  * table itself with the kind TABLE.
  */
-function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwner[]): LineageObject[] {
+function selectOwners({ schema, name }: NamedRelation, owners: readonly RelationOwner[]): LineageObject[] {
   const inSchema = owners.filter((owner) => schema === undefined || owner.schema === schema)
-  for (const table of possibleTables(name)) {
+  for (const table of listPossibleTables(name)) {
     const tableOwners = inSchema.filter(
       (owner) => owner.table === table && (table === name || owner.kind === 'DATA_PIPELINE'),
     )
@@ -200,7 +200,7 @@ function ownersOf({ schema, name }: NamedRelation, owners: readonly RelationOwne
  * Returns the table names of pipelines to which a table can belong. For `cases__visits` these are `cases__visits` and
  * `cases`.
  */
-function possibleTables(name: string): string[] {
+function listPossibleTables(name: string): string[] {
   const tables = [name]
   for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1))
     tables.push(name.slice(0, separator))

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import { type PublicData, type PublicDataQuery, type PublicMetadata, pipelineOperations } from '@sluice/contracts'
 import { type FileDownload, JsonResponse, type OperationInput, problems } from '@sluice/http-server'
-import { translatedProperty, isUid } from '@sluice/records'
+import { translateRowProperty, isUid } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { lastRuns } from '../../runs/read-runs.ts'
@@ -14,7 +14,7 @@ import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { findBuiltView } from '../views/operations.ts'
 import type { ViewRow } from '../views/records.ts'
-import { responseCache } from './response-cache.ts'
+import { createResponseCache } from './response-cache.ts'
 
 /** The rate limit of one network: requests per minute, and in one burst. */
 const perMinute = 300
@@ -31,7 +31,7 @@ interface TokenBucket {
  * Returns a rate limiter with a token bucket per network: bursts of 100 requests, 300 requests per minute. Each process
  * counts separately. IPv6 addresses count by their /64 network, because a subscriber usually has all of its addresses.
  */
-export function networkRateLimit(now: () => number = Date.now) {
+export function createNetworkRateLimit(now: () => number = Date.now) {
   const buckets = new Map<string, TokenBucket>()
 
   /** Counts a request. Throws 429 with the seconds to wait if the bucket is empty. */
@@ -78,11 +78,11 @@ type PublicRow = DataPipelineRow | ViewRow
 type PublicRequest<Query = undefined> = OperationInput<PipelineContext, '/public/views/:uid', Query, undefined>
 type WarehouseRelation = { warehouse: Warehouse; table: WarehouseTable }
 
-const assertWithinRate = networkRateLimit()
-const cachedMetadata = responseCache<PublicMetadata>({ lifetimeMs: 30_000, maxEntries: 50 })
+const assertWithinRate = createNetworkRateLimit()
+const cachedMetadata = createResponseCache<PublicMetadata>({ lifetimeMs: 30_000, maxEntries: 50 })
 // Responses can have megabytes, so only concurrent requests share one (`lifetimeMs: 0`). Proxies can cache them, as
 // Cache-Control allows.
-const cachedData = responseCache<PublicData>({ lifetimeMs: 0, maxEntries: 200 })
+const cachedData = createResponseCache<PublicData>({ lifetimeMs: 0, maxEntries: 200 })
 
 /** Proxies and browsers may cache responses for 30 seconds, as long as this service caches metadata. */
 const publicCacheHeaders = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
@@ -140,8 +140,8 @@ async function readRelation(context: PublicRequest<unknown>, row: PublicRow): Pr
 
 const presentColumn = ({ name, label, dataType }: WarehouseColumn) => ({ name, label, dataType })
 
-/** Returns the operation that returns the metadata of a public pipeline or view. */
-const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
+/** Returns the handler that responds with the metadata of a public pipeline or view. */
+const createMetadataHandler = (table: PublicTable) => async (input: PublicRequest) => {
   const row = await readPublicRow(input, table, 'metadata')
   const { locales } = input.request
   const response = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
@@ -151,9 +151,9 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
     return {
       id: row.uid,
       name: row.name,
-      displayName: translatedProperty(row, 'name', row.name, locales),
+      displayName: translateRowProperty(row, 'name', row.name, locales),
       description: row.description ?? undefined,
-      displayDescription: translatedProperty(row, 'description', row.description, locales),
+      displayDescription: translateRowProperty(row, 'description', row.description, locales),
       tags: row.tags,
       ...('query' in row ? {} : presentOrigin(row)),
       lastUpdated: (lastLoadedAt ?? ('query' in row ? row.filled_at : null))?.toISOString(),
@@ -220,8 +220,8 @@ function exportAnonymously(
   }))
 }
 
-/** Returns the operation that returns a page of a public pipeline or view, or all its rows as a file. */
-const readRows = (operation: string, table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
+/** Returns the handler that responds with a page of rows of a public pipeline or view, or with all rows as a file. */
+const createRowsHandler = (operation: string, table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
   const choice = chooseExport(input.query, input.request.acceptedType)
   const row = await readPublicRow(input, table, 'data')
   if (choice) return exportAnonymously(input, operation, row, choice)
@@ -248,11 +248,11 @@ const readRows = (operation: string, table: PublicTable) => async (input: Public
 }
 
 export const publicOperations = {
-  dataPipeline: definePipelineOperation(signatures.dataPipeline, readMetadata('data_pipelines')),
+  dataPipeline: definePipelineOperation(signatures.dataPipeline, createMetadataHandler('data_pipelines')),
   dataPipelineData: definePipelineOperation(
     signatures.dataPipelineData,
-    readRows(signatures.dataPipelineData.id, 'data_pipelines'),
+    createRowsHandler(signatures.dataPipelineData.id, 'data_pipelines'),
   ),
-  view: definePipelineOperation(signatures.view, readMetadata('views')),
-  viewData: definePipelineOperation(signatures.viewData, readRows(signatures.viewData.id, 'views')),
+  view: definePipelineOperation(signatures.view, createMetadataHandler('views')),
+  viewData: definePipelineOperation(signatures.viewData, createRowsHandler(signatures.viewData.id, 'views')),
 }

@@ -29,7 +29,7 @@ const minSharedMs = 30_000
  * The caller must check access rights first. If requests pass their connections, the fetch is aborted when all of them
  * are closed.
  */
-export function responseCache<T>({ lifetimeMs, maxEntries }: CacheLimits, now: () => number = Date.now) {
+export function createResponseCache<T>({ lifetimeMs, maxEntries }: CacheLimits, now: () => number = Date.now) {
   const cache = new Map<string, CachedResponse<T>>()
 
   return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {

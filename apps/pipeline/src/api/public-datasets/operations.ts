@@ -1,16 +1,16 @@
-import { pipelineOperations, searchOf } from '@sluice/contracts'
+import { pipelineOperations, toSearchRequest } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { notLoadedYet, answerRows } from '../read-table-page.ts'
 import { definePipelineOperation } from '../operation-context.ts'
 import { createDataset, deleteDataset, replaceRows, updateDataset } from './write.ts'
-import { tableLabelsOf } from '../table-responses.ts'
+import { toTableLabels } from '../table-responses.ts'
 import { answerDataset, findDatasetTable, mayPublish, publicDatasets, readDatasetUid } from './records.ts'
 
 const { publicDatasets: signatures } = pipelineOperations
 
 export const publicDatasetOperations = {
   list: definePipelineOperation(signatures.list, (input) =>
-    publicDatasets.search(input.db, input, searchOf(input.query), input.request.url),
+    publicDatasets.search(input.db, input, toSearchRequest(input.query), input.request.url),
   ),
   create: definePipelineOperation(signatures.create, async (input) => {
     await assertMayPublish(input)
@@ -39,7 +39,7 @@ export const publicDatasetOperations = {
       const row = await publicDatasets.read(db, caller, await readDatasetUid(db, params.key))
       const datasetTable = await findDatasetTable(input, row)
       if (!datasetTable) throw notLoadedYet('The public dataset has no rows yet: see the status of its load.')
-      return { ...datasetTable, labels: tableLabelsOf(row), object: row.uid }
+      return { ...datasetTable, labels: toTableLabels(row), object: row.uid }
     }),
   ),
 }

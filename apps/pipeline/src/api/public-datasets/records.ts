@@ -2,14 +2,14 @@ import { ServiceUnavailable } from '@sluice/client'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { type PublicDataset, type PublicDatasetStatus, hasRole, pipelineOperations } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
-import { type RecordKind, type RefinedRow, type WithoutMay, createRecordRepository } from '@sluice/records'
+import { type RecordDefinition, type RefinedRow, type WithoutMay, createRecordRepository } from '@sluice/records'
 import type { DB, PublicDatasets } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { recordedProperties, tagsColumn } from '../record-fields.ts'
-import { type ObjectRunStatus, runStatusesOf } from '../runs/run-responses.ts'
+import { type ObjectRunStatus, readRunStatuses } from '../runs/run-responses.ts'
 import { listRejectedRows } from '../../runs/read-runs.ts'
 import { catalogueClient, catalogueSchema } from '../../warehouses/public-dataset-owner.ts'
-import { describedLabels, presentTable } from '../table-responses.ts'
+import { readTableLabels, presentTable } from '../table-responses.ts'
 import { presentRejectedRow } from '../runs/rejected-rows-operation.ts'
 
 export type PublicDatasetRow = RefinedRow<Selectable<PublicDatasets>, { tags: string[] }>
@@ -19,7 +19,7 @@ async function presentPublicDatasets(
   rows: PublicDatasetRow[],
   { db, caller }: RequestContext,
 ): Promise<WithoutMay<PublicDataset>[]> {
-  const statusOf = await runStatusesOf(
+  const findStatus = await readRunStatuses(
     db,
     rows.map(({ pipeline_id: id }) => ({ id })),
   )
@@ -35,7 +35,7 @@ async function presentPublicDatasets(
     tagString: row.tags.join(', '),
     headerRow: row.header_row,
     lastUpdated: row.updated_at.toISOString(),
-    status: presentStatus(statusOf(row.pipeline_id), row.client === caller.client),
+    status: presentStatus(findStatus(row.pipeline_id), row.client === caller.client),
   }))
 }
 
@@ -72,7 +72,7 @@ function falseIfUnavailable(error: unknown): boolean {
 }
 
 /** Public datasets: all users can read all of them; only the organisation that published a dataset can change it. */
-const datasetRecordKind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
+const datasetRecordDefinition: RecordDefinition<PublicDatasetRow, PublicDataset, RequestContext> = {
   noun: 'public dataset',
   table: 'public_datasets',
   path: '/public-datasets',
@@ -91,7 +91,7 @@ const datasetRecordKind: RecordKind<PublicDatasetRow, PublicDataset, RequestCont
   present: presentPublicDatasets,
 }
 
-export const publicDatasets = createRecordRepository(datasetRecordKind)
+export const publicDatasets = createRecordRepository(datasetRecordDefinition)
 
 /** Returns the uid of the dataset with this key. Throws 404 if it does not exist. */
 export async function readDatasetUid(db: Kysely<DB>, key: string): Promise<string> {
@@ -108,17 +108,17 @@ export async function answerDataset(
   context: RequestContext,
 ): Promise<JsonResponse<PublicDataset>> {
   const { body, headers } = await publicDatasets.answer(row, context)
-  const status = await withRejectedRows(body.status, row, context)
+  const status = await addRejectedRows(body.status, row, context)
   const datasetTable = await findDatasetTable(context, row)
   if (!datasetTable) return new JsonResponse({ ...body, status }, headers)
-  const labels = await describedLabels(context.db, { ...row, client: catalogueClient }, datasetTable.table)
+  const labels = await readTableLabels(context.db, { ...row, client: catalogueClient }, datasetTable.table)
   return new JsonResponse({ ...body, status, table: presentTable(datasetTable.table, labels) }, headers)
 }
 
 const maxRejectedRows = 20
 
 /** Adds the first rejected rows of the last load, if the caller may see how many there are. */
-async function withRejectedRows(
+async function addRejectedRows(
   status: PublicDataset['status'],
   row: PublicDatasetRow,
   { db }: RequestContext,

@@ -36,8 +36,8 @@ export async function createDataset(input: CreateRequest): Promise<JsonResponse<
   const {
     fields,
     file,
-    ended: waitForFormEnd,
-    leave: abandonForm,
+    waitForEnd: waitForFormEnd,
+    abandon: abandonForm,
   } = await readForm<PublicDatasetForm>(request.stream, form!)
   const uid = randomUUID()
   let received: StoredUpload | undefined
@@ -123,7 +123,7 @@ const keyTakenProblem = () => problems.conflict('/key', 'Another public dataset 
 /** Deletes a dataset that no pipeline uses, together with its pipeline and rows. */
 export async function deleteDataset(input: RequestContext, key: string): Promise<void> {
   const { caller, write, request } = input
-  const { pipeline, linked } = await write(async (trx) => {
+  const { pipeline, linkedFiles } = await write(async (trx) => {
     await lockKey(trx, key)
     const row = await publicDatasets.lock(trx, caller, await readDatasetUid(trx, key), request.ifMatch)
     await assertDatasetUnused(trx, key, caller)
@@ -132,7 +132,7 @@ export async function deleteDataset(input: RequestContext, key: string): Promise
     request.audit(row.uid, { before: redactSecrets(row) })
     return removed
   })
-  await dataPipelineWriting.afterDelete(pipeline, input, linked)
+  await dataPipelineWriting.afterDelete(pipeline, input, linkedFiles)
 }
 
 /**
@@ -157,7 +157,7 @@ async function removePipeline(
   trx: Transaction<DB>,
   id: number,
   input: RequestContext,
-): Promise<{ pipeline: DataPipelineRow; linked: LinkedFiles }> {
+): Promise<{ pipeline: DataPipelineRow; linkedFiles: LinkedFiles }> {
   if (await hasActiveRun(trx, id))
     throw problems.conflict('/', 'The public dataset is being loaded. Wait for the end of the load.')
   const pipeline = await trx
@@ -166,9 +166,9 @@ async function removePipeline(
     .where('id', '=', id)
     .$castTo<DataPipelineRow>()
     .executeTakeFirstOrThrow()
-  const linked = await dataPipelineWriting.beforeDelete(trx, pipeline, input)
+  const linkedFiles = await dataPipelineWriting.beforeDelete(trx, pipeline, input)
   await trx.deleteFrom('data_pipelines').where('id', '=', id).execute()
-  return { pipeline, linked }
+  return { pipeline, linkedFiles }
 }
 
 type UpdateRequest = OperationInput<PipelineContext, '/public-datasets/:key', undefined, PublicDatasetBody>

@@ -13,7 +13,7 @@ import { type FileDownload, type OperationInput, problems } from '@sluice/http-s
 import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import type { QueryPlan, QueryRows, UserQuery, Warehouse } from '@sluice/warehouses/warehouse'
 import { exportFile } from '../../exports/export-file.ts'
-import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
+import { createAmbiguousTableRefusal } from '../../quality-checks/query-refusals.ts'
 import {
   findUserPosition,
   findVariablesInSql,
@@ -66,7 +66,7 @@ async function runQuery(input: QueryRequest): Promise<SqlQueryResult | FileDownl
           warehouse.queries.exportRows(rowsToExport, format, signalWithTimeout),
         ),
       object: null,
-      details: auditedQuery(body),
+      details: toQueryAudit(body),
       fileName: 'query',
     }
   })
@@ -91,7 +91,7 @@ const queryRows = (input: QueryRequest, prepared: PreparedQuery): Promise<SqlQue
         requestId: request.id,
         address: request.address,
         details: {
-          ...auditedQuery(body),
+          ...toQueryAudit(body),
           format: 'json',
           rows: result?.rows.length ?? 0,
           outcome: result ? 'OK' : 'FAILED',
@@ -114,7 +114,7 @@ const queryRows = (input: QueryRequest, prepared: PreparedQuery): Promise<SqlQue
  * Returns the query as the user sent it, for the audit log. A longer query is cut; its full length and SHA-256 then
  * show that a part is missing and identify the text.
  */
-const auditedQuery = ({ sql, schemas, variables }: QueryBody) => ({
+const toQueryAudit = ({ sql, schemas, variables }: QueryBody) => ({
   sql: sql.slice(0, auditedLength),
   ...(sql.length > auditedLength && {
     sqlLength: sql.length,
@@ -183,14 +183,14 @@ async function openWarehouse(
   signal: AbortSignal,
 ): Promise<Warehouse> {
   const warehouse = await warehouses.open(caller.client)
-  const sentence = hasSchemaOrder ? undefined : await refuseAmbiguousTables(warehouse)(query, signal)
+  const sentence = hasSchemaOrder ? undefined : await createAmbiguousTableRefusal(warehouse)(query, signal)
   if (sentence !== undefined) throw problems.refused('/sql', sentence)
   return warehouse
 }
 
 /** A query in the form that the warehouse gets, before limits are added. */
 interface PreparedQuery {
-  query: Pick<UserQuery, 'text' | 'schemas' | 'toOwnPosition'>
+  query: Pick<UserQuery, 'text' | 'schemas' | 'toUserPosition'>
   /** Whether the request lists schemas. Their order then decides which table an unqualified name means. */
   hasSchemaOrder: boolean
 }
@@ -208,9 +208,9 @@ async function prepareQuery(input: PrepareInput): Promise<PreparedQuery> {
   if (body.sql.trim() === '') throw problems.refused('/sql', 'The query must not be blank.')
   const schemas = await findSchemas(input)
   const sqlParts = await insertVariables(input, schemas)
-  const toOwnPosition: UserQuery['toOwnPosition'] = (position) => findUserPosition(sqlParts, position)
+  const toUserPosition: UserQuery['toUserPosition'] = (position) => findUserPosition(sqlParts, position)
   const text = trimStatementEnd(sqlParts.map(({ sent }) => sent).join(''))
-  const query = { text, schemas: schemas.map(({ schema_name }) => schema_name), toOwnPosition }
+  const query = { text, schemas: schemas.map(({ schema_name }) => schema_name), toUserPosition }
   return { query, hasSchemaOrder: body.schemas !== undefined }
 }
 

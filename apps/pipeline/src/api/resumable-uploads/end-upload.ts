@@ -22,7 +22,7 @@ export async function finishUpload(
   if (!(await hasKeptRights(input)))
     throw problems.unauthenticated('This sign-in has ended or has lost roles during the request: sign in again.')
   // The requests of one upload may reach several processes, so the digest can be computed only at the end.
-  const { sha256, size } = await digestOf(getUploadPath(input.files.directory, uid)).catch((error: unknown) => {
+  const { sha256, size } = await hashFile(getUploadPath(input.files.directory, uid)).catch((error: unknown) => {
     throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? uploadBytesLost() : error
   })
   if (size !== length) throw uploadBytesLost()
@@ -53,7 +53,7 @@ export async function removeUpload(
  * Returns the SHA-256 (hexadecimal) and the size in bytes of a file. Reads the file in pieces, so that memory use is
  * constant.
  */
-async function digestOf(path: string): Promise<{ sha256: string; size: number }> {
+async function hashFile(path: string): Promise<{ sha256: string; size: number }> {
   const hash = createHash('sha256')
   let size = 0
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {

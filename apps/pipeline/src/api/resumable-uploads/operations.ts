@@ -39,8 +39,16 @@ async function createUpload(input: CreateRequest): Promise<JsonResponse<Resumabl
   }
   const read = async () => created!
   const tusHeaders = await handleTusRequest(
-    { method: 'POST', path: uploadsPath(pipeline), uid, headers: pick(headers, 'upload-length', 'upload-metadata') },
-    { store: new UploadStore({ ...storeOptions(input, new UploadLease(db, uid), read), create }), locker: freeLocker },
+    {
+      method: 'POST',
+      path: buildUploadsPath(pipeline),
+      uid,
+      headers: pick(headers, 'upload-length', 'upload-metadata'),
+    },
+    {
+      store: new UploadStore({ ...createStoreOptions(input, new UploadLease(db, uid), read), create }),
+      locker: freeLocker,
+    },
   )
   return new JsonResponse(presentUpload(created!, caller.username), tusHeaders)
 }
@@ -54,7 +62,7 @@ async function appendToUpload(input: UploadRequest): Promise<JsonResponse<undefi
   assertAppendable(stream.headers)
   const tusRequest = {
     method: 'PATCH',
-    path: uploadsPath(pipeline),
+    path: buildUploadsPath(pipeline),
     uid: row.uid,
     headers: pick(stream.headers, 'upload-offset', 'content-type', 'content-length'),
     body: stream,
@@ -73,11 +81,11 @@ async function appendToUpload(input: UploadRequest): Promise<JsonResponse<undefi
 async function readState(input: UploadRequest): Promise<JsonResponse<ResumableUpload>> {
   const { method, headers } = input.request.stream
   const { pipeline, row, ...storeAndLocker } = await openUpload(input)
-  if (method !== 'HEAD') return new JsonResponse(presentUpload(row, input.caller.username), stateHeaders(row))
+  if (method !== 'HEAD') return new JsonResponse(presentUpload(row, input.caller.username), buildStateHeaders(row))
   assertTusVersion(headers)
-  const path = uploadsPath(pipeline)
+  const path = buildUploadsPath(pipeline)
   const tusHeaders = await handleTusRequest({ method, path, uid: row.uid, headers: {} }, storeAndLocker)
-  return new JsonResponse(presentUpload(row, input.caller.username), { ...stateHeaders(row), ...tusHeaders })
+  return new JsonResponse(presentUpload(row, input.caller.username), { ...buildStateHeaders(row), ...tusHeaders })
 }
 
 /**
@@ -87,7 +95,7 @@ async function readState(input: UploadRequest): Promise<JsonResponse<ResumableUp
 async function deleteUpload(input: UploadRequest): Promise<JsonResponse<undefined>> {
   const { pipeline, row, ...storeAndLocker } = await openUpload(input, { ofAnyUser: true })
   assertTusVersion(input.request.stream.headers)
-  const path = uploadsPath(pipeline)
+  const path = buildUploadsPath(pipeline)
   return new JsonResponse(
     undefined,
     await handleTusRequest({ method: 'DELETE', path, uid: row.uid, headers: {} }, storeAndLocker),
@@ -97,11 +105,11 @@ async function deleteUpload(input: UploadRequest): Promise<JsonResponse<undefine
 async function listPipelineUploads(input: CreateRequest): Promise<ResumableUpload[]> {
   const { pipeline } = await readUploadTarget(input, input.params.uid)
   const rows = await listUploads(input.db, pipeline.id)
-  const usernames = await lookUpUsernames(
+  const findUsername = await lookUpUsernames(
     rows.map((row) => row.created_by),
     input.identity,
   )
-  return rows.map((row) => presentUpload(row, usernames(row.created_by)))
+  return rows.map((row) => presentUpload(row, findUsername(row.created_by)))
 }
 
 /**
@@ -115,11 +123,16 @@ async function openUpload(input: UploadRequest, { ofAnyUser = false } = {}) {
   const read = () => readUpload(db, { uid: params.upload, pipeline: pipeline.id, user })
   const row = await read()
   const lease = new UploadLease(db, row.uid)
-  return { pipeline, row, store: new UploadStore(storeOptions(input, lease, read)), locker: { newLock: () => lease } }
+  return {
+    pipeline,
+    row,
+    store: new UploadStore(createStoreOptions(input, lease, read)),
+    locker: { newLock: () => lease },
+  }
 }
 
 /** Returns the options of the store in which the tus library reads and writes one upload. */
-const storeOptions = (
+const createStoreOptions = (
   input: RequestContext & { params: { uid: string } },
   lease: UploadLease,
   read: () => Promise<UploadRow>,
@@ -137,9 +150,9 @@ const storeOptions = (
 /** A lock that is always free, for creating an upload: no other request can know its id yet. */
 const freeLocker = { newLock: () => ({ lock: async () => {}, unlock: async () => {} }) }
 
-const uploadsPath = ({ uid }: DataPipelineRow): string => `/api/v1/data-pipelines/${uid}/uploads`
+const buildUploadsPath = ({ uid }: DataPipelineRow): string => `/api/v1/data-pipelines/${uid}/uploads`
 
-const stateHeaders = (row: UploadRow): Record<string, string> => ({
+const buildStateHeaders = (row: UploadRow): Record<string, string> => ({
   'Tus-Resumable': tusVersion,
   'Upload-Offset': String(row.received),
   'Upload-Length': String(row.length),

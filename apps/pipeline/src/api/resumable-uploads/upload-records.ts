@@ -50,6 +50,7 @@ export async function readUpload(
   return row
 }
 
+/** Converts an upload to a resource. A finished upload has the file that it became. */
 export const presentUpload = (row: UploadRow, createdBy: string | undefined): ResumableUpload => ({
   id: row.uid,
   name: row.name,

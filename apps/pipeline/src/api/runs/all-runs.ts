@@ -1,8 +1,8 @@
 import { type ObjectRun, type RunListQuery, pipelineOperations } from '@sluice/contracts'
 import { JsonResponse, type OperationInput } from '@sluice/http-server'
-import { pageHeaders, readCursor, serializeCursor } from '@sluice/records'
+import { buildPageHeaders, readCursor, serializeCursor } from '@sluice/records'
 import { listRunsOfObjects } from './runs-of-objects.ts'
-import { visibleRunnables } from '../objects/object-kinds.ts'
+import { selectVisibleRunnables } from '../objects/object-kinds.ts'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { lookUpUsernames } from '../record-fields.ts'
 import { followRuns } from './follow-runs.ts'
@@ -21,7 +21,7 @@ async function listAllRuns(
   const cursor = readCursor(listId, after, [/^\d{1,13}$/, /^\d{1,15}$/])
   const matchingRuns = await listRunsOfObjects(
     db,
-    { ...filter, client: caller.client, objects: visibleRunnables(caller, filter) },
+    { ...filter, client: caller.client, objects: selectVisibleRunnables(caller, filter) },
     {
       since: since === undefined ? undefined : new Date(since),
       after: cursor && { created: new Date(Number(cursor.keys[0])), id: Number(cursor.keys[1]) },
@@ -29,13 +29,13 @@ async function listAllRuns(
     },
   )
   const runs = matchingRuns.slice(0, pageSize)
-  const usernames = await lookUpUsernames(
+  const findUsername = await lookUpUsernames(
     runs.map((run) => run.created_by),
     identity,
   )
   const page = cursor?.page ?? 1
   const lastRun = runs.at(-1)
-  const headers = pageHeaders(
+  const headers = buildPageHeaders(
     {
       page,
       pageSize,
@@ -51,7 +51,7 @@ async function listAllRuns(
     request.url,
   )
   return new JsonResponse(
-    runs.map((run) => presentObjectRun(run, usernames(run.created_by))),
+    runs.map((run) => presentObjectRun(run, findUsername(run.created_by))),
     headers,
   )
 }

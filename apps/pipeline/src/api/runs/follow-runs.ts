@@ -4,7 +4,7 @@ import { EventStream, type OperationInput, type ServerSentEvent } from '@sluice/
 import { listRecentRuns } from './run-changes.ts'
 import { type RunFilter, readRunsOfObjects } from './runs-of-objects.ts'
 import { accessCheckIntervalMs, hasKeptRights, limitStreams, maxStreamMs } from './event-streams.ts'
-import { visibleRunnables } from '../objects/object-kinds.ts'
+import { selectVisibleRunnables } from '../objects/object-kinds.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { lookUpUsernames } from '../record-fields.ts'
 import { presentObjectRun } from './run-responses.ts'
@@ -42,7 +42,7 @@ async function* streamRuns(input: FollowRunsRequest, signal: AbortSignal): Async
   const { db, caller, query, runWatcher, request } = input
   const filter: RunFilter = {
     client: caller.client,
-    objects: visibleRunnables(caller, query),
+    objects: selectVisibleRunnables(caller, query),
     status: query.status,
     trigger: query.trigger,
   }
@@ -93,11 +93,11 @@ async function* readEvents(
 ): AsyncGenerator<ServerSentEvent, void, void> {
   for (let start = 0; start < ids.length; start += runsPerQuery) {
     const runs = await readRunsOfObjects(db, filter, ids.slice(start, start + runsPerQuery))
-    const usernames = await lookUpUsernames(
+    const findUsername = await lookUpUsernames(
       runs.map((run) => run.created_by),
       identity,
     )
-    for (const run of runs) yield { event: 'run', data: presentObjectRun(run, usernames(run.created_by)) }
+    for (const run of runs) yield { event: 'run', data: presentObjectRun(run, findUsername(run.created_by)) }
   }
 }
 

@@ -1,6 +1,6 @@
-import type { PageQuery, ResultEnvelope, Run, RunBody, runSignatures } from '@sluice/contracts'
+import type { PageQuery, ResultEnvelope, Run, RunBody, defineRunSignatures } from '@sluice/contracts'
 import { JsonResponse, type OperationInput, problems } from '@sluice/http-server'
-import { type Records, pageHeaders } from '@sluice/records'
+import { type Records, buildPageHeaders } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { cancelRun } from '../../run-lifecycle/cancel-run.ts'
@@ -10,7 +10,7 @@ import { type RunAction, type RunnableKind, nounOf } from '../../runs/runnable-k
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
 import { lookUpUsernames } from '../record-fields.ts'
-import { acceptedRun } from '../result-envelope.ts'
+import { createAcceptedRunResult } from '../result-envelope.ts'
 import { presentRun } from './run-responses.ts'
 
 /** The row of a runnable object, such as a pipeline or view. */
@@ -40,7 +40,7 @@ const afterCancelling: Partial<Record<RunnableKind, string>> = {
 
 /** Returns the operations that start, cancel and list the runs of an object. */
 export function runOperations<Row extends RunnableRow>(
-  signatures: ReturnType<typeof runSignatures<string>>,
+  signatures: ReturnType<typeof defineRunSignatures<string>>,
   { kind, records, checkReady }: RunnableResource<Row>,
 ) {
   const noun = nounOf[kind]
@@ -71,11 +71,12 @@ export function runOperations<Row extends RunnableRow>(
         request.audit(params.uid, { run: started.run.uid, ...(body.dryRun && { dryRun: true }) })
         return started
       })
-      if (existing) return alreadyRunning(run.uid)
-      if (body.dryRun) return acceptedRun('dry-run-queued', 'The dry run is queued. It publishes nothing.', run.uid)
+      if (existing) return createAlreadyRunningResult(run.uid)
+      if (body.dryRun)
+        return createAcceptedRunResult('dry-run-queued', 'The dry run is queued. It publishes nothing.', run.uid)
       return kind === 'WORKFLOW'
-        ? acceptedRun('started', 'The run was started.', run.uid)
-        : acceptedRun('queued', 'The run is queued.', run.uid)
+        ? createAcceptedRunResult('started', 'The run was started.', run.uid)
+        : createAcceptedRunResult('queued', 'The run is queued.', run.uid)
     }),
 
     cancel: definePipelineOperation(signatures.cancel, async (input): Promise<ResultEnvelope> => {
@@ -88,7 +89,7 @@ export function runOperations<Row extends RunnableRow>(
       })
       if (!cancelled)
         throw problems.refused('/', `No run of this ${noun} is queued or running. Refresh the list of runs.`)
-      return acceptedRun(
+      return createAcceptedRunResult(
         'cancelled',
         `The run is cancelled. ${afterCancelling[kind] ?? 'This run changes nothing; the old data stays.'}`,
         cancelled.uid,
@@ -100,12 +101,12 @@ export function runOperations<Row extends RunnableRow>(
       const row = await records.read(db, caller, params.uid)
       const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
       const { rows, total } = await listRuns(db, row.id, page)
-      const usernames = await lookUpUsernames(
+      const findUsername = await lookUpUsernames(
         rows.map((run) => run.created_by),
         identity,
       )
-      const presentedRuns = rows.map((run) => presentRun(run, usernames(run.created_by)))
-      return new JsonResponse(presentedRuns, pageHeaders({ ...page, total }, request.url))
+      const presentedRuns = rows.map((run) => presentRun(run, findUsername(run.created_by)))
+      return new JsonResponse(presentedRuns, buildPageHeaders({ ...page, total }, request.url))
     }),
   }
 }
@@ -141,5 +142,5 @@ function assertRepeatPossible({ repeatFile }: RunBody, kind: RunnableKind): void
 }
 
 /** Returns the envelope for a request to start a run while another run is queued or running. */
-export const alreadyRunning = (run: string): ResultEnvelope =>
-  acceptedRun('already-running', 'A run is already queued or running. No other run was started.', run)
+export const createAlreadyRunningResult = (run: string): ResultEnvelope =>
+  createAcceptedRunResult('already-running', 'A run is already queued or running. No other run was started.', run)

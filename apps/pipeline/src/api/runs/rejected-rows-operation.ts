@@ -1,6 +1,6 @@
-import type { RejectedRow, RejectedRowsQuery, rejectedRowsSignature } from '@sluice/contracts'
+import type { RejectedRow, RejectedRowsQuery, defineRejectedRowsSignature } from '@sluice/contracts'
 import { type FileDownload, JsonResponse, problems, type OperationInput } from '@sluice/http-server'
-import { isUid, pageHeaders, type Records } from '@sluice/records'
+import { isUid, buildPageHeaders, type Records } from '@sluice/records'
 import type { RowExport, RowTextFormat, WarehouseColumn } from '@sluice/warehouses/warehouse'
 import { writeRowText } from '@sluice/warehouses/rows/csv-and-ndjson'
 import type { Kysely, Selectable } from 'kysely'
@@ -32,8 +32,8 @@ const rejectedRowColumns: WarehouseColumn[] = [
   ),
 ]
 
-export const rejectedRowsOperation = <Row extends { id: number; uid: string; version: number }>(
-  signatures: ReturnType<typeof rejectedRowsSignature<string>>,
+export const createRejectedRowsOperation = <Row extends { id: number; uid: string; version: number }>(
+  signatures: ReturnType<typeof defineRejectedRowsSignature<string>>,
   records: Records<Row, any, RequestContext>,
 ) => ({
   rejectedRows: definePipelineOperation(
@@ -58,7 +58,7 @@ export const rejectedRowsOperation = <Row extends { id: number; uid: string; ver
       if (!rejectedRows) throw problems.notFound('run')
       return new JsonResponse(
         rejectedRows.rows.map(presentRejectedRow),
-        pageHeaders({ ...page, total: rejectedRows.total }, request.url),
+        buildPageHeaders({ ...page, total: rejectedRows.total }, request.url),
       )
     },
   ),

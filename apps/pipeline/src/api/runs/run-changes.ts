@@ -124,17 +124,19 @@ async function readRecentRuns(
   clients: readonly string[],
   lastQuery: Date | undefined,
 ): Promise<{ now: Date; runs: RecentRun[] }> {
-  const state = sql`r.id, r.client, concat_ws(' ', r.state, r.attempt, r.finished_at) as status,
+  const comparedColumns = sql`r.id, r.client, concat_ws(' ', r.state, r.attempt, r.finished_at) as status,
     concat_ws(' ', r.bytes_read, r.rows_read, r.rows_rejected, r.percentage) as progress`
   const { rows } = await sql<{ now: Date } & (RecentRun | { id: null })>`
-    with recent as (
-      select ${state} from runs r where r.state in ('QUEUED', 'RUNNING') and r.client = any(${[...clients]}::uuid[])
+    with recent_runs as (
+      select ${comparedColumns} from runs r where r.state in ('QUEUED', 'RUNNING') and r.client = any(${[...clients]}::uuid[])
       union all
-      select ${state} from runs r
+      select ${comparedColumns} from runs r
       where r.finished_at > coalesce(${lastQuery ?? null}::timestamptz, now()) - make_interval(secs => ${overlapSeconds})
         and r.state not in ('QUEUED', 'RUNNING') and r.client = any(${[...clients]}::uuid[])
     )
-    select time.now, recent.* from (select now()::timestamptz(3) as now) time left join recent on true`.execute(db)
+    select time.now, recent_runs.* from (select now()::timestamptz(3) as now) time left join recent_runs on true`.execute(
+    db,
+  )
   return { now: rows[0]!.now, runs: rows.filter((row) => row.id !== null) }
 }
 

@@ -14,6 +14,7 @@ import type { RunOfObject } from './runs-of-objects.ts'
 type ShownRun = Omit<Selectable<Runs>, 'planned_tables' | 'progress_tables' | 'sealed_input' | 'tables'> &
   Partial<Pick<Selectable<Runs>, 'planned_tables' | 'progress_tables'>>
 
+/** Converts a run to a resource. `startedBy` is the username of the user who started it. */
 export const presentRun = (row: ShownRun, startedBy?: string): Run => ({
   taskId: row.uid,
   status: row.state as Run['status'],
@@ -27,7 +28,7 @@ export const presentRun = (row: ShownRun, startedBy?: string): Run => ({
   finished: row.finished_at?.toISOString(),
   duration: formatDuration(row.started_at, row.finished_at),
   startedBy,
-  file: fileOf(row),
+  file: presentRunFile(row),
   progress: progressOf(row),
   rowsWritten: row.rows_written ?? undefined,
   bytesWritten: row.bytes_written ?? undefined,
@@ -41,13 +42,14 @@ export const presentObjectRun = (row: RunOfObject, startedBy?: string): ObjectRu
   object: { kind: row.object_kind, id: row.object_uid, name: row.object_name },
 })
 
-function fileOf({ input }: ShownRun): Run['file'] {
+function presentRunFile({ input }: ShownRun): Run['file'] {
   const { file } = input as { file?: RunFile }
   if (!file) return undefined
   const { name, size, sha256, uploaded } = file
   return { name, size, sha256, uploaded }
 }
 
+/** Converts a line of a pipeline's log to a resource. */
 export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: string }): LogEntry => ({
   id: String(row.id),
   created: row.created_at.toISOString(),
@@ -75,7 +77,7 @@ export const presentPublication = (row: Selectable<Runs>, startedBy?: string): T
     writeMode: published.find(({ publication }) => publication.mode)?.publication.mode,
     trigger: row.trigger as TablePublication['trigger'],
     startedBy,
-    file: row.action === 'RUN' ? fileOf(row) : undefined,
+    file: row.action === 'RUN' ? presentRunFile(row) : undefined,
     rowsRead: progressOf(row).rowsRead,
     rowsRejected: row.rows_rejected,
     message: row.message ?? undefined,
@@ -117,7 +119,7 @@ export interface ObjectRunStatus {
 }
 
 /** Returns a function that returns the status of an object: its last run, and the time of its next full load. */
-export async function runStatusesOf(
+export async function readRunStatuses(
   db: Kysely<DB>,
   rows: readonly { id: number }[],
 ): Promise<(id: number) => ObjectRunStatus> {

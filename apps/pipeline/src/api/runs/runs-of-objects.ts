@@ -55,24 +55,24 @@ export async function listRunsOfObjects(
   const ranges = status.map(
     (state) => sql`
       (select ${columns} from runs
-       where client = ${client} and state = ${sql.lit(state)} ${conditions} and not (select is_small from share)
+       where client = ${client} and state = ${sql.lit(state)} ${conditions} and not (select is_small from visible_share)
          and (select true from (${objects}) o where o.id = runs.runnable_id limit 1)
        ${newestFirst} limit ${limit})`,
   )
   const { rows } = await sql<RunOfObject>`
-    with seen as materialized (
+    with visible_objects as materialized (
       select id from (${objects}) o limit (select count(*) / 10 + 1 from runnables where client = ${client})
     ),
-    share as materialized (
-      select count(*) * 10 < (select count(*) from runnables where client = ${client}) as is_small from seen
+    visible_share as materialized (
+      select count(*) * 10 < (select count(*) from runnables where client = ${client}) as is_small from visible_objects
     ),
     page as (
-      (select of_object.* from seen cross join lateral (
+      (select of_object.* from visible_objects cross join lateral (
          select ${columns} from runs
-         where runnable_id = seen.id and state = any(${[...status]}::text[]) ${conditions}
+         where runnable_id = visible_objects.id and state = any(${[...status]}::text[]) ${conditions}
          order by id desc limit ${limit}
        ) of_object
-       where (select is_small from share) ${newestFirst} limit ${limit})
+       where (select is_small from visible_share) ${newestFirst} limit ${limit})
       union all
       (select newest.* from (${sql.join(ranges, sql` union all `)}) newest ${newestFirst} limit ${limit})
     )

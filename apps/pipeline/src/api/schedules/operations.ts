@@ -6,14 +6,14 @@ import {
   pipelineOperations,
 } from '@sluice/contracts'
 import { JsonResponse, type OperationInput, problems } from '@sluice/http-server'
-import { pageHeaders, readCursor, serializeCursor } from '@sluice/records'
+import { buildPageHeaders, readCursor, serializeCursor } from '@sluice/records'
 import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 import { describeSchedule, needsId } from '../../schedules/describe-schedule.ts'
 import { type ObjectPlan, type PlannedTime, listNextTimes, listPlannedRuns } from '../../schedules/planned-runs.ts'
 import { formatInZone, isKnownZone } from '../../schedules/wall-clock.ts'
-import { visibleRunnables } from '../objects/object-kinds.ts'
+import { selectVisibleRunnables } from '../objects/object-kinds.ts'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
-import { assertSchedule, formatTrigger, readClientTimeZone, scheduleColumns } from '../schedule-fields.ts'
+import { assertSchedule, formatTrigger, readClientTimeZone, toScheduleColumns } from '../schedule-fields.ts'
 
 type ListPlansRequest = OperationInput<PipelineContext, '/schedules', PlannedRunQuery, undefined>
 type PreviewRequest = OperationInput<PipelineContext, '/schedules/preview', undefined, SchedulePreviewBody>
@@ -34,7 +34,7 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
   const end = cursor ? Number(cursor.keys[0]) : readWindowEnd(query)
   const objectPlans = await listPlannedRuns(db, {
     client: caller.client,
-    objects: visibleRunnables(caller, filter),
+    objects: selectVisibleRunnables(caller, filter),
     from: from === undefined ? undefined : Date.parse(from),
     to: end,
     after: cursor && { at: Number(cursor.keys[1]), uid: cursor.keys[2]! },
@@ -44,7 +44,7 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
   const plans = objectPlans.slice(0, pageSize)
   const last = plans.at(-1)
   const page = cursor?.page ?? 1
-  const headers = pageHeaders(
+  const headers = buildPageHeaders(
     {
       page,
       pageSize,
@@ -97,7 +97,7 @@ async function previewSchedule({ body, caller, identity }: PreviewRequest): Prom
   assertSchedule(schedule)
   const client = await identity.client(caller.client)
   const zone = client?.timeZone !== undefined && isKnownZone(client.timeZone) ? client.timeZone : 'UTC'
-  const scheduleFields = {
+  const presentScheduleFields = {
     runTrigger,
     cronExpression: rule.cronExpression ?? null,
     continuouslyUpdated: rule.continuouslyUpdated ?? false,
@@ -105,14 +105,16 @@ async function previewSchedule({ body, caller, identity }: PreviewRequest): Prom
     fullRefreshInterval: rule.fullRefreshInterval ?? null,
   }
   const uid = id?.toLowerCase()
-  const isTimeKnown = !needsId({ ...scheduleFields, uid })
+  const isTimeKnown = !needsId({ ...presentScheduleFields, uid })
   const start = after === undefined ? Date.now() : Date.parse(after)
   const times = isTimeKnown
-    ? listNextTimes({ ...scheduleFields, uid: uid ?? '', disabled: false }, zone, start, previewedRuns)
+    ? listNextTimes({ ...presentScheduleFields, uid: uid ?? '', disabled: false }, zone, start, previewedRuns)
     : []
   return {
-    description: describeSchedule({ ...scheduleFields, uid }),
-    triggerExpression: isTimeKnown ? formatTrigger({ ...scheduleColumns(schedule), uid: uid ?? '' }, zone) : undefined,
+    description: describeSchedule({ ...presentScheduleFields, uid }),
+    triggerExpression: isTimeKnown
+      ? formatTrigger({ ...toScheduleColumns(schedule), uid: uid ?? '' }, zone)
+      : undefined,
     timeZone: zone,
     next: times.map((time) => presentTime(time, zone)),
   }

@@ -1,6 +1,6 @@
 import { pipelineOperations } from '@sluice/contracts'
-import { recordOperations, sharingOperations } from '@sluice/records'
-import { lineageOperation } from '../objects/read-lineage.ts'
+import { recordOperations, createSharingOperations } from '@sluice/records'
+import { createLineageOperation } from '../objects/read-lineage.ts'
 import { definePipelineOperation } from '../operation-context.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { schemaRecords } from './records.ts'
@@ -10,6 +10,6 @@ const schemaResource = { operation: definePipelineOperation, records: schemaReco
 
 export const schemaOperations = {
   ...recordOperations(pipelineOperations.schemas, schemaResource),
-  ...sharingOperations(pipelineOperations.schemas, schemaResource, assertSharingTargets),
-  ...lineageOperation(pipelineOperations.schemas, { kind: 'SCHEMA', records: schemaRecords }),
+  ...createSharingOperations(pipelineOperations.schemas, schemaResource, assertSharingTargets),
+  ...createLineageOperation(pipelineOperations.schemas, { kind: 'SCHEMA', records: schemaRecords }),
 }

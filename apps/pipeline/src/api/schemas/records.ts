@@ -4,13 +4,13 @@ import {
   type RefinedRow,
   type SharedColumns,
   type WithoutMay,
-  accessOf,
+  presentAccess,
   createRecordRepository,
   visibleTo,
 } from '@sluice/records'
 import { type Caller, Problem } from '@sluice/http-server'
 import type { DB, Schemas } from '../../database.ts'
-import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
+import { lookUpAuthors, presentRecordFields, recordedProperties, tagsColumn } from '../record-fields.ts'
 import type { RequestContext } from '../operation-context.ts'
 
 export type SchemaRow = RefinedRow<Selectable<Schemas>, SharedColumns & { tags: string[] }>
@@ -65,20 +65,20 @@ async function countBySchema(
 
 /** Presents schemas without their numbers of pipelines and views. */
 async function presentWithoutStatistics(rows: SchemaRow[], { identity, request }: RequestContext) {
-  const authors = await lookUpAuthors(rows, identity)
+  const findAuthors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({
-    ...recordedFields(row, request.locales),
-    ...authors(row),
+    ...presentRecordFields(row, request.locales),
+    ...findAuthors(row),
     schemaName: row.schema_name,
     permanent: row.permanent,
     providerSchema: row.provider_schema as Schema['providerSchema'],
     profileTables: row.profile_tables,
-    access: accessOf(row),
+    access: presentAccess(row),
   }))
 }
 
 /** Returns the schemas of these rows. For schemas that the caller may not see, only the names. */
-export async function schemasOf(
+export async function readReferencedSchemas(
   rows: readonly { schema_id: number }[],
   context: RequestContext,
 ): Promise<Map<number, ReferencedSchema>> {

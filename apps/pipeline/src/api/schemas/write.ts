@@ -11,9 +11,9 @@ import { assertUnused } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { deleteProfilesOfSchema } from '../../table-profiles/stored-profiles.ts'
 import { detachReaders } from '../../warehouse-readers/warehouse-readers.ts'
-import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
+import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemaRecords } from './records.ts'
-import { findRepeatedNames, type NamedKind, saveList } from '../bulk-saves/save-by-name.ts'
+import { findRepeatedNames, type BulkSaveDefinition, saveList } from '../bulk-saves/save-by-name.ts'
 
 /**
  * Returns whether a change of the schema's warehouse would abandon its tables. A schema with provider NA has no tables.
@@ -70,7 +70,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
       permanent: body.permanent,
       provider_schema: body.providerSchema,
       profile_tables: profileTables,
-      ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
+      ...(await toAccessColumnsWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
@@ -94,7 +94,10 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody,
   },
 }
 
-export const schemaKind: NamedKind<SchemaRow, SchemaBody> = { records: schemaRecords, writing: schemaWriting }
+export const schemaBulkSave: BulkSaveDefinition<SchemaRow, SchemaBody> = {
+  records: schemaRecords,
+  writing: schemaWriting,
+}
 
 type SaveSchemasRequest = OperationInput<PipelineContext, '/schemas', undefined, SchemaBody[]>
 
@@ -102,5 +105,5 @@ type SaveSchemasRequest = OperationInput<PipelineContext, '/schemas', undefined,
 export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> {
   for (const [index, name] of findRepeatedNames(input.body))
     throw problems.refused(`/${index}/name`, `"${name}" is in the list twice. Remove one of them.`)
-  return schemaRecords.present(await saveList(schemaKind, input), input)
+  return schemaRecords.present(await saveList(schemaBulkSave, input), input)
 }

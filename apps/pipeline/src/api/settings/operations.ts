@@ -92,8 +92,16 @@ function findSetting(db: Kysely<DB>, client: string, key: SettingKey): Promise<S
 const presentResponse = (client: string, key: SettingKey, row: SettingRow | undefined, mails: boolean) =>
   new JsonResponse(presentSetting(client, key, row, mails), { ETag: etagOf(row?.version ?? 0) })
 
-/** Presents a setting. If it is not stored, presents its default value. */
-const presentSetting = (client: string, key: SettingKey, row: SettingRow | undefined, mails: boolean): Setting => ({
+/**
+ * Converts a setting to a resource. If it is not stored, the resource has its default value. Warns that alerts cannot
+ * be mailed if the service has no mail server.
+ */
+const presentSetting = (
+  client: string,
+  key: SettingKey,
+  row: SettingRow | undefined,
+  hasMailServer: boolean,
+): Setting => ({
   ...(row && {
     id: row.uid,
     created: row.created_at.toISOString(),
@@ -102,7 +110,7 @@ const presentSetting = (client: string, key: SettingKey, row: SettingRow | undef
   client,
   key,
   value: row?.value ?? settingDefaults[key],
-  ...(key === 'ALERT_EMAIL' && row?.value && !mails && { warning: noMailServer }),
+  ...(key === 'ALERT_EMAIL' && row?.value && !hasMailServer && { warning: noMailServer }),
 })
 
 const maxAddresses = 50
@@ -138,10 +146,10 @@ function parseAlertEmail(value: string): string {
     throw invalidValue(
       `${quoteValue(invalidAddress)} is not an email address. Separate entries by commas; besides addresses, WARNING and NO_SUCCESS_24_HOURS (with any number of hours) are allowed.`,
     )
-  const unmailable = setting.addresses.find((address) => mailableAddress(address) === undefined)
-  if (unmailable !== undefined)
+  const undeliverableAddress = setting.addresses.find((address) => mailableAddress(address) === undefined)
+  if (undeliverableAddress !== undefined)
     throw invalidValue(
-      `Mail cannot be sent to ${quoteValue(unmailable)}: use up to 64 unaccented letters, digits and signs before the @, and a valid domain after it.`,
+      `Mail cannot be sent to ${quoteValue(undeliverableAddress)}: use up to 64 unaccented letters, digits and signs before the @, and a valid domain after it.`,
     )
   const { noSuccessHours: hours } = setting
   if (hours !== undefined && (hours < 1 || hours > maxNoSuccessHours))

@@ -4,8 +4,8 @@ import { type Caller, problems } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { variablesInSql } from '../../variables/bind-variables.ts'
-import { variablesInSettings } from '../../variables/replace-variables.ts'
+import { findBoundVariables } from '../../variables/bind-variables.ts'
+import { findVariablesInSettings } from '../../variables/replace-variables.ts'
 import { unsealTargetSecrets } from '../../destinations/push-target.ts'
 import { findVariablesInSql } from '../../variables/insert-variables-into-sql.ts'
 import { findSourceLanguage } from '../../variables/resolve-source-variables.ts'
@@ -95,7 +95,7 @@ async function findUsesInChecks(trx: Transaction<DB>, client: string, { caller }
     .orderBy('r.name')
     .execute()
   const uses: UsesByName = new Map()
-  for (const row of rows) addUse(uses, row, variablesInSql(row.query))
+  for (const row of rows) addUse(uses, row, findBoundVariables(row.query))
   return uses
 }
 
@@ -124,7 +124,7 @@ async function findUsesInPipelines(
       .orderBy('r.id')
       .limit(definitionsPerBatch)
       .execute()
-    for (const row of rows) addUse(uses, row, variablesOfPipeline(row, keyRing))
+    for (const row of rows) addUse(uses, row, findVariablesOfPipeline(row, keyRing))
     if (rows.length < definitionsPerBatch) return uses
     lastId = rows.at(-1)!.id
   }
@@ -140,17 +140,17 @@ interface PipelineRow {
 }
 
 /** Returns the names of the variables in the settings, secrets, query and transformation of a pipeline. */
-function variablesOfPipeline(row: PipelineRow, keyRing: KeyRing): Set<string> {
+function findVariablesOfPipeline(row: PipelineRow, keyRing: KeyRing): Set<string> {
   const { sqlQuery, ...settings } = row.settings as { sqlQuery?: unknown }
   const language = findSourceLanguage(row.type)
   const isSql = typeof sqlQuery === 'string' && language !== undefined
-  const queryVariables = isSql ? findVariablesInSql(sqlQuery, language) : variablesInSettings(sqlQuery)
+  const queryVariables = isSql ? findVariablesInSql(sqlQuery, language) : findVariablesInSettings(sqlQuery)
   const statements = (row.transformation as { sqlStatements?: { statement: string }[] } | null)?.sqlStatements ?? []
   const warehouse = getWarehouseLanguage(row.provider)
   return new Set([
     ...queryVariables,
     ...statements.flatMap(({ statement }) => [...findVariablesInSql(statement, warehouse)]),
-    ...variablesInSettings(
+    ...findVariablesInSettings(
       settings,
       unsealOrEmpty(() => unsealSourceSecrets(row, keyRing)),
     ),
@@ -171,7 +171,8 @@ async function findUsesInDestinations(
     .orderBy('r.id')
     .execute()
   const uses: UsesByName = new Map()
-  for (const row of rows) addUse(uses, row, variablesInSettings(unsealOrEmpty(() => unsealTargetSecrets(row, keyRing))))
+  for (const row of rows)
+    addUse(uses, row, findVariablesInSettings(unsealOrEmpty(() => unsealTargetSecrets(row, keyRing))))
   return uses
 }
 

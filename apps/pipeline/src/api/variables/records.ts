@@ -5,7 +5,7 @@ import {
   type SharedColumns,
   type WithoutMay,
   createRecordRepository,
-  translatedProperty,
+  translateRowProperty,
 } from '@sluice/records'
 import type { Variables } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
@@ -33,23 +33,27 @@ export const variableRecords = createRecordRepository<VariableRow, Variable, Req
   present: presentVariables,
 })
 
+function presentValue(row: VariableRow): Pick<Variable, 'value' | 'secretStatus'> {
+  if (!row.secured) return { value: row.value! }
+  return { secretStatus: presentSecretStatus(['value'], row.secret_times ?? { value: null }, () => ({})) }
+}
+
+/** Converts variables to resources. A secured variable has the status of its value instead of the value. */
 async function presentVariables(
   rows: VariableRow[],
   { identity, request }: RequestContext,
 ): Promise<WithoutMay<Variable>[]> {
-  const authors = await lookUpAuthors(rows, identity)
+  const findAuthors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({
     id: row.uid,
     client: row.client,
     name: row.name,
-    displayName: translatedProperty(row, 'name', row.name, request.locales),
+    displayName: translateRowProperty(row, 'name', row.name, request.locales),
     translations: row.translations,
     created: row.created_at.toISOString(),
     lastUpdated: row.updated_at.toISOString(),
-    ...authors(row),
+    ...findAuthors(row),
     secured: row.secured,
-    ...(row.secured
-      ? { secretStatus: presentSecretStatus(['value'], row.secret_times ?? { value: null }, () => ({})) }
-      : { value: row.value! }),
+    ...presentValue(row),
   }))
 }

@@ -8,7 +8,7 @@ import { type SecretTimes, mergeSecretTimes } from '../../secrets/secret-status.
 import type { PipelineContext } from '../operation-context.ts'
 import { assertVariableUnused } from './assert-variable-unused.ts'
 import { type VariableRow, variableRecords } from './records.ts'
-import { findRepeatedNames, type NamedKind, saveList } from '../bulk-saves/save-by-name.ts'
+import { findRepeatedNames, type BulkSaveDefinition, saveList } from '../bulk-saves/save-by-name.ts'
 
 export const variableWriting: RecordWriter<PipelineContext, VariableRow, VariableBody> = {
   async check() {},
@@ -21,7 +21,7 @@ export const variableWriting: RecordWriter<PipelineContext, VariableRow, Variabl
         keyRing,
         caller,
       })
-    return variableColumns(body, current, caller.client, keyRing)
+    return toVariableColumns(body, current, caller.client, keyRing)
   },
 
   beforeDelete: (trx, row, { keyRing, caller }) =>
@@ -35,7 +35,10 @@ export const variableWriting: RecordWriter<PipelineContext, VariableRow, Variabl
   async afterDelete() {},
 }
 
-export const variableKind: NamedKind<VariableRow, VariableBody> = { records: variableRecords, writing: variableWriting }
+export const variableBulkSave: BulkSaveDefinition<VariableRow, VariableBody> = {
+  records: variableRecords,
+  writing: variableWriting,
+}
 
 /**
  * A variable in a configuration document. A new variable may lack its value, because an export of another installation
@@ -44,9 +47,10 @@ export const variableKind: NamedKind<VariableRow, VariableBody> = { records: var
 export type ConfiguredVariable = VariableBody & { mayLackValue?: boolean }
 
 /**
- * Returns the columns of a variable. Keeps the stored value if the body omits the value. Throws if there is neither.
+ * Returns the columns of a variable. A secured variable has an encrypted value (`sealed`), any other a plain one. If
+ * the body omits the value, keeps the stored one. Throws if there is neither.
  */
-function variableColumns(
+function toVariableColumns(
   body: ConfiguredVariable,
   current: VariableRow | undefined,
   client: string,
@@ -55,6 +59,7 @@ function variableColumns(
   const uid = current?.uid ?? randomUUID()
   const stored = body.value === undefined ? readStoredValue(current, body) : undefined
   const value = body.value ?? stored?.value
+  // A sent value, and a stored plain value of a variable that becomes secured, are not encrypted yet.
   const needsSealing = body.secured && stored?.sealed === undefined
   const sealed = needsSealing ? sealVariableValue(uid, value!, keyRing) : (stored?.sealed ?? null)
   return {
@@ -64,7 +69,7 @@ function variableColumns(
     secured: body.secured,
     value: body.secured ? null : value,
     sealed_value: sealed,
-    secret_times: body.secured ? JSON.stringify(variableTimes(body, sealed, current)) : null,
+    secret_times: body.secured ? JSON.stringify(mergeVariableTimes(body, sealed, current)) : null,
   }
 }
 
@@ -72,8 +77,11 @@ function variableColumns(
  * Returns the times at which secured values were sent. A value that becomes secured has none, because it was stored in
  * plain text before.
  */
-const variableTimes = ({ value }: VariableBody, sealed: string | null, current: VariableRow | undefined): SecretTimes =>
-  mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
+const mergeVariableTimes = (
+  { value }: VariableBody,
+  sealed: string | null,
+  current: VariableRow | undefined,
+): SecretTimes => mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
 
 /**
  * Returns the value of a variable whose body omits it: the stored value, encrypted (`sealed`) if the variable is
@@ -100,5 +108,5 @@ export async function saveVariables(
 ): Promise<Variable[]> {
   for (const [index, name] of findRepeatedNames(input.body))
     throw problems.conflict(`/${index}/name`, `"${name}" is in the list twice. Remove one of them.`)
-  return variableRecords.present(await saveList(variableKind, input), input)
+  return variableRecords.present(await saveList(variableBulkSave, input), input)
 }

@@ -1,15 +1,15 @@
-import { type DataQuery, type QueryResult, type Table, pipelineOperations, searchOf } from '@sluice/contracts'
-import { sharingOperations } from '@sluice/records'
+import { type DataQuery, type QueryResult, type Table, pipelineOperations, toSearchRequest } from '@sluice/contracts'
+import { createSharingOperations } from '@sluice/records'
 import type { FileDownload, OperationInput } from '@sluice/http-server'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
-import { lineageOperation } from '../objects/read-lineage.ts'
+import { createLineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
-import { createView, deleteView, findViewPlace, updateView, viewKind } from './write.ts'
+import { createView, deleteView, findViewPlace, updateView, viewBulkSave } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, viewRecords } from './records.ts'
-import { describedLabels, presentTable } from '../table-responses.ts'
+import { readTableLabels, presentTable } from '../table-responses.ts'
 import { notLoadedYet, answerRows } from '../read-table-page.ts'
 
 const { views: signatures } = pipelineOperations
@@ -18,7 +18,7 @@ type ViewTableRequest<Query> = OperationInput<PipelineContext, '/views/:uid/tabl
 
 async function readViewTable(input: ViewTableRequest<undefined>): Promise<Table> {
   const { row, view } = await readBuiltView(input)
-  return presentTable(view, await describedLabels(input.db, row, view))
+  return presentTable(view, await readTableLabels(input.db, row, view))
 }
 
 /** Reads a page of rows in the order of the view's query, or exports all rows as a file. */
@@ -26,7 +26,7 @@ const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult |
   answerRows(signatures.data.id, input, async () => {
     const { row, view, warehouse } = await readBuiltView(input)
     if (!view.populated) throw notLoadedYet('The view has no rows yet. Run the view to fill it.')
-    return { warehouse, table: view, labels: await describedLabels(input.db, row, view), object: row.uid }
+    return { warehouse, table: view, labels: await readTableLabels(input.db, row, view), object: row.uid }
   })
 
 async function readBuiltView({ db, caller, params, warehouses }: ViewTableRequest<unknown>) {
@@ -63,10 +63,10 @@ async function listExternalReaders(
 
 export const viewOperations = {
   // Must precede `/views/:uid`, which would match these paths too.
-  saveMany: saveManyOperation(signatures.saveMany, viewKind),
+  saveMany: saveManyOperation(signatures.saveMany, viewBulkSave),
   preview: definePipelineOperation(signatures.preview, previewView),
   list: definePipelineOperation(signatures.list, (input) =>
-    viewRecords.search(input.db, input, searchOf(input.query), input.request.url),
+    viewRecords.search(input.db, input, toSearchRequest(input.query), input.request.url),
   ),
   search: definePipelineOperation(signatures.search, (input) => viewRecords.search(input.db, input, input.body)),
   create: definePipelineOperation(signatures.create, createView),
@@ -75,8 +75,12 @@ export const viewOperations = {
   ),
   update: definePipelineOperation(signatures.update, updateView),
   delete: definePipelineOperation(signatures.delete, deleteView),
-  ...sharingOperations(signatures, { operation: definePipelineOperation, records: viewRecords }, assertSharingTargets),
-  ...lineageOperation(signatures, {
+  ...createSharingOperations(
+    signatures,
+    { operation: definePipelineOperation, records: viewRecords },
+    assertSharingTargets,
+  ),
+  ...createLineageOperation(signatures, {
     kind: 'VIEW',
     records: viewRecords,
     listExternalReaders,

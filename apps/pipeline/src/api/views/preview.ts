@@ -6,7 +6,7 @@ import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import type { PipelineContext } from '../operation-context.ts'
-import { checkQuery } from './validate-view.ts'
+import { assertQueryAllowed } from './validate-view.ts'
 
 type ViewPreviewRequest = OperationInput<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
 
@@ -23,7 +23,7 @@ const querySeconds = 28
  */
 export async function previewView(input: ViewPreviewRequest): Promise<QueryResult> {
   const { body, caller, request, warehouses } = input
-  checkQuery(body.query)
+  assertQueryAllowed(body.query)
   const schema = await readSchemaName(input)
   const warehouse = await warehouses.open(caller.client)
   const text = trimStatementEnd(body.query)

@@ -3,7 +3,7 @@ import {
   type RefinedRow,
   type SharedColumns,
   type WithoutMay,
-  accessOf,
+  presentAccess,
   createRecordRepository,
   visibleTo,
 } from '@sluice/records'
@@ -13,33 +13,34 @@ import {
   lookUpAuthors,
   lastRunProperties,
   lastRunStatus,
-  recordedFields,
+  presentRecordFields,
   recordedProperties,
   tagsColumn,
 } from '../record-fields.ts'
 import type { Views } from '../../database.ts'
-import { runStatusesOf } from '../runs/run-responses.ts'
-import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
-import { schemasOf } from '../schemas/records.ts'
+import { readRunStatuses } from '../runs/run-responses.ts'
+import { presentScheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
+import { readReferencedSchemas } from '../schemas/records.ts'
 
 export type ViewRow = RefinedRow<Selectable<Views>, SharedColumns & { tags: string[] }>
 
+/** Converts views to resources, with their schema, their status and the names of their authors. */
 async function presentViews(rows: ViewRow[], context: RequestContext): Promise<WithoutMay<View>[]> {
   const { db, identity, request } = context
-  const [authors, schemas, statusOf, zone] = await Promise.all([
+  const [findAuthors, schemas, findStatus, zone] = await Promise.all([
     lookUpAuthors(rows, identity),
-    schemasOf(rows, context),
-    runStatusesOf(db, rows),
+    readReferencedSchemas(rows, context),
+    readRunStatuses(db, rows),
     readClientTimeZone(context),
   ])
 
   return rows.map((row) => {
     const schema = schemas.get(row.schema_id)!
-    const { status } = statusOf(row.id)
+    const { status } = findStatus(row.id)
     return {
-      ...recordedFields(row, request.locales),
-      ...authors(row),
-      ...scheduleFields(row),
+      ...presentRecordFields(row, request.locales),
+      ...findAuthors(row),
+      ...presentScheduleFields(row),
       triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
       schema,
@@ -50,12 +51,12 @@ async function presentViews(rows: ViewRow[], context: RequestContext): Promise<W
       warehouseAViewName: row.view_name,
       status: {
         ...status,
-        ...pendingStatus(row, status),
+        ...presentPendingStatus(row, status),
         visualizationId: row.visualization_id ?? undefined,
         visualizationHref: row.visualization_href ?? undefined,
       },
       anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
-      access: accessOf(row),
+      access: presentAccess(row),
     }
   })
 }
@@ -64,7 +65,7 @@ async function presentViews(rows: ViewRow[], context: RequestContext): Promise<W
  * Returns the response fields of a pending view, which the warehouse could not create yet. While a run is queued or
  * running, the status of that run stays, because the run may create the view.
  */
-function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
+function presentPendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   if (pending === null) return {}
   const isActive = lastRunStatus === 'QUEUED' || lastRunStatus === 'RUNNING'
   return {
@@ -84,7 +85,7 @@ export const viewRecords = createRecordRepository<ViewRow, View, RequestContext>
     ...lastRunProperties,
     lastRunStatus: {
       type: 'enum',
-      // The same rule as in `pendingStatus`.
+      // The same rule as in `presentPendingStatus`.
       column: sql`case when r.pending is null or ${lastRunStatus} in ('QUEUED', 'RUNNING') then ${lastRunStatus} else 'PENDING' end`,
       values: [...runStatuses, 'PENDING'],
       required: true,

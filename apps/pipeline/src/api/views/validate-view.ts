@@ -5,9 +5,9 @@ import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { identifierProblem, toUniqueIdentifiers } from '@sluice/row-stream'
 import type { RequestContext } from '../operation-context.ts'
-import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { assertSchedule, toScheduleColumns } from '../schedule-fields.ts'
 import { lockWritableSchema } from '../schemas/records.ts'
-import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
+import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { ViewRow } from './records.ts'
 import { splitSql } from '../../variables/split-sql.ts'
 
@@ -18,7 +18,7 @@ export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> 
  * Returns the columns for a request body, and the name of the schema in the warehouse. Throws 409 if one of the names
  * is taken.
  */
-export async function viewColumns(
+export async function toViewColumns(
   trx: Transaction<DB>,
   body: ViewBody,
   current: ViewRow | undefined,
@@ -40,12 +40,12 @@ export async function viewColumns(
     tags: JSON.stringify(body.tags ?? []),
     query: body.query,
     materialized: body.materialized,
-    ...scheduleColumns(body),
+    ...toScheduleColumns(body),
     visualization_id: body.status?.visualizationId ?? null,
     visualization_href: body.status?.visualizationHref ?? null,
     anonymous_metadata: body.anonymousAccess?.metadata ?? false,
     anonymous_data: body.anonymousAccess?.data ?? false,
-    ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
+    ...(await toAccessColumnsWithDefault(trx, body.access, current, caller.client)),
   }
   return { columns, schema: schema.schema_name }
 }
@@ -133,7 +133,7 @@ async function assertRelationNameFree(
 
 /** Validates the parts of a request body that need no database query. */
 export async function checkView(body: ViewBody, input: RequestContext): Promise<void> {
-  checkQuery(body.query)
+  assertQueryAllowed(body.query)
   assertSchedule(body)
   await assertSharingTargets(body.access, input)
 }
@@ -142,14 +142,15 @@ export async function checkView(body: ViewBody, input: RequestContext): Promise<
  * Throws 422 for a blank query, and for a query with variables, because the warehouse would store their values, and
  * every user could read them there.
  */
-export function checkQuery(query: string): void {
+export function assertQueryAllowed(query: string): void {
   if (query.trim() === '') throw problems.refused('/query', 'The query must not be blank.')
-  for (const { kind, text: piece } of splitSql(query)) {
-    const text = kind === 'comment' ? undefined : /\$\{[^{}\n]*\}/.exec(piece)?.[0]
-    if (text !== undefined)
+  for (const { kind, text } of splitSql(query)) {
+    if (kind === 'comment') continue
+    const variable = /\$\{[^{}\n]*\}/.exec(text)?.[0]
+    if (variable !== undefined)
       throw problems.refused(
         '/query',
-        `A view cannot use variables such as ${text.slice(0, 100)}, because the warehouse stores its query. Write the value itself, or filter when you read the view.`,
+        `A view cannot use variables such as ${variable.slice(0, 100)}, because the warehouse stores its query. Write the value itself, or filter when you read the view.`,
       )
   }
 }

@@ -5,7 +5,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { dropLeftover, recordDrop } from '../../deleted-tables/pending-drops.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
-import { type ViewSaveResult, makeView, hasSelectAll } from '../../views/make-view.ts'
+import { type ViewSaveResult, defineManagedView, hasSelectAll } from '../../views/define-managed-view.ts'
 import { queuePendingViews, storePendingReason } from '../../views/pending-views.ts'
 import { storeViewSources, renameSource } from '../../views/view-dependencies.ts'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
@@ -13,11 +13,11 @@ import { moveDescriptions } from '../../table-descriptions/stored-descriptions.t
 import { runWhileConnected } from '../abort-on-disconnect.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { requestSlots } from '../concurrency-limits.ts'
-import { type ViewColumns, checkView, viewColumns } from './validate-view.ts'
+import { type ViewColumns, checkView, toViewColumns } from './validate-view.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { assertDeletable, assertNameUnused } from '../assert-not-in-use.ts'
-import type { NamedKind } from '../bulk-saves/save-by-name.ts'
+import type { BulkSaveDefinition } from '../bulk-saves/save-by-name.ts'
 
 type SaveContext = RequestContext & { body: ViewBody }
 type DefiningColumns = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
@@ -36,13 +36,13 @@ export async function createView(input: SaveContext): Promise<JsonResponse<View>
   const { body, caller, request, write, db } = input
   await checkView(body, input)
   const row = await runInSlot(input, async (signal) => {
-    const { columns, schema } = await inTransaction(db, (trx) => viewColumns(trx, body, undefined, input))
+    const { columns, schema } = await inTransaction(db, (trx) => toViewColumns(trx, body, undefined, input))
     const defined = { ...columns, uid: columns.uid!, client: caller.client }
     const builtView = await buildView(input, defined, schema, signal)
     return restoreOnFailure(input, defined, { schema, name: columns.view_name }, () =>
       write(async (trx) => {
         // Check the body again, because another request may have taken a name while the warehouse created the view.
-        const { columns: checkedColumns } = await viewColumns(trx, body, undefined, input)
+        const { columns: checkedColumns } = await toViewColumns(trx, body, undefined, input)
         const inserted = await viewRecords.insert(trx, caller, { ...checkedColumns, uid: defined.uid })
         const saved = await recordBuiltView(trx, input, inserted, builtView)
         request.audit(saved.uid, { after: redactSecrets(saved) })
@@ -70,7 +70,7 @@ export async function updateView(input: SaveContext & { params: { uid: string } 
 async function updateOnce(input: SaveContext & { params: { uid: string } }): Promise<ViewRow | undefined> {
   const { db, body, caller, params, request } = input
   const before = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
-  const planned = await inTransaction(db, (trx) => viewColumns(trx, body, before, input))
+  const planned = await inTransaction(db, (trx) => toViewColumns(trx, body, before, input))
   const oldPlace = await findViewPlace(db, before)
   const newPlace = { schema: planned.schema, name: planned.columns.view_name }
   await inTransaction(db, (trx) => assertOldNameUnused(trx, caller, before, oldPlace, newPlace))
@@ -123,7 +123,7 @@ function saveUpdate(
   return write(async (trx) => {
     const before = await viewRecords.lock(trx, caller, params.uid, request.ifMatch)
     if (before.version !== plannedFrom.version) throw new ConcurrentChange()
-    const { columns, schema } = await viewColumns(trx, body, before, input)
+    const { columns, schema } = await toViewColumns(trx, body, before, input)
     if (builtView) await assertNotRunning(trx, before)
     const updated = await viewRecords.update(trx, caller, before, columns)
     const after = builtView ? await recordBuiltView(trx, input, updated, builtView) : updated
@@ -194,7 +194,7 @@ async function buildView(
   const warehouse = await warehouses.open(view.client)
   const { uid: id, view_name: name, query, materialized } = view
   await dropLeftover(db, warehouse, { client: view.client, schema, table: name })
-  return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), startedAt }
+  return { ...(await defineManagedView(db, warehouse, { id, schema, name, query, materialized }, signal)), startedAt }
 }
 
 /**
@@ -268,7 +268,7 @@ async function restoreView(
     )
     .orderBy((eb) => eb.case().when('v.uid', '=', uid).then(0).else(1).end())
     .executeTakeFirst()
-  if (stored) return void (await makeView(db, warehouse, stored))
+  if (stored) return void (await defineManagedView(db, warehouse, stored))
   const currentView = await warehouse.views.find(place.schema, place.name)
   if (currentView?.managed?.id === uid) await warehouse.views.drop(place.schema, place.name)
 }
@@ -277,11 +277,11 @@ async function restoreView(
  * Saves views without waiting for the warehouse. A run later creates or changes each view that has a new definition.
  * Until then, a new view is pending, and a changed view keeps its previous definition in the warehouse.
  */
-const deferredViewWriting: NamedKind<ViewRow, ViewBody>['writing'] = {
+const deferredViewWriting: BulkSaveDefinition<ViewRow, ViewBody>['writing'] = {
   check: checkView,
 
   async columns(trx, body, current, input) {
-    return (await viewColumns(trx, body, current, input)).columns
+    return (await toViewColumns(trx, body, current, input)).columns
   },
 
   async writeRelatedRows(trx: Transaction<DB>, row, _body, current, { queue, caller }) {
@@ -309,7 +309,7 @@ const deferredViewWriting: NamedKind<ViewRow, ViewBody>['writing'] = {
 const isSameDefinition = (before: ViewRow, after: ViewRow): boolean =>
   (['schema_id', 'view_name', 'query', 'materialized'] as const).every((column) => before[column] === after[column])
 
-export const viewKind: NamedKind<ViewRow, ViewBody> = {
+export const viewBulkSave: BulkSaveDefinition<ViewRow, ViewBody> = {
   records: viewRecords,
   writing: deferredViewWriting,
   present: ({ relatedFields }) => ({ pending: 'run' in relatedFields }),

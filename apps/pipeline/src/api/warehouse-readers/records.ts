@@ -1,10 +1,10 @@
 import { type WarehouseReader, hasRole, pipelineOperations } from '@sluice/contracts'
-import { createRecordRepository, translatedProperty, type SharedColumns, type WithoutMay } from '@sluice/records'
+import { createRecordRepository, translateRowProperty, type SharedColumns, type WithoutMay } from '@sluice/records'
 import { sql, type SqlBool } from 'kysely'
 import type { StoredReader } from '../../warehouse-readers/warehouse-readers.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
 import type { RequestContext } from '../operation-context.ts'
-import { schemasOf } from '../schemas/records.ts'
+import { readReferencedSchemas } from '../schemas/records.ts'
 
 export type WarehouseReaderRow = Omit<StoredReader, 'translations'> & Pick<SharedColumns, 'translations'>
 
@@ -37,9 +37,9 @@ async function presentReaders(
 ): Promise<WithoutMay<WarehouseReader>[]> {
   const { identity, request, caller, db, readers } = context
   const references = rows.flatMap(({ schema_ids }) => schema_ids.map((schema_id) => ({ schema_id })))
-  const [authors, schemas, warehouse] = await Promise.all([
+  const [findAuthors, schemas, warehouse] = await Promise.all([
     lookUpAuthors(rows, identity),
-    schemasOf(references, context),
+    readReferencedSchemas(references, context),
     db.selectFrom('warehouses').select('key').where('client', '=', caller.client).executeTakeFirst(),
   ])
   const seesNetworks = hasRole(caller.roles, 'ROLE_SEE_FIREWALL_RULE')
@@ -49,17 +49,17 @@ async function presentReaders(
       id: row.uid,
       client: row.client,
       name: row.name,
-      displayName: translatedProperty(row, 'name', row.name, request.locales),
+      displayName: translateRowProperty(row, 'name', row.name, request.locales),
       translations: row.translations,
       created: row.created_at.toISOString(),
       lastUpdated: row.updated_at.toISOString(),
-      ...authors(row),
+      ...findAuthors(row),
       schemas: schemasOfReader,
       ...(row.expires_at && { expires: row.expires_at.toISOString() }),
       ...(seesNetworks && { networks: row.networks }),
       readerStatus: statusOf(row),
       ...(row.last_used_at && { lastUsed: row.last_used_at.toISOString() }),
-      connection: connectionOf(
+      connection: buildConnection(
         row,
         warehouse?.key ?? '',
         schemasOfReader.map(({ schemaName }) => schemaName),
@@ -78,7 +78,7 @@ function statusOf({ pending, expires_at }: WarehouseReaderRow): WarehouseReader[
  * Returns the server address and the login of a warehouse reader. Returns only the login if the operator has removed
  * the warehouse from the settings.
  */
-function connectionOf(
+function buildConnection(
   { provider_schema, login: user }: WarehouseReaderRow,
   key: string,
   schemas: readonly string[],

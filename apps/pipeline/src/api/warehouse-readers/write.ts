@@ -23,8 +23,8 @@ export const warehouseReaderWriting: RecordWriter<PipelineContext, WarehouseRead
 
   async columns(trx, body, current, { caller, readers }) {
     const schemas = await lockSchemas(trx, body, caller)
-    const kind = warehouseKindOf(schemas, current)
-    const { server } = endpointOf(readers, kind)
+    const kind = getCommonWarehouse(schemas, current)
+    const { server } = getEndpoint(readers, kind)
     const networks = chooseNetworks(body, current, caller)
     if (networks.length > 0 && !server.setNetworks)
       throw problems.refused(
@@ -98,10 +98,10 @@ async function lockSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, call
 }
 
 /**
- * Returns the kind of warehouse of these schemas. Throws 422 if they differ in it, or if an existing reader has another
- * kind.
+ * Returns the type of the warehouse that contains these schemas. Throws 422 if one of them is in a warehouse of another
+ * type than the first one, or than that of the existing reader.
  */
-function warehouseKindOf(schemas: readonly ChosenSchema[], current: WarehouseReaderRow | undefined): WarehouseKind {
+function getCommonWarehouse(schemas: readonly ChosenSchema[], current: WarehouseReaderRow | undefined): WarehouseKind {
   const kind = (current?.provider_schema ?? schemas[0]!.provider_schema) as WarehouseKind
   const otherIndex = schemas.findIndex(({ provider_schema }) => provider_schema !== kind)
   if (otherIndex !== -1) {
@@ -118,7 +118,7 @@ function warehouseKindOf(schemas: readonly ChosenSchema[], current: WarehouseRea
  * Returns the server on which the login of a reader is created. Throws 422 if this installation does not allow logins
  * there.
  */
-function endpointOf(readers: WarehouseReaders, kind: WarehouseKind) {
+function getEndpoint(readers: WarehouseReaders, kind: WarehouseKind) {
   try {
     return readers.getEndpoint(kind)
   } catch (error) {
@@ -177,8 +177,8 @@ async function assertBelowLimit(trx: Transaction<DB>, client: string): Promise<v
 type ReaderRequest<Path extends string, Body = undefined> = OperationInput<PipelineContext, Path, undefined, Body>
 
 /**
- * Creates a warehouse reader: commits the row, then creates the login. If creating the login fails, deletes the row,
- * because the caller would never get the password.
+ * Creates a warehouse reader: commits the row, then creates the login. Only this response contains the password. If
+ * creating the login fails, deletes the row and the login again.
  */
 export async function createReader(
   input: ReaderRequest<'/warehouse-readers', WarehouseReaderBody>,
@@ -239,7 +239,7 @@ export async function rotateReader(
   const row = await write(async (trx) => {
     const before = await warehouseReaderRecords.lock(trx, caller, params.uid, undefined)
     // Throws 422 if this installation no longer allows logins there.
-    endpointOf(input.readers, before.provider_schema as WarehouseKind)
+    getEndpoint(input.readers, before.provider_schema as WarehouseKind)
     await assertSeesSchemas(trx, before, caller)
     const after = await warehouseReaderRecords.update(trx, caller, before, { pending: true })
     request.audit(after.uid, { rotated: true })
@@ -281,7 +281,7 @@ async function answerWithPassword(
   password: string,
 ): Promise<JsonResponse<NewWarehouseReader>> {
   const row = await warehouseReaderRecords.read(input.db, input.caller, uid)
-  const { connectionStrings } = endpointOf(input.readers, row.provider_schema as WarehouseKind)
+  const { connectionStrings } = getEndpoint(input.readers, row.provider_schema as WarehouseKind)
   const { body: reader, headers } = await warehouseReaderRecords.answer(row, input)
   const connection = reader.connection as Parameters<typeof connectionStrings>[0]
   const strings = connectionStrings(

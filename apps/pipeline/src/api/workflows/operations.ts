@@ -2,29 +2,29 @@ import {
   type PageQuery,
   type Run,
   type SearchRequest,
-  type recordSignatures,
+  type defineRecordSignatures,
   type Workflow,
   type WorkflowBody,
   type WorkflowRunJob,
   type WorkflowSearchResult,
   pipelineOperations,
-  searchOf,
+  toSearchRequest,
 } from '@sluice/contracts'
-import { pageHeaders, recordOperations, sharingOperations } from '@sluice/records'
+import { buildPageHeaders, recordOperations, createSharingOperations } from '@sluice/records'
 import { JsonResponse, type OperationInput } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
-import { lineageOperation } from '../objects/read-lineage.ts'
+import { createLineageOperation } from '../objects/read-lineage.ts'
 import { runOperations } from '../runs/operations.ts'
 import { saveManyOperation } from '../bulk-saves/save-by-name.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { workflowRecords } from './records.ts'
-import { assertHasJobs, workflowKind, workflowWriting } from './write.ts'
+import { assertHasJobs, workflowBulkSave, workflowWriting } from './write.ts'
 import type { DB } from '../../database.ts'
 import { listRuns } from '../../runs/read-runs.ts'
 import { lookUpUsernames } from '../record-fields.ts'
 import { presentRun } from '../runs/run-responses.ts'
-import { jobTypeOf } from './job-kinds.ts'
+import { getJobType } from './job-types.ts'
 
 /** Lists the runs of a workflow, newest first, with the state of each job. */
 async function listWorkflowRuns(
@@ -35,16 +35,16 @@ async function listWorkflowRuns(
   const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
   const { rows, total } = await listRuns(db, row.id, page)
   const authors = rows.map((run) => run.created_by)
-  const [usernames, jobs] = await Promise.all([lookUpUsernames(authors, identity), jobsOf(db, rows)])
+  const [findUsername, jobs] = await Promise.all([lookUpUsernames(authors, identity), readJobs(db, rows)])
   const presentedRuns = rows.map((run) => ({
-    ...presentRun(run, usernames(run.created_by)),
+    ...presentRun(run, findUsername(run.created_by)),
     jobs: jobs.get(run.id) ?? [],
   }))
-  return new JsonResponse(presentedRuns, pageHeaders({ ...page, total }, request.url))
+  return new JsonResponse(presentedRuns, buildPageHeaders({ ...page, total }, request.url))
 }
 
 /** Returns the jobs of each workflow run, in the order of the steps. */
-async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<Map<number, WorkflowRunJob[]>> {
+async function readJobs(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<Map<number, WorkflowRunJob[]>> {
   const rows = await db
     .selectFrom('workflow_run_jobs as j')
     .leftJoin('runnables as o', 'o.id', 'j.runnable_id')
@@ -66,7 +66,7 @@ async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<
     return {
       step: row.step,
       job: row.job,
-      jobType: jobTypeOf(row.kind),
+      jobType: getJobType(row.kind),
       name: row.name,
       uid: row.object_uid ?? undefined,
       status: isWaitingForWorker ? 'QUEUED' : (row.state as WorkflowRunJob['status']),
@@ -79,29 +79,29 @@ async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<
 
 const { workflows: signatures } = pipelineOperations
 const workflowResource = { operation: definePipelineOperation, records: workflowRecords, writing: workflowWriting }
-type WorkflowSignatures = ReturnType<typeof recordSignatures<string, Workflow, WorkflowBody>>
+type WorkflowSignatures = ReturnType<typeof defineRecordSignatures<string, Workflow, WorkflowBody>>
 
 export const workflowOperations = {
   // The two lists below replace those of `recordOperations`, because they return an object with paging information.
   ...recordOperations(signatures as unknown as WorkflowSignatures, workflowResource),
-  saveMany: saveManyOperation(signatures.saveMany, workflowKind),
+  saveMany: saveManyOperation(signatures.saveMany, workflowBulkSave),
   list: definePipelineOperation(signatures.list, async (input) => {
-    const request = searchOf(input.query)
-    return asSearchResult(await workflowRecords.search(input.db, input, request, input.request.url), request)
+    const request = toSearchRequest(input.query)
+    return toSearchResult(await workflowRecords.search(input.db, input, request, input.request.url), request)
   }),
 
   search: definePipelineOperation(signatures.search, async (input) =>
-    asSearchResult(await workflowRecords.search(input.db, input, input.body), input.body),
+    toSearchResult(await workflowRecords.search(input.db, input, input.body), input.body),
   ),
 
-  ...sharingOperations(signatures, workflowResource, assertSharingTargets),
-  ...lineageOperation(signatures, { kind: 'WORKFLOW', records: workflowRecords }),
+  ...createSharingOperations(signatures, workflowResource, assertSharingTargets),
+  ...createLineageOperation(signatures, { kind: 'WORKFLOW', records: workflowRecords }),
   ...runOperations(signatures, { kind: 'WORKFLOW', records: workflowRecords, checkReady: assertHasJobs }),
   runs: definePipelineOperation(signatures.runs, listWorkflowRuns),
 }
 
 /** Presents a page of workflows as an object, which repeats the totals from the headers. */
-function asSearchResult(
+function toSearchResult(
   { body, headers }: JsonResponse<Workflow[]>,
   { paging }: SearchRequest,
 ): JsonResponse<WorkflowSearchResult> {

@@ -4,16 +4,16 @@ import {
   type RefinedRow,
   type SharedColumns,
   type WithoutMay,
-  accessOf,
+  presentAccess,
   createRecordRepository,
   visibleTo,
 } from '@sluice/records'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, lastRunProperties, recordedFields, recordedProperties } from '../record-fields.ts'
+import { lookUpAuthors, lastRunProperties, presentRecordFields, recordedProperties } from '../record-fields.ts'
 import type { Workflows } from '../../database.ts'
-import { runStatusesOf } from '../runs/run-responses.ts'
-import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
-import { type VisibleObject, findVisibleObjects, jobTypeOf } from './job-kinds.ts'
+import { readRunStatuses } from '../runs/run-responses.ts'
+import { presentScheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
+import { type VisibleObject, findVisibleObjects, getJobType } from './job-types.ts'
 import { type StoredJob, readStoredSteps } from './stored-steps.ts'
 
 export type WorkflowRow = RefinedRow<Selectable<Workflows>, SharedColumns>
@@ -21,12 +21,13 @@ export type WorkflowRow = RefinedRow<Selectable<Workflows>, SharedColumns>
 type WorkflowStep = Workflow['steps']['steps'][number]
 type WorkflowJob = WorkflowStep['jobs'][number]
 
+/** Converts workflows to resources: with their steps and jobs, their schedule, their status and their authors. */
 async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): Promise<WithoutMay<Workflow>[]> {
   const { db, caller, identity, request } = context
   const ids = rows.map(({ id }) => id)
-  const [authors, statusOf, zone, { steps, jobs }] = await Promise.all([
+  const [findAuthors, findStatus, zone, { steps, jobs }] = await Promise.all([
     lookUpAuthors(rows, identity),
-    runStatusesOf(db, rows),
+    readRunStatuses(db, rows),
     readClientTimeZone(context),
     readStoredSteps(db, ids),
   ])
@@ -35,32 +36,32 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
     caller,
     jobs.map(({ object }) => object),
   )
-  const stepsOf = Map.groupBy(steps, ({ workflow_id }) => workflow_id)
-  const jobsOf = Map.groupBy(jobs, ({ workflow_id, step }) => `${workflow_id} ${step}`)
+  const stepsByWorkflow = Map.groupBy(steps, ({ workflow_id }) => workflow_id)
+  const jobsByStep = Map.groupBy(jobs, ({ workflow_id, step }) => `${workflow_id} ${step}`)
 
   return rows.map((row) => {
-    const { tags: _tags, tagString: _tagString, ...fields } = recordedFields({ ...row, tags: [] }, request.locales)
+    const { tags: _tags, tagString: _tagString, ...fields } = presentRecordFields({ ...row, tags: [] }, request.locales)
     return {
       ...fields,
-      ...authors(row),
-      ...scheduleFields(row),
+      ...findAuthors(row),
+      ...presentScheduleFields(row),
       triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
       steps: {
         errorStrategy: row.error_strategy as Workflow['steps']['errorStrategy'],
-        steps: (stepsOf.get(row.id) ?? []).map(
+        steps: (stepsByWorkflow.get(row.id) ?? []).map(
           (step): WorkflowStep => ({
             executionMode: step.execution_mode as WorkflowStep['executionMode'],
             delayAfter: step.delay_after,
             disabled: step.disabled,
-            jobs: (jobsOf.get(`${row.id} ${step.step}`) ?? []).map((job) =>
+            jobs: (jobsByStep.get(`${row.id} ${step.step}`) ?? []).map((job) =>
               presentJob(job, visibleById.get(job.object.id)),
             ),
           }),
         ),
       },
-      status: statusOf(row.id).status,
-      access: accessOf(row),
+      status: findStatus(row.id).status,
+      access: presentAccess(row),
     }
   })
 }
@@ -68,7 +69,7 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
 /** Presents a job. Shows only the name of an object that the caller may not see. */
 function presentJob({ uid, object }: StoredJob, visibleObject: VisibleObject | undefined): WorkflowJob {
   return {
-    jobType: jobTypeOf(object.kind),
+    jobType: getJobType(object.kind),
     object: {
       uid: object.uid,
       name: object.name,

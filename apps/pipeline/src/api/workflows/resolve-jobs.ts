@@ -3,7 +3,7 @@ import type { JobType, FieldViolation, WorkflowBody } from '@sluice/contracts'
 import { Problem, problems, type Caller } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import type { RunnableKind } from '../../runs/runnable-kinds.ts'
-import { findVisibleObjects, jobKindOf, jobKinds } from './job-kinds.ts'
+import { findVisibleObjects, getObjectKind, jobTypesByKind } from './job-types.ts'
 import type { StoredJob } from './stored-steps.ts'
 
 /** A job in a request body, with its JSON pointer. */
@@ -34,7 +34,7 @@ function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): Name
       // Only the first job with this id keeps the stored job.
       if (storedJob) jobsByUid.delete(storedJob.uid)
       const sentObject = object?.uid?.toLowerCase() ?? object?.id
-      const objectWithoutField = storedJob ? storedJob.object.uid : uidOf(id)
+      const objectWithoutField = storedJob ? storedJob.object.uid : findUid(id)
       return {
         pointer: `/steps/steps/${step}/jobs/${job}`,
         jobType,
@@ -49,7 +49,7 @@ function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): Name
  * Returns the job's id if it is a UUID, because it may identify the object to run. Ignores other ids, which some
  * callers invent.
  */
-const uidOf = (id: string | undefined): string | undefined =>
+const findUid = (id: string | undefined): string | undefined =>
   id && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id) ? id.toLowerCase() : undefined
 
 /**
@@ -106,7 +106,7 @@ export async function resolveJobs(
     { pointer, jobType, object: uid }: NamedJob,
     object: (typeof rows)[number] | undefined,
   ): FieldViolation | undefined {
-    const noun = jobType ? jobKindOf(jobType).noun : 'object'
+    const noun = jobType ? getObjectKind(jobType).noun : 'object'
     const objectPointer = `${pointer}/object/uid`
     if (uid === undefined) return { pointer: objectPointer, detail: `The job has no ${noun} to run. Set object.uid.` }
     const isInWorkflowOrVisible = object && (currentObjects.has(object.id) || visibleById.has(object.id))
@@ -118,10 +118,10 @@ export async function resolveJobs(
         pointer: objectPointer,
         detail: `"${name}" is a workflow, which a workflow cannot run. Remove this job.`,
       }
-    if (jobType && jobKinds[kind].jobType !== jobType)
+    if (jobType && jobTypesByKind[kind].jobType !== jobType)
       return {
         pointer: `${pointer}/jobType`,
-        detail: `"${name}" is a ${jobKinds[kind].noun}. Set jobType to ${jobKinds[kind].jobType}.`,
+        detail: `"${name}" is a ${jobTypesByKind[kind].noun}. Set jobType to ${jobTypesByKind[kind].jobType}.`,
       }
     if (!currentObjects.has(object.id) && !visibleById.get(object.id)!.usable)
       return {

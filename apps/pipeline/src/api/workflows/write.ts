@@ -5,12 +5,12 @@ import type { RecordWriter } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { assertDeletable } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
-import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
-import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
+import { assertSchedule, toScheduleColumns } from '../schedule-fields.ts'
+import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type ResolvedJob, resolveJobs } from './resolve-jobs.ts'
 import { type WorkflowRow, workflowRecords } from './records.ts'
 import { readStoredSteps } from './stored-steps.ts'
-import type { NamedKind } from '../bulk-saves/save-by-name.ts'
+import type { BulkSaveDefinition } from '../bulk-saves/save-by-name.ts'
 
 export const workflowWriting: RecordWriter<PipelineContext, WorkflowRow, WorkflowBody> = {
   async check(body, input) {
@@ -30,9 +30,9 @@ export const workflowWriting: RecordWriter<PipelineContext, WorkflowRow, Workflo
       name: body.name,
       translations: JSON.stringify(body.translations ?? []),
       description: body.description ?? null,
-      ...scheduleColumns(body),
+      ...toScheduleColumns(body),
       error_strategy: body.steps.errorStrategy ?? 'STOP',
-      ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
+      ...(await toAccessColumnsWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
@@ -47,7 +47,10 @@ export const workflowWriting: RecordWriter<PipelineContext, WorkflowRow, Workflo
   async afterDelete() {},
 }
 
-export const workflowKind: NamedKind<WorkflowRow, WorkflowBody> = { records: workflowRecords, writing: workflowWriting }
+export const workflowBulkSave: BulkSaveDefinition<WorkflowRow, WorkflowBody> = {
+  records: workflowRecords,
+  writing: workflowWriting,
+}
 
 /** Replaces the steps of a workflow. A run that is running keeps the previous steps. */
 async function writeSteps(

@@ -72,6 +72,7 @@ export function findErrorMessage(responseBody: unknown): string | undefined {
   return sentences.length > 0 ? sentences.join(' ') : undefined
 }
 
+/** Parses a conflict: the reason why DHIS2 rejected values, and the indexes of these values. */
 function parseConflict(value: unknown): Conflict {
   const conflict = asObject(value) ?? {}
   const code = asText(conflict['errorCode'])

@@ -6,7 +6,7 @@ import { toCronExpression } from '../schedule-to-cron.ts'
 import { computeNextRun, countDueTicks } from '../next-run.ts'
 import type { Schedule } from '../schedule.ts'
 import { toWallClockTime } from '../wall-clock.ts'
-import { nextRunInNewZone } from '../replan-changed-zones.ts'
+import { computeNextRunInNewZone } from '../replan-changed-zones.ts'
 import { anyMoment, anyZone, minute } from './tick-model.ts'
 
 const schedule = (changes: Partial<Schedule> = {}): Schedule => ({
@@ -172,7 +172,7 @@ describe('organisation that changes its time zone', () => {
       '2026-06-10T22:00Z',
     ],
   ])('%s', (_, from, to, now, expected) => {
-    expect(new Date(nextRunInNewZone(daily, from, to, at(now)).run!)).toEqual(new Date(expected))
+    expect(new Date(computeNextRunInNewZone(daily, from, to, at(now)).run!)).toEqual(new Date(expected))
   })
 
   it('gets exactly one daily run per calendar day, for any two time zones and any moment', () => {
@@ -180,7 +180,7 @@ describe('organisation that changes its time zone', () => {
       fc.property(anyZone, anyZone, anyMoment, (from, to, now) => {
         const before = computeNextRun(daily, from, now - 30 * hour).run!
         const last = countDueTicks(daily, from, before, now).tick
-        const { run } = nextRunInNewZone(daily, from, to, now)
+        const { run } = computeNextRunInNewZone(daily, from, to, now)
         const dayOf = (zone: string, moment: number) => Math.floor(toWallClockTime(zone, moment) / (24 * hour))
         expect(dayOf(to, run!)).toBe(dayOf(from, last) + 1)
       }),
@@ -191,7 +191,7 @@ describe('organisation that changes its time zone', () => {
   it('continues a 15-minute schedule within 30 minutes, for any two time zones', () => {
     fc.assert(
       fc.property(anyZone, anyZone, anyMoment, (from, to, now) => {
-        const { run } = nextRunInNewZone(schedule({ runTrigger: 'EVERY_15_MIN' }), from, to, now)
+        const { run } = computeNextRunInNewZone(schedule({ runTrigger: 'EVERY_15_MIN' }), from, to, now)
         expect(run! - now).toBeLessThanOrEqual(30 * minute)
         expect(run! - now).toBeGreaterThan(-30 * minute)
       }),

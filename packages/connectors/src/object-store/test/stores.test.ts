@@ -296,7 +296,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
     it('fails with ADDRESS_NOT_ALLOWED if the operator does not allow the address', async () => {
       const closed = objectStores({
         filesDirectory: loading.filesDirectory,
-        allowed: { entries: [], names: () => false, holds: () => false },
+        allowed: { entries: [], allowsHost: () => false, allowsAddress: () => false },
       })
       const tried = closed[type].testConnection!(store.reading('data/cases.csv'), never)
       await expect(tried).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })

@@ -1,9 +1,9 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-signatures.ts'
 import { Client, ClientBody } from '../client.ts'
 
 export const clientSignatures = {
-  ...recordSignatures({
+  ...defineRecordSignatures({
     noun: 'client',
     plural: 'clients',
     path: '/clients',

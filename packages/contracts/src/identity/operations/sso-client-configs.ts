@@ -1,9 +1,9 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-signatures.ts'
 import { AllowedApplication, SsoClientConfig, SsoClientConfigBody } from '../sso-client-config.ts'
 import { listOf } from '../../contract.ts'
 
-const { list, create, read, update, ...rest } = recordSignatures({
+const { list, create, read, update, ...rest } = defineRecordSignatures({
   noun: 'SSO client config',
   plural: 'ssoClientConfigs',
   path: '/sso-client-configs',

@@ -1,9 +1,9 @@
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-signatures.ts'
 import { SsoProviderConfig, SsoProviderConfigBody, SsoProviderConfigWithCredentials } from '../sso-provider-config.ts'
 
-const { list, create, read, update, ...rest } = recordSignatures({
+const { list, create, read, update, ...rest } = defineRecordSignatures({
   noun: 'SSO provider config',
   plural: 'ssoProviderConfigs',
   path: '/sso-provider-configs',

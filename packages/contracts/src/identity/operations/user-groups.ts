@@ -1,6 +1,6 @@
 import { listOf } from '../../contract.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-signatures.ts'
 import { ListQuery } from '../../search.ts'
 import { UserGroup, UserGroupBody } from '../user-group.ts'
 import { User } from '../user.ts'
@@ -10,7 +10,7 @@ const groupManagerRoles = ['ROLE_MANAGE_USER_GROUP'] as const
 const membershipRoute = { path: '/user-groups/:uid/users/:userUid', guard: groupManagerRoles } as const
 
 export const userGroups = {
-  ...recordSignatures({
+  ...defineRecordSignatures({
     noun: 'user group',
     plural: 'userGroups',
     path: '/user-groups',

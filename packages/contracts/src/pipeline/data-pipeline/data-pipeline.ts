@@ -80,7 +80,7 @@ export function checkPipelineBody(type: string, body: object): ContractCheckResu
  * Returns the pipeline types that fit a body without `type`: types that allow all fields of the body and require no
  * others. If the field names fit several types, the values decide.
  */
-export function pipelineTypesOf(body: object): PipelineType[] {
+export function inferPipelineTypes(body: object): PipelineType[] {
   const fields = Object.entries(body).flatMap(([name, value]) => (value === null || name === 'type' ? [] : [name]))
   const variants = pipelineVariants.filter(({ body: { properties, required } }) => {
     const requiredFields = (required as string[]).filter((name) => name !== 'type')

@@ -166,13 +166,13 @@ const computedFields = {
 // Fields that only Redshift uses. For other databases, the service only stores and returns them.
 const redshiftFields = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(regionField) }
 
-export const databaseQuery = { jdbcSource: databaseAccess.given, ...querySelectionFields, ...redshiftFields }
+export const databaseQuery = { jdbcSource: databaseAccess.requestSchema, ...querySelectionFields, ...redshiftFields }
 
 /** Response fields that a body may contain and that are ignored. */
 export const databaseQueryIgnored = ['defaultPort', 'jdbcConnectionUrl']
 
 export const databaseQueryResponse = {
-  jdbcSource: databaseAccess.answered,
+  jdbcSource: databaseAccess.responseSchema,
   ...querySelectionFields,
   ...redshiftFields,
   ...computedFields,
@@ -180,14 +180,14 @@ export const databaseQueryResponse = {
 
 /** Body fields of a pipeline that queries Redshift. It requires the role and the region. */
 export const warehouseQuery = {
-  jdbcSource: databaseAccess.given,
+  jdbcSource: databaseAccess.requestSchema,
   ...querySelectionFields,
   roleIdentifier,
   region: regionField,
 }
 
 export const warehouseQueryResponse = {
-  jdbcSource: databaseAccess.answered,
+  jdbcSource: databaseAccess.responseSchema,
   ...querySelectionFields,
   roleIdentifier,
   region: regionField,

@@ -4,35 +4,42 @@ import { defineRequestBody } from '../../field-types.ts'
 import { baseFields, baseIgnored, baseResponse, sourceBody } from './base-fields.ts'
 import type { PipelineType } from './connector-types.ts'
 
-interface VariantFields<Given extends TProperties, Answered extends TProperties> {
-  /** Body fields. */
-  given: Given
-  /** Response fields. */
-  answered: Answered
+interface VariantFields<RequestFields extends TProperties, ResponseFields extends TProperties> {
+  requestFields: RequestFields
+  responseFields: ResponseFields
   /** Response fields that a body may also contain. There they are ignored. */
   ignored?: readonly string[]
 }
 
-/** Returns the contracts of one pipeline type: the body, the source for previews, and the response. */
+/**
+ * Returns the contracts of one pipeline type: the request body, the source for previews, and the response. `ownFields`
+ * are the names of the body fields that not every type has.
+ */
 export function definePipelineVariant<
   const Token extends PipelineType,
-  Given extends TProperties,
-  Answered extends TProperties,
->(token: Token, { given, answered, ignored = [] }: VariantFields<Given, Answered>) {
+  RequestFields extends TProperties,
+  ResponseFields extends TProperties,
+>(token: Token, { requestFields, responseFields, ignored = [] }: VariantFields<RequestFields, ResponseFields>) {
   const type = Type.Literal(token)
   const title = titleOf(token)
   const ignoredInBody = [...baseIgnored, ...ignored]
   return {
     type: token,
-    own: Object.keys(given),
-    body: defineContract(`${title}PipelineBody`, defineRequestBody({ ...baseFields, type, ...given }, ignoredInBody)),
-    /** The body as clients send it. `type` is optional if other fields identify it. */
+    ownFields: Object.keys(requestFields),
+    body: defineContract(
+      `${title}PipelineBody`,
+      defineRequestBody({ ...baseFields, type, ...requestFields }, ignoredInBody),
+    ),
+    /** The body as clients send it. `type` is optional, because the service can infer it from the other fields. */
     sent: defineContract(
       `${title}PipelineBody`,
-      defineRequestBody({ ...baseFields, type: Type.Optional(type), ...given }, ignoredInBody),
+      defineRequestBody({ ...baseFields, type: Type.Optional(type), ...requestFields }, ignoredInBody),
     ),
-    source: defineContract(`${title}SourceBody`, sourceBody({ type, ...given }, ignored)),
-    resource: defineContract(`${title}Pipeline`, Type.Object({ ...baseResponse, type, ...answered }, noUnknownFields)),
+    source: defineContract(`${title}SourceBody`, sourceBody({ type, ...requestFields }, ignored)),
+    resource: defineContract(
+      `${title}Pipeline`,
+      Type.Object({ ...baseResponse, type, ...responseFields }, noUnknownFields),
+    ),
   }
 }
 

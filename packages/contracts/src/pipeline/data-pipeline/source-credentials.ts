@@ -4,19 +4,24 @@ import { bodyOf, ignoredSecretStatus, secretStatusField } from '../../field-type
 import { SourceUrl, describeField, SourceName, defineSecretField } from './form-field.ts'
 
 /**
- * Defines the object with the address and the credentials of a source. `given` is its schema in request bodies, with
- * the secrets. `answered` is its schema in responses, with the status of the secrets instead. Each title must belong to
- * one set of fields.
+ * Defines the object with the address and the credentials of a source. Its schema in requests has the secrets; its
+ * schema in responses has the status of the secrets instead. `secrets` are the names of the secret fields. Different
+ * objects need different titles, because the title is the name of the OpenAPI component.
  */
 export function defineSourceAccess<Open extends TProperties, Secrets extends TProperties>(
   title: string,
-  open: Open,
-  secrets: Secrets,
+  publicFields: Open,
+  secretFields: Secrets,
 ) {
-  const names = Object.keys(secrets) as (keyof Secrets & string)[]
+  const names = Object.keys(secretFields) as (keyof Secrets & string)[]
   return {
-    given: Object.assign(bodyOf({ ...open, ...secrets }, ignoredSecretStatus), { title: `${title}Body` }),
-    answered: Type.Object({ ...open, secretStatus: secretStatusField(names) }, { ...noUnknownFields, title }),
+    requestSchema: Object.assign(bodyOf({ ...publicFields, ...secretFields }, ignoredSecretStatus), {
+      title: `${title}Body`,
+    }),
+    responseSchema: Type.Object(
+      { ...publicFields, secretStatus: secretStatusField(names) },
+      { ...noUnknownFields, title },
+    ),
     secrets: names,
   }
 }

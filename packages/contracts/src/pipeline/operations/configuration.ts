@@ -7,10 +7,10 @@ import {
   ExportQuery,
   configurationByteLimit,
   configurationKinds,
-  configurationRole,
+  getConfigurationRole,
 } from '../configuration.ts'
 
-const manageAny = configurationKinds.map((kind) => configurationRole(kind, 'MANAGE'))
+const manageAny = configurationKinds.map((kind) => getConfigurationRole(kind, 'MANAGE'))
 
 const rules =
   'Each object replaces the one with the same name, or is created. Objects that the configuration does not contain stay unchanged. An absent secret keeps its stored value. Requires the role for each kind in the configuration, and the access to each object that a single request needs.'
@@ -23,7 +23,7 @@ export const configurationSignatures = {
       'Returns the objects that you may see, with names instead of ids and without secrets. The export can be applied to another organisation or installation.',
     method: 'get',
     path: '/configuration',
-    guard: configurationKinds.map((kind) => configurationRole(kind, 'SEE')),
+    guard: configurationKinds.map((kind) => getConfigurationRole(kind, 'SEE')),
     query: ExportQuery,
     response: ExportedConfiguration,
   }),

@@ -1,16 +1,16 @@
 import { listOf } from '../../contract.ts'
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
 import { SingleLineText } from '../../field-types.ts'
 import { DataPipeline, DataPipelineBody, SourceBody } from '../data-pipeline/data-pipeline.ts'
 import { connectorTypes } from '../data-pipeline/connector-types.ts'
 import { UploadedFile, UploadQuery } from '../data-pipeline/uploaded-file.ts'
-import { lineageSignature } from '../lineage.ts'
-import { qualityResultsSignature } from '../quality-results-signature.ts'
+import { defineLineageSignature } from '../lineage.ts'
+import { defineQualityResultsSignature } from '../quality-results-signature.ts'
 import { LookedUp, SourceLookupBody } from '../source-lookup.ts'
 import { FilePreviewQuery, SourcePreview } from '../preview.ts'
-import { rejectedRowsSignature, runSignatures } from '../run-operation-signatures.ts'
+import { defineRejectedRowsSignature, defineRunSignatures } from '../run-operation-signatures.ts'
 import { CursorResetBody, LogEntry, LogQuery, LogStreamQuery, PageQuery, TablePublication } from '../run.ts'
 import { exportFileTypes } from '../export-format.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
@@ -30,11 +30,11 @@ const { see, manage } = pipelineResource
 const seeData = [...see, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 
 export const dataPipelineSignatures = {
-  ...bulkSignature(pipelineResource, { more: { type: SingleLineText } }),
-  ...recordSignatures(pipelineResource),
-  ...sharingSignatures(pipelineResource),
-  ...lineageSignature(pipelineResource),
-  ...runSignatures(pipelineResource),
+  ...defineBulkSignature(pipelineResource, { more: { type: SingleLineText } }),
+  ...defineRecordSignatures(pipelineResource),
+  ...defineSharingSignature(pipelineResource),
+  ...defineLineageSignature(pipelineResource),
+  ...defineRunSignatures(pipelineResource),
   resetCursor: defineSignature({
     id: 'dataPipelines.resetCursor',
     summary: 'Reset the cursor of incremental loads',
@@ -151,8 +151,11 @@ export const dataPipelineSignatures = {
     response: listOf(TablePublication),
     paged: true,
   }),
-  ...rejectedRowsSignature(pipelineResource, 'List the rejected rows of a run, with their positions and the reasons'),
-  ...qualityResultsSignature(pipelineResource),
+  ...defineRejectedRowsSignature(
+    pipelineResource,
+    'List the rejected rows of a run, with their positions and the reasons',
+  ),
+  ...defineQualityResultsSignature(pipelineResource),
   logs: defineSignature({
     id: 'dataPipelines.logs',
     summary: 'Read the log',

@@ -1,11 +1,11 @@
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
 import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-quality-check.ts'
 import { GroupResult, RunInput } from '../data-quality-result.ts'
-import { lineageSignature } from '../lineage.ts'
-import { qualityResultsSignature } from '../quality-results-signature.ts'
-import { runSignatures } from '../run-operation-signatures.ts'
+import { defineLineageSignature } from '../lineage.ts'
+import { defineQualityResultsSignature } from '../quality-results-signature.ts'
+import { defineRunSignatures } from '../run-operation-signatures.ts'
 
 const checkGroupResource = {
   noun: 'data quality check group',
@@ -17,13 +17,13 @@ const checkGroupResource = {
   body: DataQualityCheckGroupBody,
 } as const
 
-const { cancel, runs } = runSignatures(checkGroupResource)
+const { cancel, runs } = defineRunSignatures(checkGroupResource)
 
 export const dataQualityCheckGroupSignatures = {
-  ...bulkSignature(checkGroupResource),
-  ...recordSignatures(checkGroupResource),
-  ...sharingSignatures(checkGroupResource),
-  ...lineageSignature(checkGroupResource),
+  ...defineBulkSignature(checkGroupResource),
+  ...defineRecordSignatures(checkGroupResource),
+  ...defineSharingSignature(checkGroupResource),
+  ...defineLineageSignature(checkGroupResource),
   run: defineSignature({
     id: 'dataQualityCheckGroups.run',
     summary: 'Run all checks of a group and return their results',
@@ -48,5 +48,5 @@ export const dataQualityCheckGroupSignatures = {
   }),
   cancel,
   runs,
-  ...qualityResultsSignature(checkGroupResource),
+  ...defineQualityResultsSignature(checkGroupResource),
 }

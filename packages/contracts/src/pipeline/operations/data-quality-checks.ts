@@ -1,8 +1,8 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
 import { DataQualityCheck, DataQualityCheckBody } from '../data-quality-check.ts'
 import { CheckResult, RunInput } from '../data-quality-result.ts'
-import { lineageSignature } from '../lineage.ts'
+import { defineLineageSignature } from '../lineage.ts'
 
 const checkResource = {
   noun: 'data quality check',
@@ -15,10 +15,10 @@ const checkResource = {
 } as const
 
 export const dataQualityCheckSignatures = {
-  ...bulkSignature(checkResource),
-  ...recordSignatures(checkResource),
-  ...sharingSignatures(checkResource),
-  ...lineageSignature(checkResource),
+  ...defineBulkSignature(checkResource),
+  ...defineRecordSignatures(checkResource),
+  ...defineSharingSignature(checkResource),
+  ...defineLineageSignature(checkResource),
   run: defineSignature({
     id: 'dataQualityChecks.run',
     summary: 'Run a check and return its violations',

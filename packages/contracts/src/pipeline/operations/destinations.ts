@@ -1,11 +1,11 @@
 import { listOf } from '../../contract.ts'
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
 import { Destination, DestinationBody, TargetBody, TargetLookupBody } from '../destination.ts'
 import { LookedUp } from '../source-lookup.ts'
-import { lineageSignature } from '../lineage.ts'
-import { rejectedRowsSignature, runSignatures } from '../run-operation-signatures.ts'
+import { defineLineageSignature } from '../lineage.ts'
+import { defineRejectedRowsSignature, defineRunSignatures } from '../run-operation-signatures.ts'
 
 const destinationResource = {
   noun: 'destination',
@@ -20,12 +20,12 @@ const destinationResource = {
 const { manage } = destinationResource
 
 export const destinationSignatures = {
-  ...bulkSignature(destinationResource),
-  ...recordSignatures(destinationResource),
-  ...sharingSignatures(destinationResource),
-  ...lineageSignature(destinationResource),
-  ...runSignatures(destinationResource),
-  ...rejectedRowsSignature(
+  ...defineBulkSignature(destinationResource),
+  ...defineRecordSignatures(destinationResource),
+  ...defineSharingSignature(destinationResource),
+  ...defineLineageSignature(destinationResource),
+  ...defineRunSignatures(destinationResource),
+  ...defineRejectedRowsSignature(
     destinationResource,
     'List the rejected values of a run, with their positions and the reasons',
   ),

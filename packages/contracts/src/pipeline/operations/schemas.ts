@@ -1,5 +1,5 @@
-import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
-import { lineageSignature } from '../lineage.ts'
+import { defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
+import { defineLineageSignature } from '../lineage.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 
 const schemaResource = {
@@ -13,7 +13,7 @@ const schemaResource = {
 } as const
 
 export const schemaSignatures = {
-  ...recordSignatures(schemaResource),
-  ...sharingSignatures(schemaResource),
-  ...lineageSignature(schemaResource),
+  ...defineRecordSignatures(schemaResource),
+  ...defineSharingSignature(schemaResource),
+  ...defineLineageSignature(schemaResource),
 }

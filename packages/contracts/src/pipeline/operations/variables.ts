@@ -1,6 +1,6 @@
 import { listOf } from '../../contract.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-signatures.ts'
 import { Variable, VariableBodies, VariableBody } from '../variable.ts'
 
 const variableResource = {
@@ -14,7 +14,7 @@ const variableResource = {
 } as const
 
 export const variableSignatures = {
-  ...recordSignatures(variableResource),
+  ...defineRecordSignatures(variableResource),
   save: defineSignature({
     id: 'variables.save',
     summary: 'Create or replace variables by name',

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { defineSignature } from '../../operation-signature.ts'
-import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
-import { runSignatures } from '../run-operation-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
+import { defineRunSignatures } from '../run-operation-signatures.ts'
 import { exportFileTypes } from '../export-format.ts'
-import { lineageSignature } from '../lineage.ts'
+import { defineLineageSignature } from '../lineage.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
 import { View, ViewBody, ViewPreviewBody } from '../view.ts'
 
@@ -20,16 +20,16 @@ const viewResource = {
 const { see, manage } = viewResource
 
 export const viewSignatures = {
-  ...bulkSignature(viewResource, {
+  ...defineBulkSignature(viewResource, {
     more: {
       pending: Type.Boolean({ description: 'Whether a run still has to create or change the view in the warehouse.' }),
     },
     note: ' Runs then create or change the views in the warehouse. A query that the warehouse rejects makes its run fail.',
   }),
-  ...recordSignatures(viewResource),
-  ...sharingSignatures(viewResource),
-  ...lineageSignature(viewResource),
-  ...runSignatures(viewResource),
+  ...defineRecordSignatures(viewResource),
+  ...defineSharingSignature(viewResource),
+  ...defineLineageSignature(viewResource),
+  ...defineRunSignatures(viewResource),
   preview: defineSignature({
     id: 'views.preview',
     summary: 'Preview a query before it is saved as a view',

@@ -1,5 +1,5 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { recordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-signatures.ts'
 import { NewWarehouseReader, WarehouseCertificate, WarehouseReader, WarehouseReaderBody } from '../warehouse-reader.ts'
 
 const readerResource = {
@@ -23,7 +23,7 @@ export const warehouseReaderSignatures = {
     guard: readerResource.see,
     response: WarehouseCertificate,
   }),
-  ...recordSignatures(readerResource),
+  ...defineRecordSignatures(readerResource),
   create: defineSignature({
     id: 'warehouseReaders.create',
     summary: 'Create a database login that reads schemas',

@@ -1,7 +1,7 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { bulkSignature, recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
-import { runSignatures } from '../run-operation-signatures.ts'
-import { lineageSignature } from '../lineage.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
+import { defineRunSignatures } from '../run-operation-signatures.ts'
+import { defineLineageSignature } from '../lineage.ts'
 import { Workflow, WorkflowBody, WorkflowSearchResult } from '../workflow.ts'
 
 const workflowResource = {
@@ -14,15 +14,15 @@ const workflowResource = {
   body: WorkflowBody,
 } as const
 
-const { list, search, ...records } = recordSignatures(workflowResource)
+const { list, search, ...records } = defineRecordSignatures(workflowResource)
 const unpagedResponse = { paged: false, response: WorkflowSearchResult }
 
 export const workflowSignatures = {
-  ...bulkSignature(workflowResource),
+  ...defineBulkSignature(workflowResource),
   list: defineSignature({ ...list, ...unpagedResponse }),
   search: defineSignature({ ...search, ...unpagedResponse }),
   ...records,
-  ...sharingSignatures(workflowResource),
-  ...lineageSignature(workflowResource),
-  ...runSignatures(workflowResource),
+  ...defineSharingSignature(workflowResource),
+  ...defineLineageSignature(workflowResource),
+  ...defineRunSignatures(workflowResource),
 }

@@ -8,7 +8,11 @@ import {
 import { connectorTypes } from '../connector-types.ts'
 import { definePipelineVariant } from '../pipeline-variant.ts'
 
-const databaseVariantFields = { given: databaseQuery, answered: databaseQueryResponse, ignored: databaseQueryIgnored }
+const databaseVariantFields = {
+  requestFields: databaseQuery,
+  responseFields: databaseQueryResponse,
+  ignored: databaseQueryIgnored,
+}
 
 export const sqlServer = definePipelineVariant(connectorTypes.sqlServer, databaseVariantFields)
 
@@ -20,7 +24,7 @@ export const postgresVariant = definePipelineVariant(connectorTypes.postgres, da
 
 /** Amazon Redshift. The role and the region are part of its query settings. */
 export const redshiftVariant = definePipelineVariant(connectorTypes.redshift, {
-  given: warehouseQuery,
-  answered: warehouseQueryResponse,
+  requestFields: warehouseQuery,
+  responseFields: warehouseQueryResponse,
   ignored: databaseQueryIgnored,
 })

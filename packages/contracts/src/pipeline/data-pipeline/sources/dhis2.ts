@@ -83,6 +83,6 @@ const dhis2Descriptions = {
 }
 
 export const dhis2 = definePipelineVariant(connectorTypes.dhis2, {
-  given: { apiSource: anyAccess.given, ...dhis2Descriptions },
-  answered: { apiSource: anyAccess.answered, ...dhis2Descriptions },
+  requestFields: { apiSource: anyAccess.requestSchema, ...dhis2Descriptions },
+  responseFields: { apiSource: anyAccess.responseSchema, ...dhis2Descriptions },
 })

@@ -54,6 +54,6 @@ const fhirDescriptions = {
 }
 
 export const fhirVariant = definePipelineVariant(connectorTypes.fhir, {
-  given: { apiSource: clinicalAccess.given, ...fhirDescriptions },
-  answered: { apiSource: clinicalAccess.answered, ...fhirDescriptions },
+  requestFields: { apiSource: clinicalAccess.requestSchema, ...fhirDescriptions },
+  responseFields: { apiSource: clinicalAccess.responseSchema, ...fhirDescriptions },
 })

@@ -77,6 +77,6 @@ const functionDescriptions = {
 
 /** AWS Lambda, any function with an HTTP address that returns rows, or a REST API. */
 export const functionCall = definePipelineVariant(connectorTypes.functionCall, {
-  given: { functionSource: functionAccess.given, ...functionDescriptions },
-  answered: { functionSource: functionAccess.answered, ...functionDescriptions },
+  requestFields: { functionSource: functionAccess.requestSchema, ...functionDescriptions },
+  responseFields: { functionSource: functionAccess.responseSchema, ...functionDescriptions },
 })

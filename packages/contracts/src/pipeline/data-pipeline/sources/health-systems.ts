@@ -45,8 +45,8 @@ const bhimaFields = {
 
 /** BHIMA: a hospital's patients, invoices, stock and books. */
 export const bhimaVariant = definePipelineVariant(connectorTypes.bhima, {
-  given: { apiSource: loginAccess.given, ...bhimaFields },
-  answered: { apiSource: loginAccess.answered, ...bhimaFields },
+  requestFields: { apiSource: loginAccess.requestSchema, ...bhimaFields },
+  responseFields: { apiSource: loginAccess.responseSchema, ...bhimaFields },
 })
 
 const ihrisFields = {
@@ -70,8 +70,8 @@ const ihrisFields = {
 
 /** iHRIS 5: a report, or resources. */
 export const ihrisVariant = definePipelineVariant(connectorTypes.ihris, {
-  given: { apiSource: loginAccess.given, ...ihrisFields },
-  answered: { apiSource: loginAccess.answered, ...ihrisFields },
+  requestFields: { apiSource: loginAccess.requestSchema, ...ihrisFields },
+  responseFields: { apiSource: loginAccess.responseSchema, ...ihrisFields },
 })
 
 const openlmisFields = {
@@ -87,8 +87,8 @@ const openlmisFields = {
 
 /** OpenLMIS: the requisitions of facilities in a date range. */
 export const openlmisVariant = definePipelineVariant(connectorTypes.openlmis, {
-  given: { apiSource: tokenAccess.given, ...openlmisFields },
-  answered: { apiSource: tokenAccess.answered, ...openlmisFields },
+  requestFields: { apiSource: tokenAccess.requestSchema, ...openlmisFields },
+  responseFields: { apiSource: tokenAccess.responseSchema, ...openlmisFields },
 })
 
 const outbreakEntities = [
@@ -123,6 +123,6 @@ const sormasFields = {
 
 /** SORMAS: outbreak surveillance. */
 export const sormasVariant = definePipelineVariant(connectorTypes.sormas, {
-  given: { apiSource: loginAccess.given, ...sormasFields },
-  answered: { apiSource: loginAccess.answered, ...sormasFields },
+  requestFields: { apiSource: loginAccess.requestSchema, ...sormasFields },
+  responseFields: { apiSource: loginAccess.responseSchema, ...sormasFields },
 })

@@ -69,8 +69,8 @@ export const bucketAccess = defineSourceAccess(
 )
 
 export const s3 = definePipelineVariant(connectorTypes.s3, {
-  given: { objectStoreSource: bucketAccess.given, ...storeDescriptions },
-  answered: { objectStoreSource: bucketAccess.answered, ...storeDescriptions },
+  requestFields: { objectStoreSource: bucketAccess.requestSchema, ...storeDescriptions },
+  responseFields: { objectStoreSource: bucketAccess.responseSchema, ...storeDescriptions },
 })
 
 export const containerAccess = defineSourceAccess(
@@ -113,6 +113,6 @@ export const containerAccess = defineSourceAccess(
 )
 
 export const azureBlobStorage = definePipelineVariant(connectorTypes.azureBlobStorage, {
-  given: { blobStoreSource: containerAccess.given, ...storeDescriptions },
-  answered: { blobStoreSource: containerAccess.answered, ...storeDescriptions },
+  requestFields: { blobStoreSource: containerAccess.requestSchema, ...storeDescriptions },
+  responseFields: { blobStoreSource: containerAccess.responseSchema, ...storeDescriptions },
 })

@@ -12,6 +12,6 @@ const datasetKeyField = describeField(
 
 /** A table that is published for all organisations of this installation. */
 export const publicDataset = definePipelineVariant(connectorTypes.publicDataset, {
-  given: { key: datasetKeyField },
-  answered: { key: datasetKeyField },
+  requestFields: { key: datasetKeyField },
+  responseFields: { key: datasetKeyField },
 })

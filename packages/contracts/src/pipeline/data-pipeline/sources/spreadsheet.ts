@@ -51,6 +51,6 @@ const sheetDescriptions = {
 }
 
 export const googleSheets = definePipelineVariant(connectorTypes.googleSheets, {
-  given: { spreadsheetSource: spreadsheetAccess.given, ...sheetDescriptions },
-  answered: { spreadsheetSource: spreadsheetAccess.answered, ...sheetDescriptions },
+  requestFields: { spreadsheetSource: spreadsheetAccess.requestSchema, ...sheetDescriptions },
+  responseFields: { spreadsheetSource: spreadsheetAccess.responseSchema, ...sheetDescriptions },
 })

@@ -13,8 +13,8 @@ const surveyField = describeField(
 
 /** KoboToolbox: the submissions of one form. */
 export const kobotoolboxVariant = definePipelineVariant(connectorTypes.kobotoolbox, {
-  given: { apiSource: tokenAccess.given, survey: surveyField },
-  answered: { apiSource: tokenAccess.answered, survey: surveyField },
+  requestFields: { apiSource: tokenAccess.requestSchema, survey: surveyField },
+  responseFields: { apiSource: tokenAccess.responseSchema, survey: surveyField },
 })
 
 const projectSpace = {
@@ -42,8 +42,8 @@ const projectSpace = {
 
 /** CommCare HQ: forms and cases of a project space. */
 export const commcareVariant = definePipelineVariant(connectorTypes.commcare, {
-  given: { apiSource: userTokenAccess.given, ...projectSpace },
-  answered: { apiSource: userTokenAccess.answered, ...projectSpace },
+  requestFields: { apiSource: userTokenAccess.requestSchema, ...projectSpace },
+  responseFields: { apiSource: userTokenAccess.responseSchema, ...projectSpace },
 })
 
 const odkFields = {
@@ -61,8 +61,8 @@ const odkFields = {
 
 /** ODK Central: the submissions of one form. */
 export const odkCentral = definePipelineVariant(connectorTypes.odkCentral, {
-  given: { apiSource: loginAccess.given, ...odkFields },
-  answered: { apiSource: loginAccess.answered, ...odkFields },
+  requestFields: { apiSource: loginAccess.requestSchema, ...odkFields },
+  responseFields: { apiSource: loginAccess.responseSchema, ...odkFields },
 })
 
 const chtFields = {
@@ -76,6 +76,6 @@ const chtFields = {
 
 /** Community Health Toolkit: reports and contacts. */
 export const communityHealthToolkit = definePipelineVariant(connectorTypes.communityHealthToolkit, {
-  given: { apiSource: loginAccess.given, ...chtFields },
-  answered: { apiSource: loginAccess.answered, ...chtFields },
+  requestFields: { apiSource: loginAccess.requestSchema, ...chtFields },
+  responseFields: { apiSource: loginAccess.responseSchema, ...chtFields },
 })

@@ -8,14 +8,14 @@ const uploadedFileField = Type.Optional(UploadedFile)
 
 /** An uploaded file of rows: delimited text, JSON or Excel. The format is recognised by the content. */
 export const csvUpload = definePipelineVariant(connectorTypes.csvUpload, {
-  given: { csvOptions },
-  answered: { csvOptions, file: uploadedFileField },
+  requestFields: { csvOptions },
+  responseFields: { csvOptions, file: uploadedFileField },
   ignored: ['file'],
 })
 
 /** An uploaded Parquet file. The file declares its columns, so it has no options. */
 export const parquetUpload = definePipelineVariant(connectorTypes.parquetUpload, {
-  given: {},
-  answered: { file: uploadedFileField },
+  requestFields: {},
+  responseFields: { file: uploadedFileField },
   ignored: ['file'],
 })

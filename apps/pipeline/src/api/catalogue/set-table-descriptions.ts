@@ -5,13 +5,13 @@ import { sql } from 'kysely'
 import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
 import {
   lockDescriptions,
-  ofTable,
+  tableDescriptionKey,
   readDescriptions,
   storeDescriptions,
 } from '../../table-descriptions/stored-descriptions.ts'
-import { readColumnStatistics, withoutValues } from '../../table-profiles/stored-profiles.ts'
+import { readColumnStatistics, omitValues } from '../../table-profiles/stored-profiles.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
-import { presentTable, tableLabelsOf, withDescriptions } from '../table-responses.ts'
+import { presentTable, toTableLabels, addDescriptions } from '../table-responses.ts'
 
 /** The maximum number of characters in all descriptions of one table, so that a page of the table list stays small. */
 const maxTotalLength = 100_000
@@ -27,7 +27,7 @@ type DescribeRequest = OperationInput<
  * Sets descriptions of a table and its columns. Omitted descriptions stay unchanged; an empty string removes a
  * description.
  */
-export async function describeTable(input: DescribeRequest): Promise<Table> {
+export async function setTableDescriptions(input: DescribeRequest): Promise<Table> {
   const { body, caller, params, request, warehouses, write } = input
   const { schema, owner } = await readEditableTable(input, params)
   const relation = { schema: schema.schema_name, name: params.name }
@@ -43,7 +43,7 @@ export async function describeTable(input: DescribeRequest): Promise<Table> {
   await write(async (trx) => {
     const before = await lockDescriptions(trx, schema.id, relation.name)
     const after = new Map([...before, ...texts].filter(([, text]) => text !== ''))
-    const total = [...after.values()].reduce((sum, text) => sum + text.length, 0)
+    const total = [...after.values()].join('').length
     if (total > maxTotalLength)
       throw problems.refused(
         '/columns',
@@ -52,21 +52,21 @@ export async function describeTable(input: DescribeRequest): Promise<Table> {
     await storeDescriptions(trx, { schemaId: schema.id, name: relation.name, texts, by: caller.uid })
     /** Selects from `descriptions`, which are those before or after the change, the ones that the request changes. */
     const toAudit = (descriptions: ReadonlyMap<string, string>) => {
-      const columns = [...texts.keys()].filter((name) => name !== ofTable)
+      const columns = [...texts.keys()].filter((name) => name !== tableDescriptionKey)
       return {
-        ...(texts.has(ofTable) && { description: descriptions.get(ofTable) ?? null }),
+        ...(texts.has(tableDescriptionKey) && { description: descriptions.get(tableDescriptionKey) ?? null }),
         columns: Object.fromEntries(columns.map((name) => [name, descriptions.get(name) ?? null])),
       }
     }
     request.audit(owner?.uid ?? schema.uid, { ...relation, before: toAudit(before), after: toAudit(after) })
   })
-  const [descriptionsOf, statisticsOf] = await Promise.all([
+  const [findDescriptions, findStatistics] = await Promise.all([
     readDescriptions(input.db, caller.client, [relation]),
     readColumnStatistics(input.db, caller.client, [table]),
   ])
-  const labels = withDescriptions(owner && tableLabelsOf(owner), descriptionsOf(relation))
+  const labels = addDescriptions(owner && toTableLabels(owner), findDescriptions(relation))
   // Omit statistics that contain values, because a caller who may describe a table may not be allowed to read its rows.
-  return presentTable(table, { ...labels, columnStatistics: withoutValues(statisticsOf(table)) })
+  return presentTable(table, { ...labels, columnStatistics: omitValues(findStatistics(table)) })
 }
 
 interface DescribedSchema {
@@ -94,7 +94,8 @@ async function readEditableTable(
   { db, caller }: Pick<RequestContext, 'db' | 'caller'>,
   { uid, name }: { uid: string; name: string },
 ): Promise<{ schema: DescribedSchema; owner: DescribedOwner | undefined }> {
-  const [readable, writable] = [visibleTo(caller, 'READ'), visibleTo(caller, 'READ_WRITE')]
+  const readable = visibleTo(caller, 'READ')
+  const writable = visibleTo(caller, 'READ_WRITE')
   const callerHas = (role: Parameters<typeof hasRole>[1]) => sql<boolean>`${hasRole(caller.roles, role)}::boolean`
   const schemas = isUid(uid)
     ? await sql<DescribedSchema>`
@@ -109,7 +110,7 @@ async function readEditableTable(
   const { rows: owners } = await sql<DescribedOwner>`
     select r.uid, r.table_name as relation, r.name, r.description, ${callerHas('ROLE_SEE_DATA_PIPELINE')} and ${readable} as readable,
       ${callerHas('ROLE_MANAGE_DATA_PIPELINE')} and ${writable} as writable
-    from data_pipelines r where r.schema_id = ${schema.id} and r.table_name = any(${possibleOwners(name)})
+    from data_pipelines r where r.schema_id = ${schema.id} and r.table_name = any(${listPossibleOwners(name)})
     union all
     select r.uid, r.view_name, r.name, r.description, ${callerHas('ROLE_SEE_VIEW')} and ${readable},
       ${callerHas('ROLE_MANAGE_VIEW')} and ${writable}
@@ -130,7 +131,7 @@ async function readEditableTable(
 /**
  * Returns the table names of pipelines to which a table can belong. For `a__b__c` these are `a__b__c`, `a__b` and `a`.
  */
-function possibleOwners(name: string): string[] {
+function listPossibleOwners(name: string): string[] {
   const names = [name]
   for (let separator = name.lastIndexOf('__'); separator > 0; separator = name.lastIndexOf('__', separator - 1))
     names.push(name.slice(0, separator))
@@ -138,17 +139,17 @@ function possibleOwners(name: string): string[] {
 }
 
 /**
- * Returns the descriptions of a request body by column name. The description of the table has the key `ofTable`. Throws
- * 422 for a column that the table lacks, and for a repeated column.
+ * Returns the descriptions of a request body by column name. The description of the table has the key
+ * `tableDescriptionKey`. Throws 422 for a column that the table lacks, and for a repeated column.
  */
 function parseDescriptions(
   { description, columns = [] }: TableDescriptionsBody,
   columnNames: readonly string[],
 ): Map<string, string> {
-  const texts = new Map(description === undefined ? [] : [[ofTable, description]])
+  const texts = new Map(description === undefined ? [] : [[tableDescriptionKey, description]])
   for (const [index, { name, description: text }] of columns.entries()) {
     const pointer = `/columns/${index}/name`
-    if (texts.has(name) && name !== ofTable)
+    if (texts.has(name) && name !== tableDescriptionKey)
       throw problems.refused(pointer, `The column "${name}" is in the list twice. Remove one of them.`)
     if (!columnNames.includes(name))
       throw problems.refused(

@@ -3,7 +3,7 @@ import {
   type ConfigurationKind,
   type ConfiguredObject,
   configurationKinds,
-  configurationRole,
+  getConfigurationRole,
   exportedKinds,
   type ExportQuery,
   hasRole,
@@ -15,7 +15,7 @@ import { type OperationInput, problems } from '@sluice/http-server'
 import { sql } from 'kysely'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { requestSlots } from '../concurrency-limits.ts'
-import { kindAdapters, readSecretsOf } from './kind-adapters.ts'
+import { kindAdapters, readSecretsByPointer } from './kind-adapters.ts'
 import { offlineIdentity, readPrincipals, type KnownPrincipals } from './principals.ts'
 
 type ExportRequest = OperationInput<PipelineContext, '/configuration', ExportQuery, undefined>
@@ -27,7 +27,7 @@ export function exportConfiguration(input: ExportRequest): Promise<Configuration
   const hiddenKind = kinds.find((kind) => !maySee(kind))
   if (hiddenKind)
     throw problems.forbidden(
-      `Exporting ${hiddenKind} requires ${configurationRole(hiddenKind, 'SEE')}. Ask an administrator for this role, or omit ${hiddenKind} from the parameter kinds.`,
+      `Exporting ${hiddenKind} requires ${getConfigurationRole(hiddenKind, 'SEE')}. Ask an administrator for this role, or omit ${hiddenKind} from the parameter kinds.`,
     )
   return requestSlots.configurations.run(caller.client, async () => {
     const rowsByKind = await db
@@ -42,12 +42,15 @@ export function exportConfiguration(input: ExportRequest): Promise<Configuration
     const resources = rowsByKind.flatMap(([, rows]) => rows.map(({ resource }) => resource))
     const principals = await readPrincipals({ resources }, input)
     return Object.fromEntries(
-      rowsByKind.map(([kind, rows]) => [kind, rows.map((row) => toConfigured(kind, row, principals, input.keyRing))]),
+      rowsByKind.map(([kind, rows]) => [
+        kind,
+        rows.map((row) => toConfigurationObject(kind, row, principals, input.keyRing)),
+      ]),
     )
   })
 
   function maySee(kind: ConfigurationKind): boolean {
-    return hasRole(caller.roles, configurationRole(kind, 'SEE'))
+    return hasRole(caller.roles, getConfigurationRole(kind, 'SEE'))
   }
 }
 
@@ -66,14 +69,14 @@ export interface PresentedResource {
  * Returns the objects of a kind that the caller may see, sorted by name. Throws 422 if there are too many to export.
  */
 async function listVisibleObjects(kind: ConfigurationKind, context: RequestContext): Promise<DescribedRow[]> {
-  const { table, scope, noun } = kindAdapters[kind].named.records.kind
+  const { table, scope, noun } = kindAdapters[kind].bulkSave.records.definition
   const { rows } = await sql<DescribedRow['row']>`
     select r.* from ${sql.table(table)} as r where ${scope(context.caller, 'READ')}
     order by r.name, r.id limit ${maxConfiguredObjects + 1}`.execute(context.db)
   if (rows.length > maxConfiguredObjects)
     throw problems.refused(
       '/kinds',
-      `You see more than ${maxConfiguredObjects.toLocaleString('en')} ${noun}s, which is more than a configuration can have. Leave them out with the parameter kinds, and read them with GET ${kindAdapters[kind].named.records.kind.path}.`,
+      `You see more than ${maxConfiguredObjects.toLocaleString('en')} ${noun}s, which is more than a configuration can have. Leave them out with the parameter kinds, and read them with GET ${kindAdapters[kind].bulkSave.records.definition.path}.`,
     )
   return describeRows(kind, rows, context)
 }
@@ -90,7 +93,7 @@ export async function describeRows(
   rows: readonly DescribedRow['row'][],
   context: RequestContext,
 ): Promise<DescribedRow[]> {
-  const { present } = kindAdapters[kind].named.records.kind
+  const { present } = kindAdapters[kind].bulkSave.records.definition
   const described: DescribedRow[] = []
   for (let start = 0; start < rows.length; start += presentBatchSize) {
     const batch = rows.slice(start, start + presentBatchSize)
@@ -108,7 +111,7 @@ const emptyValues = new Set(['[]', '{}', '{"sqlStatements":[]}'])
  * Returns an object in the form of the configuration document: the fields of its request body, with names instead of
  * ids, and the pointers of its secrets in `redacted`. Omits optional fields that are empty.
  */
-export function toConfigured(
+export function toConfigurationObject(
   kind: ConfigurationKind,
   { row, resource }: DescribedRow,
   principals: KnownPrincipals,
@@ -116,7 +119,7 @@ export function toConfigured(
 ): ConfiguredObject {
   const object = pickFields(exportedKinds[kind], resource) as ConfiguredObject
   for (const field of optionalFields) if (emptyValues.has(JSON.stringify(object[field]))) delete object[field]
-  const redacted = Object.keys(readSecretsOf(kind, row, ring)).toSorted()
+  const redacted = Object.keys(readSecretsByPointer(kind, row, ring)).toSorted()
   return {
     ...object,
     ...(resource.access && { access: principals.nameAccess(resource.access) }),
@@ -133,6 +136,16 @@ interface FieldSchema {
 }
 
 /**
+ * Returns the schema with the fields of an object. In a `oneOf`, the field `type` selects it. An `anyOf` has one schema
+ * with fields, and null.
+ */
+function findObjectSchema({ oneOf, anyOf, ...schema }: FieldSchema, object: Record<string, unknown>) {
+  if (oneOf) return oneOf.find(({ properties }) => properties!['type']!.const === object['type'])
+  if (anyOf) return anyOf.find(({ properties }) => properties !== undefined)
+  return schema
+}
+
+/**
  * Returns the fields of a value that the schema describes. If the schema describes no fields, as for a free-form
  * payload, returns the whole value.
  */
@@ -140,12 +153,7 @@ function pickFields(schema: FieldSchema, value: unknown): unknown {
   if (Array.isArray(value)) return schema.items ? value.map((item) => pickFields(schema.items!, item)) : value
   if (typeof value !== 'object' || value === null) return value
   const object = value as Record<string, unknown>
-  const branches = schema.oneOf ?? schema.anyOf ?? [schema]
-  // In a `oneOf`, the field `type` selects the schema. An `anyOf` has one schema with fields, and null.
-  const branch = schema.oneOf
-    ? branches.find(({ properties }) => properties!['type']!.const === object['type'])
-    : branches.find(({ properties }) => properties !== undefined)
-  const fields = Object.entries(branch?.properties ?? {})
+  const fields = Object.entries(findObjectSchema(schema, object)?.properties ?? {})
   if (fields.length === 0) return value
   return Object.fromEntries(
     fields.flatMap(([name, field]) => (object[name] === undefined ? [] : [[name, pickFields(field, object[name])]])),

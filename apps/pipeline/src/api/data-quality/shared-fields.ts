@@ -1,6 +1,6 @@
 import type { CheckLabel } from '@sluice/contracts'
-import { accessOf, translatedProperty, type SharedColumns } from '@sluice/records'
-import { recordedFields } from '../record-fields.ts'
+import { presentAccess, translateRowProperty, type SharedColumns } from '@sluice/records'
+import { presentRecordFields } from '../record-fields.ts'
 
 /** The columns of shared objects, and the labels of checks and groups. */
 export type LabelledColumns = SharedColumns & { labels: CheckLabel[] }
@@ -16,21 +16,21 @@ interface LabelledRow extends LabelledColumns {
 }
 
 /** Returns the response fields that checks and check groups share. */
-export function labelledFields(row: LabelledRow, locales: readonly string[]) {
+export function presentSharedFields(row: LabelledRow, locales: readonly string[]) {
   // Checks and groups have labels instead of tags, so omit the tags.
-  const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, locales)
+  const { tags: _tags, tagString: _tagString, ...recorded } = presentRecordFields({ ...row, tags: [] }, locales)
   // Older translations use the column name `short_name` as the property.
-  const shortNameInOlderForm = translatedProperty(row, 'short_name', row.short_name, locales)
+  const shortNameInOlderForm = translateRowProperty(row, 'short_name', row.short_name, locales)
   return {
     ...recorded,
     shortName: row.short_name,
-    displayShortName: translatedProperty(row, 'shortName', shortNameInOlderForm, locales),
+    displayShortName: translateRowProperty(row, 'shortName', shortNameInOlderForm, locales),
     labels: row.labels,
     displayLabels: row.labels.map(({ key, value }) => ({
       key,
-      value: translatedProperty(row, `labels.${key}`, value, locales),
+      value: translateRowProperty(row, `labels.${key}`, value, locales),
     })),
-    access: accessOf(row),
+    access: presentAccess(row),
   }
 }
 
@@ -43,7 +43,7 @@ interface LabelledBody {
 }
 
 /** Returns the columns that checks and check groups share, except the access columns. */
-export const labelledColumns = (body: LabelledBody) => ({
+export const toSharedColumns = (body: LabelledBody) => ({
   name: body.name,
   translations: JSON.stringify(body.translations ?? []),
   short_name: body.shortName,

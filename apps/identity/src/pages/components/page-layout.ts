@@ -23,7 +23,7 @@ interface PageFrame extends PageFacts {
   /** Whether the page shows a rejected form. */
   failed?: boolean
   /** The symbol above the heading. */
-  sign?: HtmlValue
+  symbol?: HtmlValue
   main: HtmlMarkup
 }
 
@@ -38,7 +38,7 @@ export function renderFrame({
   title,
   heading = title,
   failed,
-  sign,
+  symbol,
   main,
 }: PageFrame): string {
   const texts = readPageTexts(language)
@@ -59,7 +59,7 @@ export function renderFrame({
 <div class="sheet">
 <header><span class="monogram tone-${tone}" aria-hidden="true">${initials}</span><span class="organisation">${isolateName(organisation.name)}</span></header>
 <main>
-${sign}
+${symbol}
 <h1>${heading}</h1>
 ${main}
 </main>

@@ -50,7 +50,8 @@ export function compareSecrets(
   const redacted = object.redacted ?? []
   const pointers = new Set([...Object.keys(before), ...Object.keys(after), ...redacted])
   return [...pointers].toSorted().flatMap((pointer): SecretState[] => {
-    const [stored, saved] = [before[pointer], after[pointer]]
+    const stored = before[pointer]
+    const saved = after[pointer]
     if (saved === undefined) {
       if (stored !== undefined) return [{ pointer, state: 'REMOVED' }]
       return redacted.includes(pointer) ? [{ pointer, state: 'MISSING' }] : []

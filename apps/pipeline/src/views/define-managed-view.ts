@@ -27,7 +27,7 @@ export interface ViewSaveResult {
  * `pending`, the view was not created, because its query reads a table that does not exist. If it throws
  * `WarehouseProblem`, nothing has changed. `requestAborted` stops the creation when the user no longer waits.
  */
-export async function makeView(
+export async function defineManagedView(
   db: Kysely<DB>,
   warehouse: Warehouse,
   view: ViewDefinition,

@@ -6,8 +6,11 @@ import type { AccessLevel } from './sharing.ts'
 import type { ChangeCounter, ListCondition, TotalsTable } from './record-counts.ts'
 import type { RecordSignatures, WithoutMay } from './record-permissions.ts'
 
-/** Describes one kind of record. In every SQL expression, `r` is the alias of its table. */
-export interface RecordKind<Row, Resource, Context> {
+/**
+ * Describes one type of record, such as users: its table, properties and presentation. In every SQL expression, `r` is
+ * the alias of its table.
+ */
+export interface RecordDefinition<Row, Resource, Context> {
   noun: string
   table: string
   /** The path of the records below `/api/v1`. */
@@ -30,7 +33,7 @@ export interface RecordKind<Row, Resource, Context> {
    */
   signatures?: RecordSignatures
   /**
-   * Returns true if the caller may perform a writing action. Defined if that depends on more than the action's guard
+   * Returns whether the caller may perform a writing action. Defined if that depends on more than the action's guard
    * and the record.
    */
   mayWrite?(context: Context, action: RecordAction): Promise<boolean>

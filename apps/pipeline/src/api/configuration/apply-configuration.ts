@@ -4,7 +4,7 @@ import {
   type ConfigurationKind,
   type ConfiguredObject,
   configurationKinds,
-  configurationRole,
+  getConfigurationRole,
   hasRole,
 } from '@sluice/contracts'
 import { type OperationInput, Problem, problems } from '@sluice/http-server'
@@ -15,9 +15,9 @@ import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { saveByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
-import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare.ts'
-import { type DescribedRow, describeRows, toConfigured } from './export.ts'
-import { kindAdapters, readSecretsOf } from './kind-adapters.ts'
+import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare-objects.ts'
+import { type DescribedRow, describeRows, toConfigurationObject } from './export-configuration.ts'
+import { kindAdapters, readSecretsByPointer } from './kind-adapters.ts'
 import { type KnownPrincipals, readPrincipals, readStoredAccess } from './principals.ts'
 import { type ObjectChange, presentChanges } from './present-changes.ts'
 import { type NamesOfKinds, type ReadStoredObjects, resolveNames } from './resolve-names.ts'
@@ -110,7 +110,7 @@ const recordFailedComparisons = (comparisons: readonly SecretComparison[], input
 
 function assertRoles(configuration: Configuration, { caller }: ChangeRequest): void {
   for (const kind of configurationKinds) {
-    const role = configurationRole(kind, 'MANAGE')
+    const role = getConfigurationRole(kind, 'MANAGE')
     if ((configuration[kind] ?? []).length > 0 && !hasRole(caller.roles, role))
       throw problems.forbidden(
         `Saving ${kind} requires ${role}. Ask an administrator for this role, or remove ${kind} from the configuration.`,
@@ -147,11 +147,12 @@ async function saveConfiguration(
   trx: Transaction<DB>,
   configuration: Configuration,
   input: RequestContext,
-  saveContext: Pick<KindToSave, 'principals' | 'comparisons' | 'signal'>,
+  saveContext: Pick<ObjectsToSave, 'principals' | 'comparisons' | 'signal'>,
 ): Promise<ObjectChange[]> {
   const readStoredObjects: ReadStoredObjects = async (kind, objects) => {
     const replaced = await findReplacedObjects(trx, { kind, objects }, input)
-    const toObject = (described: DescribedRow) => toConfigured(kind, described, saveContext.principals, input.keyRing)
+    const toObject = (described: DescribedRow) =>
+      toConfigurationObject(kind, described, saveContext.principals, input.keyRing)
     return new Map([...replaced].map(([object, described]) => [object, toObject(described)]))
   }
   const names = await resolveNames(trx, configuration, input.caller, readStoredObjects)
@@ -165,7 +166,7 @@ async function saveConfiguration(
   return changes
 }
 
-interface KindToSave {
+interface ObjectsToSave {
   kind: ConfigurationKind
   objects: ConfiguredObject[]
   names: NamesOfKinds
@@ -176,21 +177,29 @@ interface KindToSave {
 }
 
 /**
- * Saves the objects of one kind. An object that the configuration does not change is not written, so it keeps its
- * version and no run starts. To find these objects, this function saves all objects and compares them. If some are
- * unchanged, it rolls back and saves only the others.
+ * Saves the objects of one kind, such as views, and returns their changes. An object that the configuration does not
+ * change is not written, so it keeps its version and no run starts. To find these objects, this function saves all
+ * objects and compares them. If some are unchanged, it rolls back and saves only the others.
  */
-async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: RequestContext): Promise<ObjectChange[]> {
-  const { kind, objects, names } = kindToSave
-  const before = await findReplacedObjects(trx, kindToSave, input)
+async function saveKind(
+  trx: Transaction<DB>,
+  objectsToSave: ObjectsToSave,
+  input: RequestContext,
+): Promise<ObjectChange[]> {
+  const { kind, objects, names } = objectsToSave
+  const before = await findReplacedObjects(trx, objectsToSave, input)
   await sql`savepoint kind`.execute(trx)
   await names.prepare(trx, kind, objects)
   const indexes = objects.map((_object, index) => index)
-  const saved = await saveObjects(trx, kindToSave, indexes, input)
+  const saved = await saveObjects(trx, objectsToSave, indexes, input)
   const rowsAfter = saved.map(({ after }) => after)
   const after = await describeRows(kind, rowsAfter, input)
   const changes = objects.map((object, index) =>
-    compareSaved(kindToSave, { object, saved: saved[index]!, before: before.get(object), after: after[index]! }, input),
+    compareWithStored(
+      objectsToSave,
+      { object, saved: saved[index]!, before: before.get(object), after: after[index]! },
+      input,
+    ),
   )
   const changedIndexes = indexes.filter((index) => changes[index]!.result !== 'UNCHANGED')
   if (changedIndexes.length === objects.length) {
@@ -198,7 +207,7 @@ async function saveKind(trx: Transaction<DB>, kindToSave: KindToSave, input: Req
     return changes
   }
   await sql`rollback to savepoint kind`.execute(trx)
-  const savedAgain = await saveObjects(trx, kindToSave, changedIndexes, input)
+  const savedAgain = await saveObjects(trx, objectsToSave, changedIndexes, input)
   for (const [position, index] of changedIndexes.entries())
     changes[index] = { ...changes[index]!, saved: savedAgain[position]! }
   return changes
@@ -212,17 +221,17 @@ async function findReplacedObjects(
   { kind, objects }: { kind: ConfigurationKind; objects: readonly ConfiguredObject[] },
   input: RequestContext,
 ): Promise<Map<ConfiguredObject, DescribedRow>> {
-  const { table, scope } = kindAdapters[kind].named.records.kind
+  const { table, scope } = kindAdapters[kind].bulkSave.records.definition
   const names = objects.flatMap(({ name, was }) => (was === undefined ? [name] : [name, was]))
   const { rows } = await sql<DescribedRow['row']>`
     select r.* from ${sql.table(table)} as r where r.name = any(${names}) and ${scope(input.caller, 'READ')}`.execute(
     trx,
   )
   const described = await describeRows(kind, rows, input)
-  const byName = new Map(described.map((stored) => [stored.row.name, stored]))
+  const storedByName = new Map(described.map((stored) => [stored.row.name, stored]))
   return new Map(
     objects.flatMap((object) => {
-      const stored = byName.get(object.name) ?? byName.get(object.was ?? '')
+      const stored = storedByName.get(object.name) ?? storedByName.get(object.was ?? '')
       return stored ? [[object, stored] as const] : []
     }),
   )
@@ -231,11 +240,11 @@ async function findReplacedObjects(
 /** Checks and saves the objects with these indexes. */
 async function saveObjects(
   trx: Transaction<DB>,
-  { kind, objects, names, principals, signal }: KindToSave,
+  { kind, objects, names, principals, signal }: ObjectsToSave,
   indexes: readonly number[],
   input: RequestContext,
 ): Promise<SavedRow<DescribedRow['row']>[]> {
-  const { named, toBody } = kindAdapters[kind]
+  const { bulkSave, toBody } = kindAdapters[kind]
   const violations = createViolationList(names.describeViolation)
   // A position counts within `indexes`; the pointer has the index in the document.
   const pointerOf = (position: number) => `/${kind}/${indexes[position]}`
@@ -251,12 +260,12 @@ async function saveObjects(
   violations.throwIfAny()
   for (const [position, body] of bodies.entries()) {
     signal.throwIfAborted()
-    await violations.collect(pointerOf(position), async () => named.writing.check(body, input))
+    await violations.collect(pointerOf(position), async () => bulkSave.writing.check(body, input))
     if (violations.isFull) break
   }
   violations.throwIfAny()
   const formerName = (position: number) => objects[indexes[position]!]!.was
-  return saveByName(trx, named, bodies, input, { pointerOf, violations, formerName, signal }) as Promise<
+  return saveByName(trx, bulkSave, bodies, input, { pointerOf, violations, formerName, signal }) as Promise<
     SavedRow<DescribedRow['row']>[]
   >
 }
@@ -269,15 +278,15 @@ interface SavedObject {
 }
 
 /** Compares a saved object with the previously stored one. Adds the compared secrets to `comparisons`. */
-function compareSaved(
-  { kind, principals, comparisons }: KindToSave,
+function compareWithStored(
+  { kind, principals, comparisons }: ObjectsToSave,
   { object, saved, before, after }: SavedObject,
   { keyRing }: RequestContext,
 ): ObjectChange {
-  const toObject = (described: DescribedRow) => toConfigured(kind, described, principals, keyRing)
+  const toObject = (described: DescribedRow) => toConfigurationObject(kind, described, principals, keyRing)
   const comparison = compareObjects(before && toObject(before), toObject(after))
-  const secretsBefore = before ? readSecretsOf(kind, before.row, keyRing) : {}
-  const secretsAfter = readSecretsOf(kind, after.row, keyRing)
+  const secretsBefore = before ? readSecretsByPointer(kind, before.row, keyRing) : {}
+  const secretsAfter = readSecretsByPointer(kind, after.row, keyRing)
   const secrets = compareSecrets(object, secretsBefore, secretsAfter)
   for (const { pointer, state } of secrets) {
     const isComparison = state === 'SAME' || state === 'CHANGED'
@@ -295,7 +304,7 @@ function compareSaved(
   const isChanged = comparison.fields.length > 0 || changesSecrets
   const resultOfExisting = isChanged ? 'UPDATED' : 'UNCHANGED'
   const result = before ? resultOfExisting : 'CREATED'
-  const { pending = false } = (kindAdapters[kind].named.present?.(saved) ?? {}) as { pending?: boolean }
+  const { pending = false } = (kindAdapters[kind].bulkSave.present?.(saved) ?? {}) as { pending?: boolean }
   const isRenamed = before !== undefined && before.row.name !== object.name
   return {
     ...comparison,

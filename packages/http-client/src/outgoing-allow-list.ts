@@ -8,9 +8,9 @@ export interface OutgoingAllowList {
   /** The entries as the operator wrote them. A thread receives these, because functions cannot be sent to it. */
   readonly entries: readonly string[]
   /** Returns whether the list names this host, with this port or without a port. Such a host may have any address and use plain http. */
-  names(host: string, port: number): boolean
-  /** True if the address is in a listed range. */
-  holds(address: string): boolean
+  allowsHost(host: string, port: number): boolean
+  /** Returns whether the address is in a listed range. */
+  allowsAddress(address: string): boolean
 }
 
 /**
@@ -34,7 +34,7 @@ const rangeReasons: Record<string, string> = {
  * Returns why connecting to an address is forbidden, as the words after "an address that", or undefined for a public
  * address. An IPv4 address inside IPv6 (mapped, NAT64) counts as the IPv4 address. 6to4 and Teredo are always rejected.
  */
-export function nonPublicReason(text: string): string | undefined {
+export function findNonPublicReason(text: string): string | undefined {
   if (!ipaddr.isValid(text)) return 'cannot be read'
   const address = unwrapIPv4(ipaddr.parse(text))
   if (inRange(address, azureWireServer)) return 'belongs to an internal service of the cloud'
@@ -65,19 +65,28 @@ export const outgoingAllowed = (): Setting<OutgoingAllowList> => ({
   parse: (text) => parseAllowList(listSetting().parse(text)),
 })
 
+/** Parses the entries of the setting. An entry that is not an address or range must be a host; otherwise throws. */
 function parseAllowList(entries: readonly string[]): OutgoingAllowList {
-  const ranges = entries.map(rangeOf)
-  const hosts = new Set(entries.filter((_entry, index) => ranges[index] === undefined).map(hostOf))
-  const validRanges = ranges.filter((range) => range !== undefined)
+  const ranges: [ParsedAddress, number][] = []
+  const hosts = new Set<string>()
+  for (const entry of entries) {
+    const range = parseRange(entry)
+    if (range) ranges.push(range)
+    else hosts.add(parseHost(entry))
+  }
   return {
     entries,
-    names: (host, port) => hosts.has(withoutDot(host)) || hosts.has(`${withoutDot(host)}:${port}`),
-    holds: (text) =>
-      ipaddr.isValid(text) && validRanges.some((range) => inRange(unwrapIPv4(ipaddr.parse(text)), range)),
+    allowsHost: (host, port) => hosts.has(normalizeHost(host)) || hosts.has(`${normalizeHost(host)}:${port}`),
+    allowsAddress(text) {
+      if (!ipaddr.isValid(text)) return false
+      const address = unwrapIPv4(ipaddr.parse(text))
+      return ranges.some((range) => inRange(address, range))
+    },
   }
 }
 
-function rangeOf(entry: string): [ParsedAddress, number] | undefined {
+/** Returns the range of an entry, such as `10.20.0.0/16` or a single address; undefined for a host. */
+function parseRange(entry: string): [ParsedAddress, number] | undefined {
   const bare = entry.replace(/^\[(.+)\]$/, '$1')
   if (ipaddr.isValidCIDR(bare)) return ipaddr.parseCIDR(bare)
   // ipaddr.js also accepts `10.1` and `7`, which are more likely typing mistakes.
@@ -87,13 +96,13 @@ function rangeOf(entry: string): [ParsedAddress, number] | undefined {
 }
 
 /**
- * Returns the normalised host of an entry. An address with a port, such as `127.0.0.1:5201` or `[::1]:5201`, counts as
- * a host.
+ * Returns the normalised host of an entry, with its port if the entry has one. Also accepts an address with a port,
+ * such as `127.0.0.1:5201` or `[::1]:5201`. Throws for any other text.
  */
-function hostOf(entry: string): string {
-  const [, bracketed, plain, port] = /^(?:\[(.+)\]|([\d.]+)):(\d{1,5})$/.exec(entry) ?? []
-  if (plain && ipaddr.IPv4.isValidFourPartDecimal(plain)) return `${plain}:${port}`
-  if (bracketed && ipaddr.IPv6.isValid(bracketed)) return `${ipaddr.parse(bracketed).toString()}:${port}`
+function parseHost(entry: string): string {
+  const [, ipv6, ipv4, port] = /^(?:\[(.+)\]|([\d.]+)):(\d{1,5})$/.exec(entry) ?? []
+  if (ipv4 && ipaddr.IPv4.isValidFourPartDecimal(ipv4)) return `${ipv4}:${port}`
+  if (ipv6 && ipaddr.IPv6.isValid(ipv6)) return `${ipaddr.parse(ipv6).toString()}:${port}`
   const host = entry.toLowerCase()
   if (!/^(?=.*[a-z])[\w-]+(\.[\w-]+)*(:\d{1,5})?$/.test(host))
     throw new Error(
@@ -102,4 +111,4 @@ function hostOf(entry: string): string {
   return host
 }
 
-const withoutDot = (host: string): string => host.toLowerCase().replace(/\.$/, '')
+const normalizeHost = (host: string): string => host.toLowerCase().replace(/\.$/, '')
