@@ -249,7 +249,12 @@ describe('files with writeMode MERGE', () => {
       'DUPLICATE_KEY',
       /^Nothing was loaded into \S+, because lines 2 and 3 of month.csv have the same key \(id = 2\)\. Correct the source/,
     ],
-    ['a row without a key', 'id,n\n,b\n', 'NULL_KEY', /no value in key column "id"/],
+    [
+      'a row without a key',
+      'id,n\n3,b\n,b\n',
+      'NULL_KEY',
+      /^Nothing was loaded into \S+, because key column "id" has no value in line 3 of month\.csv\. Correct the source/,
+    ],
     ['no key column', 'other,n\n2,b\n', 'KEY_COLUMN_MISSING', /no column "id".*source are "other", "n"\./],
   ])('with %s fail in one sentence and leave the table unchanged', async (_what, content, errorCode, message) => {
     const path = await merging(['id'])
@@ -260,7 +265,7 @@ describe('files with writeMode MERGE', () => {
     expect(await rowsOf(path)).toEqual(['1 a'])
   })
 
-  it('name the lines of a file, and the rows of a workbook or JSON, that have the same key', async () => {
+  it('name the lines of a file, and the rows of JSON, that have the same key or lack one', async () => {
     const path = await merging(['Day', 'Case No'])
     const message = async (content: string) => (await load(path, content)).message
     const lines = ['# cases', 'Day;Case No;Note', '31.12.2025;7;"a', 'b"', '31.12.2025;x;rejected;too long']
@@ -271,12 +276,18 @@ describe('files with writeMode MERGE', () => {
     expect(await message('[{"Day":"a","Case No":1},{"Day":"b","Case No":1},{"Day":"b","Case No":1}]')).toMatch(
       /because rows 2 and 3 of month\.csv have the same key \(day = b, case_no = 1\)\./,
     )
+    expect(await message('Day;Case No\na;1\n;2\nb;3\nc;\n')).toMatch(
+      /because key column "Day" or "Case No" has no value in lines 3 and 5 of month\.csv\./,
+    )
+    expect(await message('[{"Day":"a","Case No":1},{"Day":"b"}]')).toMatch(/has no value in row 2 of month\.csv\./)
     // SQL statements can make rows that the file does not have.
     const { tableName } = (await owner.get(path).expect(200)).body.dataWarehouseTarget
     await change(path, { transformation: { sqlStatements: [{ statement: `update ${tableName} set day = 'x'` }] } })
     expect(await message('Day,Case No\na,1\nb,1\n')).toMatch(
       /because 2 rows have the same key \(day = x, case_no = 1\) after the SQL statements of the pipeline\. /,
     )
+    await change(path, { transformation: { sqlStatements: [{ statement: `update ${tableName} set day = null` }] } })
+    expect(await message('Day,Case No\n,1\n')).toMatch(/^A row of \S+ has no value in key column "day"\. /)
   })
 
   it('follow a changed key and type, or fail in one sentence if the rows of the table do not allow it', async () => {
