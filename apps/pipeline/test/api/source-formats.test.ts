@@ -200,6 +200,20 @@ describe('source formats', () => {
     expect(await exportCsv(path)).toContain('2,3.750,2024-11-30\r\n')
   })
 
+  it('are announced as lost if the values of an added file have a similar format, or come from JSON', async () => {
+    const path = await create({ writeMode: 'APPEND' })
+    await load(path, 'id,price,day\n1,.50,31.12.2024\n')
+    expect(await load(path, 'id,price,day\n2,1.50,30.12.2024\n')).toContain(
+      'Column "price" no longer has the source format #.00 of earlier loads, because the new values have the format 0.00. To keep',
+    )
+    const json = '[{"id":3,"price":2.5,"day":"2024-12-29"}]'
+    expect(await load(path, json, { type: 'application/octet-stream' })).toContain(
+      'Column "day" (DD.MM.YYYY) no longer has the source format of earlier loads, because workbooks and JSON have none. To keep',
+    )
+    const moreJson = json.replace('3', '4')
+    expect(await load(path, moreJson, { type: 'application/octet-stream' })).not.toContain('source format')
+  })
+
   it('are not claimed for rows that SQL statements changed, for views, and for JSON', async () => {
     const dataWarehouseTarget = { schema: { id: loads.schema }, tableName: 'changed_prices' }
     const sqlStatements = [{ statement: 'update changed_prices set price = price / 3' }]
