@@ -78,7 +78,6 @@ export async function startInstallation(): Promise<Installation> {
   await stop()
   await startServices()
   const session = await signIn({ identityUrl: `http://127.0.0.1:${IDENTITY_PORT}`, username: 'admin', password })
-  started.defer(() => session.signOut())
   const pipelineUrl = `http://127.0.0.1:${PIPELINE_PORT}`
   const token = () => session.token()
   const pipeline = serviceClient({ baseUrl: pipelineUrl, token, timeout: 60_000 })

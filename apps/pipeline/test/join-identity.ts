@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { serviceClient } from '@sluice/client'
+import { RemoteProblem, serviceClient } from '@sluice/client'
 import { identityOperations, type Client as Organisation, type Role } from '@sluice/contracts'
 import { sharedIdentity } from './shared-identity/shared-identity.ts'
 
@@ -22,10 +22,17 @@ export async function joinIdentity() {
   await answers(url, log)
 
   const anonymous = serviceClient({ baseUrl: url, token: () => undefined, timeout: 20_000 })
-  const signIn = async (username: string) => {
-    const answer = await anonymous.call(auth.login, { body: { username, password } })
-    if ('secondFactor' in answer) throw new Error(`${username} has a second factor.`)
-    return answer.accessToken
+  const signIn = async (username: string): Promise<string> => {
+    try {
+      const answer = await anonymous.call(auth.login, { body: { username, password } })
+      if ('secondFactor' in answer) throw new Error(`${username} has a second factor.`)
+      return answer.accessToken
+    } catch (error) {
+      // Test files that start together sign in as the same user. Attempts that run count as failures until they succeed.
+      if (!(error instanceof RemoteProblem && error.status === 429)) throw error
+      await sleep((error.retryAfter ?? 1) * 1_000)
+      return signIn(username)
+    }
   }
   const adminToken = await signIn('admin')
   const admin = serviceClient({ baseUrl: url, token: () => adminToken, timeout: 20_000 })

@@ -60,15 +60,16 @@ export interface SourceOption {
   name: string
 }
 
-/** A key that several rows of a read have. */
-export interface DuplicateRows {
-  /** Names of columns in the warehouse, and their values as the warehouse prints them. */
+/** Rows of a read that have the same key, or no value in a column of the key. */
+export interface KeyRows {
+  /** The columns of the key: their names in the warehouse, or their labels. */
   keys: readonly string[]
-  values: readonly string[]
-  /** The number of rows with the key. */
-  rows: number
-  /** The values that the rows have in the columns of `RowStream.precedence`. */
-  precedence: ReadonlyMap<string, string>
+  /** The values of the key as the warehouse prints them. Absent for the rows that lack one. */
+  values?: readonly string[]
+  /** The number of rows, if it is known. */
+  rows?: number
+  /** The values that the rows have in the columns of `RowStream.precedence`, if they are known. */
+  precedence?: ReadonlyMap<string, string>
 }
 
 /**
@@ -101,8 +102,8 @@ export interface Connector {
   /** Returns the first rows. If absent, a preview calls `read` and stops after these rows. */
   preview?(request: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
   /**
-   * Reads a file again and returns the positions of rows with the same key: `lines 3 and 6 of cases.csv`. Returns
-   * undefined if it does not find them. Absent for a source that is not a file.
+   * Reads a file again and returns the positions of the rows: `lines 3 and 6 of cases.csv`. Returns undefined if it does
+   * not find them. Absent for a source that is not a file.
    */
-  describeKeyRows?(request: ReadRequest, duplicate: DuplicateRows, signal: AbortSignal): Promise<string | undefined>
+  describeKeyRows?(request: ReadRequest, keyRows: KeyRows, signal: AbortSignal): Promise<string | undefined>
 }

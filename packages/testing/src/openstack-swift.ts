@@ -138,6 +138,12 @@ const settings = (sections: Sections): string =>
     )
     .join('\n')
 
+/**
+ * The seconds in which servers answer each other. The defaults, 0.5 s for a connection and 1 s for the list of objects,
+ * are too short for a busy machine: the proxy then avoids a server for a minute, or a new object is not listed yet.
+ */
+const serverTimeouts = { conn_timeout: 60, node_timeout: 60, container_update_timeout: 60 }
+
 const server = (folder: string, port: number) => ({
   bind_ip: '127.0.0.1',
   bind_port: port,
@@ -156,7 +162,7 @@ const storageServer = (folder: string, name: string, port: number): Sections => 
     recon_cache_path: folder,
   },
   'pipeline:main': { pipeline: `${name}-server` },
-  [`app:${name}-server`]: { use: `egg:swift#${name}` },
+  [`app:${name}-server`]: { use: `egg:swift#${name}`, ...serverTimeouts },
 })
 
 function proxyServer(folder: string, port: number, memory: number): Sections {
@@ -172,7 +178,12 @@ function proxyServer(folder: string, port: number, memory: number): Sections {
   return {
     DEFAULT: server(folder, port),
     'pipeline:main': { pipeline: [...filters, 'proxy-server'].join(' ') },
-    'app:proxy-server': { use: 'egg:swift#proxy', allow_account_management: 'true', account_autocreate: 'true' },
+    'app:proxy-server': {
+      use: 'egg:swift#proxy',
+      allow_account_management: 'true',
+      account_autocreate: 'true',
+      ...serverTimeouts,
+    },
     ...Object.fromEntries(filters.map((name) => [`filter:${name}`, own[name] ?? { use: `egg:swift#${name}` }])),
   }
 }

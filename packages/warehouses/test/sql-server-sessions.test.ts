@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { tsqlAccess } from '../src/tsql/tsql-settings.ts'
 import { sqlServerDialect } from '../src/tsql/tsql-dialect.ts'
@@ -50,6 +51,24 @@ describe('a session of SQL Server, against a stand-in', () => {
     )
     await using session = await dialect.open({ role: 'read' })
     expect(await session.columns('select n from t')).toMatchObject([{ name: 'n', type: 'int' }])
+  })
+
+  it('fails if the connection is lost while the caller processes rows', async () => {
+    const dialect = await dialectOn(({ text }) =>
+      text.includes('sp_describe')
+        ? described([['n', 'int']])
+        : { columns: [['n', 'int']], rows: Array.from({ length: 1000 }, (_, index) => [index]) },
+    )
+    await using session = await dialect.open({ role: 'read' })
+    const readSlowly = async () => {
+      for await (const { rows } of session.read('select n from t', [], { rows: 1, bytes: () => 1_000 })) {
+        if (rows[0]?.[0] !== 0) continue
+        server!.cut()
+        await sleep(50)
+      }
+    }
+    const error = await readSlowly().catch((thrown: unknown) => thrown)
+    expect(dialect.explain(error)).toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
   })
 
   it('sends no statement if the signal is aborted', async () => {

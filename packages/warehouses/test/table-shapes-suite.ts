@@ -58,6 +58,20 @@ export function shapesSuite(subject: Given): void {
       )
     })
 
+    it('has the time at which a load created each column', async () => {
+      const table = word('shape_')
+      const creationTimes = async (...names: string[]) => {
+        await load(table, small(...names))
+        return (await columnsOf(table)).map(({ created }) => created)
+      }
+      const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+      const [first, second] = await creationTimes('id', 'a')
+      expect([first, second]).toEqual([isoTime, isoTime])
+      const later = await creationTimes('id', 'a', 'b')
+      expect(later).toEqual([first, second, isoTime])
+      expect(later[2]! > first!).toBe(true)
+    })
+
     it('has the source formats of the source, unless SQL statements changed the rows', async () => {
       const table = word('shape_')
       const target = {

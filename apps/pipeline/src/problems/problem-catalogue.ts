@@ -31,7 +31,8 @@ export const warehouseRefusals: Readonly<Record<string, string>> = {
   NO_COLUMNS: 'The source has no columns. Check that it has a header.',
   TOO_MANY_COLUMNS: 'The source has more columns than a table can have. Load fewer columns.',
   BAD_VALUE: 'A value does not fit the type of its column. The message names both.',
-  NULL_KEY: 'A row has no value in a column of the key. Correct the source, or choose another key.',
+  NULL_KEY:
+    'A row has no value in a column of the key. For files and objects, the message has the lines. Correct the source, or choose another key.',
   DUPLICATE_KEY:
     'Rows of the load have the same key, or rows of earlier loads have it. The message says which, with the key and, for files and objects, the lines. Correct the source, or choose another key.',
   ROW_TOO_LARGE: 'A row exceeds the size limit of a response. Select fewer columns.',

@@ -3,7 +3,9 @@ import { type ReaderAdvice, withAdvice, rebuildAdvice, formatCount } from '@slui
 import type { Claim } from '../runs/claim-run.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-row-streams'
 import { dataTablesOf, isUnchanged, type MergedRows, noMergedRows } from '@sluice/warehouses/load-target'
-import type { PlannedTable, TableChange } from '@sluice/warehouses/warehouse'
+import { type PlannedTable, type TableChange, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import type { KeyRows } from '@sluice/connectors/connector'
+import { DuplicateKeyProblem } from '@sluice/warehouses/duplicate-key'
 
 const formatRows = (rows: number) => formatCount(rows, 'row')
 
@@ -202,4 +204,45 @@ export function describeChange(
     case 'TYPE_WIDENED':
       return `Column "${column}" of ${qualifiedName} changed from ${from} to ${to}.`
   }
+}
+
+interface KeyedLoad {
+  target: { schema: string; table: string }
+  /** The columns of the key. Absent if SQL statements changed the rows, because the source need not lack the values. */
+  keys: readonly string[] | undefined
+  /** Returns the positions of rows in the files of the source: `lines 3 and 6 of cases.csv`. */
+  describeRows(rows: KeyRows): Promise<string | undefined>
+}
+
+/**
+ * Adds to the error for rows with the same key, or without a value in a column of the key, where these rows are in the
+ * files of the source. Returns other errors unchanged.
+ */
+export async function addKeyPositions(loadError: unknown, { target, keys, describeRows }: KeyedLoad): Promise<unknown> {
+  // The file may be gone or changed. The message is complete without the positions.
+  const findPositions = (rows: KeyRows) => describeRows(rows).catch(() => undefined)
+  if (loadError instanceof DuplicateKeyProblem && loadError.key) {
+    const { key, precedence } = loadError
+    const positions = await findPositions({ ...key, precedence })
+    return positions === undefined ? loadError : loadError.withPositions(positions)
+  }
+  if (loadError instanceof WarehouseProblem && loadError.code === 'NULL_KEY' && keys) {
+    const positions = await findPositions({ keys })
+    return positions === undefined ? loadError : createNullKeyProblem(target, keys, positions, loadError)
+  }
+  return loadError
+}
+
+function createNullKeyProblem(
+  { schema, table }: KeyedLoad['target'],
+  keys: readonly string[],
+  positions: string,
+  cause: WarehouseProblem,
+): WarehouseProblem {
+  const column = keys.map((key) => `"${key}"`).join(' or ')
+  return new WarehouseProblem(
+    cause.code,
+    `Nothing was loaded into "${schema}"."${table}", because key column ${column} has no value in ${positions}. Correct the source, or choose another key.`,
+    { cause },
+  )
 }

@@ -26,8 +26,6 @@ import {
   WarehouseProblem,
 } from '@sluice/warehouses/warehouse'
 import { assertUndo, type WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
-import { DuplicateKeyProblem } from '@sluice/warehouses/duplicate-key'
-import type { DuplicateRows } from '@sluice/connectors/connector'
 import { storeProfile } from '../table-profiles/stored-profiles.ts'
 import { namesVariables } from '../variables/replace-variables.ts'
 import { assertVariablePlaces, insertVariablesIntoSql } from '../variables/insert-variables-into-sql.ts'
@@ -38,6 +36,7 @@ import { getWarehouseLanguage } from '../variables/sql-language.ts'
 import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } from './read-pipeline.ts'
 import { qualityGate } from './quality-gate.ts'
 import {
+  addKeyPositions,
   describeFile,
   type Hints,
   describeChange,
@@ -267,18 +266,6 @@ function withHints(error: unknown, hints: Hints): unknown {
   return new WarehouseProblem(code, `${sentence} ${hintTexts}`, { cause: error, retryable, ...(advice && { advice }) })
 }
 
-/** Adds to the error for rows with the same key where these rows are in the files of the source. */
-async function addKeyPositions(
-  loadError: unknown,
-  describeRows: (duplicate: DuplicateRows) => Promise<string | undefined>,
-): Promise<unknown> {
-  if (!(loadError instanceof DuplicateKeyProblem) || !loadError.key) return loadError
-  const { key, precedence } = loadError
-  // The file may be gone or changed. The message is complete without the positions.
-  const positions = await describeRows({ ...key, precedence }).catch(() => undefined)
-  return positions === undefined ? loadError : loadError.withPositions(positions)
-}
-
 function preparePublication(
   context: RunContext,
   attempt: RunAttempt,
@@ -368,6 +355,7 @@ async function stageAndPublish(
     ...(pipeline.reset && { reset: pipeline.reset }),
     ...(previousShape && { previousShape }),
   }
+  const mergeKey = (pipeline.writeMode === 'MERGE' && pipeline.mergeKey) || undefined
   let sourceRows = 0
   let merged = keepsRows(writeMode) || (claim.mode === 'INCREMENTAL' && (await sources.canReadIncrement(reading)))
   const rowStreams = sources.read(reading, report, signal)
@@ -393,7 +381,7 @@ async function stageAndPublish(
     transformation,
     ...(merged && { mode: keepsRows(writeMode) ? writeMode : ('MERGE' as const) }),
     ...(keepsRows(writeMode) && { keepsPrevious: true }),
-    ...(pipeline.writeMode === 'MERGE' && { mergeKey: pipeline.mergeKey ?? undefined }),
+    mergeKey,
     onSuperseded: (rows) => log.write('INFO', 'MEDIUM', describeSupersededRows(rows)),
     shape: {
       ...(keepsRows(writeMode) && { hasAllColumns: true }),
@@ -416,9 +404,11 @@ async function stageAndPublish(
     mayPublishLater: async (error) => isKept && (await isRetryPossible(db, attempt, error)),
   })
   const tables = await loading.catch(async (error: unknown) => {
-    throw await addKeyPositions(withHints(error, hints.kept), (duplicate) =>
-      sources.describeKeyRows(reading, duplicate, stopping),
-    )
+    throw await addKeyPositions(withHints(error, hints.kept), {
+      target,
+      keys: transformation.length === 0 ? mergeKey : undefined,
+      describeRows: (rows) => sources.describeKeyRows(reading, rows, stopping),
+    })
   })
   hints.logOmitted()
   const isOwnTableLoaded = tables.some(({ table }) => table === target.table)

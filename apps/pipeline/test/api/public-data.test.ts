@@ -141,6 +141,9 @@ describe('open data', () => {
     expect(() => admit('2001:db8:1:2:ffff::1')).toThrow('Wait a second')
     admit('2001:db8:1:3::1')
     admit('198.51.100.7')
+    for (let asked = 0; asked < 100; asked += 1) admit('::ffff:c000:201')
+    expect(() => admit('192.0.2.1')).toThrow('Wait a second')
+    admit('::ffff:c000:202')
     now += 400
     admit('2001:db8:1:2::1')
     admit('2001:db8:1:2::1')

@@ -60,8 +60,8 @@ const sessions = async (state = '%'): Promise<number> => {
 }
 
 /** Waits until the queries of earlier tests have ended, with their sessions. */
-const nobodyReads = () => until(async () => (await sessions()) === 0, { within: 10_000 })
-const somebodyReads = (count = 1) => until(async () => (await sessions('active')) === count, { within: 10_000 })
+const nobodyReads = () => until(async () => (await sessions()) === 0, { within: 60_000 })
+const somebodyReads = (count = 1) => until(async () => (await sessions('active')) === count, { within: 60_000 })
 const audited = async () =>
   service.stack.db
     .selectFrom('audit')

@@ -1,31 +1,16 @@
 import { isLongRun } from '@sluice/testing/long-run'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { makeWorkbook } from '@sluice/file-formats/testing/make-workbook'
-import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/wait-until'
-import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
+import { pipelineBody } from './app-under-test.ts'
+import { fileLoadsUnderTest } from './file-loads-setup.ts'
 
-let service: Service
-let worker: WorkerProcess
-let owner: Asking
-let schema: string
-beforeAll(async () => {
-  service = await startService()
-  worker = await spawnWorker(service.environment)
-  const { id } = await service.identity.client()
-  const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW']
-  owner = service.as(await service.identity.person(id, roles as never))
-  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
-})
-afterAll(async () => {
-  await worker?.[Symbol.asyncDispose]()
-  await service?.stop()
-})
+const loads = fileLoadsUnderTest(['ROLE_MANAGE_VIEW'])
+const { owner, run } = loads
 
 const made = async (changes: object = {}) =>
-  (await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)).body
+  (await owner.post('/data-pipelines').send(pipelineBody(loads.schema, changes)).expect(201)).body
 
-async function load(id: string, content: string | Buffer, run: object = {}) {
+async function load(id: string, content: string | Buffer, body: object = {}) {
   const path = `/data-pipelines/${id}`
   const { body: file } = await owner
     .post(`${path}/file?name=a.csv`)
@@ -33,12 +18,7 @@ async function load(id: string, content: string | Buffer, run: object = {}) {
     .serialize((sent) => sent as string)
     .send(content as string)
     .expect(200)
-  const { body: started } = await owner.post(`${path}/run`).send(run).expect(202)
-  const ended = await until(async () => {
-    const { body } = await owner.get(`${path}/runs`).expect(200)
-    return body[0].taskId === started.data.taskId && body[0].finished && body[0]
-  })
-  return { file, run: ended }
+  return { file, run: await run(path, body) }
 }
 
 const columnsOf = async (id: string) => (await owner.get(`/data-pipelines/${id}/table`).expect(200)).body.columns

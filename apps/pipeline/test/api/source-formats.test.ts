@@ -1,43 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { drawCount } from '@sluice/testing/random-case-count'
-import { until } from '@sluice/testing/wait-until'
-import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
-import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
+import { fileLoadsUnderTest } from './file-loads-setup.ts'
 import { viewBody } from './view-fixtures.ts'
 
-let service: Service
-let worker: WorkerProcess
-let owner: Asking
-let schema: string
-beforeAll(async () => {
-  service = await startService()
-  worker = await spawnWorker(service.environment)
-  const { id } = await service.identity.client()
-  const roles = [
-    'ROLE_MANAGE_SCHEMA',
-    'ROLE_MANAGE_DATA_PIPELINE',
-    'ROLE_MANAGE_VIEW',
-    'ROLE_VIEW_DATA_ALL_DATA_PIPELINE',
-  ] as const
-  owner = service.as(await service.identity.person(id, [...roles]))
-  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
-})
-afterAll(async () => {
-  await worker?.[Symbol.asyncDispose]()
-  await service?.stop()
-})
-
-const create = async (changes: object = {}): Promise<string> =>
-  `/data-pipelines/${(await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)).body.id}`
-
-async function run(path: string, operation = 'run') {
-  const { body: started } = await owner.post(`${path}/${operation}`).send({}).expect(202)
-  return until(async () => {
-    const { body: runs } = await owner.get(`${path}/runs`).expect(200)
-    return runs.find((one: { taskId: string; finished?: string }) => one.taskId === started.data.taskId && one.finished)
-  })
-}
+const loads = fileLoadsUnderTest(['ROLE_MANAGE_VIEW', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'])
+const { owner, create, run } = loads
 
 async function load(path: string, content: string, { type = 'text/csv', status = 'OK' } = {}): Promise<string> {
   await owner.post(`${path}/file?name=values.csv`).type(type).send(content).expect(200)
@@ -173,7 +141,7 @@ describe('source formats', () => {
     const { body: usual } = await owner.get(`${path}/data`).expect(200)
     expect(usual.rows[0].slice(0, 5)).toEqual([1, '2024-12-31', expect.any(String), '1234.50', true])
     const { dataWarehouseTarget: target } = (await owner.get(path).expect(200)).body
-    expect(await exportCsv(`/schemas/${schema}/tables/${target.tableName}`)).toBe(printed)
+    expect(await exportCsv(`/schemas/${loads.schema}/tables/${target.tableName}`)).toBe(printed)
   })
 
   it('hold for columns that the options rename, for requested types, and for spellings of null', async () => {
@@ -198,7 +166,7 @@ describe('source formats', () => {
     await load(path, 'id,day\n1,2024-12-31\n2,2024/12/30\n')
     expect(await readForms(path)).toEqual({ id: '0', day: undefined })
     expect(await exportCsv(path)).toBe('id,day\r\n1,2024-12-31\r\n2,2024/12/30\r\n')
-    expect(await run(path, 'restore')).toMatchObject({ status: 'OK' })
+    expect(await run(path, {}, 'restore')).toMatchObject({ status: 'OK' })
     expect(await readForms(path)).toEqual({ id: '0', day: 'DD.MM.YYYY' })
     expect(await exportCsv(path)).toBe('id,day\r\n1,31.12.2024\r\n2,30.12.2024\r\n')
   })
@@ -232,8 +200,22 @@ describe('source formats', () => {
     expect(await exportCsv(path)).toContain('2,3.750,2024-11-30\r\n')
   })
 
+  it('are announced as lost if the values of an added file have a similar format, or come from JSON', async () => {
+    const path = await create({ writeMode: 'APPEND' })
+    await load(path, 'id,price,day\n1,.50,31.12.2024\n')
+    expect(await load(path, 'id,price,day\n2,1.50,30.12.2024\n')).toContain(
+      'Column "price" no longer has the source format #.00 of earlier loads, because the new values have the format 0.00. To keep',
+    )
+    const json = '[{"id":3,"price":2.5,"day":"2024-12-29"}]'
+    expect(await load(path, json, { type: 'application/octet-stream' })).toContain(
+      'Column "day" (DD.MM.YYYY) no longer has the source format of earlier loads, because workbooks and JSON have none. To keep',
+    )
+    const moreJson = json.replace('3', '4')
+    expect(await load(path, moreJson, { type: 'application/octet-stream' })).not.toContain('source format')
+  })
+
   it('are not claimed for rows that SQL statements changed, for views, and for JSON', async () => {
-    const dataWarehouseTarget = { schema: { id: schema }, tableName: 'changed_prices' }
+    const dataWarehouseTarget = { schema: { id: loads.schema }, tableName: 'changed_prices' }
     const sqlStatements = [{ statement: 'update changed_prices set price = price / 3' }]
     const changed = await create({ dataWarehouseTarget, transformation: { sqlStatements } })
     await load(changed, 'id;price\n1;2,50\n2;3,75\n')
@@ -243,7 +225,7 @@ describe('source formats', () => {
     await load(source, austrian)
     const { dataWarehouseTarget: target } = (await owner.get(source).expect(200)).body
     const sql = `select day, price from ${target.tableName}`
-    const { body: view } = await owner.post('/views').send(viewBody(schema, sql)).expect(201)
+    const { body: view } = await owner.post('/views').send(viewBody(loads.schema, sql)).expect(201)
     expect(await readForms(`/views/${view.id}`)).toEqual({ day: undefined, price: undefined })
     expect(await exportCsv(`/views/${view.id}`)).toBe(await exportCsv(`/views/${view.id}`, ''))
 

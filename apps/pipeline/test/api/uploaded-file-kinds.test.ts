@@ -1,30 +1,14 @@
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { parquetWriteBuffer } from 'hyparquet-writer'
-import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/wait-until'
-import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { fileLoadsUnderTest } from './file-loads-setup.ts'
 
-let service: Service
-let worker: WorkerProcess
-let owner: Asking
-let schema: string
-beforeAll(async () => {
-  service = await startService()
-  worker = await spawnWorker(service.environment)
-  const { id } = await service.identity.client()
-  owner = service.as(await service.identity.person(id, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
-  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
-})
-afterAll(async () => {
-  await worker?.[Symbol.asyncDispose]()
-  await service?.stop()
-})
+const loads = fileLoadsUnderTest([])
+const { owner, create, run: runToEnd } = loads
 
 /** Uploads a file to a new pipeline. */
 async function upload(content: Buffer, changes: object = {}, name = 'cases') {
-  const { body: made } = await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)
-  const path = `/data-pipelines/${made.id}`
+  const path = await create(changes)
   const answer = owner
     .post(`${path}/file?name=${name}`)
     .type('application/octet-stream')
@@ -37,11 +21,7 @@ async function upload(content: Buffer, changes: object = {}, name = 'cases') {
 async function load(content: Buffer, changes: object = {}, name = 'cases') {
   const { path, answer } = await upload(content, changes, name)
   await answer.expect(200)
-  await owner.post(`${path}/run`).expect(202)
-  const run = await until(async () => {
-    const { body } = await owner.get(`${path}/runs`).expect(200)
-    return body[0].finished && body[0]
-  })
+  const run = await runToEnd(path)
   const data = run.rowsWritten ? (await owner.get(`${path}/data`).expect(200)).body : undefined
   const columns = data?.columns.map((column: { name: string; dataType: string }) => `${column.name} ${column.dataType}`)
   return { run, columns, rows: data?.rows }
@@ -136,7 +116,7 @@ describe('an uploaded file', () => {
   it('is transformed by SQL before it is published', async () => {
     const sqlStatements = [{ description: 'Only the good ones.', statement: `delete from "cases" where b < 3` }]
     const target = {
-      dataWarehouseTarget: { schema: { id: schema }, tableName: 'cases' },
+      dataWarehouseTarget: { schema: { id: loads.schema }, tableName: 'cases' },
       transformation: { sqlStatements },
     }
     const { run, rows } = await load(Buffer.from('a,b\n1,2\n3,4\n'), target)

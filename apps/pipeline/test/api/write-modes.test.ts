@@ -1,42 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { until } from '@sluice/testing/wait-until'
-import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
-import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
+import { describe, expect, it } from '@jest/globals'
+import { pipelineBody } from './app-under-test.ts'
+import { fileLoadsUnderTest } from './file-loads-setup.ts'
 import { checkBody, groupBody } from './quality-check-bodies.ts'
 
-let service: Service
-let worker: WorkerProcess
-let owner: Asking
-let schema: string
-beforeAll(async () => {
-  service = await startService()
-  worker = await spawnWorker(service.environment)
-  const { id } = await service.identity.client()
-  const nouns = ['SCHEMA', 'DATA_PIPELINE', 'VIEW', 'DATA_QUALITY_CHECK', 'DATA_QUALITY_CHECK_GROUP'] as const
-  const roles = nouns.map((noun) => `ROLE_MANAGE_${noun}` as const)
-  owner = service.as(await service.identity.person(id, roles as never))
-  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
-})
-afterAll(async () => {
-  await worker?.[Symbol.asyncDispose]()
-  await service?.stop()
-})
+const loads = fileLoadsUnderTest([
+  'ROLE_MANAGE_VIEW',
+  'ROLE_MANAGE_DATA_QUALITY_CHECK',
+  'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP',
+])
+const { owner, create, run } = loads
 
 const make = async (path: string, body: object) => (await owner.post(`/${path}`).send(body).expect(201)).body
-const made = async (changes: object): Promise<string> =>
-  `/data-pipelines/${(await make('data-pipelines', pipelineBody(schema, changes))).id}`
-const merging = (mergeKey: string[], changes: object = {}) => made({ writeMode: 'MERGE', mergeKey, ...changes })
+const merging = (mergeKey: string[], changes: object = {}) => create({ writeMode: 'MERGE', mergeKey, ...changes })
 
 const upload = async (path: string, content: string, name = 'month.csv') =>
   (await owner.post(`${path}/file?name=${name}`).type('text/csv').send(content).expect(200)).body
-
-async function run(path: string, body: object = {}, operation = 'run') {
-  const { body: started } = await owner.post(`${path}/${operation}`).send(body).expect(202)
-  return until(async () => {
-    const { body: runs } = await owner.get(`${path}/runs`).expect(200)
-    return runs.find((one: { taskId: string; finished?: string }) => one.taskId === started.data.taskId && one.finished)
-  })
-}
 
 async function load(path: string, content: string, body: object = {}) {
   const file = await upload(path, content)
@@ -60,7 +38,7 @@ const rowsOf = async (path: string) =>
 
 describe('the writeMode of a pipeline', () => {
   it('is REPLACE by default, and is stored and returned with its key', async () => {
-    const path = await made({})
+    const path = await create({})
     expect((await owner.get(path)).body).toMatchObject({ writeMode: 'REPLACE' })
     expect(await change(path, { writeMode: 'MERGE', mergeKey: ['id'] })).toMatchObject({ mergeKey: ['id'] })
     expect(await change(path, { name: 'Renamed' })).toMatchObject({ writeMode: 'MERGE', mergeKey: ['id'] })
@@ -101,13 +79,13 @@ describe('the writeMode of a pipeline', () => {
       '/mergeKey',
     ],
   ])('contradicts %s', async (_what, changes, pointer) => {
-    const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(422)
+    const { body } = await owner.post('/data-pipelines').send(pipelineBody(loads.schema, changes)).expect(422)
     expect(body.errors).toEqual([{ pointer, detail: expect.stringMatching(/\. [A-Z].*\.$/) }])
   })
 
   it('refuses incremental runs, and repeated files where no file is added', async () => {
-    const appends = await made({ writeMode: 'APPEND' })
-    const replaces = await made({})
+    const appends = await create({ writeMode: 'APPEND' })
+    const replaces = await create({})
     for (const path of [appends, replaces]) await upload(path, 'id\n1\n')
     const refused = async (path: string, body: object) =>
       (await owner.post(`${path}/run`).send(body).expect(422)).body.errors[0].pointer
@@ -118,7 +96,7 @@ describe('the writeMode of a pipeline', () => {
 
 describe('monthly files with writeMode APPEND', () => {
   it('are each added once, also if a file is loaded or uploaded again', async () => {
-    const path = await made({ writeMode: 'APPEND' })
+    const path = await create({ writeMode: 'APPEND' })
     expect(await load(path, 'id,n\n1,10\n2,20\n')).toMatchObject({ status: 'OK', rowsWritten: 2 })
     expect(await load(path, 'id,n\n2,20\n3,70000\n')).toMatchObject({ status: 'OK', rowsWritten: 2 })
     const all = ['1 10', '2 20', '2 20', '3 70000']
@@ -147,7 +125,7 @@ describe('monthly files with writeMode APPEND', () => {
   })
 
   it('do not add the file that was loaded before the mode was changed', async () => {
-    const path = await made({})
+    const path = await create({})
     await load(path, 'id\n1\n')
     await change(path, { writeMode: 'APPEND' })
     expect(await run(path)).toMatchObject({ status: 'WARNING' })
@@ -159,7 +137,7 @@ describe('monthly files with writeMode APPEND', () => {
   })
 
   it('add and widen columns, warn once of a missing one, and refuse a wrong file', async () => {
-    const path = await made({ writeMode: 'APPEND' })
+    const path = await create({ writeMode: 'APPEND' })
     await load(path, 'id,n,note\n1,10,a\n')
     const wider = await load(path, 'id,n,extra\n2,70000,x\n')
     expect(wider.file.mismatch).toBe(
@@ -178,7 +156,7 @@ describe('monthly files with writeMode APPEND', () => {
   })
 
   it('can be undone, and are added after that', async () => {
-    const path = await made({ writeMode: 'APPEND' })
+    const path = await create({ writeMode: 'APPEND' })
     await load(path, 'id\n1\n')
     await load(path, 'id\n2\n')
     expect(await run(path, {}, 'restore')).toMatchObject({ status: 'OK', action: 'RESTORE' })
@@ -189,7 +167,7 @@ describe('monthly files with writeMode APPEND', () => {
   })
 
   it('can still be undone after a file without rows', async () => {
-    const path = await made({ writeMode: 'APPEND' })
+    const path = await create({ writeMode: 'APPEND' })
     await load(path, 'id,name\n1,January\n')
     await load(path, 'id,name\n2,wrong\n')
     expect((await load(path, 'id,name\n')).status).toBe('WARNING')
@@ -199,7 +177,7 @@ describe('monthly files with writeMode APPEND', () => {
   })
 
   it('start again with a run that rebuilds the table', async () => {
-    const path = await made({ writeMode: 'APPEND' })
+    const path = await create({ writeMode: 'APPEND' })
     await load(path, 'id\n1\n')
     await load(path, 'id\n2\n')
     const rebuilt = await load(path, 'town\nOslo\n', { rebuild: true })
@@ -219,10 +197,10 @@ describe('monthly files with writeMode APPEND', () => {
     const query = 'select n from sums group by n having count(*) > 1'
     const check = await make('data-quality-checks', checkBody({ query }))
     const dataQualityCheckGroup = await make('data-quality-check-groups', groupBody({ dataQualityChecks: [check] }))
-    const path = await made({
+    const path = await create({
       writeMode: 'APPEND',
       dataQualityCheckGroup,
-      dataWarehouseTarget: { schema: { id: schema }, tableName: 'sums' },
+      dataWarehouseTarget: { schema: { id: loads.schema }, tableName: 'sums' },
       transformation: { sqlStatements: [{ statement: 'update sums set n = n + 1' }] },
     })
     await load(path, 'n\n1\n')
@@ -271,7 +249,12 @@ describe('files with writeMode MERGE', () => {
       'DUPLICATE_KEY',
       /^Nothing was loaded into \S+, because lines 2 and 3 of month.csv have the same key \(id = 2\)\. Correct the source/,
     ],
-    ['a row without a key', 'id,n\n,b\n', 'NULL_KEY', /no value in key column "id"/],
+    [
+      'a row without a key',
+      'id,n\n3,b\n,b\n',
+      'NULL_KEY',
+      /^Nothing was loaded into \S+, because key column "id" has no value in line 3 of month\.csv\. Correct the source/,
+    ],
     ['no key column', 'other,n\n2,b\n', 'KEY_COLUMN_MISSING', /no column "id".*source are "other", "n"\./],
   ])('with %s fail in one sentence and leave the table unchanged', async (_what, content, errorCode, message) => {
     const path = await merging(['id'])
@@ -282,7 +265,7 @@ describe('files with writeMode MERGE', () => {
     expect(await rowsOf(path)).toEqual(['1 a'])
   })
 
-  it('name the lines of a file, and the rows of a workbook or JSON, that have the same key', async () => {
+  it('name the lines of a file, and the rows of JSON, that have the same key or lack one', async () => {
     const path = await merging(['Day', 'Case No'])
     const message = async (content: string) => (await load(path, content)).message
     const lines = ['# cases', 'Day;Case No;Note', '31.12.2025;7;"a', 'b"', '31.12.2025;x;rejected;too long']
@@ -293,12 +276,18 @@ describe('files with writeMode MERGE', () => {
     expect(await message('[{"Day":"a","Case No":1},{"Day":"b","Case No":1},{"Day":"b","Case No":1}]')).toMatch(
       /because rows 2 and 3 of month\.csv have the same key \(day = b, case_no = 1\)\./,
     )
+    expect(await message('Day;Case No\na;1\n;2\nb;3\nc;\n')).toMatch(
+      /because key column "Day" or "Case No" has no value in lines 3 and 5 of month\.csv\./,
+    )
+    expect(await message('[{"Day":"a","Case No":1},{"Day":"b"}]')).toMatch(/has no value in row 2 of month\.csv\./)
     // SQL statements can make rows that the file does not have.
     const { tableName } = (await owner.get(path).expect(200)).body.dataWarehouseTarget
     await change(path, { transformation: { sqlStatements: [{ statement: `update ${tableName} set day = 'x'` }] } })
     expect(await message('Day,Case No\na,1\nb,1\n')).toMatch(
       /because 2 rows have the same key \(day = x, case_no = 1\) after the SQL statements of the pipeline\. /,
     )
+    await change(path, { transformation: { sqlStatements: [{ statement: `update ${tableName} set day = null` }] } })
+    expect(await message('Day,Case No\n,1\n')).toMatch(/^A row of \S+ has no value in key column "day"\. /)
   })
 
   it('follow a changed key and type, or fail in one sentence if the rows of the table do not allow it', async () => {
@@ -366,7 +355,7 @@ describe('files with writeMode MERGE', () => {
 
 describe('the publications of a pipeline', () => {
   it('list what changed the table, newest first and in pages, and leave out what changed nothing', async () => {
-    const path = await made({})
+    const path = await create({})
     const list = async (query = '') => owner.get(`${path}/publications${query}`).expect(200)
     expect((await list()).body).toEqual([])
     const first = await load(path, 'id,n\n1,1\n2,2\n')

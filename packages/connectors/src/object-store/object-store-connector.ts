@@ -96,10 +96,10 @@ export function createObjectStoreConnector(
       const reading = readingOf(request, store, interactiveRetry)
       return await previewObjects(reading, createObjectsRequest(request).key, rows, signal)
     },
-    async describeKeyRows(request, duplicate, signal) {
+    async describeKeyRows(request, keyRows, signal) {
       await using store = open(request, backgroundIdleTimeoutMs)
       const reading = readingOf(request, store, backgroundPolicy)
-      return await describeObjectRows(reading, createObjectsRequest(request).key, duplicate, signal)
+      return await describeObjectRows(reading, createObjectsRequest(request).key, keyRows, signal)
     },
   }
 }

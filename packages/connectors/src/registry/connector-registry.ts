@@ -4,7 +4,7 @@ import { causeOf } from '@sluice/process'
 import { previewRowStream } from '@sluice/file-formats/preview/preview-row-stream'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
-import type { Connector, DuplicateRows, ReadRequest, SourceOption } from '../connector.ts'
+import type { Connector, KeyRows, ReadRequest, SourceOption } from '../connector.ts'
 import type { KnownType } from '../settings/connector-definition.ts'
 import { connectorModules, findSystem, type RegistryContext } from './connectors.ts'
 
@@ -22,10 +22,10 @@ export interface ConnectorRegistry {
   /** Returns at most `rows` of the first rows. */
   preview(request: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
   /**
-   * Returns the positions of rows with the same key in the files of a source. Returns undefined if it has no files, or
-   * if the rows are not found.
+   * Returns the positions of the rows in the files of a source. Returns undefined if it has no files, or if the rows are
+   * not found.
    */
-  describeKeyRows(request: ReadRequest, duplicate: DuplicateRows, signal: AbortSignal): Promise<string | undefined>
+  describeKeyRows(request: ReadRequest, keyRows: KeyRows, signal: AbortSignal): Promise<string | undefined>
 }
 
 export interface ConnectionProblem {
@@ -104,8 +104,8 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
         : await previewRowStream((report, ending) => connector.read(request, report, ending), rows, signal)
     },
 
-    describeKeyRows: async (request, duplicate, signal) =>
-      (await getConnector(request.type)).describeKeyRows?.(request, duplicate, signal),
+    describeKeyRows: async (request, keyRows, signal) =>
+      (await getConnector(request.type)).describeKeyRows?.(request, keyRows, signal),
   }
 }
 

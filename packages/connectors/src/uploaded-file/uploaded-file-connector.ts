@@ -18,15 +18,15 @@ export const createCsvUploadConnector = ({ filesDirectory }: ConnectorContext): 
   },
   preview: (request, rows, signal) =>
     previewUpload(getUploadedFile(request, filesDirectory), createFileOptions(request), rows, signal),
-  describeKeyRows: (request, duplicate, signal) =>
-    describeKeyRows(getUploadedFile(request, filesDirectory), createFileOptions(request), duplicate, signal),
+  describeKeyRows: (request, keyRows, signal) =>
+    describeKeyRows(getUploadedFile(request, filesDirectory), createFileOptions(request), keyRows, signal),
 })
 
 export const createParquetUploadConnector = ({ filesDirectory }: ConnectorContext): Connector => ({
   read: (request, report, signal) =>
     readNewFile(request, report, () => readParquetUpload(getUploadedFile(request, filesDirectory), report, signal)),
-  describeKeyRows: (request, duplicate, signal) =>
-    describeKeyRows(getUploadedFile(request, filesDirectory), {}, duplicate, signal),
+  describeKeyRows: (request, keyRows, signal) =>
+    describeKeyRows(getUploadedFile(request, filesDirectory), {}, keyRows, signal),
 })
 
 function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {

@@ -1,6 +1,6 @@
 import { defaultDelimitedLimits, type DelimitedLimits } from '../delimited/limits.ts'
 import type { DelimitedOptions, PreviousDialect } from '../delimited/dialect/delimited-options.ts'
-import { describeLostFormat } from '../delimited/source-formats/find-lost-formats.ts'
+import { describeFormatsOfTexts, describeLostFormat } from '../delimited/source-formats/find-lost-formats.ts'
 import { describeOddValue, type OddValue } from '../delimited/odd-values.ts'
 import { isDayFirst } from '../delimited/dialect/column-type.ts'
 import type { InferredColumn } from '../delimited/delimited-reader.ts'
@@ -73,7 +73,8 @@ export async function* readCsv(
   const dialectText = isRewritten ? '' : ` as UTF-8, ${openedFile.guesses}`
   report.log('INFO', 'LOW', `Read ${fileName}${dialectText}, ${describeContents(columns)}`)
   for (const note of openedFile.notes) report.log('INFO', 'MEDIUM', note)
-  const rows = new CsvRows(thread, openedFile, report, !isRewritten)
+  const earlierTexts = isRewritten && reportOddValues ? options.remembered : undefined
+  const rows = new CsvRows(thread, openedFile, report, { isSourceText: !isRewritten, earlierTexts })
   const content = {
     format: 'copy-binary' as const,
     rows: (types: readonly StoredType[]) => rows.read(types),
@@ -95,11 +96,19 @@ class CsvRows {
   readonly #report: ReadReporter
   /** True if the text is that of the source. False if this process wrote it from another format. */
   readonly #isSourceText: boolean
+  readonly #earlierTexts: PreviousDialect | undefined
   #hasStarted = false
   #result: CsvResult = { columns: [], sourceFormats: [], oddValues: [], lostFormats: [] }
 
-  constructor(thread: CsvThread, openedFile: OpenedFile, report: ReadReporter, isSourceText: boolean) {
+  /** `earlierTexts` is set if the text was written from another format, and the table may have formats of texts. */
+  constructor(
+    thread: CsvThread,
+    openedFile: OpenedFile,
+    report: ReadReporter,
+    { isSourceText, earlierTexts }: { isSourceText: boolean; earlierTexts: PreviousDialect | undefined },
+  ) {
     this.#isSourceText = isSourceText
+    this.#earlierTexts = earlierTexts
     this.#thread = thread
     this.#opened = openedFile
     this.#report = report
@@ -116,6 +125,8 @@ class CsvRows {
     if ('widened' in outcome) throw new TypesWidened(columnsWithNames(outcome.widened, this.#opened.names))
     this.#result = outcome.result
     reportValues(outcome.result, this.#report)
+    const lostFormats = this.#earlierTexts && describeFormatsOfTexts(outcome.result.columns, this.#earlierTexts)
+    if (lostFormats !== undefined) this.#report.hint?.(lostFormats, textAdvice)
   }
 
   /** Returns what is known about the columns after all rows were read. */
@@ -147,6 +158,11 @@ export function reportValues(
 const lostFormatAdvice: ReaderAdvice = {
   pipeline:
     'To keep the format, restore the previous rows (POST /data-pipelines/{uid}/restore), correct the file and load it again.',
+}
+
+const textAdvice: ReaderAdvice = {
+  pipeline:
+    'To keep the formats, restore the previous rows (POST /data-pipelines/{uid}/restore) and load the new ones as CSV.',
 }
 
 function reportOddValue(oddValue: OddValue, report: ReadReporter): void {

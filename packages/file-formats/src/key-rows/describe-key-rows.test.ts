@@ -59,6 +59,23 @@ describe('rows with the same key', () => {
     expect(await describeRows(parquet, { id: '5' })).toBe('rows 1, 3 and 4 of cases.csv')
   })
 
+  it('are found without a value in the key, and by the labels of its columns', async () => {
+    const withoutKey = async (content: string | Uint8Array, keys: string[], options: FileOptions = {}) => {
+      writeFileSync(join(folder, 'upload'), content)
+      const upload = { path: join(folder, 'upload'), name: 'cases.csv', filesDirectory: folder }
+      return describeKeyRows(upload, options, { keys }, never)
+    }
+    const content = 'Case No,at,n\n1,2024-01-31,NA\n2,2024-02-01,1\n,2024-02-02,2\n'
+    expect(await withoutKey(content, ['case_no', 'at'])).toBe('line 4 of cases.csv')
+    expect(await withoutKey(content, ['Case No', 'n'], { nullValues: ['NA'] })).toBe('lines 2 and 4 of cases.csv')
+    expect(await withoutKey(content, ['at'])).toBeUndefined()
+    expect(await withoutKey(`n,m\n${'1,\n'.repeat(5)}`, ['m'])).toBe('lines 2, 3, 4, 5 and 6 of cases.csv')
+    expect(await withoutKey(`n,m\n${'1,\n'.repeat(6)}`, ['m'])).toBe('lines 2, 3, 4, 5, 6 and more of cases.csv')
+    expect(await withoutKey('[{"n":1},{"m":2}]', ['n'])).toBe('row 2 of cases.csv')
+    const parquet = written({ id: { element: { type: 'INT32' }, data: [5, null, 5] } })
+    expect(await withoutKey(parquet, ['id'])).toBe('row 2 of cases.csv')
+  })
+
   it('are not described if fewer than two are found', async () => {
     expect(await describeRows('n\n1\n2\n', { n: '1' })).toBeUndefined()
     expect(await describeRows('n\n1\n1\n', { other: '1' })).toBeUndefined()

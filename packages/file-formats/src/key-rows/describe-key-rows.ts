@@ -4,37 +4,43 @@ import { readTuples } from '../cells/read-tuples.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
 import { openUpload, type UploadToOpen } from '../upload/open-upload.ts'
 import type { FileOptions } from '../upload/read-upload.ts'
-import { isSameValue, type KeyRowsJob, maxKeyRows, type RowKey, type RowPosition } from './find-key-rows.ts'
+import { findKeyIndexes, hasKey, type KeyRowsJob, type RowKey, type RowPosition } from './find-key-rows.ts'
+
+/** At most this many positions are named. */
+const maxNamedRows = 5
 
 /**
  * Reads a file again to find the rows with a key. Returns their positions: `lines 3 and 6 of cases.csv`, or `rows …` for
- * a file without lines. Returns undefined if fewer than two rows are found.
+ * a file without lines. Returns undefined if it does not find them, or only one row with values that several rows have.
  */
 export async function describeKeyRows(
   upload: Omit<UploadToOpen, 'options'>,
   options: FileOptions,
-  key: RowKey & { rows: number },
+  key: RowKey & { rows?: number },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   using opened = await openUpload({ ...upload, options }, signal)
   const { fd, name } = opened.file
+  // If the number of rows is unknown, one more position shows whether more than the named ones exist.
+  const maxRows = key.rows === undefined ? maxNamedRows + 1 : maxNamedRows
   if (opened.format === 'PARQUET') {
     const read = () => parquetSource.read({ path: fd, fileName: name }, silentReporter, signal)
-    return formatPositions('row', await findRowNumbers(read, key), key.rows, name)
+    return formatPositions('row', await findRowNumbers(read, key, maxRows), key, name)
   }
-  const positions = await findInThread({ file: { fd, name }, options: { ...options, ...opened.dialect }, key }, signal)
+  const job = { file: { fd, name }, options: { ...options, ...opened.dialect }, key, maxRows }
+  const positions = await findInThread(job, signal)
   // Text that was made from a workbook or JSON has other lines than the file.
   return opened.dialect
     ? formatPositions(
         'row',
         positions.map(({ row }) => row),
-        key.rows,
+        key,
         name,
       )
     : formatPositions(
         'line',
         positions.map(({ line }) => line),
-        key.rows,
+        key,
         name,
       )
 }
@@ -47,10 +53,10 @@ async function findInThread(job: KeyRowsJob, signal: AbortSignal): Promise<RowPo
 }
 
 /** Returns the numbers of the first rows with the key, from 1. */
-async function findRowNumbers(read: () => AsyncIterable<RowStream>, { keys, values }: RowKey): Promise<number[]> {
+async function findRowNumbers(read: () => AsyncIterable<RowStream>, key: RowKey, maxRows: number): Promise<number[]> {
   for await (const { columns, content } of read()) {
     for (let types = columns; ; ) {
-      const indexes = keys.map((key) => types.findIndex(({ name }) => name === key))
+      const indexes = findKeyIndexes(types, key)
       if (indexes.includes(-1)) return []
       const numbers: number[] = []
       let row = 0
@@ -58,13 +64,13 @@ async function findRowNumbers(read: () => AsyncIterable<RowStream>, { keys, valu
         for await (const chunk of content.rows(types)) {
           for (const cells of readTuples(chunk.bytes, types, Infinity, Infinity).rows) {
             row += 1
-            const hasKey = indexes.every((index, position) => isSameValue(cells[index]!, values[position]!))
-            if (hasKey) numbers.push(row)
+            const keyCells = indexes.map((index) => cells[index])
+            if (hasKey(keyCells, [], key)) numbers.push(row)
           }
           chunk.release?.()
-          if (numbers.length >= maxKeyRows) break
+          if (numbers.length >= maxRows) break
         }
-        return numbers.slice(0, maxKeyRows)
+        return numbers.slice(0, maxRows)
       } catch (error) {
         if (!(error instanceof TypesWidened)) throw error
         types = error.columns
@@ -82,10 +88,20 @@ const silentReporter: ReadReporter = {
   log: () => {},
 }
 
-/** Formats numbers of lines or rows: `lines 2, 5 and 9 of cases.csv`. `total` is the number of rows with the key. */
-function formatPositions(noun: string, numbers: readonly number[], total: number, name: string): string | undefined {
-  if (numbers.length < 2) return undefined
-  const more = total - numbers.length
-  const texts = [...numbers, ...(more > 0 ? [`${more.toLocaleString('en')} more`] : [])]
-  return `${noun}s ${texts.slice(0, -1).join(', ')} and ${texts.at(-1)} of ${name}`
+/** Formats numbers of lines or rows: `line 2 of cases.csv`, `lines 2, 5 and 9 of cases.csv`. */
+function formatPositions(
+  noun: string,
+  numbers: readonly number[],
+  { values, rows }: RowKey & { rows?: number },
+  name: string,
+): string | undefined {
+  const minimum = values ? 2 : 1
+  if (numbers.length < minimum) return undefined
+  const namedNumbers = numbers.slice(0, maxNamedRows)
+  const more = (rows ?? numbers.length) - namedNumbers.length
+  const moreText = rows === undefined ? 'more' : `${more.toLocaleString('en')} more`
+  const texts = [...namedNumbers, ...(more > 0 ? [moreText] : [])]
+  return texts.length === 1
+    ? `${noun} ${texts[0]} of ${name}`
+    : `${noun}s ${texts.slice(0, -1).join(', ')} and ${texts.at(-1)} of ${name}`
 }

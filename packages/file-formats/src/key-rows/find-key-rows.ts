@@ -1,3 +1,4 @@
+import type { Column } from '@sluice/row-stream'
 import { columnsWithNames } from '../csv/columns-with-names.ts'
 import { type PreviewCell, readTuples } from '../cells/read-tuples.ts'
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
@@ -9,17 +10,20 @@ import { SampleEncoder } from '../delimited/sample-encoder.ts'
 import { TextFile } from '../delimited/text-file.ts'
 import { startScanner } from '../delimited/wasm-scanner.ts'
 
-/** Values of columns that identify rows. The columns have their names in the warehouse. */
+/** The key of the rows to find. */
 export interface RowKey {
+  /** The columns of the key: their names in the warehouse, or their labels. */
   keys: readonly string[]
-  /** The values as the warehouse prints them. */
-  values: readonly string[]
+  /** The values as the warehouse prints them. If absent, rows without a value in one of the columns are found. */
+  values?: readonly string[]
 }
 
 export interface KeyRowsJob {
   file: { fd: number; name: string }
   options: DelimitedOptions
   key: RowKey
+  /** The maximum number of rows to find. */
+  maxRows: number
 }
 
 /** The positions of a row: the line on which it begins, and its number among the rows of the file, both from 1. */
@@ -28,46 +32,65 @@ export interface RowPosition {
   row: number
 }
 
-/** At most this many rows are found, in the first `maxSearchedBytes` bytes of the file. */
-export const maxKeyRows = 5
+/** Rows are found in the first bytes of the file. */
 const maxSearchedBytes = 256 * 1024 * 1024
 /** Numbers of up to this many characters are compared as numbers. */
 const maxExactDigits = 15
 
 /** Finds the first rows of a file that have the key. Leaves out rows that a load rejects. */
-export async function keyRowsJob({ file, options, key }: KeyRowsJob): Promise<RowPosition[]> {
+export async function keyRowsJob({ file, options, key, maxRows }: KeyRowsJob): Promise<RowPosition[]> {
   using text = new TextFile(file.fd, file.name)
   const { dialect } = detectText(text, options)
   const wasm = startScanner()
   const { columns } = new DelimitedReader(text, dialect, defaultDelimitedLimits, wasm)
-  const names = columnsWithNames(
-    columns,
-    dialect.columns.map((column) => column?.name),
-  ).map(({ name }) => name)
-  const indexes = key.keys.map((name) => names.indexOf(name))
+  const namesFromOptions = dialect.columns.map((column) => column?.name)
+  const indexes = findKeyIndexes(columnsWithNames(columns, namesFromOptions), key)
   if (indexes.includes(-1)) return []
   const encoder = new SampleEncoder(wasm, dialect, columns)
   const { records, reader } = openRows(text, dialect, defaultDelimitedLimits, wasm.window)
   const positions: RowPosition[] = []
-  for (let row = 1; positions.length < maxKeyRows && reader.position < maxSearchedBytes && records.advance(); ) {
+  for (let row = 1; positions.length < maxRows && reader.position < maxSearchedBytes && records.advance(); ) {
     if (records.fault !== undefined) continue
     const texts = indexes.map((index) => fieldText(records, index))
     const encoded = encoder.encode(records)
     const isRejected = encoded === 'RAGGED' || (encoded !== 'TYPES_TOO_NARROW' && 'rejectingColumn' in encoded)
     if (isRejected) continue
     const cells = encoded === 'TYPES_TOO_NARROW' ? undefined : readTuples(encoded.tuple, columns, 1, Infinity).rows[0]!
-    const hasKey = indexes.every(
-      (index, position) =>
-        texts[position] === key.values[position] || (cells && isSameValue(cells[index]!, key.values[position]!)),
-    )
-    if (hasKey) positions.push({ line: records.line, row })
+    const keyCells = indexes.map((index) => cells?.[index])
+    if (hasKey(keyCells, texts, key)) positions.push({ line: records.line, row })
     row += 1
   }
   return positions
 }
 
+/**
+ * Returns the positions of the key's columns, which are found by their names or, failing that, by their labels. A missing
+ * column has the position -1.
+ */
+export const findKeyIndexes = (columns: readonly Pick<Column, 'name' | 'label'>[], { keys }: RowKey): number[] =>
+  keys.map((key) => {
+    const index = columns.findIndex(({ name }) => name === key)
+    return index === -1 ? columns.findIndex(({ label }) => label === key) : index
+  })
+
+/**
+ * Returns whether a row has the key. `cells` are its values in the columns of the key, and `texts` are the same values as
+ * the file prints them. A cell is undefined if its value could not be read.
+ */
+export function hasKey(
+  cells: readonly (PreviewCell | undefined)[],
+  texts: readonly (string | undefined)[],
+  { values }: RowKey,
+): boolean {
+  if (!values) return cells.some((cell, position) => cell === null || (cell === undefined && texts[position] === ''))
+  return values.every(
+    (value, position) =>
+      texts[position] === value || (cells[position] !== undefined && isSameValue(cells[position], value)),
+  )
+}
+
 /** Returns whether a value of the file is printed as `value` by the warehouse, whose type can be wider. */
-export function isSameValue(cell: PreviewCell, value: string): boolean {
+function isSameValue(cell: PreviewCell, value: string): boolean {
   if (cell === null) return false
   const text = typeof cell === 'string' ? cell : JSON.stringify(cell)
   if (text === value) return true

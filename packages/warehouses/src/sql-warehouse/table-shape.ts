@@ -15,6 +15,8 @@ export interface ShapeColumn extends CatalogColumn {
   primaryKey: boolean
   /** True if an earlier load had the column and the last load did not. */
   deleted?: boolean
+  /** The time at which a load first created the column, as ISO 8601. */
+  created?: string
   /** The form in which the source prints all values. */
   sourceFormat?: string
 }
@@ -121,6 +123,7 @@ export const describeColumn = ({ types }: SqlDialect, column: ShapeColumn): Ware
   dataType: column.dataType,
   primaryKey: column.primaryKey,
   ...(column.deleted && { deleted: true }),
+  ...(column.created !== undefined && { created: column.created }),
   ...(column.sourceFormat !== undefined && { sourceFormat: column.sourceFormat }),
 })
 

@@ -1,6 +1,6 @@
-import { isIPv6 } from 'node:net'
 import { type PublicData, type PublicDataQuery, type PublicMetadata, pipelineOperations } from '@sluice/contracts'
 import { type FileDownload, JsonResponse, type OperationInput, problems } from '@sluice/http-server'
+import { splitIpAddress } from '@sluice/process'
 import { translateRowProperty, isUid } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
@@ -58,17 +58,9 @@ export function createNetworkRateLimit(now: () => number = Date.now) {
  * address itself, also if it is written as an IPv6 address (`::ffff:192.0.2.1`).
  */
 function parseNetwork(address: string): string {
-  const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
-  if (!isIPv6(plain)) return plain
-  const withoutZone = plain.toLowerCase().split('%')[0]!
-  // The double colon stands for the groups of zeros that are missing from the eight groups of an address.
-  const [head = '', tail] = withoutZone.split('::')
-  const headGroups = head.split(':').filter(Boolean)
-  if (tail === undefined) return headGroups.slice(0, 4).join(':')
-  const tailGroups = tail.split(':').filter(Boolean)
-  const missingCount = Math.max(0, 8 - headGroups.length - tailGroups.length)
-  const zeroGroups = Array.from({ length: missingCount }, () => '0')
-  return [...headGroups, ...zeroGroups, ...tailGroups].slice(0, 4).join(':')
+  const parts = splitIpAddress(address)
+  if (!parts) return address
+  return parts.version === 4 ? parts.numbers.join('.') : parts.groups.slice(0, 4).join(':')
 }
 
 const { public: signatures } = pipelineOperations

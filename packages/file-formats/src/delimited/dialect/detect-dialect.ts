@@ -160,7 +160,8 @@ const dayFirstOf = (labels: readonly string[], previous: PreviousDialect): (bool
     label !== undefined && Object.hasOwn(previous.dayFirst, label) ? previous.dayFirst[label] : undefined,
   )
 
-const earlierFormatsOf = (
+/** Returns, for each label of a file, the source format that the column had in earlier loads. */
+export const earlierFormatsOf = (
   labels: readonly string[],
   { sourceFormats = {}, ...previous }: PreviousDialect,
 ): (string | undefined)[] =>

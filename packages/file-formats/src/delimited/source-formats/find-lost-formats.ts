@@ -1,6 +1,8 @@
 import { createValuePrinter } from '../../export/values-in-source-format.ts'
 import { type PreviewCell, readTuples } from '../../cells/read-tuples.ts'
 import type { ColumnType } from '../dialect/column-type.ts'
+import type { PreviousDialect } from '../dialect/delimited-options.ts'
+import { earlierFormatsOf } from '../dialect/detect-dialect.ts'
 import type { DelimitedDialect } from '../dialect/dialect.ts'
 import type { DelimitedLimits } from '../limits.ts'
 import { openRows } from '../open-delimited-rows.ts'
@@ -11,13 +13,20 @@ import type { TextPart } from '../similar-texts/text-part.ts'
 import type { TextSource } from '../text-file.ts'
 import type { WasmScanner } from '../wasm-scanner.ts'
 
-/** A column whose values all had one source format in earlier loads, and the first value of the file in another format. */
+/** A column whose values all had one source format in earlier loads, and no longer have it. */
 export interface LostFormat {
   label: string
   /** The format of the earlier loads. */
   format: string
+  /** The format of all values of this file, if they have one. */
+  formatNow?: string
+  /** The first value that is printed otherwise. Absent if none was found. */
+  otherValue?: OtherValue
+}
+
+interface OtherValue {
   /** The value as the file prints it, truncated to 100 characters. */
-  value: string
+  text: string
   /** The physical line number of the record's start, from 1. */
   line: number
   /** The name of the part of the file that contains the line. */
@@ -32,8 +41,8 @@ const maxShownLength = 100
 const plainIntegers = '0'
 
 /**
- * Finds values that are printed in other formats than those of earlier loads. Only for columns whose format does not apply
- * to the table any more. Call it after the rows were read, because it resets the scanner's state.
+ * Finds the columns whose format of earlier loads does not apply to the table any more, each with the first value that is
+ * printed otherwise. Call it after the rows were read, because it resets the scanner's state.
  */
 export function findLostFormats(
   wasm: WasmScanner,
@@ -52,11 +61,12 @@ export function findLostFormats(
       return []
     // A file that replaces the table decides its formats anew.
     if (formatNow !== undefined && !keepsEarlierRows) return []
-    return [{ column, format, print: createValuePrinter(format) }]
+    return [{ column, format, formatNow, print: createValuePrinter(format) }]
   })
   if (watchedColumns.length === 0) return []
+  const otherValues = new Map<number, OtherValue>()
+  const lostColumns = watchedColumns
   const encoder = new SampleEncoder(wasm, dialect, columns)
-  const lostFormats: LostFormat[] = []
   for (const { records, part } of readRecords(parts, maxSearchedBytes, (part) =>
     openRows(file, { ...dialect, ...part }, limits, wasm.window),
   )) {
@@ -70,12 +80,20 @@ export function findLostFormats(
       if (cell === null || (print(cellText(cell)) === text && !hasMoreDigits(text, format))) return true
       const { name } = part
       const position = { line: records.line, ...(name !== undefined && { part: name }) }
-      lostFormats.push({ label: labels[column]!, format, value: text.slice(0, maxShownLength), ...position })
+      otherValues.set(column, { text: text.slice(0, maxShownLength), ...position })
       return false
     })
     if (watchedColumns.length === 0) break
   }
-  return lostFormats
+  return lostColumns.map(({ column, format, formatNow }) => {
+    const otherValue = otherValues.get(column)
+    return {
+      label: labels[column]!,
+      format,
+      ...(formatNow !== undefined && { formatNow }),
+      ...(otherValue && { otherValue }),
+    }
+  })
 }
 
 /** Returns whether a value has more digits than its format, which prints all digits of such a value. */
@@ -87,6 +105,36 @@ function hasMoreDigits(text: string, format: string): boolean {
 
 const cellText = (cell: PreviewCell): string => (typeof cell === 'string' ? cell : JSON.stringify(cell))
 
-/** Returns a sentence for users about the value because of which a column lost its source format. */
-export const describeLostFormat = ({ label, format, value, line, part }: LostFormat): string =>
-  `Column "${label}" no longer has the source format ${format} of earlier loads, because of "${value}" in line ${line}${part === undefined ? '' : ` of ${part}`}.`
+/** Returns a sentence for users that says why a column lost its source format. */
+export const describeLostFormat = ({ label, format, formatNow, otherValue }: LostFormat): string =>
+  `Column "${label}" no longer has the source format ${format} of earlier loads, because ${describeReason(formatNow, otherValue)}.`
+
+function describeReason(formatNow: string | undefined, otherValue: OtherValue | undefined): string {
+  if (otherValue) {
+    const { text, line, part } = otherValue
+    return `of "${text}" in line ${line}${part === undefined ? '' : ` of ${part}`}`
+  }
+  return formatNow === undefined ? 'the new values have several formats' : `the new values have the format ${formatNow}`
+}
+
+/**
+ * Returns a sentence for users about columns that had a source format in earlier texts, and were now loaded from a
+ * workbook or JSON. Returns undefined without such columns.
+ */
+export function describeFormatsOfTexts(
+  columns: readonly (ColumnType & { label: string })[],
+  earlierTexts: PreviousDialect,
+): string | undefined {
+  const earlierFormats = earlierFormatsOf(
+    columns.map(({ label }) => label),
+    earlierTexts,
+  )
+  const lost = columns.flatMap(({ label, dataType, evidence }, index) => {
+    const format = earlierFormats[index]
+    const isLost = format !== undefined && format !== plainIntegers && dataType !== 'TEXT' && evidence !== 'NOTHING'
+    return isLost ? [`"${label}" (${format})`] : []
+  })
+  if (lost.length === 0) return undefined
+  const [subject, verb] = lost.length === 1 ? ['Column', 'has'] : ['Columns', 'have']
+  return `${subject} ${lost.join(', ')} no longer ${verb} the source format of earlier loads, because workbooks and JSON have none.`
+}

@@ -137,6 +137,11 @@ export class CopyText implements Submittable {
     this.#partialHeader = undefined
     let position = 0
     while (position < bytes.length) {
+      if (this.#outcome) {
+        // The COPY has failed. The driver receives the bytes after the error message, complete messages or not.
+        this.#driver(Buffer.from(bytes.subarray(position)))
+        break
+      }
       if (this.#rowBytesLeft > 0) position = this.#copyRow(bytes, position)
       else if (this.#driverBytesLeft > 0) position = this.#passToDriver(bytes, position)
       else if (bytes.length - position < messageHeaderBytes) {

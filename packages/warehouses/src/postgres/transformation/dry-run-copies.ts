@@ -144,6 +144,8 @@ class CopyRows implements Submittable {
 
   #end(outcome: { error?: Error }): void {
     this.#outcome ??= outcome
+    // The last row may have paused the connection, which the caller uses for further statements.
+    this.#connection?.stream.resume()
     this.#arrival.resolve()
   }
 }

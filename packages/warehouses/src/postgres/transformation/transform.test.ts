@@ -439,6 +439,15 @@ describe('a transformation of staged rows in PostgreSQL', () => {
       expect(await leftovers(scratch.superuser)).toEqual([load.stagingTable])
     })
 
+    it('copies a row that pauses the connection and is the last one', async () => {
+      expect(
+        await dry(`update ${table} set name = repeat('x', 3000000)`, `delete from ${table} where id > 1`),
+      ).toMatchObject({
+        rowsAfter: 1,
+      })
+      expect(await leftovers(scratch.superuser)).toEqual([])
+    })
+
     it('transforms staged rows as a real run does, and reads other tables', async () => {
       const planned = await dry(
         'commit',

@@ -218,10 +218,13 @@ async function* streamBatches(
       await batchReady.promise
       if (failure) throw failure.error
       const { rows, bytes } = rowBatch
+      const isLast = hasEnded
       if (columns && (isFirst || rows.length > 0)) yield { columns, rows, bytes }
-      if (hasEnded) return
+      if (isLast) return
       isFirst = false
       rowBatch = { rows: [], bytes: 0 }
+      // The request may have failed while the caller processed the batch. Then nothing more arrives.
+      if (hasEnded) continue
       batchReady = Promise.withResolvers()
       request.resume()
     }
