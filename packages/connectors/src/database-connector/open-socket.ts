@@ -19,7 +19,7 @@ export async function openSocket(
   { addresses, config, limits, openedSockets: opened }: SessionParameters,
   connectSocket: ConnectSocket = connectWithKeepAlive,
 ): Promise<Socket> {
-  let failure: unknown
+  let lastError: unknown
   for (const { address, family } of addresses) {
     try {
       const socket = connectSocket({ host: address, family, port: config.port, keepAliveInitialDelay })
@@ -27,14 +27,15 @@ export async function openSocket(
       opened.push(socket)
       return socket
     } catch (error) {
-      failure = error
+      lastError = error
     }
   }
-  throw failure ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
+  throw lastError ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
 }
 
 const connectWithKeepAlive: ConnectSocket = (options) => connect({ ...options, noDelay: true, keepAlive: true })
 
+/** Resolves when the socket is connected. Rejects after an error, or with ETIMEDOUT after the time limit. */
 function waitForConnection(socket: Socket, timeLimitMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

@@ -63,13 +63,14 @@ export async function createMetadataStreams({ http, settings }: SystemContext<Dh
   })
 }
 
-const createMetadataStream = (name: string, pages: RecordStream['readPages']): RecordStream => ({
+const createMetadataStream = (name: string, readPages: RecordStream['readPages']): RecordStream => ({
   name,
   key: ['id'],
   columns: declareColumns('TEXT', ['id', 'code', 'name']),
-  readPages: pages,
+  readPages,
 })
 
+/** Returns the filter for objects that changed since the cursor. Returns no filter for a full read. */
 const createTimeFilter = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])
 
 /**
@@ -91,10 +92,14 @@ async function* readMetadataPages(
   }
 }
 
-/** Adds a column for each level of an organisation unit's path, such as `/root/region/clinic`. */
+/**
+ * Adds a column for each level of an organisation unit's path. For `/root/region/clinic`, these are `uidlevel1` with
+ * `root`, `uidlevel2` with `region`, and `uidlevel3` with `clinic`.
+ */
 function addLevels(record: unknown): unknown {
   const path = (record as { path?: unknown } | null)?.path
   if (typeof path !== 'string') return record
   const levels = path.split('/').filter(Boolean)
-  return { ...(record as object), ...Object.fromEntries(levels.map((id, index) => [`uidlevel${index + 1}`, id])) }
+  const levelColumns = levels.map((id, index) => [`uidlevel${index + 1}`, id])
+  return { ...(record as object), ...Object.fromEntries(levelColumns) }
 }

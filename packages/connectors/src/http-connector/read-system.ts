@@ -1,7 +1,7 @@
 import type { RowStream } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
 import { createTableListStream } from '../table-list.ts'
-import { columnNames as createColumnNames, groupColumns } from '../table-names.ts'
+import { createColumnNames, groupColumns } from '../table-names.ts'
 import type { TablesReporter } from './read-reporter.ts'
 import { declareColumns } from './declared-column.ts'
 import {
@@ -16,7 +16,7 @@ import { closeTable, type SpooledTable, TableSpool } from './records/table-spool
 import { openTableStream } from './table-row-stream.ts'
 
 export interface SpooledRead {
-  reading: ReadRequest
+  request: ReadRequest
   directory: string
   reporter: TablesReporter
   signal: AbortSignal
@@ -29,19 +29,19 @@ export interface SpooledRead {
  */
 export async function* readSpooledSystem(
   spooled: SpooledSystem,
-  { reading: request, directory, reporter, signal, isPreview }: SpooledRead,
+  { request, directory, reporter, signal, isPreview }: SpooledRead,
 ): AsyncGenerator<RowStream, void, void> {
-  const { streams, hasSeveral, nextCursors, contents } = spooled
+  const { streams, hasSeveralStreams, nextCursors, contents } = spooled
   await using stack = new AsyncDisposableStack()
   const allTables = streams.flatMap((stream) => stream.tables.map((table) => ({ stream, table })))
   for (const { table } of allTables) stack.defer(() => closeTable(table))
   const ownTable = getOwnTable(request)
   const tableNames = allTables.map(({ table }) => table.name)
-  const lastTables = parseIncrementState(request.cursor)?.tables ?? []
-  const unfilledGroups = isPreview ? [] : listUnfilledGroups(lastTables, tableNames)
+  const previousTables = parseIncrementState(request.cursor)?.tables ?? []
+  const emptyGroups = isPreview ? [] : listEmptyGroups(previousTables, tableNames)
   const isMerged = contents === 'CHANGES' || request.writeMode === 'MERGE'
   const keepsRows = isMerged || request.writeMode === 'APPEND'
-  const filledTables = [...new Set([...tableNames, ...unfilledGroups, ...(keepsRows ? lastTables : [])])]
+  const filledTables = [...new Set([...tableNames, ...emptyGroups, ...(keepsRows ? previousTables : [])])]
   const nextState: IncrementState = {
     version: 2,
     settingsHash: hashSettings(request.settings),
@@ -56,7 +56,7 @@ export async function* readSpooledSystem(
       directory,
       reporter,
       signal,
-      // The shape of the last load describes only the pipeline's own table.
+      // The columns of the previous load are only those of the pipeline's own table.
       ...(table.name === ownTable && { previousShape: request.previousShape }),
     })
 
@@ -64,7 +64,7 @@ export async function* readSpooledSystem(
     const groups = allTables.slice(1).map(({ table }) => table.name.replace(ownTable, '…'))
     reporter.log('INFO', 'LOW', `The preview shows only one table. A load also fills these: ${groups.join(', ')}.`)
   }
-  if (hasSeveral && !isPreview) {
+  if (hasSeveralStreams && !isPreview) {
     const listedTables = allTables.map(({ stream, table: { name, rowCount } }) => ({
       name,
       content: stream.name,
@@ -73,28 +73,37 @@ export async function* readSpooledSystem(
     yield createTableListStream(listedTables, () => nextState)
   }
   for (const { table, stream } of allTables) {
-    const tableStreams = openStream(table, stream)
     const parentRecords = isMerged ? findParentTable(table.name, streams, ownTable) : undefined
-    for await (const rowStream of table.name === ownTable ? attachCursor(tableStreams, nextState) : tableStreams)
+    const isFirstTable = table === streams[0]!.tables[0]
+    const unreadWarning = isFirstTable ? stream.unreadWarning : undefined
+    for await (const rowStream of openStream(table, stream))
       yield {
         ...rowStream,
+        ...(table.name === ownTable && { cursor: () => nextState }),
         ...(parentRecords && { parentRecords }),
         ...(contents === 'RESTARTED' && { whole: () => true }),
-        ...(table === streams[0]!.tables[0] && stream.unreadWarning !== undefined && { unread: stream.unreadWarning }),
+        ...(unreadWarning !== undefined && { unread: unreadWarning }),
       }
     await closeTable(table)
   }
-  for (const name of unfilledGroups) {
+  for (const name of emptyGroups) {
     const parentRecords = isMerged ? findParentTable(name, streams, ownTable) : undefined
-    if (parentRecords) {
-      const key = { name: '_row_id', label: '_row_id', dataType: 'TEXT' as const, primaryKey: true }
-      const content = { format: 'copy-binary' as const, rows: async function* () {} }
-      yield { table: name, columns: [key], content, parentRecords, sparse: true }
-      continue
-    }
-    const columns = groupColumns.flatMap((path) => declareColumns(path === '_index' ? 'INTEGER' : 'TEXT', [path]))
-    yield* openStream(new TableSpool(name, ['_row_id'], columns, 0).spooled)
+    if (parentRecords) yield createEmptyGroupStream(name, parentRecords)
+    else yield* openStream(createEmptyGroupTable(name))
   }
+}
+
+/** Returns a stream without rows. A merge deletes from the group table the rows of changed records. */
+function createEmptyGroupStream(name: string, parentRecords: NonNullable<RowStream['parentRecords']>): RowStream {
+  const key = { name: '_row_id', label: '_row_id', dataType: 'TEXT' as const, primaryKey: true }
+  const content = { format: 'copy-binary' as const, rows: async function* () {} }
+  return { table: name, columns: [key], content, parentRecords, sparse: true }
+}
+
+/** Returns a group table without rows, which a full read uses to empty the table in the warehouse. */
+function createEmptyGroupTable(name: string): SpooledTable {
+  const columns = groupColumns.flatMap((path) => declareColumns(path === '_index' ? 'INTEGER' : 'TEXT', [path]))
+  return new TableSpool(name, ['_row_id'], columns, 0).spooled
 }
 
 /**
@@ -102,34 +111,36 @@ export async function* readSpooledSystem(
  * children of a household, and its table has one row per item. A full read empties these tables. An increment deletes
  * from them the rows of changed records.
  */
-const listUnfilledGroups = (lastTables: readonly string[], tables: readonly string[]): string[] =>
-  lastTables.filter((name) => !tables.includes(name) && tables.some((table) => name.startsWith(`${table}__`)))
+function listEmptyGroups(previousTables: readonly string[], tables: readonly string[]): string[] {
+  const isGroup = (name: string) => tables.some((table) => name.startsWith(`${table}__`))
+  return previousTables.filter((name) => !tables.includes(name) && isGroup(name))
+}
 
 /**
- * Returns the table of the records that contain the items of a group table. Returns undefined for a table of records.
+ * Returns the table of the records that contain the items of a group table, with its key columns in the warehouse.
+ * Returns undefined for a table of records.
  */
 function findParentTable(
   table: string,
   streams: readonly SpooledStream[],
   ownTable: string,
 ): RowStream['parentRecords'] {
-  const roots = streams.map(({ tables }) => tables[0]!)
-  if (roots.some(({ name }) => name === table)) return undefined
-  const [root] = roots
+  const recordTables = streams.map(({ tables }) => tables[0]!)
+  if (recordTables.some(({ name }) => name === table)) return undefined
+  // The table `homes__rooms__beds` can be a group of `homes` or of `homes__rooms`. The longest name is the right one.
+  const [parent] = recordTables
     .filter(({ name }) => table.startsWith(`${name}__`))
-    .toSorted((a, b) => b.name.length - a.name.length)
-  if (!root) return undefined
+    .toSorted((first, second) => second.name.length - first.name.length)
+  if (!parent) return undefined
   // Computes names from all paths together, because the second of two equal names gets a hash as suffix.
-  const paths =
-    root.rowCount > 0 ? [...root.valueKinds.keys()] : [...new Set([...root.key, ...root.declaredColumns.keys()])]
+  const paths = listColumnPaths(parent)
   const names = createColumnNames(paths)
-  const keys = root.key.map((path) => names[paths.indexOf(path)]!)
-  return { table: root.name === ownTable ? '' : root.name, keys, column: '_root_row_id' }
+  const keys = parent.key.map((path) => names[paths.indexOf(path)]!)
+  return { table: parent.name === ownTable ? '' : parent.name, keys, column: '_root_row_id' }
 }
 
-async function* attachCursor(
-  rowStreams: AsyncIterable<RowStream>,
-  state: IncrementState,
-): AsyncGenerator<RowStream, void, void> {
-  for await (const rowStream of rowStreams) yield { ...rowStream, cursor: () => state }
+/** Returns the paths of the columns that a table gets: those of its rows or, without rows, the declared ones. */
+function listColumnPaths({ rowCount, valueKinds, key, declaredColumns }: SpooledTable): string[] {
+  if (rowCount > 0) return [...valueKinds.keys()]
+  return [...new Set([...key, ...declaredColumns.keys()])]
 }

@@ -21,7 +21,7 @@ import { classifyMysqlError } from './problems.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import {
   buildWhere,
-  dropZeros,
+  removeTrailingZeros,
   type FilterSyntax,
   formatNumber,
   type RowFilter,
@@ -345,7 +345,7 @@ const createFilterSyntax = (labels: readonly string[]): FilterSyntax => ({
   literal: (value, kind) =>
     kind === 'NUMBER'
       ? formatNumber(value)
-      : `cast('${dropZeros(value)}' as ${kind === 'DATE' ? 'date' : 'datetime(6)'})`,
+      : `cast('${removeTrailingZeros(value)}' as ${kind === 'DATE' ? 'date' : 'datetime(6)'})`,
   falseLiteral: '0',
   // Dates with a zero year, month or day become NULL in the warehouse, so they count as absent.
   isAbsentDate: (column) =>

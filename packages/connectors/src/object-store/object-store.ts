@@ -68,7 +68,7 @@ export interface StoreRequest {
   /** The key of an object. Absent for requests about the bucket or container. */
   key?: string
   /** True for a request about the account instead of one bucket or container. */
-  ofAccount?: boolean
+  targetsAccount?: boolean
   query?: Readonly<Record<string, string>>
   headers?: Readonly<Record<string, string>>
   /** Error statuses that are returned to the caller instead of being thrown as a problem. */

@@ -106,7 +106,7 @@ class PostgresSession implements DatabaseSession {
     return {
       columns,
       notes: [],
-      ...(estimatedBytes !== undefined && { bytes: estimatedBytes }),
+      ...(estimatedBytes !== undefined && { estimatedBytes }),
       findLargest: (index, filter) => this.#findLargest(query, index, filter),
       read: (storedTypes, sink, filter) => this.#read(query, storedTypes, sink, filter),
     }

@@ -42,12 +42,12 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
    * is configured and the store returns another region, sends the request once more to that region.
    */
   async function get(
-    { key, ofAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
+    { key, targetsAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
     hasCorrectedRegion = false,
   ): Promise<StoreResponse> {
     const requestedRegion = region
-    const url = ofAccount ? buildAccountUrl(config, requestedRegion) : buildBucketUrl(config, requestedRegion)
+    const url = targetsAccount ? buildAccountUrl(config, requestedRegion) : buildBucketUrl(config, requestedRegion)
     if (key !== undefined) url.pathname += encodeKey(key)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
     // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the
@@ -66,9 +66,9 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
       isRegion(errorResponse.region)
     ) {
       region = errorResponse.region
-      return get({ ...(key !== undefined && { key }), ofAccount, query, headers, expected }, signal, true)
+      return get({ ...(key !== undefined && { key }), targetsAccount, query, headers, expected }, signal, true)
     }
-    throw createS3Problem(errorResponse, { config, host: url.host, ofAccount, ...(key !== undefined && { key }) })
+    throw createS3Problem(errorResponse, { config, host: url.host, targetsAccount, ...(key !== undefined && { key }) })
   }
 
   async function list(
@@ -96,7 +96,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
     listFolder: (prefix, next, signal) => list(prefix, next, signal, { delimiter: '/' }),
     async listContainers(_next, signal) {
       // S3 lists all buckets of an account in one response.
-      const response = await get({ ofAccount: true }, signal)
+      const response = await get({ targetsAccount: true }, signal)
       const buckets = findChild(parseXml(await response.text(), host), 'Buckets')?.children ?? []
       return { names: buckets.map((bucket) => getChildText(bucket, 'Name')), next: undefined }
     },

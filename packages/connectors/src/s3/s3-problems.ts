@@ -21,13 +21,13 @@ interface S3Request {
   host: string
   key?: string
   /** True if the request listed the buckets. */
-  ofAccount?: boolean
+  targetsAccount?: boolean
 }
 
 type S3Explanation = [code: string, sentence: (request: S3Request) => string]
 
-const formatSubject = ({ key, config, ofAccount }: S3Request): string =>
-  ofAccount ? 'the list of buckets' : key === undefined ? `bucket "${config.bucket}"` : `"${key}"`
+const formatSubject = ({ key, config, targetsAccount }: S3Request): string =>
+  targetsAccount ? 'the list of buckets' : key === undefined ? `bucket "${config.bucket}"` : `"${key}"`
 
 const noKey: S3Explanation = [
   'AUTHENTICATION_FAILED',
@@ -100,7 +100,8 @@ const isKeyProblem = (code: string): boolean =>
 export function createS3Problem(refusal: StoreErrorResponse, request: S3Request): SourceProblem | TransientError {
   const { status, code, region } = refusal
   const { config, host, key } = request
-  const isListRefused = request.ofAccount && (status === 403 || status === 404 || status === 405) && !isKeyProblem(code)
+  const isListRefused =
+    request.targetsAccount && (status === 403 || status === 404 || status === 405) && !isKeyProblem(code)
   if (isListRefused) return new SourceProblem(noBucketList[0], noBucketList[1](request))
   const missingExplanation = status === 404 ? (key === undefined ? noBucket : noObject) : undefined
   const explained =

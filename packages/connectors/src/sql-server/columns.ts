@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '@sluice/row-stream'
 import { StatementNotAllowedError } from '../database-connector/database-session.ts'
-import { dropZeros, type FilterSyntax, formatNumber } from '../database-connector/increments/row-filter.ts'
+import { removeTrailingZeros, type FilterSyntax, formatNumber } from '../database-connector/increments/row-filter.ts'
 
 /** The server's description of a query column. `system_type_name` is null for CLR types. */
 export interface ServerField {
@@ -93,7 +93,7 @@ function formatMoment(value: string, field: ServerField): string {
   const [date, time] = value.split(' ')
   const name = getTypeName(field)
   if (time === undefined || name === 'date') return `cast('${date}' as date)`
-  const [clock, fraction] = dropZeros(time).split('.')
+  const [clock, fraction] = removeTrailingZeros(time).split('.')
   if (name === 'datetime') {
     // A `datetime` accepts three decimal places. Only a clock value has more, and it may be earlier than the exact
     // time.

@@ -76,7 +76,7 @@ describe('the cursor of a REST API', () => {
     )
     const increment = startIncrement(settings, undefined, redactText)
     increment.addRecords([{ at: '2026-01-01' }, {}, { at: '' }, 'no record', null, []])
-    expect([increment.withoutCursor, increment.finish(now)]).toEqual([
+    expect([increment.recordsWithoutCursor, increment.finish(now)]).toEqual([
       2,
       expect.objectContaining({ example: '2026-01-01' }),
     ])
