@@ -113,7 +113,7 @@ const findNextMarker = (page: XmlElement): string | undefined => getChildText(pa
  * on its element.
  */
 function decodeBlobName(element: XmlElement | undefined): string {
-  if (!element?.encoded) return element?.text ?? ''
+  if (!element?.isEncoded) return element?.text ?? ''
   try {
     return decodeURIComponent(element.text)
   } catch {

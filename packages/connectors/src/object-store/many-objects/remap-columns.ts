@@ -6,34 +6,36 @@ import type { TupleChunk } from '@sluice/row-stream'
 export type FieldSource = number | Uint8Array | null | 'ROW_NUMBER'
 
 /**
- * A part of an output row: a range of consecutive input fields, constant bytes with their length prefix, or the row
+ * Consecutive fields of an output row: a range of input fields, constant bytes with their length prefix, or the row
  * number.
  */
-type TuplePiece = { from: number; to: number } | { bytes: Uint8Array } | { number: true }
+type OutputPart = { from: number; to: number } | { bytes: Uint8Array } | { isRowNumber: true }
 
-const usualBytes = 256 * 1024
-const numberBytes = 12
+const initialChunkBytes = 256 * 1024
+/** The bytes of a field count, of a field's length prefix, and of a row number with its length prefix. */
+const fieldCountBytes = 2
+const lengthBytes = 4
+const rowNumberBytes = lengthBytes + 8
 
 /**
  * Rearranges the fields of rows in binary COPY format to the columns of a table. The memory of a chunk is reused after
  * the caller releases it.
  */
 export class TupleLayout {
-  readonly #pieces: TuplePiece[]
-  readonly #width: number
-  /** The start of each field, including its length prefix, and the end of the row. */
+  readonly #parts: OutputPart[]
+  readonly #outputFieldCount: number
+  /** The start of each field of the current input row, including its length prefix, and the end of the row. */
   readonly #starts: Int32Array
-  /** The bytes by which every row grows, for fields that the input row lacks. */
-  readonly #added: number
-  readonly #free: Buffer[] = []
+  /** The bytes by which a row can grow, for fields that the input row lacks. */
+  readonly #maxAddedBytes: number
+  readonly #freeBuffers: Buffer[] = []
   #rows = 0
 
-  /** Creates a layout for input rows with `fields` fields. */
   constructor(sources: readonly FieldSource[], inputFieldCount: number) {
-    this.#pieces = createPieces(sources)
-    this.#width = sources.length
+    this.#parts = createOutputParts(sources)
+    this.#outputFieldCount = sources.length
     this.#starts = new Int32Array(inputFieldCount + 1)
-    this.#added = this.#pieces.reduce((sum, piece) => sum + getAddedBytes(piece), 2)
+    this.#maxAddedBytes = this.#parts.reduce((sum, part) => sum + getAddedBytes(part), fieldCountBytes)
   }
 
   /** The number of rows until now. */
@@ -41,39 +43,43 @@ export class TupleLayout {
     return this.#rows
   }
 
-  lay({ bytes, release }: TupleChunk): TupleChunk {
-    let target = this.#free.pop() ?? Buffer.allocUnsafeSlow(usualBytes)
+  /** Returns the rows of a chunk with the fields of the output, and releases the chunk. */
+  rearrange({ bytes, release }: TupleChunk): TupleChunk {
+    let target = this.#freeBuffers.pop() ?? Buffer.allocUnsafeSlow(initialChunkBytes)
     const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const starts = this.#starts
-    const fields = starts.length - 1
+    const inputFieldCount = starts.length - 1
     let targetLength = 0
     for (let position = 0; position < source.length; ) {
-      const recordStart = position
-      position += 2
-      for (let field = 0; field < fields; field++) {
+      const rowStart = position
+      position += fieldCountBytes
+      for (let field = 0; field < inputFieldCount; field++) {
         starts[field] = position
-        position += 4 + Math.max(0, source.readInt32BE(position))
+        // The length is -1 for NULL.
+        position += lengthBytes + Math.max(0, source.readInt32BE(position))
       }
-      starts[fields] = position
+      starts[inputFieldCount] = position
       // An output row contains each input field at most once, so it grows by at most the added bytes.
-      const maxBytes = position - recordStart + this.#added
+      const maxBytes = position - rowStart + this.#maxAddedBytes
       if (target.length - targetLength < maxBytes) target = growBuffer(target, targetLength, maxBytes)
       this.#rows += 1
-      targetLength = this.#put(source, target, targetLength)
+      targetLength = this.#writeRow(source, target, targetLength)
     }
     release?.()
-    return { bytes: target.subarray(0, targetLength), release: () => void this.#free.push(target) }
+    return { bytes: target.subarray(0, targetLength), release: () => void this.#freeBuffers.push(target) }
   }
 
-  #put(source: Buffer, target: Buffer, position: number): number {
-    let targetPosition = target.writeInt16BE(this.#width, position)
-    for (const piece of this.#pieces) {
-      if ('from' in piece)
-        targetPosition += source.copy(target, targetPosition, this.#starts[piece.from], this.#starts[piece.to])
-      else if ('bytes' in piece) {
-        target.set(piece.bytes, targetPosition)
-        targetPosition += piece.bytes.length
+  /** Writes the current row. Returns the position after it. */
+  #writeRow(source: Buffer, target: Buffer, position: number): number {
+    let targetPosition = target.writeInt16BE(this.#outputFieldCount, position)
+    for (const part of this.#parts) {
+      if ('from' in part)
+        targetPosition += source.copy(target, targetPosition, this.#starts[part.from], this.#starts[part.to])
+      else if ('bytes' in part) {
+        target.set(part.bytes, targetPosition)
+        targetPosition += part.bytes.length
       } else {
+        // A 64-bit integer: its length, then its upper and lower 32 bits.
         targetPosition = target.writeInt32BE(8, targetPosition)
         targetPosition = target.writeUInt32BE(Math.floor(this.#rows / 2 ** 32), targetPosition)
         targetPosition = target.writeUInt32BE(this.#rows % 2 ** 32, targetPosition)
@@ -83,31 +89,34 @@ export class TupleLayout {
   }
 }
 
-function createPieces(sources: readonly FieldSource[]): TuplePiece[] {
-  const pieces: TuplePiece[] = []
+/** Returns the parts of an output row. Joins consecutive input fields, so that they are copied at once. */
+function createOutputParts(sources: readonly FieldSource[]): OutputPart[] {
+  const parts: OutputPart[] = []
   for (const fieldSource of sources) {
-    const lastPiece = pieces.at(-1)
-    if (fieldSource === 'ROW_NUMBER') pieces.push({ number: true })
-    else if (typeof fieldSource !== 'number') pieces.push({ bytes: encodeField(fieldSource) })
-    else if (lastPiece && 'to' in lastPiece && lastPiece.to === fieldSource) lastPiece.to = fieldSource + 1
-    else pieces.push({ from: fieldSource, to: fieldSource + 1 })
+    const lastPart = parts.at(-1)
+    if (fieldSource === 'ROW_NUMBER') parts.push({ isRowNumber: true })
+    else if (typeof fieldSource !== 'number') parts.push({ bytes: encodeField(fieldSource) })
+    else if (lastPart && 'to' in lastPart && lastPart.to === fieldSource) lastPart.to = fieldSource + 1
+    else parts.push({ from: fieldSource, to: fieldSource + 1 })
   }
-  return pieces
+  return parts
 }
 
+/** Encodes a field in binary COPY format: its length, then its bytes. The length is -1 for NULL. */
 export function encodeField(bytes: Uint8Array | null): Buffer {
-  const length = Buffer.alloc(4)
+  const length = Buffer.alloc(lengthBytes)
   length.writeInt32BE(bytes ? bytes.length : -1)
   return bytes ? Buffer.concat([length, bytes]) : length
 }
 
-function getAddedBytes(piece: TuplePiece): number {
-  if ('bytes' in piece) return piece.bytes.length
-  return 'number' in piece ? numberBytes : 0
+/** Returns the bytes that a part adds to a row, apart from input fields. */
+function getAddedBytes(part: OutputPart): number {
+  if ('bytes' in part) return part.bytes.length
+  return 'isRowNumber' in part ? rowNumberBytes : 0
 }
 
 function growBuffer(fullBuffer: Buffer, usedBytes: number, neededBytes: number): Buffer {
-  const next = Buffer.allocUnsafeSlow(Math.max(fullBuffer.length * 2, usedBytes + neededBytes))
-  fullBuffer.copy(next, 0, 0, usedBytes)
-  return next
+  const largerBuffer = Buffer.allocUnsafeSlow(Math.max(fullBuffer.length * 2, usedBytes + neededBytes))
+  fullBuffer.copy(largerBuffer, 0, 0, usedBytes)
+  return largerBuffer
 }
