@@ -12,7 +12,8 @@ export interface SignedInClient {
   socket: Socket
 }
 
-const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
+/** The types of messages with which a PostgreSQL server can respond first. */
+const firstMessageTypes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
 
 /**
  * Logs in to a server with the PostgreSQL protocol, then calls `beginSession`. If either fails, closes the connection.
@@ -36,20 +37,21 @@ export async function signIn(
     connectionTimeoutMillis: access.limits.signIn,
     application_name: 'sluice',
   })
+  // Errors also reject the pending query, so this event needs no handling.
   client.on('error', () => {})
   try {
     // The driver's types do not declare this property.
     const { connection } = client as unknown as { connection: Connection }
     connection.once('sslconnect', () => byteLimit.watch(connection.stream))
     const connected = client.connect()
-    if (!ssl) byteLimit.watch(socket)
-    if (!ssl)
+    if (!ssl) {
+      byteLimit.watch(socket)
       socket.once('data', (bytes: Buffer) => {
-        if (!firstBytes.has(bytes[0]!))
-          socket.destroy(
-            Object.assign(new Error('The server does not use the PostgreSQL protocol.'), { code: 'ERR_SSL' }),
-          )
+        if (firstMessageTypes.has(bytes[0]!)) return
+        const error = new Error('The server does not use the PostgreSQL protocol.')
+        socket.destroy(Object.assign(error, { code: 'ERR_SSL' }))
       })
+    }
     await connected
     await beginSession(client)
   } catch (error) {
@@ -62,7 +64,7 @@ export async function signIn(
 /** The request code of `CancelRequest` in the PostgreSQL protocol. */
 const cancelCode = 80_877_102
 /** The time limit of a cancellation, in milliseconds. */
-const longestCancel = 1_500
+const cancelTimeoutMs = 1_500
 
 /**
  * Cancels the current query of a session. The protocol requires a separate connection for this request; the server
@@ -71,11 +73,13 @@ const longestCancel = 1_500
 export async function cancelSession(access: SessionParameters, client: Client): Promise<void> {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
   if (processID === null || secretKey === null) return
+  // The request consists of four 32-bit integers. The first one is its length in bytes.
+  const fields = [16, cancelCode, processID, secretKey]
   const request = Buffer.alloc(16)
-  for (const [index, value] of [16, cancelCode, processID, secretKey].entries()) request.writeInt32BE(value, index * 4)
+  for (const [index, field] of fields.entries()) request.writeInt32BE(field, index * 4)
   const socket = await openSocket(access)
   await new Promise<void>((resolve) => {
-    socket.setTimeout(longestCancel, () => socket.destroy())
+    socket.setTimeout(cancelTimeoutMs, () => socket.destroy())
     socket.on('error', () => {})
     socket.once('close', () => resolve())
     socket.resume()
@@ -96,6 +100,7 @@ function createSocketProvider(socket: Socket): Socket {
 }
 
 const headerBytes = 5
+const lengthBytes = 4
 const readyForQuery = 0x5a
 const dataRow = 0x44
 /**
@@ -122,12 +127,15 @@ export class PostgresByteLimit extends FramedByteLimit {
   protected override recordHeader(header: Buffer): number {
     const type = header[0]!
     const length = header.readUInt32BE(1)
-    if (length < 4) throw this.createOtherProtocolProblem()
+    if (length < lengthBytes) throw this.createOtherProtocolProblem()
     this.messageBytes = length
     if (type === readyForQuery) {
       this.isSignedIn = true
       this.responseBytes = 0
-    } else if (!ignoredMessageTypes.has(type) && !(this.readsRowByRow && type === dataRow)) this.responseBytes += length
-    return length - 4
+    } else {
+      const isDroppedRow = this.readsRowByRow && type === dataRow
+      if (!ignoredMessageTypes.has(type) && !isDroppedRow) this.responseBytes += length
+    }
+    return length - lengthBytes
   }
 }
