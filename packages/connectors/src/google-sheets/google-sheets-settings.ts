@@ -9,7 +9,10 @@ export const googleSheetsDefinition = defineConnectedSource({
   connectionField: 'spreadsheetSource',
   secretFields: spreadsheetAccess.secrets,
   assertConnection({ spreadsheetSource: { url, serviceAccountKey } }) {
-    const { hostname, pathname } = parseAddress('/spreadsheetSource/url', url, { query: true, fragment: true })
+    const { hostname, pathname } = parseAddress('/spreadsheetSource/url', url, {
+      mayHaveQuery: true,
+      mayHaveFragment: true,
+    })
     if (hostname !== 'docs.google.com' || !/^\/spreadsheets\/(u\/\d+\/)?d\/[\w-]{10,100}(\/|$)/.test(pathname))
       throw new InvalidSetting(
         '/spreadsheetSource/url',

@@ -7,7 +7,7 @@ import { spoolRecords } from '../http-connector/system-session.ts'
 import { findSystem } from './connectors.ts'
 import type { SystemCommand, SystemJob, SystemMessage, SystemThreadJob } from './system-thread-protocol.ts'
 
-/** Reads systems with an HTTP API to disk, one job at a time. */
+// This worker thread reads systems with an HTTP API to disk, one job at a time.
 
 if (!parentPort) throw new Error('system-thread.ts is a worker thread, not a program')
 const parent = parentPort
@@ -34,8 +34,16 @@ const reporter: ReadReporter = {
   },
 }
 
-async function spool({ system, request, filesDirectory, allowed, retryPolicy }: SystemJob): Promise<SpooledSystem> {
-  return await spoolRecords(await findSystem(system)!(request.settings), request, {
+/** Reads the records of a system to disk. */
+async function spoolSystem({
+  system,
+  request,
+  filesDirectory,
+  allowed,
+  retryPolicy,
+}: SystemJob): Promise<SpooledSystem> {
+  const httpSystem = await findSystem(system)!(request.settings)
+  return await spoolRecords(httpSystem, request, {
     filesDirectory,
     allowed: outgoingAllowed().parse(allowed.join()),
     retryPolicy,
@@ -44,9 +52,10 @@ async function spool({ system, request, filesDirectory, allowed, retryPolicy }: 
   })
 }
 
+/** Runs a job and sends its result. After an error, the thread ends. */
 async function runJob(job: SystemJob): Promise<void> {
   try {
-    const spooled = await spool(job)
+    const spooled = await spoolSystem(job)
     const files = spooled.streams.flatMap(({ tables }) => tables.flatMap(({ file }) => file ?? []))
     const { heapUsed, arrayBuffers } = process.memoryUsage()
     parent.postMessage({ kind: 'done', spooled, heldBytes: heapUsed + arrayBuffers } satisfies SystemMessage, files)

@@ -35,24 +35,25 @@ const columnTypesByName: Record<string, DataType> = {
 }
 
 /**
- * SQL expressions to read a value `c`, by type. They are for types of which the driver loses digits or returns no
- * useful value.
+ * SQL expressions to read a value, by type. They are for types of which the driver loses digits or returns no useful
+ * value.
  */
-const valueExpressions: Record<string, (c: string) => string> = {
-  decimal: (c) => `convert(varchar(60), ${c})`,
-  numeric: (c) => `convert(varchar(60), ${c})`,
+const valueExpressions: Record<string, (value: string) => string> = {
+  decimal: (value) => `convert(varchar(60), ${value})`,
+  numeric: (value) => `convert(varchar(60), ${value})`,
   // Style 2 formats money with four decimal places; the default style has two.
-  money: (c) => `convert(varchar(60), ${c}, 2)`,
-  smallmoney: (c) => `convert(varchar(60), ${c}, 2)`,
-  time: (c) => `convert(varchar(20), ${c})`,
-  xml: (c) => `convert(nvarchar(max), ${c})`,
-  json: (c) => `convert(nvarchar(max), ${c})`,
-  sql_variant: (c) => `convert(nvarchar(4000), ${c})`,
-  geometry: (c) => `${c}.STAsText()`,
-  geography: (c) => `${c}.STAsText()`,
-  hierarchyid: (c) => `${c}.ToString()`,
+  money: (value) => `convert(varchar(60), ${value}, 2)`,
+  smallmoney: (value) => `convert(varchar(60), ${value}, 2)`,
+  time: (value) => `convert(varchar(20), ${value})`,
+  xml: (value) => `convert(nvarchar(max), ${value})`,
+  json: (value) => `convert(nvarchar(max), ${value})`,
+  sql_variant: (value) => `convert(nvarchar(4000), ${value})`,
+  geometry: (value) => `${value}.STAsText()`,
+  geography: (value) => `${value}.STAsText()`,
+  hierarchyid: (value) => `${value}.ToString()`,
 }
 
+/** Returns the column type for a SQL Server type. Types that are not in the list above become text. */
 export function sqlServerColumnType(field: ServerField): StoredType {
   const name = getTypeName(field)
   const dataType = columnTypesByName[name] ?? 'TEXT'
@@ -68,8 +69,9 @@ export function readExpression(column: string, field: ServerField): string {
   return valueExpressions[getTypeName(field)]?.(column) ?? column
 }
 
-const getTypeName = ({ system_type_name: system, user_type_name: user }: ServerField): string =>
-  (system ?? user ?? '').replace(/\(.*/, '').toLowerCase()
+/** Returns the name of a field's type without its length or precision: `decimal` for `decimal(10,2)`. */
+const getTypeName = ({ system_type_name: systemType, user_type_name: userType }: ServerField): string =>
+  (systemType ?? userType ?? '').replace(/\(.*/, '').toLowerCase()
 
 /** Returns the SQL expression for a number, date or timestamp as text with all its digits. */
 export function formatCursorText(value: string, field: ServerField): string {
