@@ -9,7 +9,7 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { readJsonRecords } from './json-records.ts'
 import type { connectorTypes, DataType } from '@sluice/contracts'
 

@@ -10,7 +10,7 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { commCareName, type CommCareForm, listApplications, listForms } from './applications.ts'
 import { getIndexedOn, parseSubmission, readForms } from './forms.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'

@@ -1,7 +1,7 @@
 import { parseGeopoint, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import { requestFittingPage, createNextCursor } from '../http-connector/paging.ts'
-import type { RecordPage } from '../http-connector/http-system-interface.ts'
+import type { RecordPage } from '../http-connector/http-system.ts'
 import { commCareName, type CommCareForm } from './applications.ts'
 
 export interface FormQuery {

@@ -3,12 +3,7 @@ import { declareColumns, type KnownColumn } from '../http-connector/declared-col
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SourceOption } from '../connector.ts'
 import { formatBasicAuthorization, type HttpSession } from '../http-connector/http-session.ts'
-import {
-  type SystemContext,
-  type SettingsOf,
-  type HttpSystem,
-  requireSecret,
-} from '../http-connector/http-system-interface.ts'
+import { type SystemContext, type SettingsOf, type HttpSystem, requireSecret } from '../http-connector/http-system.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
 
 type ChtSettings = SettingsOf<typeof connectorTypes.communityHealthToolkit>

@@ -12,8 +12,8 @@ import {
   suspendSpareThreads,
 } from '@sluice/row-stream'
 import { type AddressResolver, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
-import { listCodes, createDatabaseProblem, getErrorMessage } from './problems.ts'
-import type { DatabaseCommand, DatabaseJob, DatabaseMessage, StatementDescription } from './thread-protocol.ts'
+import { listCodes, createDatabaseProblem, getErrorMessage } from './database-problems.ts'
+import type { DatabaseCommand, DatabaseJob, DatabaseMessage, StatementDescription } from './database-thread-protocol.ts'
 import { formatStatementName, type ReadNote, type SourceStatement } from './database-session.ts'
 import type { StoredCursor } from './increments/increment-settings.ts'
 import { getCompileCacheDir } from 'node:module'

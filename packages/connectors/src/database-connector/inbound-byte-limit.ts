@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { SourceProblem } from '@sluice/row-stream'
 import type { DatabaseConfig } from './database-config.ts'
-import { createDatabaseProblem } from './problems.ts'
+import { createDatabaseProblem } from './database-problems.ts'
 
 /** The maximum bytes that a server may send before login is complete. A real database sends far fewer. */
 const maxBytesBeforeSignIn = 1024 * 1024

@@ -9,8 +9,8 @@ import {
 } from './database-session.ts'
 import { planIncrement } from './increments/plan-increment.ts'
 import type { RowFilter } from './increments/row-filter.ts'
-import { findDatabaseProblem } from './problems.ts'
-import type { StatementDescription } from './thread-protocol.ts'
+import { findDatabaseProblem } from './database-problems.ts'
+import type { StatementDescription } from './database-thread-protocol.ts'
 
 /** A statement that the database has described, with the filter for the rows to read. */
 export interface PlannedStatement {

@@ -1,5 +1,5 @@
 import type { connectorTypes } from '@sluice/contracts/connector-types'
-import type { SettingsOf } from '../http-connector/http-system-interface.ts'
+import type { SettingsOf } from '../http-connector/http-system.ts'
 import { parseRelease } from './dhis2-api.ts'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'

@@ -1,7 +1,7 @@
 import { type Dhis2Settings, readServerInfo } from './dhis2-server.ts'
 import { createAuthHeaders, missingCredentials, createOptionsQuery, parseOptions, findObjectPath } from './dhis2-api.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import type { SystemContext, RecordStream, HttpSystem } from '../http-connector/http-system-interface.ts'
+import type { SystemContext, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
 import { createAnalyticsStream } from './analytics.ts'
 import { createValueStream } from './data-values.ts'
 import { createEventStreams } from './events.ts'

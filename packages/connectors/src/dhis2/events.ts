@@ -1,7 +1,7 @@
 import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
 import { parseObject, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import {
   type Dhis2Settings,
   type Dhis2Server,

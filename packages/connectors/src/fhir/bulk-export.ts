@@ -4,7 +4,7 @@ import { parseObject, parseList, createResponseProblem, toText } from '../http-c
 import type { DownloadedBody, HttpSession } from '../http-connector/http-session.ts'
 import { parseRetryAfter } from '@sluice/http-client'
 import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
-import type { SystemContext, RecordPage } from '../http-connector/http-system-interface.ts'
+import type { SystemContext, RecordPage } from '../http-connector/http-system.ts'
 
 export interface ExportRequest {
   /** The path of the FHIR API on its host. */

@@ -2,7 +2,7 @@ import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import { createPagingCheck, createNextCursor } from '../http-connector/paging.ts'
-import type { RecordPage } from '../http-connector/http-system-interface.ts'
+import type { RecordPage } from '../http-connector/http-system.ts'
 
 export interface SearchRequest {
   name: string

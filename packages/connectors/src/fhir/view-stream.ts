@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import { createPagingCheck } from '../http-connector/paging.ts'
-import type { RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
+import type { RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import { BadRecord } from '../http-connector/records/flatten-record.ts'
 import type { KnownColumn } from '../http-connector/declared-column.ts'
 import { SeenKeys } from '../http-connector/records/seen-keys.ts'

@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import type { HttpSystem, SettingsOf, SystemContext } from '../http-connector/http-system-interface.ts'
+import type { HttpSystem, SettingsOf, SystemContext } from '../http-connector/http-system.ts'
 import type { SourceSecrets } from '../connector.ts'
 import { toText } from '../http-connector/parse-response.ts'
 import type { HttpSession, HttpConnection } from '../http-connector/http-session.ts'

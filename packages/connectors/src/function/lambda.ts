@@ -3,7 +3,7 @@ import { createOption, parseList, parseObject, toText } from '../http-connector/
 import type { SourceSecrets, SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSession, HttpConnection, RequestToSign } from '../http-connector/http-session.ts'
-import { type SettingsOf, requireSecret } from '../http-connector/http-system-interface.ts'
+import { type SettingsOf, requireSecret } from '../http-connector/http-system.ts'
 import { createPagingCheck } from '../http-connector/paging.ts'
 import { AwsV4Signer } from 'aws4fetch'
 import { assertAccessKey } from '../settings/assert-access-key.ts'

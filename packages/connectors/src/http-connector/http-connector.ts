@@ -4,11 +4,11 @@ import { interactiveRetry } from '@sluice/http-client'
 import type { ReadReporter, RowStream } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { maxInteractiveValues } from './exact-json.ts'
-import type { HttpSystem, SystemContext } from './http-system-interface.ts'
-import { createTablesReporter, type TablesReporter } from './read-reporter.ts'
-import { readSpooledSystem } from './read-system.ts'
-import { canReadIncrement, type SpooledSystem } from './spool-system.ts'
-import { spoolRecords, withSession } from './system-session.ts'
+import type { HttpSystem, SystemContext } from './http-system.ts'
+import { createTablesReporter, type TablesReporter } from './tables-reporter.ts'
+import { readSpooledSystem } from './read-spooled-system.ts'
+import { canReadIncrement, type SpooledSystem } from './spool-http-system.ts'
+import { spoolRecords, withSession } from './http-system-session.ts'
 
 /** Options for requests for which a user waits. */
 const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }

@@ -20,9 +20,9 @@ import {
   type StoredType,
   TypesWidened,
 } from '@sluice/row-stream'
-import type { TablesReporter } from './read-reporter.ts'
+import type { TablesReporter } from './tables-reporter.ts'
 import { isTextColumn, type SpooledTable } from './records/table-spool.ts'
-import { createColumnNames } from '../table-names.ts'
+import { createColumnNames } from '../table-and-column-names.ts'
 
 export interface TableStreamOptions {
   table: SpooledTable

@@ -10,7 +10,7 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import {
   type ReportBlock,
   type ReportLink,

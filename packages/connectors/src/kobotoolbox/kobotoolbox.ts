@@ -7,7 +7,7 @@ import {
   requireSecret,
   type SettingsOf,
   type SystemContext,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { createNextCursor, createPagingCheck, requestFittingPage } from '../http-connector/paging.ts'
 import {
   createLocation,

@@ -1,7 +1,7 @@
 import { type NulledCounts, type TupleBuffer, valueWriter, type StoredType } from '@sluice/row-stream'
-import { type MysqlField, Types, mysqlColumnType, isBinary, isJson, isUnsigned } from './columns.ts'
+import { type MysqlField, Types, mysqlColumnType, isBinary, isJson, isUnsigned } from './column-types.ts'
 import type { PacketCursor } from './packet-cursor.ts'
-import { createDirectWriter } from './direct-writers.ts'
+import { createDirectWriter } from './copy-values-unchanged.ts'
 
 /**
  * Reads the values of one column from row packets. `write` and `read` both move the cursor past the value. `write`

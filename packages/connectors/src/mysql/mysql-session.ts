@@ -16,8 +16,8 @@ import {
 } from '../database-connector/database-session.ts'
 import { openSocket } from '../database-connector/open-socket.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
-import { isPrimaryKey, type MysqlField, mysqlColumnType, needsTextConversion } from './columns.ts'
-import { classifyMysqlError } from './problems.ts'
+import { isPrimaryKey, type MysqlField, mysqlColumnType, needsTextConversion } from './column-types.ts'
+import { classifyMysqlError } from './classify-mysql-error.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import {
   buildWhere,

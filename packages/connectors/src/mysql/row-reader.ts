@@ -2,7 +2,7 @@ import type { ReadNote } from '../database-connector/database-session.ts'
 import { formatCount, UnstorableValue, type StoredType } from '@sluice/row-stream'
 import { type TupleSink, formatRawRow } from '../database-connector/tuple-sink.ts'
 import { type CellReader, createCellReader } from './cell-readers.ts'
-import type { MysqlField } from './columns.ts'
+import type { MysqlField } from './column-types.ts'
 import { PacketCursor } from './packet-cursor.ts'
 
 const packetHeaderBytes = 1

@@ -18,7 +18,7 @@ import {
   type SettingsOf,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { isExactNumber } from '../http-connector/exact-json.ts'
 import { requestFittingPage, createNextCursor } from '../http-connector/paging.ts'
 

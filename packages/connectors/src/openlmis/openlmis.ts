@@ -15,7 +15,7 @@ import {
   type SettingsOf,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { createNextCursor } from '../http-connector/paging.ts'
 
 type OpenlmisSettings = SettingsOf<typeof connectorTypes.openlmis>

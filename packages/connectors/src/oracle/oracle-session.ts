@@ -20,10 +20,10 @@ import {
   createValueConverter,
   getFetchType,
   quoteName,
-} from './columns.ts'
+} from './column-types.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import { buildWhere, type RowFilter } from '../database-connector/increments/row-filter.ts'
-import { classifyOracleError, UnsupportedName } from './problems.ts'
+import { classifyOracleError, UnsupportedName } from './classify-oracle-error.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 

@@ -26,7 +26,7 @@ import {
   readExpression,
 } from './columns.ts'
 import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
-import { classifyPostgresError } from './problems.ts'
+import { classifyPostgresError } from './classify-postgres-error.ts'
 
 export const engine: DatabaseEngine = {
   name: 'PostgreSQL',

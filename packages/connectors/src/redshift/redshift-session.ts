@@ -21,8 +21,8 @@ import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import { buildWhere, postgresFilterSyntax, type RowFilter } from '../database-connector/increments/row-filter.ts'
 import type { DataType } from '@sluice/contracts'
-import { classifyPostgresError } from '../postgres/problems.ts'
-import { getErrorMessage } from '../database-connector/problems.ts'
+import { classifyPostgresError } from '../postgres/classify-postgres-error.ts'
+import { getErrorMessage } from '../database-connector/database-problems.ts'
 
 /** Matches the driver's error for a password method that only Amazon's drivers support. */
 const unsupportedPasswordMethod = /Unknown authenticationOk message type/

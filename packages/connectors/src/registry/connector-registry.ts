@@ -7,7 +7,7 @@ import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-st
 import type { Connector, DuplicateRows, ReadRequest, SourceOption } from '../connector.ts'
 import type { KnownType } from '../settings/connector-definition.ts'
 import type { LoadSystem } from '../http-connector/http-connector.ts'
-import { connectorModules, findSystem, type RegistryContext, type SystemReference } from './connectors.ts'
+import { connectorModules, findSystem, type RegistryContext, type SystemReference } from './connector-modules.ts'
 
 /** Runs the operations of all connectors. They throw `SourceProblem` for problems that a user can fix. */
 export interface ConnectorRegistry {
@@ -68,7 +68,7 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
 
   async function loadHttpConnector(loadSystem: LoadSystem, system: SystemReference): Promise<Connector> {
     const { createHttpConnector } = await import('../http-connector/http-connector.ts')
-    const { spoolInThread } = await import('./spool-in-thread.ts')
+    const { spoolInThread } = await import('./spool-http-system-in-thread.ts')
     return createHttpConnector(loadSystem, context, spoolInThread(system, context))
   }
 

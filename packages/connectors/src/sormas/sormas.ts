@@ -17,7 +17,7 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { isExactNumber } from '../http-connector/exact-json.ts'
 
 type SormasSettings = SettingsOf<typeof connectorTypes.sormas>

@@ -25,11 +25,11 @@ import {
   readExpression,
   createFilterSyntax,
   formatCursorText,
-} from './columns.ts'
+} from './column-types.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import { buildWhere, type RowFilter } from '../database-connector/increments/row-filter.ts'
 import { refuseUnencryptedLogin } from '@sluice/database'
-import { classifySqlServerError } from './problems.ts'
+import { classifySqlServerError } from './classify-sql-server-error.ts'
 
 export const engine: DatabaseEngine = {
   name: 'SQL Server',

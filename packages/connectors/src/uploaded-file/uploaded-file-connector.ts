@@ -5,7 +5,7 @@ import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
 import { columnsOfPreviousLoad, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
-import { readNewFile } from './loaded-files.ts'
+import { readNewFile } from './loaded-file-digests.ts'
 import { getUploadPath } from './upload-path.ts'
 
 /** Creates a connector that reads uploaded files: delimited text, Excel or JSON. */

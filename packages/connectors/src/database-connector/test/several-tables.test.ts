@@ -5,7 +5,7 @@ import { describeUnless } from '@sluice/testing/skip-tests'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import type { ReadRequest } from '../../connector.ts'
 import { type ConnectorHarness, never, openHarness, silentReport } from '../../../test/connector-harness.ts'
-import { createTableName } from '../../table-names.ts'
+import { createTableName } from '../../table-and-column-names.ts'
 import { databasesHere, type TestDatabase } from './databases-under-test.ts'
 
 interface TableSet {

@@ -1,6 +1,6 @@
 import type { KnownColumn } from '../../http-connector/declared-column.ts'
 import { formatBasicAuthorization, type HttpConnection } from '../../http-connector/http-session.ts'
-import type { HttpSystem, RecordPage, RecordStream } from '../../http-connector/http-system-interface.ts'
+import type { HttpSystem, RecordPage, RecordStream } from '../../http-connector/http-system.ts'
 import { createOption } from '../../http-connector/parse-response.ts'
 import { formatCount, SourceProblem } from '@sluice/row-stream'
 import type { SourceOption, SourceSecrets } from '../../connector.ts'

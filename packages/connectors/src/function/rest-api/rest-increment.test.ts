@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
-import { CursorUnusable } from '../../http-connector/http-system-interface.ts'
+import { CursorUnusable } from '../../http-connector/http-system.ts'
 import { createChosenCursor, parseCursor, type RestCursor, startIncrement } from './rest-increment.ts'
 import type { RestApiSettings } from './rest-request.ts'
 

@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { CursorUnusable } from '../../http-connector/http-system-interface.ts'
+import { CursorUnusable } from '../../http-connector/http-system.ts'
 import { overlapSeconds } from '../../http-connector/paging.ts'
 import { findAtPath } from './json-path.ts'
 import { formatParameter, type RestApiSettings, type RestParameters } from './rest-request.ts'

@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import type { SourceSecrets } from '../../connector.ts'
 import type { HttpSession, RequestOptions } from '../../http-connector/http-session.ts'
-import type { SettingsOf, SystemContext } from '../../http-connector/http-system-interface.ts'
+import type { SettingsOf, SystemContext } from '../../http-connector/http-system.ts'
 import type { connectorTypes } from '@sluice/contracts/connector-types'
 import { setAtPath } from './json-path.ts'
 

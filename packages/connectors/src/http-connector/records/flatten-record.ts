@@ -1,5 +1,5 @@
 import { isExactNumber } from '../exact-json.ts'
-import { RowBytes } from './row-bytes.ts'
+import { RowBytes } from './row-byte-buffer.ts'
 
 /** A value of a record before its column's type is inferred. Objects and lists are unchanged. */
 export type RecordValue = string | number | boolean | object

@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { createTableName } from '../../table-names.ts'
+import { createTableName } from '../../table-and-column-names.ts'
 import { isExactNumber } from '../exact-json.ts'
 import {
   BadRecord,

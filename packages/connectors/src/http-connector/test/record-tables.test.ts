@@ -3,7 +3,7 @@ import { readCsvRows } from '../../dhis2/csv-records.ts'
 import { parseJson } from '../exact-json.ts'
 import { BadRecord, type FlattenOptions, RecordFlattener, type RecordValue } from '../records/flatten-record.ts'
 import { subtractSeconds } from '../paging.ts'
-import { createColumnNames, createTableName } from '../../table-names.ts'
+import { createColumnNames, createTableName } from '../../table-and-column-names.ts'
 import { SeenKeys } from '../records/seen-keys.ts'
 import fc from 'fast-check'
 

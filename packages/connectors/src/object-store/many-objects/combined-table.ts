@@ -11,7 +11,7 @@ import {
 } from '@sluice/row-stream'
 import type { PreviewCell } from '@sluice/file-formats/preview/source-preview'
 import type { RowSuffix } from '@sluice/file-formats/csv/similar-texts'
-import { encodeField, type FieldSource } from './remap-columns.ts'
+import { encodeField, type FieldSource } from './tuple-layout.ts'
 import type { StoredObject } from '../object-store.ts'
 
 /**

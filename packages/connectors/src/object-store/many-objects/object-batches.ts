@@ -18,7 +18,7 @@ import {
 import { ObjectSpool } from './object-spool.ts'
 import type { StoredObject } from '../object-store.ts'
 import { type ObjectReadContext, readLocalObject } from '../read-object.ts'
-import { TupleLayout } from './remap-columns.ts'
+import { TupleLayout } from './tuple-layout.ts'
 
 /** The layout of the rows to return. */
 export interface BatchLayout {

@@ -6,7 +6,7 @@ import {
   type MessagePatterns,
   getErrorMessage,
   classifyWithMessage,
-} from '../database-connector/problems.ts'
+} from '../database-connector/database-problems.ts'
 import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 
 const problemCodesByNumber: Record<number, DatabaseProblemCode> = {

@@ -2,9 +2,9 @@ import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { backgroundRetry, ssrfSafeFetch, type OutgoingAllowList, type RetryPolicy } from '@sluice/http-client'
 import type { ReadRequest } from '../connector.ts'
 import { openHttpSession } from './http-session.ts'
-import type { HttpSystem, SystemContext } from './http-system-interface.ts'
-import type { TablesReporter } from './read-reporter.ts'
-import { type SpooledSystem, spoolSystem } from './spool-system.ts'
+import type { HttpSystem, SystemContext } from './http-system.ts'
+import type { TablesReporter } from './tables-reporter.ts'
+import { type SpooledSystem, spoolSystem } from './spool-http-system.ts'
 
 /** Timeouts of one complete response, of a download to disk, and of opening a connection. */
 const responseTimeoutMs = 300_000

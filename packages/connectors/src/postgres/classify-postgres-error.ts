@@ -5,7 +5,7 @@ import {
   type MessagePatterns,
   getErrorMessage,
   classifyWithMessage,
-} from '../database-connector/problems.ts'
+} from '../database-connector/database-problems.ts'
 import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 import { UnexpectedFormat } from './copy-out.ts'
 

@@ -1,8 +1,8 @@
 import type { RowStream } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
-import { createTableListStream } from '../table-list.ts'
-import { createColumnNames, groupColumns } from '../table-names.ts'
-import type { TablesReporter } from './read-reporter.ts'
+import { createTableListStream } from '../table-list-stream.ts'
+import { createColumnNames, groupColumns } from '../table-and-column-names.ts'
+import type { TablesReporter } from './tables-reporter.ts'
 import { declareColumns } from './declared-column.ts'
 import {
   getOwnTable,
@@ -11,7 +11,7 @@ import {
   parseIncrementState,
   type SpooledStream,
   type SpooledSystem,
-} from './spool-system.ts'
+} from './spool-http-system.ts'
 import { closeTable, type SpooledTable, TableSpool } from './records/table-spool.ts'
 import { openTableStream } from './table-row-stream.ts'
 

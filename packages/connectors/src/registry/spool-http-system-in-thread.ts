@@ -2,13 +2,13 @@ import { connectorNames } from '@sluice/contracts/connector-types'
 import { ReadingThread, SourceProblem, type SpareThread, spareThread } from '@sluice/row-stream'
 import type { ConnectorContext } from '../connector.ts'
 import type { SpoolRecords } from '../http-connector/http-connector.ts'
-import type { TablesReporter } from '../http-connector/read-reporter.ts'
-import type { SpooledSystem } from '../http-connector/spool-system.ts'
+import type { TablesReporter } from '../http-connector/tables-reporter.ts'
+import type { SpooledSystem } from '../http-connector/spool-http-system.ts'
 import { closeTable } from '../http-connector/records/table-spool.ts'
-import type { SystemReference } from './connectors.ts'
-import type { SystemCommand, SystemMessage, SystemThreadJob } from './system-thread-protocol.ts'
+import type { SystemReference } from './connector-modules.ts'
+import type { SystemCommand, SystemMessage, SystemThreadJob } from './http-system-thread-protocol.ts'
 
-const program = new URL('./system-thread.ts', import.meta.url)
+const program = new URL('./http-system-thread.ts', import.meta.url)
 
 /** A page of the maximum size, with its records before and after conversion, takes about 500 MB. */
 const defaultHeapMegabytes = 768

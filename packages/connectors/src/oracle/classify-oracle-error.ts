@@ -1,5 +1,10 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { listCodes, findCodeByMessage, type MessagePatterns, getErrorMessage } from '../database-connector/problems.ts'
+import {
+  listCodes,
+  findCodeByMessage,
+  type MessagePatterns,
+  getErrorMessage,
+} from '../database-connector/database-problems.ts'
 import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 
 const problemCodesByOracleCode: Record<string, DatabaseProblemCode> = {

@@ -1,15 +1,15 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { outgoingAllowed } from '@sluice/http-client'
 import { createProblemMessage, type ReadReporter, SourceProblem } from '@sluice/row-stream'
-import { createTablesReporter } from '../http-connector/read-reporter.ts'
-import type { SpooledSystem } from '../http-connector/spool-system.ts'
-import { spoolRecords } from '../http-connector/system-session.ts'
-import { findSystem } from './connectors.ts'
-import type { SystemCommand, SystemJob, SystemMessage, SystemThreadJob } from './system-thread-protocol.ts'
+import { createTablesReporter } from '../http-connector/tables-reporter.ts'
+import type { SpooledSystem } from '../http-connector/spool-http-system.ts'
+import { spoolRecords } from '../http-connector/http-system-session.ts'
+import { findSystem } from './connector-modules.ts'
+import type { SystemCommand, SystemJob, SystemMessage, SystemThreadJob } from './http-system-thread-protocol.ts'
 
 // This worker thread reads systems with an HTTP API to disk, one job at a time.
 
-if (!parentPort) throw new Error('system-thread.ts is a worker thread, not a program')
+if (!parentPort) throw new Error('http-system-thread.ts is a worker thread, not a program')
 const parent = parentPort
 const controller = new AbortController()
 let onStartedOver: (() => void) | undefined

@@ -10,7 +10,7 @@ import {
   writeMoment,
   type StoredType,
 } from '@sluice/row-stream'
-import { isBinary, isJson, isUnsigned, type MysqlField, Types } from './columns.ts'
+import { isBinary, isJson, isUnsigned, type MysqlField, Types } from './column-types.ts'
 import type { PacketCursor } from './packet-cursor.ts'
 
 type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
