@@ -85,6 +85,7 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
   })
 }
 
+/** Parses a page of the list of blobs. `next` is undefined on the last page. */
 function parseBlobList(page: XmlElement): ListedFolder {
   const entries = findChild(page, 'Blobs')?.children ?? []
   const blobs = entries.filter(({ name }) => name === 'Blob')

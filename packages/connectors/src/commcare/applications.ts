@@ -92,7 +92,11 @@ const createForm = (name: string, application: string, module: string, code: unk
 /** Question types with answers that are always text. */
 const textTypePattern = /^(text|select|mselect|barcode|secret|phonenumber|image|audio|video|signature)$/i
 
-/** Adds the repeat groups, the geopoints, and the columns of text questions to a form. */
+/**
+ * Adds the repeat groups, the geopoints, and the columns of text questions to a form. `value` is the path of a question
+ * or a group, and `repeat` the path of the repeat group that contains it. A repeat group is known from its own entry or
+ * from its questions.
+ */
 function addQuestions(form: CommCareForm, questions: readonly Record<string, unknown>[]): void {
   for (const { repeat, tag, value, type } of questions) {
     if (tag === 'repeat' || type === 'Repeat') form.repeats.add(getFormPath(value))

@@ -140,16 +140,16 @@ function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: 
   const group = findGroup(doc as DocumentFields, filter)
   if (group === undefined) return undefined
   const { _id, _rev, type, form, contact_type, name, reported_date, ...contents } = doc as DocumentFields
-  const reported = parseTimestamp(reported_date)
+  const reportedDate = parseTimestamp(reported_date)
   return {
     _id,
     type,
     form,
     contact_type,
     ...(group.startsWith('contact') && { name }),
-    reported_date: reported,
+    reported_date: reportedDate,
     deleted: false,
-    [group]: [{ reported_date: reported, ...(name !== undefined && { name }), ...omitEmptyAnswers(contents) }],
+    [group]: [{ reported_date: reportedDate, ...(name !== undefined && { name }), ...omitEmptyAnswers(contents) }],
   }
 }
 

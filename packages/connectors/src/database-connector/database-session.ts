@@ -77,7 +77,7 @@ export interface DatabaseSession extends AsyncDisposable, Pick<CursorSource, 're
 
 export interface DatabaseEngine {
   name: string
-  open(access: SessionParameters): Promise<DatabaseSession>
+  open(parameters: SessionParameters): Promise<DatabaseSession>
   /**
    * Returns the problem code for an error. An unknown error of the database or driver becomes STATEMENT_FAILED with the
    * original message. Returns undefined for any other error.

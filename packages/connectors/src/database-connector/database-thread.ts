@@ -84,6 +84,9 @@ function sendMessage(message: DatabaseMessage, transfer: ArrayBuffer[] = []): vo
   if (!isEnding) mainThreadPort.postMessage(message, transfer)
 }
 
+/**
+ * Describes all statements, and then sends the rows of each one that the main thread requests, until it ends the read.
+ */
 async function readStatements(session: DatabaseSession): Promise<void> {
   sendMessage({ kind: 'connected', notes: session.notes })
   const onUnreadable = (message: string) => sendMessage({ kind: 'unreadable', message })
@@ -95,9 +98,9 @@ async function readStatements(session: DatabaseSession): Promise<void> {
     const command = await receiveCommand()
     if (command.kind === 'end') break
     if (command.kind !== 'rows') continue
-    const statement = plannedStatements[command.statement]!
-    earlierRows += await sendStatementRows(session, statement, command.types, earlierRows).catch((error: unknown) => {
-      throw createReadError(context, statement.statement, statements.length, error)
+    const planned = plannedStatements[command.statement]!
+    earlierRows += await sendStatementRows(session, planned, command.types, earlierRows).catch((error: unknown) => {
+      throw createReadError(context, planned.statement, statements.length, error)
     })
   }
   sendMessage({ kind: 'finished' })
@@ -200,21 +203,19 @@ function watchForSilence(
   limits: DatabaseLimits,
   onSilence: () => void,
 ): Disposable {
+  const checkIntervalMs = Math.max(10, Math.min(1_000, limits.silence / 10))
   let lastReceived = session.received()
   let lastChangeAt = performance.now()
-  const timer = setInterval(
-    () => {
-      const received = session.received()
-      const limit = sink.rows === 0 ? limits.firstRow : limits.silence
-      if (received !== lastReceived || sink.isFull) {
-        lastReceived = received
-        lastChangeAt = performance.now()
-      } else if (performance.now() - lastChangeAt > limit) {
-        clearInterval(timer)
-        onSilence()
-      }
-    },
-    Math.max(10, Math.min(1_000, limits.silence / 10)),
-  )
+  const timer = setInterval(() => {
+    const received = session.received()
+    const limit = sink.rows === 0 ? limits.firstRow : limits.silence
+    if (received !== lastReceived || sink.isFull) {
+      lastReceived = received
+      lastChangeAt = performance.now()
+    } else if (performance.now() - lastChangeAt > limit) {
+      clearInterval(timer)
+      onSilence()
+    }
+  }, checkIntervalMs)
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }

@@ -16,7 +16,7 @@ export type ConnectSocket = (options: {
  * one; its code is ETIMEDOUT after a timeout.
  */
 export async function openSocket(
-  { addresses, config, limits, openedSockets: opened }: SessionParameters,
+  { addresses, config, limits, openedSockets }: SessionParameters,
   connectSocket: ConnectSocket = connectWithKeepAlive,
 ): Promise<Socket> {
   let lastError: unknown
@@ -24,12 +24,13 @@ export async function openSocket(
     try {
       const socket = connectSocket({ host: address, family, port: config.port, keepAliveInitialDelay })
       await waitForConnection(socket, limits.connect)
-      opened.push(socket)
+      openedSockets.push(socket)
       return socket
     } catch (error) {
       lastError = error
     }
   }
+  // Without any address, there is no error of a connection.
   throw lastError ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
 }
 

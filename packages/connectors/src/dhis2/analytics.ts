@@ -29,9 +29,9 @@ export async function createAnalyticsStream({
       ...(query.periods.length > 0 ? [`pe:${query.periods.join(';')}`] : []),
       `ou:${query.units.join(';')}`,
     ]
-    const range = query.periods.length === 0 && { startDate, endDate }
+    const dateRange = query.periods.length === 0 ? { startDate, endDate } : {}
     try {
-      const options = { query: { dimension, outputIdScheme, ...range }, subject: selectedObjects }
+      const options = { query: { dimension, outputIdScheme, ...dateRange }, subject: selectedObjects }
       yield { records: parseGrid(await http.getJson('api/analytics.json', options)) }
       return
     } catch (error) {

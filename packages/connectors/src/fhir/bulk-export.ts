@@ -208,6 +208,10 @@ export async function* readResourceLines(
   if (records.length > 0) yield records
 }
 
+/**
+ * Parses a line of an export file. Throws `SourceProblem` OTHER_PROTOCOL if it is not a JSON object, and the problem of
+ * `parseJson` if it is too large.
+ */
 function parseResource(line: string): Record<string, unknown> {
   let resource: unknown
   try {

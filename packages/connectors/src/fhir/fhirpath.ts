@@ -146,6 +146,7 @@ export function compileFhirPath(
   return (focus) => compiledPath([focus])
 }
 
+/** Splits an expression into tokens. Throws `SourceProblem` NOT_SUPPORTED for an unknown sign or too many tokens. */
 function tokenizePath(expression: string): PathToken[] {
   const tokens: PathToken[] = []
   tokenPattern.lastIndex = 0

@@ -106,9 +106,9 @@ export const maxInteractiveValues = 500_000
 const maxJsonDepth = 1_000
 
 /**
- * Checks the size of a JSON text before it is parsed, because ten million `{}` take 30 MB as text, but 640 MB in memory. Throws
- * ANSWER_TOO_LARGE for too many values, so that the caller requests smaller pages. Throws OTHER_PROTOCOL for too deep nesting,
- * because no supported API nests its records so deep: the response comes from another service.
+ * Checks the size of a JSON text before it is parsed, because ten million `{}` take 30 MB as text, but 640 MB in
+ * memory. Throws ANSWER_TOO_LARGE for too many values, so that the caller requests smaller pages. Throws OTHER_PROTOCOL
+ * for too deep nesting, because no supported API nests its records so deep: the response comes from another service.
  */
 function assertJsonLimits({ values, greatestDepth }: JsonMeasure, maxValues: number): void {
   if (values > maxValues)

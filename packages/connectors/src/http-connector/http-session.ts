@@ -351,6 +351,7 @@ function encodeBody(body: RequestOptions['body']): { body: string | undefined; c
   return { body: body && JSON.stringify(body), contentType: 'application/json' }
 }
 
+/** Returns the URL of a request. `path` is relative to `base`; a list in `query` adds its parameter several times. */
 function buildUrl(base: string, path: string, query: QueryParameters = {}): URL {
   const isQueryOnly = path === '' || path.startsWith('?')
   const url = new URL(isQueryOnly ? `${base}${path}` : `${base}/${path.replace(/^\/+/, '')}`)

@@ -68,6 +68,7 @@ export function parseReportTitle(resource: unknown): { code: string | undefined;
   return { code: details && findText(details, 'name'), label: details && findText(details, 'label') }
 }
 
+/** Parses a block of a report. Leaves out columns without a name or a path. */
 function parseBlock(block: ReportExtension): ReportBlock {
   const resource = findText(block, 'resource')
   if (resource === undefined) throw createResponseProblem('iHRIS', 'resource in its report')
@@ -81,6 +82,7 @@ function parseBlock(block: ReportExtension): ReportBlock {
   return { name: findText(block, 'name') ?? resource, resource, columns }
 }
 
+/** Parses a link to another block. Its elements are paths such as `PractitionerRole.practitioner`. */
 function parseLink(link: ReportExtension): ReportLink {
   const block = parseBlock(link)
   const idElement = `${block.resource}.id`

@@ -137,6 +137,7 @@ function parseSubmission(record: unknown, geopoints: ReadonlySet<string>): unkno
   return Object.fromEntries(fields)
 }
 
+/** Parses the value of a field, which is an answer, a field of the server, or the rows of a repeat group. */
 function parseAnswer(key: string, value: unknown, geopoints: ReadonlySet<string>): unknown {
   if (typeof value === 'string') {
     if (geopoints.has(key)) return parseGeopoint(value)

@@ -1,7 +1,7 @@
 import { type NulledCounts, type TupleBuffer, valueWriter, type StoredType } from '@sluice/row-stream'
 import { type MysqlField, Types, mysqlColumnType, isBinary, isJson, isUnsigned } from './column-types.ts'
 import type { PacketCursor } from './packet-cursor.ts'
-import { createDirectWriter } from './copy-values-unchanged.ts'
+import { createDirectWriter } from './packet-value-writers.ts'
 
 /**
  * Reads the values of one column from row packets. `write` and `read` both move the cursor past the value. `write`
@@ -20,8 +20,8 @@ export interface CellReader {
 export type ReadValue = (cursor: PacketCursor) => unknown
 
 /**
- * Returns the reader for a column. It copies bytes if the stored type equals the column type, and converts values
- * otherwise.
+ * Returns the reader for a column. If the stored type equals the column type, it encodes the bytes of the packet. It
+ * otherwise converts values to the stored type.
  */
 export function createCellReader(field: MysqlField, storedType: StoredType): CellReader {
   const nullCounts = { zeroDates: 0 }

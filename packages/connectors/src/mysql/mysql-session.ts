@@ -38,11 +38,12 @@ export const engine: DatabaseEngine = { name: 'MySQL', open: openMysqlSession, c
  */
 const serverTimeoutSeconds = 86_400
 
-async function openMysqlSession(access: SessionParameters): Promise<DatabaseSession> {
-  const socket = await openSocket(access)
-  const connection = createSocketConnection(socket, access)
-  const session = new MysqlSession(connection, socket, attachByteLimit(connection, access), access)
-  using _greeting = limitGreeting(socket, access)
+/** Connects, signs in and starts the transaction. The socket is closed when it throws. */
+async function openMysqlSession(parameters: SessionParameters): Promise<DatabaseSession> {
+  const socket = await openSocket(parameters)
+  const connection = createSocketConnection(socket, parameters)
+  const session = new MysqlSession(connection, socket, attachByteLimit(connection, parameters), parameters)
+  using _greeting = limitGreeting(socket, parameters)
   try {
     await session.begin()
   } catch (error) {
@@ -52,6 +53,7 @@ async function openMysqlSession(access: SessionParameters): Promise<DatabaseSess
   return session
 }
 
+/** Returns a connection of the driver that uses this socket. It has not signed in yet. */
 function createSocketConnection(socket: Socket, { config, limits }: SessionParameters): Connection {
   const { host, port, database, username, password, ssl, trustServerCertificate } = config
   return createConnection({
@@ -89,8 +91,8 @@ function attachByteLimit(connection: Connection, { config }: SessionParameters):
   const driverInternals = connection as unknown as DriverInternals
   byteLimit.watch(driverInternals.stream)
   const startTLS = driverInternals.startTLS.bind(connection)
-  driverInternals.startTLS = (secured) => {
-    startTLS(secured)
+  driverInternals.startTLS = (onSecured) => {
+    startTLS(onSecured)
     byteLimit.watch(driverInternals.stream)
   }
   connection.once('connect', () => {
@@ -103,7 +105,7 @@ function attachByteLimit(connection: Connection, { config }: SessionParameters):
 /** The stream to which the driver listens. TLS replaces it with another one. The driver's types do not declare it. */
 interface DriverInternals {
   stream: Duplex
-  startTLS(secured: (error?: Error) => void): void
+  startTLS(onSecured: (error?: Error) => void): void
 }
 
 type PreparedStatement = PrepareStatementInfo & { columns: MysqlField[] }
@@ -133,13 +135,13 @@ class MysqlSession implements DatabaseSession {
   readonly #connection: Connection
   readonly #socket: Socket
   readonly #byteLimit: MysqlByteLimit
-  readonly #access: SessionParameters
+  readonly #parameters: SessionParameters
   #clock: SourceClock = { utc: '', local: '' }
   /** Rejects the pending operation when the connection is lost. */
   #rejectPending: (error: Error) => void = () => {}
 
-  constructor(connection: Connection, socket: Socket, byteLimit: MysqlByteLimit, access: SessionParameters) {
-    this.#access = access
+  constructor(connection: Connection, socket: Socket, byteLimit: MysqlByteLimit, parameters: SessionParameters) {
+    this.#parameters = parameters
     this.#byteLimit = byteLimit
     this.#connection = connection
     this.#socket = socket
@@ -165,7 +167,7 @@ class MysqlSession implements DatabaseSession {
     await this.#query(`set session ${timeoutSetting} = 0`).catch(() => {})
     await this.#query('set session transaction isolation level repeatable read')
     await this.#query('start transaction with consistent snapshot, read only')
-    const { tables = [] } = this.#access.config
+    const { tables = [] } = this.#parameters.config
     if (tables.length > 1) await this.#addSnapshotNote(tables)
   }
 
@@ -312,8 +314,8 @@ class MysqlSession implements DatabaseSession {
   /** Cancels the query through a second connection of the same login, which MySQL permits. */
   async cancel(): Promise<void> {
     const { threadId } = this.#connection
-    const socket = await openSocket(this.#access)
-    const cancelConnection = createSocketConnection(socket, this.#access)
+    const socket = await openSocket(this.#parameters)
+    const cancelConnection = createSocketConnection(socket, this.#parameters)
     try {
       await new Promise<void>((resolve, reject) => {
         cancelConnection.on('error', reject)
@@ -347,6 +349,7 @@ class MysqlSession implements DatabaseSession {
   }
 }
 
+/** Returns the syntax of conditions on the columns with these labels. */
 const createFilterSyntax = (labels: readonly string[]): FilterSyntax => ({
   column: (index) => quoteName(labels[index]!),
   literal(value, kind) {

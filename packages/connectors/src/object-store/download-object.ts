@@ -65,8 +65,9 @@ export async function downloadObject(options: ObjectDownload, signal: AbortSigna
 }
 
 /**
- * Downloads the listed version as it is stored, in parallel parts that continue after an interruption. Throws
- * `ContentEncoded` if the store compresses its responses, and otherwise the errors of `downloadObject`.
+ * Downloads the listed version as it is stored, in parallel parts that continue after an interruption. Returns the
+ * number of bytes. Throws `ContentEncoded` if the store compresses its responses, and otherwise the errors of
+ * `downloadObject`.
  */
 export async function downloadStoredBytes(options: ObjectDownload, signal: AbortSignal): Promise<number> {
   const { object, limits, onProgress } = options

@@ -95,6 +95,7 @@ const countSegments = (key: string): number => key.replace(/^\/+/, '').split('/'
 /** Returns the pattern extended to subfolders: `a/*.csv` becomes `a/**\/*.csv`. */
 const includeSubfolders = (key: string): string => key.replace(/[^/]*$/, (fileName) => `**/${fileName}`)
 
+/** Returns the problem that no object can be read: all are empty, they are in subfolders, or none match. */
 function createNoObjectsProblem(key: string, emptyCount: number, hasDeeperKeys: boolean): SourceProblem {
   const createProblem = (message: string) => new SourceProblem('NO_OBJECTS', message)
   if (emptyCount > 0)

@@ -52,6 +52,7 @@ export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: num
   return Object.assign(send, { [Symbol.asyncDispose]: () => http.close() })
 }
 
+/** Sends a request. The body of the response is received only when `chunks` or `text` is read. */
 async function sendRequest(
   http: SsrfSafeFetch,
   url: URL,
@@ -155,6 +156,7 @@ function decompress(response: SsrfSafeResponse, host: string): AsyncIterable<Uin
   return encodings.length === 0 ? response.chunks : decompressChunks(response, encodings, host)
 }
 
+/** Yields the decompressed chunks. `encodings` lists the encodings in the order in which the sender applied them. */
 async function* decompressChunks(
   { chunks, cancel }: SsrfSafeResponse,
   encodings: readonly string[],

@@ -23,6 +23,7 @@ type OpenlmisSettings = SettingsOf<typeof connectorTypes.openlmis>
 const openLmisName = 'OpenLMIS'
 const requisitionsPerPage = 100
 const maxFacilities = 20_000
+const facilitiesPerPage = 500
 const maxConcurrentRequests = 4
 
 /** Reads OpenLMIS 3: the requisitions that facilities started in a range of days. Their lines become child tables. */
@@ -58,9 +59,10 @@ export const openlmis: HttpSystem<OpenlmisSettings> = {
   },
 }
 
+/** Lists the facilities by name, up to a maximum. */
 async function listFacilities(http: HttpSession): Promise<SourceOption[]> {
   const facilities: SourceOption[] = []
-  for await (const page of readSpringPages(http, 'api/facilities', { sort: 'name,asc' }, 500)) {
+  for await (const page of readSpringPages(http, 'api/facilities', { sort: 'name,asc' }, facilitiesPerPage)) {
     for (const item of page) {
       const { id, code, name: title } = parseObject(item, openLmisName)
       facilities.push(...createOption(id, { code, name: title }))

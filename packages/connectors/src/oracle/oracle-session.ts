@@ -37,11 +37,11 @@ const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
 /** Signs in and starts a read-only transaction. Reads the clock before it, so that the cursor is not too late. */
-async function openOracleSession(access: SessionParameters): Promise<DatabaseSession> {
-  const { config, limits } = access
+async function openOracleSession(parameters: SessionParameters): Promise<DatabaseSession> {
+  const { config, limits } = parameters
   const connectString = formatConnectString(config, limits)
-  restrictConnections(access)
-  const byteLimit = new OracleByteLimit(access)
+  restrictConnections(parameters)
+  const byteLimit = new OracleByteLimit(parameters)
   const signIn = {
     user: config.username,
     password: config.password,

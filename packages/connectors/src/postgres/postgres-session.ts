@@ -52,20 +52,21 @@ const sessionSettings = {
   client_connection_check_interval: '10s',
 }
 
-async function openPostgresSession(access: SessionParameters): Promise<DatabaseSession> {
+/** Connects, signs in, starts the transaction and applies the session settings. */
+async function openPostgresSession(parameters: SessionParameters): Promise<DatabaseSession> {
   const { client, socket } = await signIn(
-    access,
-    new PostgresByteLimit(access.config, engine.name),
+    parameters,
+    new PostgresByteLimit(parameters.config, engine.name),
     async (signedInClient) => {
       await signedInClient.query('begin isolation level repeatable read read only')
       await signedInClient.query(
-        `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
+        `select set_config(name, value, true) from json_each_text($1) as settings(name, value)
        where name in (select lower(name) from pg_settings)`,
         [JSON.stringify(sessionSettings)],
       )
     },
   )
-  return new PostgresSession(client, socket, access)
+  return new PostgresSession(client, socket, parameters)
 }
 
 interface ExplainOutput {
@@ -83,10 +84,10 @@ class PostgresSession implements DatabaseSession {
   readonly notes: ReadNote[] = []
   readonly #client: Client
   readonly #socket: Socket
-  readonly #access: SessionParameters
+  readonly #parameters: SessionParameters
 
-  constructor(client: Client, socket: Socket, access: SessionParameters) {
-    this.#access = access
+  constructor(client: Client, socket: Socket, parameters: SessionParameters) {
+    this.#parameters = parameters
     this.#client = client
     this.#socket = socket
   }
@@ -169,7 +170,7 @@ class PostgresSession implements DatabaseSession {
   }
 
   cancel(): Promise<void> {
-    return cancelSession(this.#access, this.#client)
+    return cancelSession(this.#parameters, this.#client)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -19,12 +19,12 @@ const firstMessageTypes = new Set([...'RENv'].map((letter) => letter.charCodeAt(
  * Logs in to a server with the PostgreSQL protocol, then calls `beginSession`. If either fails, closes the connection.
  */
 export async function signIn(
-  access: SessionParameters,
+  parameters: SessionParameters,
   byteLimit: PostgresByteLimit,
   beginSession: (client: Client) => Promise<unknown>,
 ): Promise<SignedInClient> {
-  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
-  const socket = await (ssl ? openSocket(access) : openSocket(access, connectReusedBufferSocket))
+  const { host, port, database, username, password, ssl, trustServerCertificate } = parameters.config
+  const socket = await (ssl ? openSocket(parameters) : openSocket(parameters, connectReusedBufferSocket))
   const client = new Client({
     host,
     port,
@@ -34,7 +34,7 @@ export async function signIn(
     password: () => password,
     ssl: ssl && { rejectUnauthorized: !trustServerCertificate },
     stream: () => createSocketProvider(socket),
-    connectionTimeoutMillis: access.limits.signIn,
+    connectionTimeoutMillis: parameters.limits.signIn,
     application_name: 'sluice',
   })
   // Errors also reject the pending query, so this event needs no handling.
@@ -70,14 +70,14 @@ const cancelTimeoutMs = 1_500
  * Cancels the current query of a session. The protocol requires a separate connection for this request; the server
  * closes it as the response.
  */
-export async function cancelSession(access: SessionParameters, client: Client): Promise<void> {
+export async function cancelSession(parameters: SessionParameters, client: Client): Promise<void> {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
   if (processID === null || secretKey === null) return
   // The request consists of four 32-bit integers. The first one is its length in bytes.
   const fields = [16, cancelCode, processID, secretKey]
   const request = Buffer.alloc(16)
   for (const [index, field] of fields.entries()) request.writeInt32BE(field, index * 4)
-  const socket = await openSocket(access)
+  const socket = await openSocket(parameters)
   await new Promise<void>((resolve) => {
     socket.setTimeout(cancelTimeoutMs, () => socket.destroy())
     socket.on('error', () => {})

@@ -65,14 +65,14 @@ const sessionStatements = [
  */
 const fetchLimits = { firstRows: 50, maxRows: 10_000, targetBytes: 2 * 1024 * 1024 }
 
-async function openRedshiftSession(access: SessionParameters): Promise<DatabaseSession> {
-  const byteLimit = new PostgresByteLimit(access.config, engine.name)
+async function openRedshiftSession(parameters: SessionParameters): Promise<DatabaseSession> {
+  const byteLimit = new PostgresByteLimit(parameters.config, engine.name)
   let clock = ''
-  const { client, socket } = await signIn(access, byteLimit, async (signedInClient) => {
-    clock = await readServerClock(signedInClient, access.config)
+  const { client, socket } = await signIn(parameters, byteLimit, async (signedInClient) => {
+    clock = await readServerClock(signedInClient, parameters.config)
     for (const statement of sessionStatements) await signedInClient.query(statement)
   })
-  return new RedshiftSession(client, socket, byteLimit, access, clock)
+  return new RedshiftSession(client, socket, byteLimit, parameters, clock)
 }
 
 /**
@@ -100,11 +100,17 @@ class RedshiftSession implements DatabaseSession {
   readonly #client: Client
   readonly #socket: Socket
   readonly #byteLimit: PostgresByteLimit
-  readonly #access: SessionParameters
+  readonly #parameters: SessionParameters
   readonly #clock: string
 
-  constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionParameters, clock: string) {
-    this.#access = access
+  constructor(
+    client: Client,
+    socket: Socket,
+    byteLimit: PostgresByteLimit,
+    parameters: SessionParameters,
+    clock: string,
+  ) {
+    this.#parameters = parameters
     this.#clock = clock
     this.#client = client
     this.#socket = socket
@@ -179,7 +185,7 @@ class RedshiftSession implements DatabaseSession {
   }
 
   cancel(): Promise<void> {
-    return cancelSession(this.#access, this.#client)
+    return cancelSession(this.#parameters, this.#client)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -105,6 +105,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
 /** True if the text is a valid region name. It is checked because it becomes a part of a host name. */
 const isRegion = (name: string): boolean => /^[a-z0-9-]{1,40}$/.test(name)
 
+/** Parses a page of the list of objects. `next` is undefined on the last page. */
 function parseObjectList(page: XmlElement): ListedFolder {
   const isEncoded = getChildText(page, 'EncodingType') === 'url'
   const decode = (key: string) => (isEncoded ? decodeKey(key) : key)

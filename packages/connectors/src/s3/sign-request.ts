@@ -84,6 +84,7 @@ function decodePath(pathname: string): string {
 /** Returns the parameters sorted by name. If several have the same name, only the first one counts. */
 function encodeCanonicalQuery({ search, searchParams }: URL): string {
   if (search === '') return ''
+  // The last entry of a name stays in a map, so the order is reversed.
   const firstValues = new Map([...searchParams].toReversed())
   return [...firstValues]
     .filter(([name]) => name !== '')

@@ -43,7 +43,7 @@ export function defineConnectedSource<Type extends KnownType>(
   source: ConnectedSource<Type>,
 ): ConnectorDefinition<Type, SourceOf<Type>> {
   const { type, connectionField, secretFields, assertLookup, assertSettings, assertSecrets, formatSourceName } = source
-  const { own } = pipelineVariants.find((variant) => variant.type === type)!
+  const { own: storedFields } = pipelineVariants.find((variant) => variant.type === type)!
   const getConnection = (body: SourceOf<Type>) => body[connectionField] as Readonly<Record<string, unknown>>
   const getUrl = (body: SourceOf<Type>) => getConnection(body)['url'] as string
   const {
@@ -58,7 +58,7 @@ export function defineConnectedSource<Type extends KnownType>(
       assertSettings?.(body)
     },
     getSettings(body) {
-      const fields = Object.fromEntries(own.map((name) => [name, (body as Record<string, unknown>)[name]]))
+      const fields = Object.fromEntries(storedFields.map((name) => [name, (body as Record<string, unknown>)[name]]))
       const isStored = (name: string) => name !== 'secretStatus' && !secretFields.includes(name)
       const connection = Object.entries(getConnection(body)).filter(([name]) => isStored(name))
       return { ...fields, [connectionField]: Object.fromEntries(connection) } as SourceOf<Type>

@@ -95,16 +95,16 @@ function formatMoment(value: string, field: ServerField): string {
   const [date, time] = value.split(' ')
   const name = getTypeName(field)
   if (time === undefined || name === 'date') return `cast('${date}' as date)`
-  const [clock, fraction] = removeTrailingZeros(time).split('.')
+  const [timeOfDay, fraction] = removeTrailingZeros(time).split('.')
   if (name === 'datetime') {
-    // A `datetime` accepts three decimal places. Only a clock value has more, and it may be earlier than the exact
-    // time.
+    // A `datetime` accepts three decimal places. Only a value of the clock has more, and it may be earlier than the
+    // exact time.
     const digits = fraction !== undefined && fraction.length <= 3 ? `.${fraction}` : ''
-    return `cast('${date}T${clock}${digits}' as datetime)`
+    return `cast('${date}T${timeOfDay}${digits}' as datetime)`
   }
   const digits = fraction === undefined ? '' : `.${fraction.slice(0, 7)}`
-  if (name === 'datetimeoffset') return `cast('${date}T${clock}${digits}+00:00' as datetimeoffset(7))`
-  return `cast('${date}T${clock}${digits}' as datetime2(7))`
+  if (name === 'datetimeoffset') return `cast('${date}T${timeOfDay}${digits}+00:00' as datetimeoffset(7))`
+  return `cast('${date}T${timeOfDay}${digits}' as datetime2(7))`
 }
 
 export const quoteName = (name: string): string => `[${name.replaceAll(']', ']]')}]`

@@ -40,17 +40,17 @@ export const engine: DatabaseEngine = {
 /** The packet size in bytes: four times the driver's default, and smaller than a TLS record. */
 const packetSize = 16_000
 
-async function openSqlServerSession(access: SessionParameters): Promise<DatabaseSession> {
-  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
+async function openSqlServerSession(parameters: SessionParameters): Promise<DatabaseSession> {
+  const { host, port, database, username, password, ssl, trustServerCertificate } = parameters.config
   const sockets: Socket[] = []
-  const byteLimit = new SqlServerByteLimit(access.config, engine.name)
+  const byteLimit = new SqlServerByteLimit(parameters.config, engine.name)
   const pool = new mssql.ConnectionPool({
     server: host,
     port,
     database,
     user: username,
     password,
-    connectionTimeout: access.limits.signIn,
+    connectionTimeout: parameters.limits.signIn,
     requestTimeout: 0,
     pool: { min: 0, max: 1 },
     // The pool has only one connection, because a session must always use the same one.
@@ -66,7 +66,7 @@ async function openSqlServerSession(access: SessionParameters): Promise<Database
       connector: async () => {
         // Throwing here stops the pool, which would otherwise open another connection.
         if (byteLimit.problem) throw byteLimit.problem
-        const socket = await openSocket(access)
+        const socket = await openSocket(parameters)
         sockets.push(socket)
         byteLimit.watchSignIn(socket)
         return ssl ? refuseUnencryptedLogin(socket) : socket
@@ -87,7 +87,7 @@ async function openSqlServerSession(access: SessionParameters): Promise<Database
     await transaction.begin(hasSnapshots ? SNAPSHOT : READ_COMMITTED)
     const received = () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
     const session = new SqlServerSession(transaction, byteLimit, { received, close, clock })
-    const readsSeveralTables = (access.config.tables?.length ?? 0) > 1
+    const readsSeveralTables = (parameters.config.tables?.length ?? 0) > 1
     if (readsSeveralTables && !hasSnapshots) session.notes.push(noSnapshotNote)
     return session
   } catch (error) {

@@ -47,18 +47,18 @@ type DatabaseSettings = Extract<SourceBody, { type: DatabaseType }>
 const noIncrements = 'All rows are read and replace the old ones: `incremental` is not set.'
 
 /**
- * Returns the positions at which the increments start, or the reason why everything must be read. `tables` contains the
- * names under which the positions are stored.
+ * Returns the positions at which the increments start, or the reason why everything must be read. `positionNames`
+ * contains the names under which the positions of the tables are stored.
  */
 export function findIncrementStart(
   request: ReadRequest,
-  tables: readonly string[],
+  positionNames: readonly string[],
 ): { positions: TablePositions } | { fullRead: string } {
   if (!hasIncrements(request.settings as DatabaseSettings)) return { fullRead: noIncrements }
   if (request.reset) return { fullRead: 'All rows are read, because the cursor was reset.' }
   const { version, positions, definition } = (request.cursor ?? {}) as Partial<DatabaseState>
   const hasPositions =
-    version === 2 && positions && tables.every((table) => isUsable(positions[table], tables.length > 1))
+    version === 2 && positions && positionNames.every((name) => isUsable(positions[name], positionNames.length > 1))
   if (!hasPositions) return { fullRead: 'All rows are read, because no earlier load stored a cursor.' }
   if (definition !== digestDefinition(request))
     return { fullRead: 'All rows are read, because the settings of the source changed since the last load.' }

@@ -61,7 +61,7 @@ export async function planIncrement(
   if (!request.storesCursor) return { filter: fullReadFilter }
 
   const columnsDigest = createDigest(
-    columns.map(({ label, dataType, precision, scale }) => [label, dataType, precision, scale]),
+    columns.map((column) => [column.label, column.dataType, column.precision, column.scale]),
   )
   const cursorColumn: CursorColumn = { source, index: cursorIndex, kind, label }
   // The clock is read before the rows, because the stored cursor must not be later than the start of the read.

@@ -72,6 +72,7 @@ function createSinglePageStrategy(): PagingStrategy {
   }
 }
 
+/** Returns the strategy for the paging type. `count` contains the records of the pages read so far. */
 function createStrategy(paging: RestPaging, count: RecordCount): PagingStrategy {
   switch (paging.type) {
     case 'LINK_HEADER':
@@ -228,6 +229,7 @@ interface RecordCount {
   isIncomplete(): boolean
 }
 
+/** Returns a count without records. Its `addPage` throws `SourceProblem` if no response yet contained the total. */
 function createRecordCount(paging: RestPaging | undefined): RecordCount {
   const path = paging?.total
   const count: RecordCount = {

@@ -134,6 +134,7 @@ function assertVariable(pointer: string, value: string, alternative: string): vo
     )
 }
 
+/** Throws if the paging type lacks a field that it needs, or has a field that it does not use. */
 function assertPaging({ paging }: RestApi): void {
   if (!paging) return
   const { type, path, lastRecordField, parameter, sizeParameter, size } = paging
@@ -145,8 +146,8 @@ function assertPaging({ paging }: RestApi): void {
   const hasOneCursorField = (path === undefined) !== (lastRecordField === undefined)
   if (type === 'CURSOR' && !hasOneCursorField)
     throw new InvalidSetting('/restApi/paging/path', 'CURSOR needs either path or lastRecordField.')
-  if ((sizeParameter === undefined) !== (size === undefined))
-    throw new InvalidSetting('/restApi/paging/size', 'Set both size and sizeParameter, or neither.')
+  const hasOneSizeField = (sizeParameter === undefined) !== (size === undefined)
+  if (hasOneSizeField) throw new InvalidSetting('/restApi/paging/size', 'Set both size and sizeParameter, or neither.')
   for (const [name, types] of Object.entries(pagingTypesByField))
     if (paging[name as keyof typeof paging] !== undefined && !types.includes(type))
       throw new InvalidSetting(`/restApi/paging/${name}`, `${type} does not use ${name}. Leave it out.`)

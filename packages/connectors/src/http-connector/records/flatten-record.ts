@@ -319,6 +319,7 @@ export class RecordFlattener {
 
 const createRootPlan = () => new ObjectPlan({ prefix: '', path: '', groups: [], depth: 0 })
 
+/** Returns the plan for the rows of the list in field `key`. They have columns that link them to their parent rows. */
 function createGroupPlan(key: string, path: string, { groups, depth }: ObjectPlan): GroupPlan {
   return {
     object: new ObjectPlan({ prefix: '', path: key, groups: [...groups, path], depth: depth + 1 }),

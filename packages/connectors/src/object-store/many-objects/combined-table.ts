@@ -87,7 +87,10 @@ export function findSuffixedFieldSources(columns: readonly Column[], sourceColum
 export const countSuffixedFields = (sourceColumns: readonly Column[]): number =>
   sourceColumns.length + objectColumns.length
 
-/** Returns the values of the object columns for the rows of an object, encoded in binary COPY format. */
+/**
+ * Returns the values of the object columns for the rows of an object, encoded in binary COPY format. The row number is
+ * zero; each row overwrites it at `rowNumberAt`.
+ */
 export function createRowSuffix(
   { key, lastModified }: StoredObject,
   columns: readonly Column[],

@@ -16,8 +16,8 @@ import type { PacketCursor } from './packet-cursor.ts'
 type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
 
 /**
- * Returns a writer that copies a value's bytes, for columns stored with their own type. Returns undefined if the
- * bytes of this type must be converted.
+ * Returns a function that encodes the bytes of a packet in binary COPY format, for a column stored with its own type.
+ * Returns undefined for types that have no such function; their values are read and converted.
  */
 export function createDirectWriter(
   field: MysqlField,
@@ -69,26 +69,27 @@ export function createDirectWriter(
   }
 }
 
-// A field of binary COPY is its length in four bytes, then its value.
+/** A field of binary COPY starts with the number of bytes of its value. */
+const lengthBytes = 4
 
 function writeInt16(out: TupleBuffer, value: number): void {
   out.reserve(6)
   out.view.setInt32(out.at, 2)
-  out.view.setInt16(out.at + 4, value)
+  out.view.setInt16(out.at + lengthBytes, value)
   out.at += 6
 }
 
 function writeInt32(out: TupleBuffer, bits: number): void {
   out.reserve(8)
   out.view.setInt32(out.at, 4)
-  out.view.setInt32(out.at + 4, bits)
+  out.view.setInt32(out.at + lengthBytes, bits)
   out.at += 8
 }
 
 function writeInt64(out: TupleBuffer, upper: number, lower: number): void {
   out.reserve(12)
   out.view.setInt32(out.at, 8)
-  out.view.setInt32(out.at + 4, upper)
+  out.view.setInt32(out.at + lengthBytes, upper)
   out.view.setInt32(out.at + 8, lower)
   out.at += 12
 }
@@ -119,10 +120,10 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
     const start = cursor.skip(length)
     if (!number.read(cursor.bytes, start, start + length)) throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
-    out.reserve(4 + number.maxByteLength)
-    const byteCount = number.write(out.view, out.at + 4)
+    out.reserve(lengthBytes + number.maxByteLength)
+    const byteCount = number.write(out.view, out.at + lengthBytes)
     out.view.setInt32(out.at, byteCount)
-    out.at += 4 + byteCount
+    out.at += lengthBytes + byteCount
   }
 }
 
