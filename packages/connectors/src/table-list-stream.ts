@@ -3,7 +3,7 @@ import { type Column, RowEncoder, type RowStream, type StoredType, TupleBuffer }
 /** A table that a run fills. */
 export interface ListedTable {
   name: string
-  /** What the table contains, such as the name of a table in the source database or of a form. */
+  /** The name of the contents, such as that of a table in the source database or of a form. */
   content: string
   rowsRead: number
 }

@@ -113,7 +113,7 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
   }
 }
 
-/** What a read does with cursors. */
+/** The use of cursors in a read. */
 interface CursorUse {
   /** True if the next cursor is stored. False for previews and tests. */
   storesCursor: boolean

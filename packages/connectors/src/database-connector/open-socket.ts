@@ -30,7 +30,7 @@ export async function openSocket(
       lastError = error
     }
   }
-  // Without any address, there is no error of a connection.
+  // No connection has failed if the list of addresses is empty.
   throw lastError ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
 }
 

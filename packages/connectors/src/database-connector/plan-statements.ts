@@ -52,7 +52,7 @@ export async function planStatements(
       if (!problem || statements.length === 1) throw error
       onUnreadable(problem.message)
       problems.push(problem)
-      // Without a savepoint, the error has ended the transaction, so no other statement can be described.
+      // If the operation had no savepoint, the error has ended the transaction, so no other statement can be described.
       if (!session.withSavepoint) break
     }
   }

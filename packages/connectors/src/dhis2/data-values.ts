@@ -123,14 +123,14 @@ interface DatePeriod {
   end: string
 }
 
-const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10)
+const formatUtcDay = (time: number): string => new Date(time).toISOString().slice(0, 10)
 const dayMs = 86_400_000
 
 /** Returns the range of `count` months that starts with `month`, where 0 is January. */
 const createMonthRange = (type: string, year: number, month: number, count: number): DatePeriod => ({
   type,
-  start: formatDay(Date.UTC(year, month, 1)),
-  end: formatDay(Date.UTC(year, month + count, 1) - dayMs),
+  start: formatUtcDay(Date.UTC(year, month, 1)),
+  end: formatUtcDay(Date.UTC(year, month + count, 1) - dayMs),
 })
 
 /** For each weekly period type, the first day of the week as days after Monday. */
@@ -146,7 +146,7 @@ function createWeekRange(type: string, year: number, week: number, firstDay: num
   const daysAfterFirstDay = (daysAfterMonday - firstDay + 7) % 7
   const startOfWeek1 = january4.getTime() - daysAfterFirstDay * dayMs
   const start = startOfWeek1 + (week - 1) * 7 * dayMs
-  return { type, start: formatDay(start), end: formatDay(start + (count * 7 - 1) * dayMs) }
+  return { type, start: formatUtcDay(start), end: formatUtcDay(start + (count * 7 - 1) * dayMs) }
 }
 
 /** For each type of financial year, its first month, where 0 is January. */
@@ -159,7 +159,7 @@ const periodRules: PeriodRule[] = [
   [
     /^(\d{4})(\d\d)(\d\d)$/,
     ([year, month, date]) => {
-      const start = formatDay(Date.UTC(Number(year), Number(month) - 1, Number(date)))
+      const start = formatUtcDay(Date.UTC(Number(year), Number(month) - 1, Number(date)))
       return { type: 'Daily', start, end: start }
     },
   ],

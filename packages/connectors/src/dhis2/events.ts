@@ -90,7 +90,7 @@ async function* readEventPages(
   const { orgUnits = [], startDate, endDate } = settings
   const usesOldParameter = server.release > 0 && server.release < 41
   const modeParameter = usesOldParameter ? 'ouMode' : 'orgUnitMode'
-  // Without selected units, a single request covers all units that the account can access.
+  // If no units are selected, a single request covers all units that the account can access.
   const requestedUnits = orgUnits.length > 0 ? orgUnits : [undefined]
   for (const unit of requestedUnits) {
     const query = {

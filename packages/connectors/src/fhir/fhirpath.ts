@@ -48,7 +48,7 @@ export function compileFhirPath(
     const operators = operatorLevels[level]
     if (!operators) return parsePath()
     let leftExpression = parseOperators(level + 1)
-    // A text in quotes is no operator, even if it is `and` or `=`.
+    // A text in quotes is not an operator, even if it is `and` or `=`.
     while (peek().kind !== 'text' && operators.includes(peek().text)) {
       const operator = takeToken().text
       const leftOperand = leftExpression
@@ -297,8 +297,8 @@ const functionsByName: Readonly<Record<string, (focus: unknown[], argument: Coll
 }
 
 /**
- * Returns the id in a reference, for matching with `getResourceKey`: `7` for `Patient/7`. Returns an empty collection
- * for a reference to a contained resource, or to another type than `type`.
+ * Returns the id in a reference, for matching with `getResourceKey`: `7` for `Group/7`. Returns an empty collection for
+ * a reference to a contained resource, or to another type than `type`.
  */
 function parseReferenceKey(reference: unknown, type?: string): unknown[] {
   const { reference: address } = (reference ?? {}) as { reference?: unknown }

@@ -83,7 +83,7 @@ export function parseView(definition: unknown): ResourceView {
         : compileRepeat(toList(repeat, createProblem, true).map(compile))
     return (focus) => {
       const elements = listElements(focus)
-      // Without elements, `forEachOrNull` returns the row of an empty element.
+      // If the collection is empty, `forEachOrNull` returns the row of an empty element.
       const iterated = elements.length === 0 && forEachOrNull !== undefined ? [{}] : elements
       const outerRowIndex = variables['rowIndex']
       const rowsOfElements = iterated.entries().map(([index, element]) => {

@@ -43,7 +43,7 @@ const closeList = 0x5d
 const lowerE = 0x65
 const openObject = 0x7b
 const closeObject = 0x7d
-/** This bit makes the code of an upper case letter that of the lower case letter. */
+/** Adding this bit to the code of an upper case character results in that of the lower case one. */
 const lowerCaseBit = 0x20
 
 interface JsonMeasure {

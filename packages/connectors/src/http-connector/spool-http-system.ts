@@ -65,7 +65,7 @@ export function canReadIncrement(system: HttpSystem, { settings, cursor, reset }
   return reset === undefined || createResetCursor(system, reset, settings) !== undefined
 }
 
-/** Returns the cursor for the timestamp to which a user reset the source, or undefined if there is none. */
+/** Returns the cursor for the timestamp to which a user reset the source, or undefined without a reset. */
 function createResetCursor(system: HttpSystem, reset: ReadRequest['reset'], settings: unknown): unknown {
   return reset?.from === undefined ? undefined : system.createCursor?.(reset.from, settings)
 }
@@ -106,7 +106,8 @@ interface StreamToSpool {
 
 /**
  * Reads all streams into their tables: the changes since `resetCursor` or, if it is undefined, since the stream's
- * previous cursor. Reads everything if there are no previous cursors, or if a stream cannot continue from its cursor.
+ * previous cursor. Reads everything if the previous load stored no cursors, or if a stream cannot continue from its
+ * cursor.
  */
 async function spoolStreams(
   streams: readonly StreamToSpool[],
@@ -190,7 +191,7 @@ async function spoolPages(
   return cursor
 }
 
-/** Returns the state that the previous load stored, or undefined if there is none or an earlier version stored it. */
+/** Returns the state that the previous load stored, or undefined if none exists or an earlier version stored it. */
 export function parseIncrementState(cursor: unknown): IncrementState | undefined {
   const state = cursor as IncrementState | null | undefined
   const isValid = state?.version === 2 && typeof state.settingsHash === 'string' && typeof state.at === 'object'

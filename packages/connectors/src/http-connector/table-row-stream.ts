@@ -77,8 +77,8 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
 }
 
 /**
- * Returns the columns whose types are declared: by the converted file, or else by the system, which takes precedence.
- * The types of all other columns are inferred. With `inferStrings`, this includes columns that contain only texts.
+ * Returns the columns with declared types: by the converted file, or else by the system, which takes precedence. The
+ * types of all other columns are inferred. With `inferStrings`, this includes columns that contain only texts.
  */
 function createColumnOptions(
   { table, inferStrings }: TableStreamOptions,

@@ -70,26 +70,26 @@ export function createDirectWriter(
 }
 
 /** A field of binary COPY starts with the number of bytes of its value. */
-const lengthBytes = 4
+const fieldLengthBytes = 4
 
 function writeInt16(out: TupleBuffer, value: number): void {
   out.reserve(6)
   out.view.setInt32(out.at, 2)
-  out.view.setInt16(out.at + lengthBytes, value)
+  out.view.setInt16(out.at + fieldLengthBytes, value)
   out.at += 6
 }
 
 function writeInt32(out: TupleBuffer, bits: number): void {
   out.reserve(8)
   out.view.setInt32(out.at, 4)
-  out.view.setInt32(out.at + lengthBytes, bits)
+  out.view.setInt32(out.at + fieldLengthBytes, bits)
   out.at += 8
 }
 
 function writeInt64(out: TupleBuffer, upper: number, lower: number): void {
   out.reserve(12)
   out.view.setInt32(out.at, 8)
-  out.view.setInt32(out.at + lengthBytes, upper)
+  out.view.setInt32(out.at + fieldLengthBytes, upper)
   out.view.setInt32(out.at + 8, lower)
   out.at += 12
 }
@@ -120,10 +120,10 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
     const start = cursor.skip(length)
     if (!number.read(cursor.bytes, start, start + length)) throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
-    out.reserve(lengthBytes + number.maxByteLength)
-    const byteCount = number.write(out.view, out.at + lengthBytes)
+    out.reserve(fieldLengthBytes + number.maxByteLength)
+    const byteCount = number.write(out.view, out.at + fieldLengthBytes)
     out.view.setInt32(out.at, byteCount)
-    out.at += lengthBytes + byteCount
+    out.at += fieldLengthBytes + byteCount
   }
 }
 

@@ -95,7 +95,7 @@ async function downloadInParts(download: PartDownload, end: number, signal: Abor
   const downloadSignal = AbortSignal.any([signal, failureController.signal])
   let nextStart = 0
 
-  /** Downloads the next part that no other worker has started, until there is none. */
+  /** Downloads the next part that no other worker has started, until all are started. */
   async function downloadParts(): Promise<void> {
     while (nextStart < end) {
       const start = nextStart

@@ -28,7 +28,7 @@ export async function* readNewObjects(
   const previousLoad = parseLoadedObjects(cursor)
   const selection = { ...context, key, onPage: () => report.progress({}) }
   const { isSingle, objects } = await selectObjects(selection, signal).catch((error: unknown) => {
-    // It is no problem if all loaded objects have been deleted, because their rows stay.
+    // This error is ignored if all loaded objects have been deleted, because their rows stay.
     const hasNoObjects = error instanceof SourceProblem && error.code === 'NO_OBJECTS'
     const areAllDeleted = hasNoObjects && previousLoad.columns.length > 0
     if (!areAllDeleted) throw error

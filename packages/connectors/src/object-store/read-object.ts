@@ -9,7 +9,7 @@ import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { type DownloadLimits, defaultDownloadLimits, downloadObject, type ObjectDownload } from './download-object.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 
-/** What all reads of a pipeline's objects need. */
+/** The context of all reads of a pipeline's objects. */
 export interface ObjectReadContext {
   store: ObjectStore
   filesDirectory: string

@@ -116,7 +116,7 @@ export async function* readIncrement(
 
 /**
  * Reads one object as a table. An empty JSON list has no columns, so the table then gets the columns of the previous
- * load. Throws EMPTY_SOURCE if there was none.
+ * load. Throws EMPTY_SOURCE if this is the first load.
  */
 export async function* readSingleObject(
   context: ObjectReadContext,

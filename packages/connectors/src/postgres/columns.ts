@@ -89,7 +89,7 @@ function castToColumnType(column: string, { name, schema }: PostgresType, column
 
 const isGeometry = (name: string): boolean => name === 'geometry' || name === 'geography'
 
-/** PostgreSQL adds this number to a type modifier. A smaller modifier means that there is none. */
+/** PostgreSQL adds this number to a type modifier. A smaller one means that the type has no modifier. */
 const modifierOffset = 4
 
 /**

@@ -84,7 +84,7 @@ export class CopyOut implements Submittable {
     if (!socket.listeners('data').includes(this.#driver)) socket.on('data', this.#driver)
   }
 
-  /** Handles bytes of the socket. Pauses the socket while the sink has no room. */
+  /** Handles bytes of the socket. Pauses the socket while the sink is full. */
   readonly #read = (receivedBytes: Buffer): void => {
     const socket = this.#socket!
     try {

@@ -13,7 +13,7 @@ export interface SignedInClient {
 }
 
 /** The types of messages with which a PostgreSQL server can respond first. */
-const firstMessageTypes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
+const firstMessageTypes = new Set([...'RENv'].map((character) => character.charCodeAt(0)))
 
 /**
  * Logs in to a server with the PostgreSQL protocol, then calls `beginSession`. If either fails, closes the connection.
@@ -107,7 +107,7 @@ const dataRow = 0x44
  * Types of messages that do not count: notices, parameter changes and notifications. The driver does not keep them, and
  * a server can send any number.
  */
-const ignoredMessageTypes = new Set([...'NSA'].map((letter) => letter.charCodeAt(0)))
+const ignoredMessageTypes = new Set([...'NSA'].map((character) => character.charCodeAt(0)))
 
 /**
  * Parses message headers: a type character, and a length that includes itself. See

@@ -168,7 +168,7 @@ const entityColumns: KnownColumn[] = [
 /** Timestamps from 1973 and 2100, in Unix milliseconds. Counts in outbreak data are outside this range. */
 const minTimestamp = 100_000_000_000
 const maxTimestamp = 4_102_444_800_000
-/** In a field whose name contains `date`, a number of at least this size is a timestamp. */
+/** In a field with `date` in its name, a number of at least this size is a timestamp. */
 const minDateFieldTimestamp = 100_000
 
 /** Parses a timestamp. The API returns milliseconds, although its specification declares text, so both are accepted. */

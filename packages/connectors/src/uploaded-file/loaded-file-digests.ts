@@ -55,6 +55,6 @@ export async function* readNewFile(
   for await (const rowStream of readFile()) yield { ...rowStream, cursor: () => nextCursor }
 }
 
-/** Returns the message for a file whose rows are already in the table. */
+/** Returns the message for a file with rows that are already in the table. */
 export const describeLoadedFile = (name: string): string =>
   `The rows of "${name}" are already in the table, so nothing was added. To add them again, run with "repeatFile": true.`

@@ -30,7 +30,7 @@ export const createParquetUploadConnector = ({ filesDirectory }: ConnectorContex
     describeKeyRows(getUploadedFile(request, filesDirectory), {}, duplicate, signal),
 })
 
-/** Returns the path and name of the file that was uploaded for the run. Throws FILE_MISSING if there is none. */
+/** Returns the path and name of the file that was uploaded for the run. Throws FILE_MISSING if it does not exist. */
 function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
   const { file } = input as { file?: { uid: string; name: string } }
   if (!file) throw new SourceProblem('FILE_MISSING', 'The run has no uploaded file. Upload one, then run again.')

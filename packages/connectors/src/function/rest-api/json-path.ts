@@ -1,9 +1,9 @@
 import { isExactNumber } from '../../http-connector/exact-json.ts'
 
 /**
- * Returns the value at a path of field names and list positions, such as `data.items.0.id`. A field whose name is the
- * whole rest of the path takes precedence, because names such as `@odata.nextLink` contain dots. Returns undefined if
- * the value does not exist.
+ * Returns the value at a path of field names and list positions, such as `data.items.0.id`. A field with the whole
+ * rest of the path as its name takes precedence, because names such as `@odata.nextLink` contain dots. Returns
+ * undefined if the value does not exist.
  */
 export function findAtPath(value: unknown, path: string): unknown {
   let currentValue = value

@@ -145,7 +145,7 @@ function createCursorStrategy({ path, lastRecordField, parameter, hasMore }: Res
   }
 }
 
-/** True if the value of a link or cursor means that there is no next page. */
+/** True if the value of a link or cursor means that this is the last page. */
 const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '' || value === false
 
 const createMissingCursorProblem = (path: string, lacksField: boolean) =>

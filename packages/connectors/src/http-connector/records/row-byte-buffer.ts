@@ -4,10 +4,10 @@ const maxKeptBytes = 4 * 1024 * 1024
 
 // Character codes.
 const space = 0x20
-const quote = 0x22
+const quoteByte = 0x22
 const minus = 0x2d
 const zero = 0x30
-const backslash = 0x5c
+const backslashByte = 0x5c
 const deleteCharacter = 0x7f
 /** Maximum digits of an integer that is written without a text. */
 const maxDigits = 10
@@ -65,13 +65,13 @@ export class RowBytes {
     const { length } = text
     const bytes = this.#reserve(length + 2)
     let position = this.length
-    bytes[position++] = quote
+    bytes[position++] = quoteByte
     for (let index = 0; index < length; index += 1) {
       const code = text.charCodeAt(index)
-      if (code < space || code >= deleteCharacter || code === quote || code === backslash) return false
+      if (code < space || code >= deleteCharacter || code === quoteByte || code === backslashByte) return false
       bytes[position++] = code
     }
-    bytes[position] = quote
+    bytes[position] = quoteByte
     this.length = position + 1
     return true
   }

@@ -35,8 +35,8 @@ export async function closeTable(table: SpooledTable): Promise<void> {
 const bufferBytes = 64 * 1024
 const emptyBuffer = Buffer.alloc(0)
 // Character codes.
-const lineFeed = 0x0a
-const comma = 0x2c
+const lineFeedByte = 0x0a
+const commaByte = 0x2c
 const openObject = 0x7b
 const closeObject = 0x7d
 /** Bytes of a line besides its fields: braces, comma and line feed. */
@@ -83,11 +83,11 @@ export class TableSpool {
     buffer[position++] = openObject
     if (emptyFields.length > 0) {
       position += emptyFields.copy(buffer, position)
-      if (to > from) buffer[position++] = comma
+      if (to > from) buffer[position++] = commaByte
     }
     position += bytes.copy(buffer, position, from, to)
     buffer[position++] = closeObject
-    buffer[position++] = lineFeed
+    buffer[position++] = lineFeedByte
     this.#buffered = position
   }
 

@@ -11,7 +11,7 @@ import {
 } from '@sluice/row-stream'
 import type { PreviewCell } from '@sluice/file-formats/preview/source-preview'
 import type { RowSuffix } from '@sluice/file-formats/csv/similar-texts'
-import { encodeField, type FieldSource } from './tuple-layout.ts'
+import { encodeField, type FieldSource, lengthBytes } from './tuple-layout.ts'
 import type { StoredObject } from '../object-store.ts'
 
 /**
@@ -103,9 +103,6 @@ export function createRowSuffix(
   const bytes = new Uint8Array(Buffer.concat([keyField, rowNumberField, timeField]))
   return { fields: objectColumns.length, bytes, rowNumberAt: keyField.length + lengthBytes }
 }
-
-/** The number of bytes of a field's length prefix. */
-const lengthBytes = 4
 
 /** Lone surrogates are replaced and NUL is removed, because warehouses cannot store them in texts. */
 const encodeKeyText = (key: string): Buffer => Buffer.from(key.toWellFormed().replaceAll('\0', ''))
@@ -273,10 +270,10 @@ function describeColumnDifferences(
     (column) => column.evidence !== 'NOTHING' && !hasSameType(column, unionColumn),
   )
   if (hasTypeChange) {
-    const types = new Set(existingColumns.map(describeType))
-    differences.push(`it is ${[...types].join(' and ')}, and becomes ${describeType(unionColumn)}`)
+    const types = new Set(existingColumns.map(describeColumnType))
+    differences.push(`it is ${[...types].join(' and ')}, and becomes ${describeColumnType(unionColumn)}`)
   }
   return differences.length > 0 ? `"${unionColumn.label}": ${differences.join('; ')}` : undefined
 }
 
-const describeType = (column: Column): string => describeColumns([{ ...column, name: '' }]).trim()
+const describeColumnType = (column: Column): string => describeColumns([{ ...column, name: '' }]).trim()

@@ -263,11 +263,11 @@ function findFittingObjects(objects: readonly StoredObject[], spoolBytes: number
   })
 }
 
-const lineFeed = 0x0a
+const lineFeedByte = 0x0a
 const carriageReturn = 0x0d
 
 function hashFirstLine(bytes: Buffer): string {
-  const end = bytes.findIndex((byte) => byte === lineFeed || byte === carriageReturn)
+  const end = bytes.findIndex((byte) => byte === lineFeedByte || byte === carriageReturn)
   return hash('sha256', end < 0 ? bytes : bytes.subarray(0, end), 'base64')
 }
 

@@ -12,9 +12,11 @@ export type FieldSource = number | Uint8Array | null | 'ROW_NUMBER'
 type OutputPart = { from: number; to: number } | { bytes: Uint8Array } | { isRowNumber: true }
 
 const initialChunkBytes = 256 * 1024
-/** The bytes of a field count, of a field's length prefix, and of a row number with its length prefix. */
+/** The number of bytes of a row's field count. */
 const fieldCountBytes = 2
-const lengthBytes = 4
+/** The number of bytes of a field's length prefix. */
+export const lengthBytes = 4
+/** The number of bytes of a row number with its length prefix. */
 const rowNumberBytes = lengthBytes + 8
 
 /**
