@@ -53,8 +53,8 @@ describe('the bundled programs of both apps', () => {
     expect(names.toSorted()).toEqual([
       'database-thread.js',
       'encoder-thread.js',
+      'http-system-thread.js',
       'reader-thread.js',
-      'system-thread.js',
     ])
     for (const name of names)
       expect(bare(join(built, 'pipeline', name)).stderr).toContain('is a worker thread, not a program')

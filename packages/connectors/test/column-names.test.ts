@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { groupColumns } from '../src/table-names.ts'
+import { groupColumns } from '../src/table-and-column-names.ts'
 import { checkColumnName as clickhouse } from '@sluice/warehouses/clickhouse/names'
 import { checkColumnName as postgres } from '@sluice/warehouses/postgres/names'
 import { redshiftNames as redshift } from '@sluice/warehouses/redshift/names'

@@ -1,10 +1,10 @@
 import { problems } from '@sluice/http-server'
-import type { GivenSecrets } from '@sluice/connectors/settings/connector-definition'
+import type { SentSecrets } from '@sluice/connectors/settings/connector-definition'
 import type { SecretValues } from '../secrets/encrypted-secrets.ts'
 
 interface SecretMerge {
   stored: SecretValues
-  sentSecrets: GivenSecrets
+  sentSecrets: SentSecrets
   /**
    * The JSON pointer of the secret to send again because the address changes; undefined if the address stays the same.
    */
@@ -25,7 +25,7 @@ export function mergeSecrets({ stored, sentSecrets, addressChange }: SecretMerge
   return { ...Object.fromEntries(absent.map((name) => [name, stored[name]!])), ...selectSentSecrets(sentSecrets) }
 }
 
-export const selectSentSecrets = (sentSecrets: GivenSecrets): SecretValues =>
+export const selectSentSecrets = (sentSecrets: SentSecrets): SecretValues =>
   Object.fromEntries(
     Object.entries(sentSecrets).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   )

@@ -1,5 +1,5 @@
 import type { SecretStatus } from '@sluice/contracts'
-import type { GivenSecrets } from '@sluice/connectors/settings/connector-definition'
+import type { SentSecrets } from '@sluice/connectors/settings/connector-definition'
 import { SealProblem } from '@sluice/database'
 import type { SecretValues } from './encrypted-secrets.ts'
 
@@ -12,7 +12,7 @@ export type SecretTimes = Readonly<Record<string, string | null>>
  */
 export function mergeSecretTimes(
   secrets: SecretValues,
-  sentSecrets: GivenSecrets,
+  sentSecrets: SentSecrets,
   before: SecretTimes | null = null,
 ): SecretTimes {
   const now = new Date().toISOString()

@@ -40,10 +40,10 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
    * in `expected`.
    */
   async function get(
-    { key, ofAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
+    { key, targetsAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
   ): Promise<StoreResponse> {
-    const url = buildContainerUrl(ofAccount ? { ...config, container: '' } : config)
+    const url = buildContainerUrl(targetsAccount ? { ...config, container: '' } : config)
     if (key !== undefined) url.pathname += `/${encodeKey(key)}`
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
     // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the
@@ -52,7 +52,7 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
     const response = await send(url, signHeaders(url, headers, config), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
     const errorResponse = parseErrorResponse(response.status, response.headers, await response.text(), host)
-    throw createAzureProblem(errorResponse, { config, host, ofAccount, ...(key !== undefined && { key }) })
+    throw createAzureProblem(errorResponse, { config, host, targetsAccount, ...(key !== undefined && { key }) })
   }
 
   async function readPage(request: StoreRequest, next: string | undefined, signal: AbortSignal): Promise<XmlElement> {
@@ -66,8 +66,8 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
     return parseXml((await response.text()).replace(/^\uFEFF/, ''), host)
   }
 
-  async function list(prefix: string, next: string | undefined, signal: AbortSignal, folders = {}) {
-    const query = { restype: 'container', ...(prefix && { prefix }), ...folders }
+  async function list(prefix: string, next: string | undefined, signal: AbortSignal, extraQuery = {}) {
+    const query = { restype: 'container', ...(prefix && { prefix }), ...extraQuery }
     return parseBlobList(await readPage({ query }, next, signal))
   }
 
@@ -77,14 +77,15 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
     list: (prefix, next, signal) => list(prefix, next, signal),
     listFolder: (prefix, next, signal) => list(prefix, next, signal, { delimiter: '/' }),
     async listContainers(next, signal) {
-      const page = await readPage({ ofAccount: true }, next, signal)
+      const page = await readPage({ targetsAccount: true }, next, signal)
       const containers = findChild(page, 'Containers')?.children ?? []
-      return { names: containers.map((one) => getChildText(one, 'Name')), next: findNextMarker(page) }
+      return { names: containers.map((container) => getChildText(container, 'Name')), next: findNextMarker(page) }
     },
     close: () => send[Symbol.asyncDispose](),
   })
 }
 
+/** Parses a page of the list of blobs. `next` is undefined on the last page. */
 function parseBlobList(page: XmlElement): ListedFolder {
   const entries = findChild(page, 'Blobs')?.children ?? []
   const blobs = entries.filter(({ name }) => name === 'Blob')
@@ -113,7 +114,7 @@ const findNextMarker = (page: XmlElement): string | undefined => getChildText(pa
  * on its element.
  */
 function decodeBlobName(element: XmlElement | undefined): string {
-  if (!element?.encoded) return element?.text ?? ''
+  if (!element?.isEncoded) return element?.text ?? ''
   try {
     return decodeURIComponent(element.text)
   } catch {
@@ -128,8 +129,8 @@ function decodeBlobName(element: XmlElement | undefined): string {
 const emptyHeaderLines = '\n'.repeat(5)
 
 /**
- * Returns the headers of a GET request, with a Shared Key signature if the settings contain an account key. Throws
- * AUTHENTICATION_FAILED for an invalid key.
+ * Returns the headers of a GET request with the date and the API version. If there is an account key, they include a
+ * Shared Key signature. Throws AUTHENTICATION_FAILED for an invalid key.
  */
 function signHeaders(
   url: URL,
@@ -150,10 +151,17 @@ export function buildTextToSign(url: URL, headers: Readonly<Record<string, strin
   const azureHeaders = Object.entries(headers)
     .filter(([name]) => name.startsWith('x-ms-'))
     .map(([name, value]) => `${name}:${value.trim()}\n`)
-  const conditions = ['', headers['if-match'] ?? '', '', '', headers['range'] ?? ''].join('\n')
-  const names = [...new Set(url.searchParams.keys())].toSorted()
-  const query = names.map((name) => `\n${name.toLowerCase()}:${url.searchParams.getAll(name).toSorted().join(',')}`)
-  return `GET\n${emptyHeaderLines}\n${conditions}\n${azureHeaders.toSorted().join('')}/${account}${url.pathname}${query.join('')}`
+  const ifMatch = headers['if-match'] ?? ''
+  const range = headers['range'] ?? ''
+  // The lines of If-Modified-Since, If-Match, If-None-Match, If-Unmodified-Since and Range.
+  const conditions = ['', ifMatch, '', '', range].join('\n')
+  const parameterNames = [...new Set(url.searchParams.keys())].toSorted()
+  const parameters = parameterNames.map((name) => {
+    const values = url.searchParams.getAll(name).toSorted().join(',')
+    return `\n${name.toLowerCase()}:${values}`
+  })
+  const resource = `/${account}${url.pathname}${parameters.join('')}`
+  return `GET\n${emptyHeaderLines}\n${conditions}\n${azureHeaders.toSorted().join('')}${resource}`
 }
 
 function decodeAccountKey(accountKey: string): Buffer {

@@ -18,17 +18,23 @@ interface AzureRequest {
   host: string
   key?: string
   /** True if the request listed the containers of the account. */
-  ofAccount?: boolean
+  targetsAccount?: boolean
 }
 
-type AzureExplanation = [code: string, sentence: (request: AzureRequest) => string]
+/** The code and message of the problem that a user sees for an error response. */
+interface AzureExplanation {
+  code: string
+  formatMessage: (request: AzureRequest) => string
+}
 
-const formatSubject = ({ key, config, ofAccount }: AzureRequest): string =>
-  ofAccount ? 'the list of containers' : key === undefined ? `container "${config.container}"` : `"${key}"`
+function formatSubject({ key, config, targetsAccount }: AzureRequest): string {
+  if (targetsAccount) return 'the list of containers'
+  return key === undefined ? `container "${config.container}"` : `"${key}"`
+}
 
-const credentialsRejected: AzureExplanation = [
-  'AUTHENTICATION_FAILED',
-  (request) => {
+const credentialsRejected: AzureExplanation = {
+  code: 'AUTHENTICATION_FAILED',
+  formatMessage: (request) => {
     const { host, config } = request
     if (config.accountKey !== undefined)
       return `${host} rejected the key of account "${config.account}". Check the account and the key. If both are right, ask an operator to correct the clock of the Sluice server.`
@@ -36,45 +42,46 @@ const credentialsRejected: AzureExplanation = [
       return `${host} rejected the SAS token. Check that it is complete, has not expired, and is for this account and container.`
     return `Anonymous reads of ${formatSubject(request)} are not allowed. Enter an account key or a SAS token.`
   },
-]
+}
 /**
  * Azure returns the code AuthorizationFailure when its network rules block a client; the emulator returns it for a
  * wrong key.
  */
-const credentialsOrNetworkRejected: AzureExplanation = [
-  credentialsRejected[0],
-  (request) =>
-    `${credentialsRejected[1](request)} Check also that the network rules of the account allow the Sluice server.`,
-]
-const accessDenied: AzureExplanation = [
-  'PERMISSION_DENIED',
-  (request) =>
+const credentialsOrNetworkRejected: AzureExplanation = {
+  code: credentialsRejected.code,
+  formatMessage: (request) =>
+    `${credentialsRejected.formatMessage(request)} Check also that the network rules of the account allow the Sluice server.`,
+}
+const accessDenied: AzureExplanation = {
+  code: 'PERMISSION_DENIED',
+  formatMessage: (request) =>
     request.config.sasToken === undefined
       ? `${request.host} does not allow the Sluice server to read ${formatSubject(request)}. Check the key and the network rules of the account.`
       : `The SAS token does not permit reading ${formatSubject(request)}. Create one for containers and objects with the permissions to read and list.`,
-]
-const containerListDenied: AzureExplanation = [
-  'PERMISSION_DENIED',
-  ({ host, config }) =>
+}
+const containerListDenied: AzureExplanation = {
+  code: 'PERMISSION_DENIED',
+  formatMessage: ({ host, config }) =>
     config.sasToken !== undefined
       ? 'The SAS token does not permit listing the containers of the account. Enter the name of the container.'
       : `${host} lists containers only with an account key. Enter the name of the container, or an account key.`,
-]
-const blobMissing: AzureExplanation = [
-  'OBJECT_MISSING',
-  ({ key, config }) => `Container "${config.container}" has no blob "${key ?? ''}". Check the name of the object.`,
-]
-const containerMissing: AzureExplanation = [
-  'CONTAINER_MISSING',
-  ({ config }) =>
+}
+const blobMissing: AzureExplanation = {
+  code: 'OBJECT_MISSING',
+  formatMessage: ({ key, config }) =>
+    `Container "${config.container}" has no blob "${key ?? ''}". Check the name of the object.`,
+}
+const containerMissing: AzureExplanation = {
+  code: 'CONTAINER_MISSING',
+  formatMessage: ({ config }) =>
     `Account "${config.account}" has no container "${config.container}". Check both names and the endpoint.`,
-]
+}
 /** The problem for anonymous requests. Azure does not reveal whether a private container exists. */
-const anonymousAccessDenied: AzureExplanation = [
-  'PERMISSION_DENIED',
-  (request) =>
+const anonymousAccessDenied: AzureExplanation = {
+  code: 'PERMISSION_DENIED',
+  formatMessage: (request) =>
     `${request.host} does not allow anonymous reads of ${formatSubject(request)}, or it does not exist. Check the names, and enter an account key or a SAS token.`,
-]
+}
 
 const explanationsByCode: Readonly<Record<string, AzureExplanation>> = {
   AuthenticationFailed: credentialsRejected,
@@ -94,11 +101,15 @@ const explanationsByCode: Readonly<Record<string, AzureExplanation>> = {
   ContainerBeingDeleted: containerMissing,
   ContainerDisabled: containerMissing,
   BlobNotFound: blobMissing,
-  BlobArchived: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is in the archive tier. Restore it, then run again.`],
-  BlobBeingRehydrated: [
-    'OBJECT_ARCHIVED',
-    ({ key }) => `"${key ?? ''}" is being restored from the archive tier. Run again when it is available.`,
-  ],
+  BlobArchived: {
+    code: 'OBJECT_ARCHIVED',
+    formatMessage: ({ key }) => `"${key ?? ''}" is in the archive tier. Restore it, then run again.`,
+  },
+  BlobBeingRehydrated: {
+    code: 'OBJECT_ARCHIVED',
+    formatMessage: ({ key }) =>
+      `"${key ?? ''}" is being restored from the archive tier. Run again when it is available.`,
+  },
 }
 
 /**
@@ -109,26 +120,30 @@ export function createAzureProblem(
   response: StoreErrorResponse,
   request: AzureRequest,
 ): SourceProblem | TransientError {
-  const { status, code } = response
-  const { config, host, key } = request
+  const explanation = findExplanation(response, request)
+  if (explanation) return new SourceProblem(explanation.code, explanation.formatMessage(request))
+  const { config, host } = request
+  return createStatusProblem(response, {
+    host,
+    action: formatSubject(request),
+    secrets: [config.accountKey, ...listTokenSecrets(config)],
+  })
+}
+
+/** Returns the explanation of an error response, or undefined if neither its code nor its status is known. */
+function findExplanation(
+  { status, code }: StoreErrorResponse,
+  { config, key, targetsAccount }: AzureRequest,
+): AzureExplanation | undefined {
+  const isDeniedOrMissing = status === 403 || status === 404
   const isAnonymous = config.accountKey === undefined && config.sasToken === undefined
-  if (isAnonymous && !request.ofAccount && (status === 404 || status === 403))
-    return new SourceProblem(anonymousAccessDenied[0], anonymousAccessDenied[1](request))
-  if (request.ofAccount && config.accountKey === undefined && (status === 403 || status === 404))
-    return new SourceProblem(containerListDenied[0], containerListDenied[1](request))
-  const missingExplanation = status === 404 ? (key === undefined ? containerMissing : blobMissing) : undefined
-  const explanation =
-    (Object.hasOwn(explanationsByCode, code) ? explanationsByCode[code] : undefined) ??
-    missingExplanation ??
-    (status === 401 ? credentialsRejected : undefined) ??
-    (status === 403 ? accessDenied : undefined)
-  if (!explanation)
-    return createStatusProblem(response, {
-      host,
-      action: formatSubject(request),
-      secrets: [config.accountKey, ...listTokenSecrets(config)],
-    })
-  return new SourceProblem(explanation[0], explanation[1](request))
+  if (isDeniedOrMissing && targetsAccount && config.accountKey === undefined) return containerListDenied
+  if (isDeniedOrMissing && !targetsAccount && isAnonymous) return anonymousAccessDenied
+  if (Object.hasOwn(explanationsByCode, code)) return explanationsByCode[code]
+  if (status === 401) return credentialsRejected
+  if (status === 403) return accessDenied
+  if (status === 404) return key === undefined ? containerMissing : blobMissing
+  return undefined
 }
 
 /**

@@ -1,6 +1,7 @@
 import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import { splitIntoMonths } from '../http-connector/paging.ts'
+import type { QueryParameters } from '../http-connector/http-session.ts'
 import type { SourceOption } from '../connector.ts'
 import {
   type SystemContext,
@@ -8,7 +9,7 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { readJsonRecords } from './json-records.ts'
 import type { connectorTypes, DataType } from '@sluice/contracts'
 
@@ -44,21 +45,18 @@ export const bhima: HttpSystem<BhimaSettings> = {
   listOptions: (kind, context) => (kind === 'projects' ? listProjects(context) : undefined),
 
   async openStreams({ http, settings }) {
-    return settings.resources.map((kind): RecordStream => {
-      const resource: BhimaResource = bhimaResources[kind]
+    return settings.resources.map((resourceName): RecordStream => {
+      const resource: BhimaResource = bhimaResources[resourceName]
       return {
-        name: kind.toLowerCase(),
+        name: resourceName.toLowerCase(),
         key: resource.key,
         columns: resource.columns,
         // BHIMA's JSON contains timestamps as text, so types are inferred from texts.
         inferStrings: true,
         async *readPages() {
-          for (const { start, end } of resource.dayParameters ? listDateRanges(settings) : [{}]) {
-            const query = {
-              ...resource.query,
-              ...(resource.isFilteredByProject && { project_id: settings.project }),
-              ...(resource.dayParameters && { [resource.dayParameters[0]]: start, [resource.dayParameters[1]]: end }),
-            }
+          const dateRanges = resource.dayParameters ? listDateRanges(settings) : [{}]
+          for (const dateRange of dateRanges) {
+            const query = createListQuery(resource, settings.project, dateRange)
             // BHIMA returns a whole list without pages, so the list is downloaded to disk and read from there.
             using list = await http.download(resource.path, { subject: resource.path, query })
             for await (const page of readJsonRecords(list.chunks(), bhimaName)) {
@@ -72,8 +70,20 @@ export const bhima: HttpSystem<BhimaSettings> = {
   },
 }
 
+/** Returns the query parameters for a list of records. */
+function createListQuery(
+  { query, dayParameters, isFilteredByProject }: BhimaResource,
+  project: string,
+  { start, end }: DateRange,
+): QueryParameters {
+  const projectQuery = isFilteredByProject ? { project_id: project } : {}
+  if (!dayParameters) return { ...query, ...projectQuery }
+  const [startParameter, endParameter] = dayParameters
+  return { ...query, ...projectQuery, [startParameter]: start, [endParameter]: end }
+}
+
 /**
- * True if a record belongs to the selected project. Some lists contain records of all projects that the account can
+ * True if a record has the selected project, or none. Some lists contain records of all projects that the account can
  * read.
  */
 function belongsToProject(record: unknown, project: string): boolean {
@@ -82,6 +92,7 @@ function belongsToProject(record: unknown, project: string): boolean {
 }
 
 async function listProjects({ http, settings: { project } }: SystemContext<BhimaSettings>): Promise<SourceOption[]> {
+  // The full list, with abbreviations, needs a session, which exists only if a project is selected.
   const query = { complete: project === undefined ? undefined : 1 }
   return parseList(await http.getJson('projects', { query }), bhimaName).flatMap((item) => {
     const { id, abbr, name: title } = parseObject(item, bhimaName)
@@ -96,9 +107,9 @@ interface DateRange {
 }
 
 /**
- * Splits the date range of the settings into parts of at most a month, because lists have no pages and a long list may
- * time out. Without a first day, returns a single part. Without a last day, the last part has no end, so that records
- * with future dates are read too.
+ * Splits the date range of the settings into ranges of at most a month, because lists have no pages and a long list may
+ * time out. Without a start date, returns a single range. Without an end date, the last range has no end, so that
+ * records with future dates are read too.
  */
 export function listDateRanges(
   { startDate, endDate }: { startDate?: string; endDate?: string },
@@ -110,7 +121,7 @@ export function listDateRanges(
   return dateRanges
 }
 
-type ResourceKind = SettingsOf<typeof connectorTypes.bhima>['resources'][number]
+type ResourceName = SettingsOf<typeof connectorTypes.bhima>['resources'][number]
 
 interface BhimaResource {
   path: string
@@ -131,7 +142,7 @@ const toColumns = (dataType: DataType, ...paths: string[]): KnownColumn[] => dec
 /**
  * The resources of BHIMA. Ids, codes and numbers that users assign are always text, even if they contain only digits.
  */
-const bhimaResources: Readonly<Record<ResourceKind, BhimaResource>> = {
+const bhimaResources: Readonly<Record<ResourceName, BhimaResource>> = {
   PATIENTS: {
     path: 'patients',
     key: ['uuid'],

@@ -13,7 +13,8 @@ const maxBatchRecords = 500
 const quote = 0x22
 const backslash = 0x5c
 const comma = 0x2c
-const openingBrackets = new Set([0x5b, 0x7b])
+const openingSquareBracket = 0x5b
+const openingBrackets = new Set([openingSquareBracket, 0x7b])
 const closingBrackets = new Set([0x5d, 0x7d])
 
 /**
@@ -26,7 +27,7 @@ export async function* readJsonRecords(
   system: string,
 ): AsyncGenerator<unknown[], void, void> {
   let records: unknown[] = []
-  let bytes = 0
+  let batchBytes = 0
   /** The bytes of the current record that earlier chunks contained. */
   let earlierBytes: Buffer[] = []
   let earlierByteCount = 0
@@ -35,11 +36,12 @@ export async function* readJsonRecords(
   let isEscaped = false
   let hasStarted = false
 
-  function addRecord(part: Buffer): void {
-    const text = Buffer.concat([...earlierBytes, part])
+  /** Parses the current record, which ends with these bytes. Ignores an empty text, as in an empty list. */
+  function addRecord(lastBytes: Buffer): void {
+    const text = Buffer.concat([...earlierBytes, lastBytes])
       .toString()
       .trim()
-    bytes += earlierByteCount + part.length
+    batchBytes += earlierByteCount + lastBytes.length
     earlierBytes = []
     earlierByteCount = 0
     if (text === '') return
@@ -52,7 +54,7 @@ export async function* readJsonRecords(
   }
 
   for await (const chunk of chunks) {
-    let from = 0
+    let recordStart = 0
     for (let position = 0; position < chunk.length; position += 1) {
       const byte = chunk[position]!
       if (isInString) {
@@ -62,28 +64,29 @@ export async function* readJsonRecords(
       } else if (byte === quote) isInString = true
       else if (openingBrackets.has(byte)) {
         if (depth === 0) {
-          if (hasStarted || byte !== 0x5b) throw createResponseProblem(system, 'list')
+          if (hasStarted || byte !== openingSquareBracket) throw createResponseProblem(system, 'list')
           hasStarted = true
-          from = position + 1
+          recordStart = position + 1
         }
         depth += 1
       } else if (closingBrackets.has(byte)) {
         depth -= 1
-        if (depth === 0) addRecord(chunk.subarray(from, position))
+        if (depth === 0) addRecord(chunk.subarray(recordStart, position))
       } else if (byte === comma && depth === 1) {
-        addRecord(chunk.subarray(from, position))
-        from = position + 1
-        if (records.length >= maxBatchRecords || bytes >= maxBatchBytes) {
+        addRecord(chunk.subarray(recordStart, position))
+        recordStart = position + 1
+        if (records.length >= maxBatchRecords || batchBytes >= maxBatchBytes) {
           yield records
           records = []
-          bytes = 0
+          batchBytes = 0
         }
       }
     }
     if (depth === 0) continue
-    // Copies the bytes, because the source reuses the buffer for the next chunk.
-    earlierBytes.push(Buffer.from(chunk.subarray(from)))
-    earlierByteCount += chunk.length - from
+    // The record continues in the next chunk. Copies the bytes, because the source reuses the buffer for the next
+    // chunk.
+    earlierBytes.push(Buffer.from(chunk.subarray(recordStart)))
+    earlierByteCount += chunk.length - recordStart
     if (earlierByteCount > maxRecordLength) throw createResponseProblem(system, 'list of records below 16 MB')
   }
   if (!hasStarted || depth !== 0) throw createResponseProblem(system, 'complete list')

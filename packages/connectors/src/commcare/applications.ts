@@ -5,13 +5,19 @@ import { createQuestionColumn, type KnownColumn } from '../http-connector/declar
 
 export interface CommCareApplication {
   name: string
-  modules: { name: string; type: string | undefined; forms: readonly unknown[] }[]
+  modules: CommCareModule[]
+}
+
+interface CommCareModule {
+  name: string
+  caseType: string | undefined
+  forms: readonly unknown[]
 }
 
 export interface CommCareForm {
   name: string
   /** The path of the form in the user interface: `Application / Module / Form`. */
-  place: string
+  menuPath: string
   code: string | undefined
   columns: KnownColumn[]
   /** Paths of repeat groups, such as `child/toy`, relative to the form. */
@@ -24,9 +30,11 @@ export const commCareName = 'CommCare'
 /** Applications per page. The page is small, because each application contains all its questions. */
 const maxApplicationsPerPage = 10
 
+/** Lists the applications of a project space with their modules, forms and questions. */
 export async function listApplications(http: HttpSession, domain: string): Promise<CommCareApplication[]> {
   const applications: CommCareApplication[] = []
-  for (let limit = maxApplicationsPerPage; ; ) {
+  let limit = maxApplicationsPerPage
+  for (;;) {
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson(`a/${domain}/api/application/v1/`, {
         subject: `The project space "${domain}"`,
@@ -42,19 +50,21 @@ export async function listApplications(http: HttpSession, domain: string): Promi
 }
 
 function parseApplication(application: unknown): CommCareApplication {
-  const { name: title, modules } = parseObject(application, commCareName)
-  return {
-    name: getTranslation(title) ?? '',
-    modules: toArray(modules).map((module) => {
-      const { name: title, case_type: type, forms } = parseObject(module, commCareName)
-      return { name: getTranslation(title) ?? '', type: toText(type), forms: toArray(forms) }
-    }),
-  }
+  const { name, modules } = parseObject(application, commCareName)
+  return { name: getTranslation(name) ?? '', modules: toArray(modules).map(parseModule) }
+}
+
+function parseModule(module: unknown): CommCareModule {
+  const { name, case_type: caseType, forms } = parseObject(module, commCareName)
+  return { name: getTranslation(name) ?? '', caseType: toText(caseType), forms: toArray(forms) }
 }
 
 const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
-/** Returns the forms by their xmlns. A form's columns come from its questions in all applications that contain it. */
+/**
+ * Returns the forms by their xmlns. Several applications can contain the same form; its columns then come from its
+ * questions in all of them.
+ */
 export function listForms(applications: readonly CommCareApplication[]): Map<string, CommCareForm> {
   const forms = new Map<string, CommCareForm>()
   for (const application of applications)
@@ -72,7 +82,7 @@ export function listForms(applications: readonly CommCareApplication[]): Map<str
 
 const createForm = (name: string, application: string, module: string, code: unknown): CommCareForm => ({
   name,
-  place: [application, module, name].filter(Boolean).join(' / '),
+  menuPath: [application, module, name].filter(Boolean).join(' / '),
   code: toText(code),
   columns: [],
   repeats: new Set(),
@@ -82,6 +92,11 @@ const createForm = (name: string, application: string, module: string, code: unk
 /** Question types with answers that are always text. */
 const textTypePattern = /^(text|select|mselect|barcode|secret|phonenumber|image|audio|video|signature)$/i
 
+/**
+ * Adds the repeat groups, the geopoints, and the columns of text questions to a form. `value` is the path of a question
+ * or a group, and `repeat` the path of the repeat group that contains it. A repeat group is known from its own entry or
+ * from its questions.
+ */
 function addQuestions(form: CommCareForm, questions: readonly Record<string, unknown>[]): void {
   for (const { repeat, tag, value, type } of questions) {
     if (tag === 'repeat' || type === 'Repeat') form.repeats.add(getFormPath(value))
@@ -91,9 +106,12 @@ function addQuestions(form: CommCareForm, questions: readonly Record<string, unk
   for (const { tag, value, type } of questions) {
     const path = getFormPath(value)
     if (path === '') continue
-    if (/^geopoint$/i.test(toText(type) ?? '')) form.geopoints.add(path)
-    if (!textTypePattern.test(toText(type) ?? '') && !toText(tag)?.startsWith('select')) continue
-    const isRepeatGroup = ([, ...groups]: readonly string[]) => form.repeats.has(groups.join('/'))
+    const typeName = toText(type) ?? ''
+    if (/^geopoint$/i.test(typeName)) form.geopoints.add(path)
+    const hasTextAnswers = textTypePattern.test(typeName) || toText(tag)?.startsWith('select')
+    if (!hasTextAnswers) continue
+    // The first segment is `form`, which the paths of repeat groups do not contain.
+    const isRepeatGroup = ([, ...segments]: readonly string[]) => form.repeats.has(segments.join('/'))
     const column = createQuestionColumn(['form', ...path.split('/')], isRepeatGroup, '.')
     if (!columnIds.has(getColumnId(column))) form.columns.push(column)
     columnIds.add(getColumnId(column))

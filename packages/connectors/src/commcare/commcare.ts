@@ -10,7 +10,7 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { commCareName, type CommCareForm, listApplications, listForms } from './applications.ts'
 import { getIndexedOn, parseSubmission, readForms } from './forms.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
@@ -55,12 +55,12 @@ export const commcare: HttpSystem<CommCareSettings> = {
     const { domain, forms: xmlnsList = [], caseTypes = [], includeArchived = false } = settings
     const forms =
       xmlnsList.length > 0 ? listForms(await listApplications(http, domain)) : new Map<string, CommCareForm>()
-    const titleOf = (xmlns: string) => forms.get(xmlns)?.name ?? getLastSegment(xmlns)
+    const getTitle = (xmlns: string) => forms.get(xmlns)?.name ?? getLastSegment(xmlns)
     return [
       ...xmlnsList.map((xmlns): RecordStream => {
         const form = forms.get(xmlns)
-        const title = titleOf(xmlns)
-        const isUnique = xmlnsList.filter((other) => titleOf(other) === title).length === 1
+        const title = getTitle(xmlns)
+        const isUnique = xmlnsList.filter((other) => getTitle(other) === title).length === 1
         return {
           name: isUnique ? `form ${title}` : `form ${title} ${getLastSegment(xmlns)}`,
           key: ['id'],
@@ -109,12 +109,14 @@ async function listDomains({ http }: SystemContext): Promise<SourceOption[]> {
 
 async function listFormOptions(context: SystemContext<CommCareSettings>): Promise<SourceOption[]> {
   const forms = listForms(await listApplications(context.http, getDomain(context)))
-  return [...forms].flatMap(([id, { place, code }]) => createOption(id, { code, name: place })).toSorted(compareNames)
+  return [...forms]
+    .flatMap(([id, { menuPath, code }]) => createOption(id, { code, name: menuPath }))
+    .toSorted(compareNames)
 }
 
 async function listCaseTypes(context: SystemContext<CommCareSettings>): Promise<SourceOption[]> {
   const applications = await listApplications(context.http, getDomain(context))
-  const types = new Set(applications.flatMap(({ modules }) => modules.map(({ type }) => type)))
+  const types = new Set(applications.flatMap(({ modules }) => modules.map(({ caseType }) => caseType)))
   return [...types].toSorted().flatMap((type) => createOption(type, {}))
 }
 
@@ -130,24 +132,28 @@ function getDomain({ within, settings }: SystemContext<CommCareSettings>): strin
 const casesPerPage = 500
 
 /**
- * Reads cases in the order in which CommCare received them, and follows the links to the next pages. Includes closed
- * cases. The API leaves out deleted cases.
+ * Reads the cases of a type in the order in which CommCare received them. Yields one page at a time and follows the
+ * link to the next one. Includes closed cases. The API leaves out deleted cases.
  */
 async function* readCases(
   http: HttpSession,
   { domain, type }: { domain: string; type: string },
   since: string | undefined,
 ): AsyncGenerator<RecordPage, void, void> {
-  let latest = ''
+  let latestIndexedOn = ''
   let path = `a/${domain}/api/case/v2/`
   let query: QueryParameters = { case_type: type, limit: casesPerPage, 'indexed_on.gte': since }
   for (;;) {
     const response = await http.getJson(path, { subject: `The project space "${domain}"`, query })
     const records = parseList(response, commCareName, 'cases')
-    for (const record of records) if (getIndexedOn(record) > latest) latest = getIndexedOn(record)
+    for (const record of records) {
+      const indexedOn = getIndexedOn(record)
+      if (indexedOn > latestIndexedOn) latestIndexedOn = indexedOn
+    }
     const next = toText(parseObject(response, commCareName)['next'])
-    yield { records, cursor: next === undefined ? createNextCursor(latest, http.startedAt(), since) : undefined }
-    if (next === undefined) return
+    const isLast = next === undefined
+    yield { records, cursor: isLast ? createNextCursor(latestIndexedOn, http.startedAt(), since) : undefined }
+    if (isLast) return
     // The link to the next page already contains all query parameters.
     path = http.resolveLink(next)
     query = {}

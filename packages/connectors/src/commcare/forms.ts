@@ -1,7 +1,7 @@
 import { parseGeopoint, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import { requestFittingPage, createNextCursor } from '../http-connector/paging.ts'
-import type { RecordPage } from '../http-connector/http-system-interface.ts'
+import type { RecordPage } from '../http-connector/http-system.ts'
 import { commCareName, type CommCareForm } from './applications.ts'
 
 export interface FormQuery {
@@ -25,7 +25,7 @@ export async function* readForms(
   let start = since
   let offset = 0
   let limit = maxFormsPerPage
-  let latest = ''
+  let latestIndexedOn = ''
   /**
    * Keys of the submissions that were already read and have the timestamp at which the next page starts. They are
    * skipped there.
@@ -50,10 +50,10 @@ export async function* readForms(
     const { next } = parseObject(parseObject(page, commCareName)['meta'], commCareName)
     const isLast = toText(next) === undefined || records.length === 0
     const end = getIndexedOn(records.at(-1))
-    if (end > latest) latest = end
+    if (end > latestIndexedOn) latestIndexedOn = end
     yield {
       records: records.filter((record) => !readSubmissionKeys.has(getSubmissionKey(record))),
-      cursor: isLast ? createNextCursor(latest, http.startedAt(), since) : undefined,
+      cursor: isLast ? createNextCursor(latestIndexedOn, http.startedAt(), since) : undefined,
     }
     if (isLast) return
     if (end === '' || end === start) {
@@ -93,14 +93,14 @@ export function parseSubmission(record: unknown, form: CommCareForm | undefined)
 }
 
 /**
- * Converts an answer, or a group of answers, to a value of a record. Removes empty texts and keys that start with `#`,
- * removes the `@` of attributes unless another key has the same name, parses geopoints, and returns the rows of a
- * repetition as a list, also if there is only one.
+ * Converts an answer, or a group of answers, to a value of a record. Removes empty texts and keys that start with `#`.
+ * Removes the `@` of attributes unless another key has the same name. Parses geopoints. Returns the rows of a repeat
+ * group as a list, even if there is only one.
  */
 function parseAnswer(value: unknown, path: string, form: CommCareForm | undefined): unknown {
   if (Array.isArray(value)) {
     const rows = value.map((row) => parseAnswer(row, path, form))
-    // CommCare returns an empty text for a repetition without answers.
+    // CommCare returns an empty text for a row of a repeat group without answers.
     return form?.repeats.has(path) ? rows.map((row) => (typeof row === 'object' ? row : {})) : rows
   }
   if (value === '') return undefined
@@ -110,9 +110,10 @@ function parseAnswer(value: unknown, path: string, form: CommCareForm | undefine
   const fields: Record<string, unknown> = {}
   for (const [key, answer] of Object.entries(value)) {
     if (key.startsWith('#')) continue
-    const attribute = key.replace(/^@/, '')
-    const fieldName = attribute !== key && attribute in value ? key : attribute
-    const fieldPath = path === '' ? attribute : `${path}/${attribute}`
+    const name = key.replace(/^@/, '')
+    const isAttributeWithTakenName = name !== key && name in value
+    const fieldName = isAttributeWithTakenName ? key : name
+    const fieldPath = path === '' ? name : `${path}/${name}`
     const parsed = parseAnswer(answer, fieldPath, form)
     if (parsed === undefined) continue
     const isSingleRow = form?.repeats.has(fieldPath) && typeof parsed === 'object' && !Array.isArray(parsed)

@@ -3,12 +3,7 @@ import { declareColumns, type KnownColumn } from '../http-connector/declared-col
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SourceOption } from '../connector.ts'
 import { formatBasicAuthorization, type HttpSession } from '../http-connector/http-session.ts'
-import {
-  type SystemContext,
-  type SettingsOf,
-  type HttpSystem,
-  requireSecret,
-} from '../http-connector/http-system-interface.ts'
+import { type SystemContext, type SettingsOf, type HttpSystem, requireSecret } from '../http-connector/http-system.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
 
 type ChtSettings = SettingsOf<typeof connectorTypes.communityHealthToolkit>
@@ -42,7 +37,7 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
   listOptions: (kind, context) => (kind === 'forms' ? listForms(context) : undefined),
 
   async openStreams({ http, settings: { forms: codes, contacts = true } }) {
-    const filter: DocumentFilter = { forms: codes && new Set(codes), contacts }
+    const filter: DocumentFilter = { forms: codes && new Set(codes), includesContacts: contacts }
     return {
       name: 'documents',
       key: ['_id'],
@@ -120,19 +115,21 @@ async function* readChanges(
 }
 
 interface DocumentFilter {
+  /** The codes of the forms to read. Undefined for all forms. */
   forms: ReadonlySet<string> | undefined
-  contacts: boolean
+  includesContacts: boolean
 }
 
 type DocumentFields = Readonly<Record<string, unknown>>
 
 /** CHT's default kinds of contacts, for installations that do not configure their own. */
-const contactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
+const defaultContactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
 
 /**
- * Converts a document to a row. The contents become the single row of a nested group, and each group becomes a table of
- * its own: one per form and per kind of contact. Returns undefined if the document is neither a report nor a contact,
- * or if the settings exclude it.
+ * Converts a document to a row of the pipeline's own table. The contents become the single row of a nested group, such
+ * as `report pregnancy`; each group becomes a further table. A deleted document becomes a row with `deleted: true` if
+ * `includeDeleted` is set. Returns undefined if the document is neither a report nor a contact, or if the settings
+ * exclude it.
  */
 function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: boolean): object | undefined {
   const { id, deleted, doc } = (result ?? {}) as DocumentFields
@@ -143,16 +140,16 @@ function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: 
   const group = findGroup(doc as DocumentFields, filter)
   if (group === undefined) return undefined
   const { _id, _rev, type, form, contact_type, name, reported_date, ...contents } = doc as DocumentFields
-  const reported = parseTimestamp(reported_date)
+  const reportedDate = parseTimestamp(reported_date)
   return {
     _id,
     type,
     form,
     contact_type,
     ...(group.startsWith('contact') && { name }),
-    reported_date: reported,
+    reported_date: reportedDate,
     deleted: false,
-    [group]: [{ reported_date: reported, ...(name !== undefined && { name }), ...omitEmptyAnswers(contents) }],
+    [group]: [{ reported_date: reportedDate, ...(name !== undefined && { name }), ...omitEmptyAnswers(contents) }],
   }
 }
 
@@ -162,29 +159,37 @@ function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: 
  */
 function findGroup(
   { type, form, contact_type: contactType }: DocumentFields,
-  { forms, contacts }: DocumentFilter,
+  { forms, includesContacts }: DocumentFilter,
 ): string | undefined {
   if (type === 'data_record') {
     const code = toText(form)
-    return code !== undefined && (forms?.has(code) ?? true) ? `report ${code}` : undefined
+    if (code === undefined) return undefined
+    const isSelected = forms === undefined || forms.has(code)
+    return isSelected ? `report ${code}` : undefined
   }
-  const kind = type === 'contact' ? toText(contactType) : contactTypes.has(String(type)) ? String(type) : undefined
-  return contacts && kind !== undefined ? `contact ${kind}` : undefined
+  if (!includesContacts) return undefined
+  if (type === 'contact') {
+    const configuredType = toText(contactType)
+    return configuredType === undefined ? undefined : `contact ${configuredType}`
+  }
+  return typeof type === 'string' && defaultContactTypes.has(type) ? `contact ${type}` : undefined
 }
+
+/** The largest time that a JavaScript `Date` can hold, in milliseconds since 1970. */
+const maxDateTime = 8.64e15
 
 /** Converts milliseconds since 1970 to an ISO timestamp. Returns other values unchanged. */
 function parseTimestamp(value: unknown): unknown {
   const time = typeof value === 'string' && /^\d{11,14}$/.test(value) ? Number(value) : value
-  return typeof time === 'number' && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : value
+  const isValidTime = typeof time === 'number' && Math.abs(time) < maxDateTime
+  return isValidTime ? new Date(time).toISOString() : value
 }
 
-/** Removes unanswered questions, which have an empty string as the answer. */
+/** Removes unanswered questions, which have an empty string as the answer, at all levels of nesting. */
 function omitEmptyAnswers(value: unknown): object {
+  const answers = Object.entries(value as Record<string, unknown>).filter(([, answer]) => answer !== '')
   return Object.fromEntries(
-    Object.entries(value as object).flatMap(([key, answer]): [string, unknown][] => {
-      if (answer === '') return []
-      return [[key, isPlainObject(answer) ? omitEmptyAnswers(answer) : answer]]
-    }),
+    answers.map(([key, answer]) => [key, isPlainObject(answer) ? omitEmptyAnswers(answer) : answer]),
   )
 }
 

@@ -1,7 +1,7 @@
 import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
-import { createTableListStream, type ListedTable } from '../table-list.ts'
-import { tableName } from '../table-names.ts'
+import { createTableListStream, type ListedTable } from '../table-list-stream.ts'
+import { createTableName } from '../table-and-column-names.ts'
 import type { DatabaseTable } from './database-config.ts'
 import { formatStatementName } from './database-session.ts'
 import type { DatabaseRowStream } from './database-source.ts'
@@ -12,17 +12,26 @@ import { createDatabaseState, listFilledTables, type StoredCursor } from './incr
  * name in the source database.
  */
 export const nameAdditionalTables = (ownTable: string, tables: readonly DatabaseTable[]): string[] =>
-  tables.map(({ name }) => tableName(ownTable, [name]))
+  tables.map(({ name }) => createTableName(ownTable, [name]))
 
 /** Returns the index of the first name that equals an earlier one, or -1. */
 export const findNameClash = (names: readonly string[]): number =>
   names.findIndex((name, index) => names.indexOf(name) < index)
 
-/** Returns a message for the user about two tables with the same name in the warehouse. */
-export function describeNameClash(tables: readonly DatabaseTable[], names: readonly string[], second: number): string {
-  const [firstTable, secondTable] = [tables[names.indexOf(names[second]!)]!, tables[second]!].map(formatTable)
+/**
+ * Returns a message for the user about two tables with the same name in the warehouse. `names` are the names of the
+ * tables in the warehouse, and `secondIndex` is the result of `findNameClash`.
+ */
+export function describeNameClash(
+  tables: readonly DatabaseTable[],
+  names: readonly string[],
+  secondIndex: number,
+): string {
+  const name = names[secondIndex]!
+  const firstTable = formatTable(tables[names.indexOf(name)]!)
+  const secondTable = formatTable(tables[secondIndex]!)
   if (firstTable === secondTable) return `The table ${firstTable} is listed twice. Remove one of the two entries.`
-  return `The tables ${firstTable} and ${secondTable} would both fill ${names[second]}. Load one of them with another pipeline.`
+  return `The tables ${firstTable} and ${secondTable} would both fill ${name}. Load one of them with another pipeline.`
 }
 
 const formatTable = (table: DatabaseTable): string => formatStatementName({ table: '', ...table })

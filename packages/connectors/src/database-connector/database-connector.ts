@@ -37,43 +37,43 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
   const source = createDatabaseSource(resolveAddresses)
 
   async function listTables(request: ReadRequest, signal: AbortSignal): Promise<SourceOption[]> {
-    const { tables: _, increment: __, ...server } = getDatabaseConfig(product.kind, request)
+    const { tables: _tables, increment: _increment, ...server } = getDatabaseConfig(product.kind, request)
     const config = { ...server, query: product.tablesQuery }
     const { rows } = await previewRowStream(
-      (report, ends) => source.read(config, report, ends),
+      (report, previewSignal) => source.read(config, report, previewSignal),
       maxTableOptions,
       signal,
     )
     // The query returns two columns, schema and name, which are text in every database.
     return (rows as [string, string][])
       .map(([schema, name]) => ({ id: `${schema}.${name}`, code: schema, name }))
-      .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+      .toSorted((first, second) => (first.id < second.id ? -1 : 1))
   }
 
   /**
-   * Lists columns: those of the table `within`, or else of the query or table in the settings. The code of a column is
-   * its type.
+   * Lists the columns of the table that `request.within` names. Without `within`, lists the columns of the query or of
+   * the only table in the settings.
    */
   async function listColumns(request: ReadRequest, signal: AbortSignal): Promise<Column[]> {
-    const { increment: _, query, tables = [], ...server } = getDatabaseConfig(product.kind, request)
+    const { increment: _increment, query, tables = [], ...server } = getDatabaseConfig(product.kind, request)
+    const isTableKnown = request.within !== undefined || query !== undefined || tables.length === 1
+    if (!isTableKnown) throw new SourceProblem('NOTHING_TO_READ', 'Name the table in `within`, such as `public.cases`.')
     const table = request.within === undefined ? tables[0] : parseTableId(request.within)
-    if (request.within === undefined && query === undefined && tables.length !== 1)
-      throw new SourceProblem('NOTHING_TO_READ', 'Name the table in `within`, such as `public.cases`.')
     const statement = table ? { tables: [{ ...table, increment: undefined }] } : { query }
     return await listStatementColumns({ ...server, ...statement } as DatabaseConfig, resolveAddresses, signal)
   }
 
   /**
-   * Yields one stream under the name of the pipeline's own table if there is one query or table. For several tables,
-   * yields each of them and a list of them.
+   * Yields the rows of a query or a single table as the pipeline's own table. For several tables, yields each of them
+   * as a further table, and then the list of them as the own table.
    */
   function readRows(
     request: ReadRequest,
     report: ReadReporter,
     signal: AbortSignal,
-    increment: Pick<ReadIncrement, 'positions'>,
+    positions: TablePositions | undefined,
   ): AsyncIterable<RowStream> {
-    const config = getDatabaseConfig(product.kind, request, { storesCursor: true, ...increment })
+    const config = getDatabaseConfig(product.kind, request, { storesCursor: true, positions })
     const streams = source.read(config, report, signal)
     const { tables = [] } = config
     return tables.length > 1 ? nameTableStreams(streams, request, tables, report) : toOwnTable(streams, request)
@@ -93,19 +93,19 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
     async *read(request, report, signal) {
       const start = request.mode === 'INCREMENTAL' ? findStart(request) : undefined
       if (start && 'fullRead' in start) report.readsEverything?.(start.fullRead)
-      yield* readRows(request, report, signal, start && 'positions' in start ? start : {})
+      const positions = start && 'positions' in start ? start.positions : undefined
+      yield* readRows(request, report, signal, positions)
     },
     canReadIncrement: async (request) => 'positions' in findStart(request),
     getCursorKind: async (settings) => (hasIncrements(settings as DatabaseSettings) ? 'OPAQUE' : 'NONE'),
     preview: (request, rows, signal) =>
-      previewRowStream((report, ending) => readPreview(request, report, ending), rows, signal),
+      previewRowStream((report, previewSignal) => readPreview(request, report, previewSignal), rows, signal),
     async listOptions(kind, request, signal) {
       if (kind === 'tables') return await listTables(request, signal)
       if (kind !== 'columns' && kind !== 'keys') return undefined
       const columns = await listColumns(request, signal)
-      return columns
-        .filter(({ primaryKey }) => kind === 'columns' || primaryKey)
-        .map(({ label, dataType }) => ({ id: label, code: dataType, name: label }))
+      const listedColumns = kind === 'keys' ? columns.filter(({ primaryKey }) => primaryKey) : columns
+      return listedColumns.map(({ label, dataType }) => ({ id: label, code: dataType, name: label }))
     },
     async testConnection(request, signal) {
       await testDatabaseConnection(getDatabaseConfig(product.kind, request), resolveAddresses, signal)
@@ -113,13 +113,12 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
   }
 }
 
-/**
- * The settings for reading changes. If absent, nothing is read and `incremental` is only checked against the columns.
- */
-interface ReadIncrement {
+/** The use of cursors in a read. */
+interface CursorUse {
+  /** True if the next cursor is stored. False for previews and tests. */
   storesCursor: boolean
   /** The positions from which the increments continue. Absent for a full read. */
-  positions?: TablePositions
+  positions?: TablePositions | undefined
 }
 
 /**
@@ -129,16 +128,19 @@ interface ReadIncrement {
 function getDatabaseConfig(
   kind: string,
   request: ReadRequest,
-  { storesCursor, positions = {} }: ReadIncrement = { storesCursor: false },
+  { storesCursor, positions = {} }: CursorUse = { storesCursor: false },
 ): DatabaseConfig {
   const { type, settings, secrets } = request
   const { jdbcSource, sqlQuery, tables, incremental } = settings as DatabaseSettings
   const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
-  const names = listPositionNames(tables ?? [], request.table)
-  const createIncrement = (incrementOfTable: IncrementSettings, name: string): IncrementRequest => ({
-    ...incrementOfTable,
-    storesCursor,
-    ...(positions[name] && { last: positions[name] }),
+  const positionNames = listPositionNames(tables ?? [], request.table)
+  const createIncrement = (increment: IncrementSettings, positionName: string): IncrementRequest => {
+    const previousCursor = positions[positionName]
+    return { ...increment, storesCursor, ...(previousCursor && { previousCursor }) }
+  }
+  const tableConfigs = tables?.map(({ incremental: tableIncremental, ...table }, index): DatabaseTable => {
+    const increment = tableIncremental ?? incremental
+    return increment ? { ...table, increment: createIncrement(increment, positionNames[index]!) } : table
   })
   return {
     kind,
@@ -150,27 +152,24 @@ function getDatabaseConfig(
     ssl: ssl ?? false,
     trustServerCertificate: trustServerCertificate ?? false,
     ...(sqlQuery !== undefined && { query: sqlQuery }),
-    ...(tables && {
-      tables: tables.map(({ incremental: incrementOfTable = incremental, ...table }, index) => ({
-        ...table,
-        ...(incrementOfTable && { increment: createIncrement(incrementOfTable, names[index]!) }),
-      })),
-    }),
+    ...(tableConfigs && { tables: tableConfigs }),
     ...(incremental && { increment: createIncrement(incremental, '') }),
   }
 }
 
-/** Returns the names under which the positions of the tables are stored. */
+/**
+ * Returns the names under which the positions of the tables are stored. The name is '' for a query or a single table.
+ */
 const listPositionNames = (tables: readonly DatabaseTable[], ownTable = 'preview'): string[] =>
   tables.length > 1 ? nameAdditionalTables(ownTable, tables) : ['']
 
 const findStart = (request: ReadRequest) =>
   findIncrementStart(request, listPositionNames((request.settings as DatabaseSettings).tables ?? [], request.table))
 
-/** Splits the id of a table option. The part before the first dot is the schema. */
+/** Splits the id of a table option: `public.cases` is table `cases` of schema `public`. */
 function parseTableId(id: string): DatabaseTable {
-  const point = id.indexOf('.')
-  return point > 0 ? { schema: id.slice(0, point), name: id.slice(point + 1) } : { name: id }
+  const dot = id.indexOf('.')
+  return dot > 0 ? { schema: id.slice(0, dot), name: id.slice(dot + 1) } : { name: id }
 }
 
 /**
@@ -183,7 +182,8 @@ async function* toOwnTable(
 ): AsyncGenerator<RowStream, void, void> {
   for await (const { cursor, rowsRead: _, ...stream } of streams) {
     const position = cursor?.()
-    const state = createDatabaseState(request, [], position?.value === undefined ? {} : { '': position })
+    const hasPosition = position?.value !== undefined
+    const state = createDatabaseState(request, [], hasPosition ? { '': position } : {})
     yield { ...stream, table: '', ...(state && { cursor: () => state }) }
   }
 }

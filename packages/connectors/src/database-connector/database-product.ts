@@ -20,6 +20,8 @@ export interface DatabaseProduct {
   tablesQuery: string
 }
 
-/** Returns the SSL mode in the terms of PostgreSQL and databases that derive from it. */
-export const getSslMode = ({ ssl, trustServerCertificate }: StoredConnection) =>
-  !ssl ? 'disable' : trustServerCertificate ? 'require' : 'verify-full'
+/** Returns the value of `sslmode` for PostgreSQL and databases that derive from it. */
+export function getSslMode({ ssl, trustServerCertificate }: StoredConnection) {
+  if (!ssl) return 'disable'
+  return trustServerCertificate ? 'require' : 'verify-full'
+}

@@ -48,7 +48,7 @@ export interface DescribedStatement extends Pick<CursorSource, 'findLargest'> {
   columns: DescribedColumn[]
   notes: ReadNote[]
   /** The database's estimate of the total bytes of all rows. Absent if the database has no estimate. */
-  bytes?: number
+  estimatedBytes?: number
   /** Reads the rows that match the filter into the sink. Returns notes about the rows. */
   read(types: readonly StoredType[], sink: TupleSink, filter: RowFilter): Promise<ReadNote[]>
 }
@@ -77,7 +77,7 @@ export interface DatabaseSession extends AsyncDisposable, Pick<CursorSource, 're
 
 export interface DatabaseEngine {
   name: string
-  open(access: SessionParameters): Promise<DatabaseSession>
+  open(parameters: SessionParameters): Promise<DatabaseSession>
   /**
    * Returns the problem code for an error. An unknown error of the database or driver becomes STATEMENT_FAILED with the
    * original message. Returns undefined for any other error.
@@ -139,17 +139,20 @@ export class NoColumnsError extends Error {
  * Throws if a statement returns no columns: either it is not a query, or the login may not see any column of its table.
  */
 export function assertHasColumns(columns: readonly unknown[], statement: SourceStatement): void {
-  if (columns.length === 0) throw 'name' in statement ? new NoColumnsError() : new StatementNotAllowedError()
+  if (columns.length > 0) return
+  const isTable = 'name' in statement
+  throw isTable ? new NoColumnsError() : new StatementNotAllowedError()
 }
 
 /**
- * Returns the SQL of the statement. For a table, it selects the readable columns. `quoted` quotes a name in the
- * database's syntax.
+ * Returns the SQL of the statement. A query is returned without semicolons at its end. For a table, the SQL selects
+ * `columns`. `quoteName` quotes a name in the database's syntax.
  */
-export function buildStatement(statement: SourceStatement, quoted: (name: string) => string, columns = '*'): string {
+export function buildStatement(statement: SourceStatement, quoteName: (name: string) => string, columns = '*'): string {
   if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
   const { schema, name } = statement
-  return `select ${columns} from ${schema ? `${quoted(schema)}.` : ''}${quoted(name)}`
+  const schemaPrefix = schema ? `${quoteName(schema)}.` : ''
+  return `select ${columns} from ${schemaPrefix}${quoteName(name)}`
 }
 
 /**
@@ -157,7 +160,12 @@ export function buildStatement(statement: SourceStatement, quoted: (name: string
  * database has already parsed the inner query alone, so its brackets, quotes and comments are complete and cannot
  * affect the outer query. A line break after it ends a trailing line comment.
  */
-export function wrapQuery(query: string, expressions: readonly string[], columns: number, whereClause = ''): string {
-  const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
+export function wrapQuery(
+  query: string,
+  expressions: readonly string[],
+  columnCount: number,
+  whereClause = '',
+): string {
+  const names = Array.from({ length: columnCount }, (_, index) => `c${index + 1}`).join(', ')
   return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})${whereClause}`
 }

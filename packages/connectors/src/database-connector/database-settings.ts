@@ -42,6 +42,7 @@ export function defineDatabaseConnector<Type extends DatabaseType>(
   } as ConnectorDefinition<Type, any>
 }
 
+/** Throws if the host name includes a port. */
 function assertPlainHost({ jdbcSource: { hostname } }: Pick<DatabaseBody, 'jdbcSource'>): void {
   if (hostname.includes(':') && !isIPv6(hostname))
     throw new InvalidSetting(
@@ -62,23 +63,27 @@ function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQ
 
 /** Throws if two entries would fill the same table. */
 function assertDistinctTables(tables: NonNullable<DatabaseBody['tables']>): void {
-  // Names with variables are unknown here, so they count as distinct. A run checks them after it has replaced the
+  // The name of the own table is unknown here. It does not matter, because all names start with it.
+  const tableNames = nameAdditionalTables('…', tables)
+  // Names with variables are unknown here too, so they count as distinct. A run checks them after it has replaced the
   // variables.
-  const names = nameAdditionalTables('…', tables).map((name, index) =>
-    tables[index]!.name.includes('${') ? `${index}` : name,
-  )
-  const clash = findNameClash(names)
-  if (clash >= 0) throw new InvalidSetting(`/tables/${clash}`, describeNameClash(tables, names, clash))
+  const names = tableNames.map((name, index) => (tables[index]!.name.includes('${') ? `${index}` : name))
+  const clashIndex = findNameClash(names)
+  if (clashIndex >= 0) throw new InvalidSetting(`/tables/${clashIndex}`, describeNameClash(tables, names, clashIndex))
 }
 
 /**
  * Throws if only some tables have `incremental`. A load either merges into all of its tables or replaces all of them.
  */
 function assertIncrements({ incremental, tables = [] }: Pick<DatabaseBody, 'incremental' | 'tables'>): void {
-  const without = tables.findIndex((table) => !table.incremental)
-  if (incremental || without < 0 || tables.every((table) => !table.incremental)) return
+  // This setting of the pipeline applies to each table without its own.
+  if (incremental) return
+  const firstIndexWithout = tables.findIndex((table) => !table.incremental)
+  const allHaveIncremental = firstIndexWithout < 0
+  const noneHasIncremental = tables.every((table) => !table.incremental)
+  if (allHaveIncremental || noneHasIncremental) return
   throw new InvalidSetting(
-    `/tables/${without}/incremental`,
+    `/tables/${firstIndexWithout}/incremental`,
     'A load merges all of its tables or replaces them. Set `incremental` for this table too, or once for the whole pipeline.',
   )
 }

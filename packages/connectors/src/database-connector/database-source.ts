@@ -12,8 +12,8 @@ import {
   suspendSpareThreads,
 } from '@sluice/row-stream'
 import { type AddressResolver, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
-import { listCodes, createDatabaseProblem, getErrorMessage } from './problems.ts'
-import type { DatabaseCommand, DatabaseJob, DatabaseMessage, StatementDescription } from './thread-protocol.ts'
+import { listCodes, createDatabaseProblem, getErrorMessage } from './database-problems.ts'
+import type { DatabaseCommand, DatabaseJob, DatabaseMessage, StatementDescription } from './database-thread-protocol.ts'
 import { formatStatementName, type ReadNote, type SourceStatement } from './database-session.ts'
 import type { StoredCursor } from './increments/increment-settings.ts'
 import { getCompileCacheDir } from 'node:module'
@@ -51,57 +51,65 @@ export async function testDatabaseConnection(...connection: Parameters<typeof li
   await listStatementColumns(...connection)
 }
 
-/** Returns the columns of the query, or of the last table. Reads no rows. Throws `SourceProblem`. */
+/**
+ * Returns the columns of the query, or of the last table. Returns an empty list if the configuration contains neither.
+ * Reads no rows. Throws `SourceProblem` if the connection or a statement fails.
+ */
 export async function listStatementColumns(
   config: DatabaseConfig,
-  connectable: AddressResolver,
+  resolveAddresses: AddressResolver,
   signal: AbortSignal,
   limits: DatabaseLimits = databaseLimits,
 ): Promise<RowStream['columns']> {
-  const addresses = await resolveHost(config, connectable)
+  const addresses = await resolveHost(config, resolveAddresses)
   const statements = config.query || config.tables?.length ? listStatements(config) : []
   await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
   if (statements.length === 0) thread.send({ kind: 'end' })
+  let columns: RowStream['columns'] = []
   let describedCount = 0
-  for (let columns: RowStream['columns'] = []; ; ) {
+  for (;;) {
     const message = await thread.receive()
     if (message.kind === 'finished') return columns
     if (message.kind !== 'described') continue
     columns = message.columns
-    if (++describedCount === statements.length) thread.send({ kind: 'end' })
+    describedCount += 1
+    if (describedCount === statements.length) thread.send({ kind: 'end' })
   }
 }
 
 /**
- * Yields a row stream for the query, or for each table in the order of the configuration. Describes all of them before
- * the first stream, so it throws before any row is read if one cannot be read.
+ * Yields a row stream for the query, or for each table in the order of the configuration. Describes all statements
+ * before the first stream. So if one of them cannot be read, it throws before any row is read.
  */
 async function* readDatabase(
   config: DatabaseConfig,
-  connectable: AddressResolver,
+  resolveAddresses: AddressResolver,
   limits: DatabaseLimits,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<DatabaseRowStream, void, void> {
   signal.throwIfAborted()
   const statements = listStatements(config)
-  const addresses = await resolveHost(config, connectable)
+  const addresses = await resolveHost(config, resolveAddresses)
   await using reader = new DatabaseReader({ config, addresses, statements, limits }, report, signal)
   const descriptions = await reader.describeAll()
-  for (const [index, { columns, notes, bytes, increment }] of descriptions.entries()) {
+  for (const [index, { columns, notes, estimatedBytes, increment }] of descriptions.entries()) {
     const { cursor, fullRead, deletedColumn } = increment ?? {}
     if (fullRead !== undefined) report.readsEverything?.(fullRead)
     const name = formatStatementName(statements[index]!)
-    const ofCount = statements.length > 1 ? ` (${index + 1} of ${statements.length})` : ''
+    const position = statements.length > 1 ? ` (${index + 1} of ${statements.length})` : ''
     report.log(
       'INFO',
       'LOW',
-      `Read ${name}${ofCount}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`,
+      `Read ${name}${position}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`,
     )
     reader.log(notes)
-    const size = bytes === undefined ? {} : { size: bytes }
+    const size = estimatedBytes === undefined ? {} : { size: estimatedBytes }
     let rowsRead = 0
-    const rows = (types: readonly StoredType[]) => reader.rows(index, types, (count) => void (rowsRead = count))
+    const setRowsRead = (count: number) => {
+      rowsRead = count
+    }
+    const rows = (types: readonly StoredType[]) => reader.rows(index, types, setRowsRead)
     yield {
       table: statements[index]!.table,
       columns,
@@ -125,9 +133,12 @@ function listStatements({ query, tables, increment }: DatabaseConfig): SourceSta
   )
 }
 
-async function resolveHost(config: DatabaseConfig, connectable: AddressResolver): Promise<DatabaseJob['addresses']> {
+async function resolveHost(
+  config: DatabaseConfig,
+  resolveAddresses: AddressResolver,
+): Promise<DatabaseJob['addresses']> {
   try {
-    return await connectable(config.host, config.port)
+    return await resolveAddresses(config.host, config.port)
   } catch (cause) {
     const isUnknownHost = listCodes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
     if (isUnknownHost) throw createDatabaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
@@ -135,7 +146,7 @@ async function resolveHost(config: DatabaseConfig, connectable: AddressResolver)
   }
 }
 
-/** Reads the statements of one reader thread, one after another. */
+/** Controls the thread that reads a database. Reads the rows of one statement after another. */
 class DatabaseReader implements AsyncDisposable {
   readonly #report: ReadReporter
   readonly #thread: ReturnType<typeof startDatabaseThread>

@@ -2,12 +2,12 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createProblemMessage, SourceProblem, type StoredType } from '@sluice/row-stream'
-import { createDatabaseProblem, findDatabaseProblem, redactError } from './problems.ts'
-import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
+import { createDatabaseProblem, findDatabaseProblem, redactError } from './database-problems.ts'
+import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './database-thread-protocol.ts'
 import { type DatabaseSession, loadEngine } from './database-session.ts'
-import { TupleSink } from './tuple-sink.ts'
+import { type TupleBatch, TupleSink } from './tuple-sink.ts'
 import type { DatabaseLimits } from './database-config.ts'
-import { nameStatement, type PlannedStatement, planStatements } from './plan-statements.ts'
+import { createReadError, type PlannedStatement, planStatements } from './plan-statements.ts'
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
 
@@ -21,13 +21,13 @@ type WatchedSink = Pick<TupleSink, 'isFull' | 'rows'>
  * The state before rows are read. The timeout for later rows applies, because describing the columns of a locked table
  * can block.
  */
-const beforeRows: WatchedSink = { isFull: false, rows: 1 }
+const stateBeforeRows: WatchedSink = { isFull: false, rows: 1 }
 
 /**
  * The state after the query was sent and before its first row. The timeout is long, because the database may scan the
  * whole table first.
  */
-const beforeFirstRow: WatchedSink = { isFull: false, rows: 0 }
+const stateBeforeFirstRow: WatchedSink = { isFull: false, rows: 0 }
 
 const mainThreadPort = parentPort
 const { config, addresses, statements, limits } = workerData as DatabaseJob
@@ -61,8 +61,8 @@ async function cancelAndExit(): Promise<void> {
 /** Requests the database to cancel the query. Waits at most one second, so that the thread ends in any case. */
 async function cancelQuery(): Promise<void> {
   const timeoutController = new AbortController()
-  const limit = sleep(1_000, undefined, { signal: timeoutController.signal }).catch(() => {})
-  await Promise.race([currentSession?.cancel().catch(() => {}), limit])
+  const timeout = sleep(1_000, undefined, { signal: timeoutController.signal }).catch(() => {})
+  await Promise.race([currentSession?.cancel().catch(() => {}), timeout])
   timeoutController.abort()
 }
 
@@ -84,6 +84,9 @@ function sendMessage(message: DatabaseMessage, transfer: ArrayBuffer[] = []): vo
   if (!isEnding) mainThreadPort.postMessage(message, transfer)
 }
 
+/**
+ * Describes all statements, and then sends the rows of each one that the main thread requests, until it ends the read.
+ */
 async function readStatements(session: DatabaseSession): Promise<void> {
   sendMessage({ kind: 'connected', notes: session.notes })
   const onUnreadable = (message: string) => sendMessage({ kind: 'unreadable', message })
@@ -95,30 +98,29 @@ async function readStatements(session: DatabaseSession): Promise<void> {
     const command = await receiveCommand()
     if (command.kind === 'end') break
     if (command.kind !== 'rows') continue
-    const statement = plannedStatements[command.statement]!
-    earlierRows += await sendStatementRows(session, statement, command.types, earlierRows).catch((error: unknown) => {
-      throw nameStatement(context, statement.statement, statements.length, error)
+    const planned = plannedStatements[command.statement]!
+    earlierRows += await sendStatementRows(session, planned, command.types, earlierRows).catch((error: unknown) => {
+      throw createReadError(context, planned.statement, statements.length, error)
     })
   }
   sendMessage({ kind: 'finished' })
 }
 
-/** Reads the rows of a statement and sends them to the main thread. Returns the number of rows. */
+/**
+ * Reads the rows of a statement and sends them to the main thread. Returns the number of rows of this statement.
+ * `earlierRows` is the number of rows of the statements before, because progress counts the rows of all.
+ */
 async function sendStatementRows(
   session: DatabaseSession,
   { described, filter }: PlannedStatement,
   types: readonly StoredType[],
   earlierRows: number,
 ): Promise<number> {
-  const sink = new TupleSink(
-    limits,
-    session.received,
-    ({ tuples, rejected, totals: { bytesRead, rowsRead } }) =>
-      sendMessage({ kind: 'batch', tuples, rejected, totals: { bytesRead, rowsRead: earlierRows + rowsRead } }, [
-        tuples.buffer,
-      ]),
-    recycledMemory,
-  )
+  const sendBatch = ({ tuples, rejected, totals: { bytesRead, rowsRead } }: TupleBatch) => {
+    const totals = { bytesRead, rowsRead: earlierRows + rowsRead }
+    sendMessage({ kind: 'batch', tuples, rejected, totals }, [tuples.buffer])
+  }
+  const sink = new TupleSink(limits, session.received, sendBatch, recycledMemory)
   tupleSink = sink
   const notes = await runWithSilenceTimeout(session, sink, () => described.read(types, sink, filter))
   sink.flush()
@@ -133,46 +135,42 @@ async function sendStatementRows(
 function runDescription<T>(
   session: DatabaseSession,
   { mayScan }: { mayScan: boolean },
-  act: () => Promise<T>,
+  operation: () => Promise<T>,
 ): Promise<T> {
-  return runWithSilenceTimeout(session, mayScan ? beforeFirstRow : beforeRows, act)
+  return runWithSilenceTimeout(session, mayScan ? stateBeforeFirstRow : stateBeforeRows, operation)
 }
 
 /** Opens a session. The silence timeout already applies during connection and login. */
 function openSession(): Promise<DatabaseSession> {
-  const currentSession: Socket[] = []
-  const received = () => currentSession.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
-  return runWithSilenceTimeout({ received }, beforeRows, () =>
-    databaseEngine.open({ config, addresses, limits, openedSockets: currentSession }),
+  const openedSockets: Socket[] = []
+  const received = () => openedSockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+  return runWithSilenceTimeout({ received }, stateBeforeRows, () =>
+    databaseEngine.open({ config, addresses, limits, openedSockets }),
   )
 }
 
 /** Runs an operation. If the database sends no data for too long, ends the thread with the problem SOURCE_SILENT. */
 async function runWithSilenceTimeout<T>(
   session: Pick<DatabaseSession, 'received'>,
-  watchedSink: Parameters<typeof watchForSilence>[1],
+  watchedSink: WatchedSink,
   operation: () => Promise<T>,
 ): Promise<T> {
-  using _watching = watchForSilence(
-    session,
-    watchedSink,
-    limits,
-    () =>
-      void endWithProblem(createDatabaseProblem({ code: 'SOURCE_SILENT' }, config, databaseEngine.name), {
-        cancels: true,
-      }),
-  )
+  const onSilence = () => {
+    const problem = createDatabaseProblem({ code: 'SOURCE_SILENT' }, config, databaseEngine.name)
+    void endWithProblem(problem, { cancelsQuery: true })
+  }
+  using _watching = watchForSilence(session, watchedSink, limits, onSilence)
   return await operation()
 }
 
 /**
- * Reports a problem and ends the thread. With `cancels`, first cancels the query. Only the first problem is reported,
- * because later ones are its consequences.
+ * Reports a problem and ends the thread. With `cancelsQuery`, first cancels the query. Only the first problem is
+ * reported, because later ones are its consequences.
  */
-async function endWithProblem(problem: SourceProblem, { cancels }: { cancels: boolean }): Promise<void> {
+async function endWithProblem(problem: SourceProblem, { cancelsQuery }: { cancelsQuery: boolean }): Promise<void> {
   if (isEnding) return
   isEnding = true
-  if (cancels) await cancelQuery()
+  if (cancelsQuery) await cancelQuery()
   mainThreadPort.postMessage(createProblemMessage(problem), [])
   mainThreadPort.close()
   // Exits after one second, because the driver may wait for a response that never arrives.
@@ -192,7 +190,7 @@ try {
     if (!problem) throw redactError(error, config)
     // After a driver error, the query has already ended. After any other problem, the query may still run, so it is
     // cancelled.
-    await endWithProblem(problem, { cancels: error instanceof SourceProblem })
+    await endWithProblem(problem, { cancelsQuery: error instanceof SourceProblem })
   }
 }
 
@@ -205,21 +203,19 @@ function watchForSilence(
   limits: DatabaseLimits,
   onSilence: () => void,
 ): Disposable {
+  const checkIntervalMs = Math.max(10, Math.min(1_000, limits.silence / 10))
   let lastReceived = session.received()
-  let since = performance.now()
-  const timer = setInterval(
-    () => {
-      const now = session.received()
-      const limit = sink.rows === 0 ? limits.firstRow : limits.silence
-      if (now !== lastReceived || sink.isFull) {
-        lastReceived = now
-        since = performance.now()
-      } else if (performance.now() - since > limit) {
-        clearInterval(timer)
-        onSilence()
-      }
-    },
-    Math.max(10, Math.min(1_000, limits.silence / 10)),
-  )
+  let lastChangeAt = performance.now()
+  const timer = setInterval(() => {
+    const received = session.received()
+    const limit = sink.rows === 0 ? limits.firstRow : limits.silence
+    if (received !== lastReceived || sink.isFull) {
+      lastReceived = received
+      lastChangeAt = performance.now()
+    } else if (performance.now() - lastChangeAt > limit) {
+      clearInterval(timer)
+      onSilence()
+    }
+  }, checkIntervalMs)
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { SourceProblem } from '@sluice/row-stream'
 import type { DatabaseConfig } from './database-config.ts'
-import { createDatabaseProblem } from './problems.ts'
+import { createDatabaseProblem } from './database-problems.ts'
 
 /** The maximum bytes that a server may send before login is complete. A real database sends far fewer. */
 const maxBytesBeforeSignIn = 1024 * 1024
@@ -63,7 +63,10 @@ export abstract class FramedByteLimit extends InboundByteLimit {
   /** Updates `messageBytes` and `responseBytes` from a header. Returns the number of bytes until the next header. */
   protected abstract recordHeader(header: Buffer): number
 
-  /** Starts watching a stream. Call it when a message starts. */
+  /**
+   * Inserts the check between the stream and the driver's data listener. Call it when the next received byte is the
+   * start of a message.
+   */
   watch(stream: Duplex): void {
     const [driver, ...otherListeners] = stream.listeners('data') as DataListener[]
     if (!driver || otherListeners.length > 0)
@@ -101,8 +104,8 @@ export abstract class FramedByteLimit extends InboundByteLimit {
   }
 
   #check(): void {
-    const keptBytes = Math.max(this.messageBytes, this.responseBytes)
-    const problem = this.findProblem(this.isSignedIn ? keptBytes : this.#bytesBeforeSignIn)
+    const bufferedBytes = Math.max(this.messageBytes, this.responseBytes)
+    const problem = this.findProblem(this.isSignedIn ? bufferedBytes : this.#bytesBeforeSignIn)
     if (problem) throw problem
   }
 }

@@ -16,25 +16,27 @@ export type ConnectSocket = (options: {
  * one; its code is ETIMEDOUT after a timeout.
  */
 export async function openSocket(
-  { addresses, config, limits, openedSockets: opened }: SessionParameters,
+  { addresses, config, limits, openedSockets }: SessionParameters,
   connectSocket: ConnectSocket = connectWithKeepAlive,
 ): Promise<Socket> {
-  let failure: unknown
+  let lastError: unknown
   for (const { address, family } of addresses) {
     try {
       const socket = connectSocket({ host: address, family, port: config.port, keepAliveInitialDelay })
       await waitForConnection(socket, limits.connect)
-      opened.push(socket)
+      openedSockets.push(socket)
       return socket
     } catch (error) {
-      failure = error
+      lastError = error
     }
   }
-  throw failure ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
+  // No connection has failed if the list of addresses is empty.
+  throw lastError ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
 }
 
 const connectWithKeepAlive: ConnectSocket = (options) => connect({ ...options, noDelay: true, keepAlive: true })
 
+/** Resolves when the socket is connected. Rejects after an error, or with ETIMEDOUT after the time limit. */
 function waitForConnection(socket: Socket, timeLimitMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

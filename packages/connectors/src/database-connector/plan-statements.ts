@@ -9,8 +9,8 @@ import {
 } from './database-session.ts'
 import { planIncrement } from './increments/plan-increment.ts'
 import type { RowFilter } from './increments/row-filter.ts'
-import { findDatabaseProblem } from './problems.ts'
-import type { StatementDescription } from './thread-protocol.ts'
+import { findDatabaseProblem } from './database-problems.ts'
+import type { StatementDescription } from './database-thread-protocol.ts'
 
 /** A statement that the database has described, with the filter for the rows to read. */
 export interface PlannedStatement {
@@ -25,16 +25,16 @@ export interface PlanContext {
   config: DatabaseConfig
   engine: DatabaseEngine
   /** Runs an operation, and ends the read if the database sends no data for too long. `mayScan` allows more time. */
-  runWithTimeout<T>(session: DatabaseSession, wait: { mayScan: boolean }, act: () => Promise<T>): Promise<T>
+  runWithTimeout<T>(session: DatabaseSession, wait: { mayScan: boolean }, operation: () => Promise<T>): Promise<T>
   /** Called with a sentence for each table that cannot be read. */
   onUnreadable(message: string): void
 }
 
 /**
- * Describes all statements before it reads any row. So one run reports every table that cannot be read, and reads no
- * rows that it would have to discard. Throws a `SourceProblem` that covers all of them. If the increment of one table
- * cannot continue, all tables are read in full, because a publication either merges into all of its tables or replaces
- * all of them.
+ * Describes all statements and plans their reads. Reads no rows: if some tables cannot be read, the run reports all of
+ * them at once and has no rows to discard. Throws a `SourceProblem` that covers all of these tables. If the
+ * increment of one table cannot continue, all tables are read in full, because a publication either merges into all of
+ * its tables or replaces all of them.
  */
 export async function planStatements(
   context: PlanContext,
@@ -52,32 +52,37 @@ export async function planStatements(
       if (!problem || statements.length === 1) throw error
       onUnreadable(problem.message)
       problems.push(problem)
+      // If the operation had no savepoint, the error has ended the transaction, so no other statement can be described.
       if (!session.withSavepoint) break
     }
   }
   if (problems.length > 0) throw createUnreadableProblem(problems, statements.length)
-  return readAllInFull(context, plannedStatements)
+  return planFullReadsIfNeeded(context, plannedStatements)
 }
 
 /**
- * Plans all statements as full reads if one of them cannot continue from its stored cursor. Does nothing for a single
- * statement.
+ * Returns the statements unchanged if the increments of all tables can continue from their stored cursors. Otherwise
+ * plans a full read of all tables, and extends the reason that the first such table reports for the log.
  */
-async function readAllInFull(context: PlanContext, plannedStatements: PlannedStatement[]): Promise<PlannedStatement[]> {
+async function planFullReadsIfNeeded(
+  context: PlanContext,
+  plannedStatements: PlannedStatement[],
+): Promise<PlannedStatement[]> {
   if (plannedStatements.length === 1) return plannedStatements
-  const restart = plannedStatements.find(({ description }) => description.increment?.fullRead !== undefined)
-  if (!restart) return plannedStatements
-  restart.description.increment!.fullRead =
-    `${formatStatementName(restart.statement)}: ${restart.description.increment!.fullRead!} All other tables are read in full too.`
-  const fullStatements: PlannedStatement[] = []
-  for (const plannedStatement of plannedStatements)
-    fullStatements.push(
-      plannedStatement.description.increment?.fullRead === undefined
-        ? await replan(context, plannedStatement)
-        : plannedStatement,
-    )
-  return fullStatements
+  const firstFullRead = plannedStatements.find(isFullReadOfIncrement)
+  if (!firstFullRead) return plannedStatements
+  const { statement, description } = firstFullRead
+  const reason = description.increment!.fullRead!
+  description.increment!.fullRead = `${formatStatementName(statement)}: ${reason} All other tables are read in full too.`
+  const fullReads: PlannedStatement[] = []
+  for (const planned of plannedStatements)
+    fullReads.push(isFullReadOfIncrement(planned) ? planned : await planFullRead(context, planned))
+  return fullReads
 }
+
+/** True if the increment of a statement cannot continue from its stored cursor. */
+const isFullReadOfIncrement = ({ description }: PlannedStatement): boolean =>
+  description.increment?.fullRead !== undefined
 
 async function planStatement(context: PlanContext, statement: SourceStatement): Promise<PlannedStatement> {
   const { session, runWithTimeout } = context
@@ -85,8 +90,9 @@ async function planStatement(context: PlanContext, statement: SourceStatement): 
   return planRows(context, statement, described)
 }
 
-const replan = (context: PlanContext, { statement, described }: PlannedStatement): Promise<PlannedStatement> => {
-  const { last: _, ...increment } = statement.increment!
+/** Plans a statement again, as if it had no stored cursor. */
+function planFullRead(context: PlanContext, { statement, described }: PlannedStatement): Promise<PlannedStatement> {
+  const { previousCursor: _, ...increment } = statement.increment!
   return planRows(context, { ...statement, increment }, described)
 }
 
@@ -96,11 +102,11 @@ async function planRows(
   statement: SourceStatement,
   described: DescribedStatement,
 ): Promise<PlannedStatement> {
-  const { notes, bytes } = described
+  const { notes, estimatedBytes } = described
   const names = toUniqueIdentifiers(described.columns.map(({ label }) => label))
   const columns = described.columns.map((column, index): Column => ({ name: names[index]!, ...column }))
   const { increment: request } = statement
-  if (!request) return { statement, described, description: { columns, notes, bytes }, filter: {} }
+  if (!request) return { statement, described, description: { columns, notes, estimatedBytes }, filter: {} }
   const source = {
     findLargest: described.findLargest,
     readClock: () => session.readClock(),
@@ -109,8 +115,9 @@ async function planRows(
   const { filter, note, ...increment } = plan
   const allNotes = note === undefined ? notes : [...notes, { level: 'INFO' as const, message: note }]
   // The database's size estimate covers all rows, so it does not apply to an increment.
-  const estimate = filter.cursor ? undefined : bytes
-  return { statement, described, description: { columns, notes: allNotes, bytes: estimate, increment }, filter }
+  const estimate = filter.cursor ? undefined : estimatedBytes
+  const description = { columns, notes: allNotes, estimatedBytes: estimate, increment }
+  return { statement, described, description, filter }
 }
 
 /** Problem codes that concern one table, after which other tables can still be described. */
@@ -141,10 +148,10 @@ function findTableProblem(
 }
 
 /**
- * Returns the error to report for a statement that failed while its rows were read. Names the table if there are
- * several.
+ * Returns the error to report for a statement that failed while its rows were read: a problem with the table's name if
+ * there are several tables, otherwise the same error.
  */
-export function nameStatement(
+export function createReadError(
   context: Pick<PlanContext, 'config' | 'engine'>,
   statement: SourceStatement,
   statementCount: number,
@@ -153,22 +160,17 @@ export function nameStatement(
   const problem = statementCount > 1 ? findTableProblem(context, statement, error) : undefined
   if (!problem) return error
   const { code, message, cause } = problem
-  return new SourceProblem(
-    code,
-    `${message} A run loads all tables or none, so the other tables keep their old rows too.`,
-    {
-      cause,
-    },
-  )
+  const explanation = 'A run loads all tables or none, so the other tables keep their old rows too.'
+  return new SourceProblem(code, `${message} ${explanation}`, { cause })
 }
 
 const maxNamedTables = 5
 
-function createUnreadableProblem(problems: readonly SourceProblem[], count: number): SourceProblem {
-  const shownMessages = problems.slice(0, maxNamedTables).map(({ message }) => message)
-  const moreCount = problems.length - shownMessages.length
-  const moreText = moreCount > 0 ? ` The log names ${moreCount} more.` : ''
+function createUnreadableProblem(problems: readonly SourceProblem[], tableCount: number): SourceProblem {
+  const messages = problems.slice(0, maxNamedTables).map(({ message }) => message)
+  const unnamedCount = problems.length - messages.length
+  const moreText = unnamedCount > 0 ? ` The log names ${unnamedCount} more.` : ''
   const [first] = problems
-  const message = `${problems.length} of ${count} tables cannot be read, and a run loads all of them or none. ${shownMessages.join(' ')}${moreText}`
+  const message = `${problems.length} of ${tableCount} tables cannot be read, and a run loads all of them or none. ${messages.join(' ')}${moreText}`
   return new SourceProblem(first!.code, message, { cause: first!.cause })
 }

@@ -26,29 +26,30 @@ export class TupleSink {
   /** The number of rows until now, including rejected rows. */
   rows = 0
   readonly #send: (batch: TupleBatch) => void
-  readonly #bytes: () => number
+  readonly #countBytes: () => number
   readonly #memory: ArrayBuffer[]
   #rejected: RejectedRow[] = []
-  #window: number
-  #drained: (() => void) | undefined
+  /** The number of batches that may be sent before the consumer must grant more credit. */
+  #credits: number
+  #onCredit: (() => void) | undefined
 
-  /** `memory` contains buffers of an earlier sink, for reuse. */
+  /** `countBytes` returns the bytes received until now. `memory` contains buffers of an earlier sink, for reuse. */
   constructor(
     limits: DatabaseLimits,
-    bytes: () => number,
+    countBytes: () => number,
     send: (batch: TupleBatch) => void,
     memory: ArrayBuffer[] = [],
   ) {
     this.#memory = memory
     this.#send = send
-    this.#bytes = bytes
-    this.#window = limits.chunksInFlight
+    this.#countBytes = countBytes
+    this.#credits = limits.chunksInFlight
     this.buffer = new TupleBuffer({ chunkBytes: limits.chunkBytes, reuse: () => this.#memory.pop() })
   }
 
   /** True if the reader must call `waitForRoom` before it continues. */
   get isFull(): boolean {
-    return this.#window <= 0
+    return this.#credits <= 0
   }
 
   /**
@@ -76,26 +77,28 @@ export class TupleSink {
     return !this.isFull
   }
 
+  /** Sends the current batch, unless it is empty. */
   flush(): void {
     if (this.buffer.at === 0 && this.#rejected.length === 0) return
-    this.#window--
-    const totals = { bytesRead: this.#bytes(), rowsRead: this.rows }
+    this.#credits--
+    const totals = { bytesRead: this.#countBytes(), rowsRead: this.rows }
     const rejected = this.#rejected
     this.#rejected = []
     this.#send({ tuples: this.buffer.take(), rejected, totals })
   }
 
+  /** Waits until the consumer accepts another batch. */
   async waitForRoom(): Promise<void> {
     while (this.isFull) {
       await new Promise<void>((resolve) => {
-        this.#drained = resolve
+        this.#onCredit = resolve
       })
     }
   }
 
   addCredit(): void {
-    this.#window++
-    this.#drained?.()
+    this.#credits++
+    this.#onCredit?.()
   }
 
   recycleMemory(memory: ArrayBuffer): void {

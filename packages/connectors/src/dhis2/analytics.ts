@@ -1,7 +1,7 @@
 import { declareColumns } from '../http-connector/declared-column.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import { type Dhis2Settings, parseValue, selectedObjects } from './dhis2-server.ts'
 
 interface AnalyticsQuery {
@@ -29,9 +29,9 @@ export async function createAnalyticsStream({
       ...(query.periods.length > 0 ? [`pe:${query.periods.join(';')}`] : []),
       `ou:${query.units.join(';')}`,
     ]
-    const range = query.periods.length === 0 && { startDate, endDate }
+    const dateRange = query.periods.length === 0 ? { startDate, endDate } : {}
     try {
-      const options = { query: { dimension, outputIdScheme, ...range }, subject: selectedObjects }
+      const options = { query: { dimension, outputIdScheme, ...dateRange }, subject: selectedObjects }
       yield { records: parseGrid(await http.getJson('api/analytics.json', options)) }
       return
     } catch (error) {
@@ -52,32 +52,35 @@ export async function createAnalyticsStream({
 }
 
 /**
- * True if a query must be split: E7128 reports DHIS2's row limit, and ANSWER_TOO_LARGE the memory limit of this
- * process.
+ * True if a query must be split: DHIS2 reported its row limit (E7128), or the response exceeds the memory limit of this
+ * process (ANSWER_TOO_LARGE).
  */
 const isTooLarge = (error: unknown): boolean =>
   error instanceof SourceProblem &&
   (error.code === 'ANSWER_TOO_LARGE' || /E7128|max(imum)? (number of )?records|exceeds/i.test(error.message))
 
 /**
- * Splits a query in two, along the first dimension with several items. Returns undefined if no dimension has several.
+ * Splits a query in two: each query has one half of the items of the first dimension with several items. Returns
+ * undefined if no dimension has several.
  */
 function splitQuery(query: AnalyticsQuery): AnalyticsQuery[] | undefined {
   const dimension = (['data', 'periods', 'units'] as const).find((name) => query[name].length > 1)
   if (!dimension) return undefined
   const items = query[dimension]
-  const half = items.length / 2
-  return [items.slice(0, half), items.slice(half)].map((part) => ({ ...query, [dimension]: part }))
+  const middle = Math.floor(items.length / 2)
+  return [items.slice(0, middle), items.slice(middle)].map((half) => ({ ...query, [dimension]: half }))
 }
 
-/** Converts a DHIS2 grid of column headers and text rows to records. */
+/**
+ * Converts a DHIS2 grid of column headers and rows to records. Adds the names of the data item and the organisation
+ * unit from the grid's metadata.
+ */
 function parseGrid(grid: unknown): object[] {
   const headers = parseList(grid, 'DHIS2', 'headers').map((header) => parseObject(header, 'DHIS2'))
   const { metaData = {} } = parseObject(grid, 'DHIS2')
   const { items = {} } = parseObject(metaData, 'DHIS2')
-  const objects = parseObject(items, 'DHIS2')
-  const getName = (id: unknown) =>
-    typeof id === 'string' ? toText((objects[id] as { name?: unknown } | undefined)?.name) : undefined
+  const itemsById = parseObject(items, 'DHIS2') as Record<string, { name?: unknown } | undefined>
+  const getName = (id: unknown) => (typeof id === 'string' ? toText(itemsById[id]?.name) : undefined)
   return parseList(grid, 'DHIS2', 'rows').map((row) => {
     const record: Record<string, unknown> = {}
     parseList(row, 'DHIS2').forEach((cell, index) => {

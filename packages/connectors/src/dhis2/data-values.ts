@@ -3,7 +3,7 @@ import { splitIntoMonths } from '../http-connector/paging.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { readCsvRows } from './csv-records.ts'
 import { parseExactNumber } from '../http-connector/exact-json.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import { type Dhis2Settings, listUnitIds, readServerInfo, selectedObjects } from './dhis2-server.ts'
 
 /** JSON field names by CSV column name in lower case. Column names differ between versions of DHIS2. */
@@ -24,7 +24,8 @@ const fieldNames: Readonly<Record<string, string>> = {
   deleted: 'deleted',
 }
 
-const dataValueKey = ['dataElement', 'period', 'orgUnit', 'categoryOptionCombo', 'attributeOptionCombo']
+const requiredFields = ['dataElement', 'period', 'orgUnit']
+const dataValueKey = [...requiredFields, 'categoryOptionCombo', 'attributeOptionCombo']
 
 const dataValueColumns: KnownColumn[] = [
   ...declareColumns('TEXT', [...dataValueKey, 'value', 'storedBy', 'comment']),
@@ -46,7 +47,7 @@ export async function createValueStream({ http, settings }: SystemContext<Dhis2S
       : splitIntoMonths(startDate!, endDate!).map(({ start, end }) => ({ startDate: start, endDate: end }))
   const dataQueries = dataSets.length > 0 ? dataSets.map((dataSet) => ({ dataSet })) : [{ dataElement: dataElements }]
 
-  async function* pages(cursor: unknown): AsyncGenerator<RecordPage, void, void> {
+  async function* readPages(cursor: unknown): AsyncGenerator<RecordPage, void, void> {
     const since = typeof cursor === 'string' ? { lastUpdated: cursor, includeDeleted: true } : {}
     for (const data of dataQueries)
       for (const period of periodQueries)
@@ -57,44 +58,55 @@ export async function createValueStream({ http, settings }: SystemContext<Dhis2S
             headers: { accept: 'application/csv, text/csv' },
             subject: selectedObjects,
           })
-          yield* parseValues(response.chunks(), server.isoCalendar)
+          yield* parseDataValues(response.chunks(), server.usesIsoCalendar)
         }
     yield { records: [], cursor: server.nextCursor }
   }
-  return { name: 'data_values', key: dataValueKey, columns: dataValueColumns, readPages: pages }
+  return { name: 'data_values', key: dataValueKey, columns: dataValueColumns, readPages }
 }
 
-async function* parseValues(
+/** Parses the CSV of a response and yields its data values. Throws `SourceProblem` if the header is not as expected. */
+async function* parseDataValues(
   chunks: AsyncIterable<Buffer>,
-  isIsoCalendar: boolean,
+  usesIsoCalendar: boolean,
 ): AsyncGenerator<RecordPage, void, void> {
-  let header: (string | undefined)[] | undefined
+  let header: readonly (string | undefined)[] | undefined
   for await (const rows of readCsvRows(chunks, { system: 'DHIS2' })) {
-    let firstRow = 0
-    if (!header) {
-      header = rows[0]!.map((name) => fieldNames[name.trim().toLowerCase()])
-      firstRow = 1
-      if (!dataValueKey.slice(0, 3).every((name) => header!.includes(name)))
-        throw createResponseProblem('DHIS2', 'header of data values')
-    }
+    const valueRows = header ? rows : rows.slice(1)
+    header ??= parseHeader(rows[0]!)
+    const fields = header
     // A response without values, which is frequent, contains only the header.
-    if (rows.length > firstRow)
-      yield { records: rows.slice(firstRow).map((row) => parseDataValue(row, header!, isIsoCalendar)) }
+    if (valueRows.length > 0) yield { records: valueRows.map((row) => parseDataValue(row, fields, usesIsoCalendar)) }
   }
 }
 
+/** Returns the field name of each CSV column, or undefined for a column that is not read. */
+function parseHeader(row: readonly string[]): readonly (string | undefined)[] {
+  const header = row.map((name) => fieldNames[name.trim().toLowerCase()])
+  if (!requiredFields.every((name) => header.includes(name)))
+    throw createResponseProblem('DHIS2', 'header of data values')
+  return header
+}
+
+const booleanFields = new Set(['followup', 'deleted'])
+
+/**
+ * Converts a CSV row to a record. Adds the value as a number, and the type, start and end of the period, as far as they
+ * can be parsed.
+ */
 function parseDataValue(
   row: readonly string[],
   header: readonly (string | undefined)[],
-  isIsoCalendar: boolean,
+  usesIsoCalendar: boolean,
 ): object {
   const record: Record<string, unknown> = {}
-  row.forEach((value, index) => {
+  row.forEach((text, index) => {
     const name = header[index]
-    if (name && value !== '') record[name] = name === 'followup' || name === 'deleted' ? value === 'true' : value
+    if (name === undefined || text === '') return
+    record[name] = booleanFields.has(name) ? text === 'true' : text
   })
   const { value, period } = record as { value?: string; period?: string }
-  const dates = isIsoCalendar && period !== undefined ? parsePeriod(period) : undefined
+  const dates = usesIsoCalendar && period !== undefined ? parsePeriod(period) : undefined
   return {
     ...record,
     valueNumber: value === undefined ? undefined : parseExactNumber(value),
@@ -111,39 +123,43 @@ interface DatePeriod {
   end: string
 }
 
-const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10)
+const formatUtcDay = (time: number): string => new Date(time).toISOString().slice(0, 10)
 const dayMs = 86_400_000
 
-/** Returns the range of `count` months that starts with a month, counted from 0. */
+/** Returns the range of `count` months that starts with `month`, where 0 is January. */
 const createMonthRange = (type: string, year: number, month: number, count: number): DatePeriod => ({
   type,
-  start: formatDay(Date.UTC(year, month, 1)),
-  end: formatDay(Date.UTC(year, month + count, 1) - dayMs),
+  start: formatUtcDay(Date.UTC(year, month, 1)),
+  end: formatUtcDay(Date.UTC(year, month + count, 1) - dayMs),
 })
 
 /** For each weekly period type, the first day of the week as days after Monday. */
 const weekdayOffsets: Record<string, number> = { '': 0, Mon: 0, Wed: 2, Thu: 3, Sat: 5, Sun: 6 }
 
 /**
- * Returns the range of `count` weeks that starts with week number `week`. Week 1 is the week that contains 4 January,
- * as in ISO 8601.
+ * Returns the range of `count` weeks that starts with week number `week`. Weeks start `firstDay` days after Monday.
+ * Week 1 is the week that contains 4 January, as in ISO 8601.
  */
 function createWeekRange(type: string, year: number, week: number, firstDay: number, count: number): DatePeriod {
-  const fourth = new Date(Date.UTC(year, 0, 4))
-  const daysSinceStart = (fourth.getUTCDay() + 6 - firstDay + 7) % 7
-  const start = fourth.getTime() - daysSinceStart * dayMs + (week - 1) * 7 * dayMs
-  return { type, start: formatDay(start), end: formatDay(start + (count * 7 - 1) * dayMs) }
+  const january4 = new Date(Date.UTC(year, 0, 4))
+  const daysAfterMonday = (january4.getUTCDay() + 6) % 7
+  const daysAfterFirstDay = (daysAfterMonday - firstDay + 7) % 7
+  const startOfWeek1 = january4.getTime() - daysAfterFirstDay * dayMs
+  const start = startOfWeek1 + (week - 1) * 7 * dayMs
+  return { type, start: formatUtcDay(start), end: formatUtcDay(start + (count * 7 - 1) * dayMs) }
 }
 
+/** For each type of financial year, its first month, where 0 is January. */
 const firstMonths: Record<string, number> = { April: 3, July: 6, Sep: 8, Oct: 9, Nov: 10 }
 
-type PeriodRule = [RegExp, (parts: string[]) => DatePeriod]
+type PeriodRule = [pattern: RegExp, createPeriod: (groups: string[]) => DatePeriod]
 
+/** The formats of period ids, each with a function that returns the range from the captured groups. */
 const periodRules: PeriodRule[] = [
   [
     /^(\d{4})(\d\d)(\d\d)$/,
     ([year, month, date]) => {
-      const start = formatDay(Date.UTC(Number(year), Number(month) - 1, Number(date)))
+      const start = formatUtcDay(Date.UTC(Number(year), Number(month) - 1, Number(date)))
       return { type: 'Daily', start, end: start }
     },
   ],

@@ -16,13 +16,11 @@ export function createAuthHeaders({
   password,
   authToken,
 }: Dhis2Credentials): Record<string, string> | undefined {
-  const authorization = authToken
-    ? `ApiToken ${authToken}`
-    : username && password
-      ? formatBasicAuthorization(username, password)
-      : undefined
   // The header `x-requested-with` makes DHIS2 return 401 instead of a redirect to its login page.
-  return authorization ? { authorization, 'x-requested-with': 'XMLHttpRequest' } : undefined
+  const headers = { 'x-requested-with': 'XMLHttpRequest' }
+  if (authToken) return { authorization: `ApiToken ${authToken}`, ...headers }
+  if (username && password) return { authorization: formatBasicAuthorization(username, password), ...headers }
+  return undefined
 }
 
 export const missingCredentials = 'The credentials for DHIS2 are missing. Enter a username and password, or a token.'

@@ -1,5 +1,5 @@
 import type { connectorTypes } from '@sluice/contracts/connector-types'
-import type { SettingsOf } from '../http-connector/http-system-interface.ts'
+import type { SettingsOf } from '../http-connector/http-system.ts'
 import { parseRelease } from './dhis2-api.ts'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
@@ -18,7 +18,7 @@ export interface Dhis2Server {
    * return its time.
    */
   nextCursor: string | undefined
-  isoCalendar: boolean
+  usesIsoCalendar: boolean
 }
 
 /**
@@ -36,11 +36,11 @@ export async function readServerInfo(http: HttpSession): Promise<Dhis2Server> {
     version,
     release: parseRelease(version),
     nextCursor: date && subtractSeconds(date, overlapSeconds),
-    isoCalendar: calendar === 'iso8601',
+    usesIsoCalendar: calendar === 'iso8601',
   }
 }
 
-/** Returns the ids of the selected organisation units. Default: the units of the account. */
+/** Returns the ids of the selected organisation units, or those of the account's units if none is selected. */
 export async function listUnitIds(http: HttpSession, selected: readonly string[] = []): Promise<readonly string[]> {
   if (selected.length > 0) return selected
   const me = parseObject(await http.getJson('api/me', { query: { fields: 'organisationUnits[id]' } }), 'DHIS2')
@@ -55,21 +55,35 @@ export const selectedObjects = 'One of the selected objects'
 const textTypePattern =
   /^(TEXT|LONG_TEXT|LETTER|PHONE_NUMBER|EMAIL|USERNAME|ORGANISATION_UNIT|FILE_RESOURCE|IMAGE|URL|MULTI_TEXT|COORDINATE|GEOJSON|REFERENCE|TRACKER_ASSOCIATE)$/
 
+/** True if values of this type are texts. An unknown value type counts as text. */
 export const isTextual = (valueType: unknown): boolean =>
   typeof valueType !== 'string' || textTypePattern.test(valueType)
 
-/** Converts a text according to its DHIS2 value type. A text that does not match the type stays a text. */
+/**
+ * Converts a text to a boolean or a number according to its DHIS2 value type. Returns the text unchanged if it does not
+ * match the type, or if the type is another one.
+ */
 export function parseValue(text: string, valueType: unknown): string | boolean | object {
   if (isTextual(valueType)) return text
-  if (valueType === 'BOOLEAN' || valueType === 'TRUE_ONLY')
-    return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text
-  return /NUMBER|INTEGER|PERCENTAGE|INTERVAL/.test(String(valueType)) ? (parseExactNumber(text) ?? text) : text
+  if (valueType === 'BOOLEAN' || valueType === 'TRUE_ONLY') {
+    if (text === 'true' || text === '1') return true
+    if (text === 'false' || text === '0') return false
+    return text
+  }
+  const isNumeric = /NUMBER|INTEGER|PERCENTAGE|INTERVAL/.test(String(valueType))
+  return isNumeric ? (parseExactNumber(text) ?? text) : text
 }
 
 /** The page size of object lists. */
 export const objectsPerPage = 500
 
-export function isLastPage(response: unknown, objects: number): boolean {
+/**
+ * True if no page follows a page with `objectCount` objects. A full page does not count as the last, even if it has no
+ * link to a next page.
+ */
+export function isLastPage(response: unknown, objectCount: number): boolean {
+  if (objectCount === 0) return true
   const { nextPage } = parseObject(parseObject(response, 'DHIS2')['pager'] ?? {}, 'DHIS2')
-  return objects === 0 || (toText(nextPage) === undefined && objects < objectsPerPage)
+  const hasLink = toText(nextPage) !== undefined
+  return !hasLink && objectCount < objectsPerPage
 }

@@ -15,23 +15,25 @@ export const dhis2Definition = defineConnectedSource({
   formatSourceName: ({ content, apiSource }) => formatNameAt(content.toLowerCase().replaceAll('_', ' '), apiSource.url),
 })
 
-/** Throws `InvalidSetting` if a field that the selected kind of content requires is missing. */
+/**
+ * Throws `InvalidSetting` if a field that the selected kind of content requires is missing, or if the time range is
+ * invalid.
+ */
 function assertContentFields(body: SourceOf<typeof connectorTypes.dhis2>): void {
   const { content, dataSets = [], dataElements = [], programs = [], metadata = [], periods = [] } = body
   const { startDate, endDate } = body
   assertDateOrder(body)
-  const createSettingError = (pointer: string, detail: string) => new InvalidSetting(pointer, detail)
   if (periods.length > 0 && (startDate ?? endDate) !== undefined)
-    throw createSettingError('/periods', 'Send either periods, or startDate and endDate, not both.')
+    throw new InvalidSetting('/periods', 'Send either periods, or startDate and endDate, not both.')
   if (content === 'DATA_VALUES' && dataSets.length + dataElements.length === 0)
-    throw createSettingError('/dataSets', 'Select what to load: data sets, or data elements.')
+    throw new InvalidSetting('/dataSets', 'Select what to load: data sets, or data elements.')
   if (content === 'ANALYTICS' && dataElements.length === 0)
-    throw createSettingError('/dataElements', 'Select what to load: data elements, indicators, or other items of dx.')
+    throw new InvalidSetting('/dataElements', 'Select what to load: data elements, indicators, or other items of dx.')
   if (content === 'EVENTS' && programs.length === 0)
-    throw createSettingError('/programs', 'Select what to load: one program or more.')
+    throw new InvalidSetting('/programs', 'Select what to load: one program or more.')
   if (content === 'METADATA' && metadata.length === 0)
-    throw createSettingError('/metadata', 'Select what to load: one kind of metadata or more.')
-  const needsTime = content === 'DATA_VALUES' || content === 'ANALYTICS'
-  if (needsTime && periods.length === 0 && (startDate === undefined || endDate === undefined))
-    throw createSettingError('/periods', 'Select a time range: enter periods, or both startDate and endDate.')
+    throw new InvalidSetting('/metadata', 'Select what to load: one kind of metadata or more.')
+  const needsTimeRange = content === 'DATA_VALUES' || content === 'ANALYTICS'
+  if (needsTimeRange && periods.length === 0 && (startDate === undefined || endDate === undefined))
+    throw new InvalidSetting('/periods', 'Select a time range: enter periods, or both startDate and endDate.')
 }

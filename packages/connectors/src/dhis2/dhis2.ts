@@ -1,7 +1,7 @@
 import { type Dhis2Settings, readServerInfo } from './dhis2-server.ts'
 import { createAuthHeaders, missingCredentials, createOptionsQuery, parseOptions, findObjectPath } from './dhis2-api.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import type { SystemContext, RecordStream, HttpSystem } from '../http-connector/http-system-interface.ts'
+import type { SystemContext, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
 import { createAnalyticsStream } from './analytics.ts'
 import { createValueStream } from './data-values.ts'
 import { createEventStreams } from './events.ts'
@@ -27,7 +27,7 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
   // DHIS2 recomputes its analytics tables completely, so analytics cannot be read in increments.
   canReadIncrement: ({ content }) => content !== 'ANALYTICS',
   // DHIS2 interprets a timestamp in its own time zone, which is at most 14 hours ahead of UTC. So the cursor is moved
-  // back by 14 hours.
+  // back by 14 hours, and the `Z` at its end is removed.
   createCursor: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
@@ -47,18 +47,20 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
   openStreams: (context) => streamFactories[context.settings.content](context),
 }
 
-const maxChoices = 1_000
+const maxOptions = 1_000
 
-/** Lists the first 1,000 objects with the query in their name, sorted by name. */
+/**
+ * Lists the first 1,000 objects that have the search text `query` in their name, sorted by name. `path` is the path of
+ * the list below /api.
+ */
 async function listObjects(path: string, { http, query }: SystemContext): Promise<SourceOption[]> {
-  const choices = parseOptions(
-    await http.getJson(`api/${path}`, { query: createOptionsQuery(query, maxChoices) }),
-    path,
-  )
-  if (!choices) throw createResponseProblem('DHIS2', `list under "${path}"`)
-  return choices
+  const response = await http.getJson(`api/${path}`, { query: createOptionsQuery(query, maxOptions) })
+  const options = parseOptions(response, path)
+  if (!options) throw createResponseProblem('DHIS2', `list under "${path}"`)
+  return options
 }
 
+/** Returns the headers that authenticate requests. Throws CREDENTIALS_MISSING without credentials. */
 function requireHeaders(credentials: Parameters<typeof createAuthHeaders>[0]): Record<string, string> {
   const headers = createAuthHeaders(credentials)
   if (!headers) throw new SourceProblem('CREDENTIALS_MISSING', missingCredentials)

@@ -1,7 +1,7 @@
 import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
 import { parseObject, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import {
   type Dhis2Settings,
   type Dhis2Server,
@@ -39,32 +39,37 @@ export async function createEventStreams({ http, settings }: SystemContext<Dhis2
   })
 }
 
+/** Reads the stages of a program with their data elements. */
 async function readStages(http: HttpSession, program: string): Promise<ProgramStage[]> {
   const response = await http.getJson(`api/programs/${encodeURIComponent(program)}`, {
     query: { fields: 'programStages[id,name,programStageDataElements[dataElement[id,code,name,valueType]]]' },
     subject: `The program "${program}"`,
   })
   const stages = parseObject(response, 'DHIS2')['programStages']
-  return (Array.isArray(stages) ? stages : []).map((stage) => {
-    const { id, name, programStageDataElements: stageElements } = parseObject(stage, 'DHIS2')
+  return toArray(stages).map((stage) => {
+    const { id: stageId, name: stageName, programStageDataElements } = parseObject(stage, 'DHIS2')
     const elements: ProgramStage['elements'] = new Map()
-    for (const stageElement of Array.isArray(stageElements) ? (stageElements as StageElement[]) : []) {
-      const { id: elementId, name: column, valueType } = stageElement.dataElement ?? {}
-      const text = toText(elementId)
-      if (text) elements.set(text, { column: toText(column) ?? text, valueType })
+    for (const stageElement of toArray(programStageDataElements) as StageElement[]) {
+      const { id, name, valueType } = stageElement.dataElement ?? {}
+      const elementId = toText(id)
+      if (elementId) elements.set(elementId, { column: toText(name) ?? elementId, valueType })
     }
-    return { id: toText(id) ?? '', name: toText(name) ?? toText(id) ?? '', program, elements }
+    const id = toText(stageId) ?? ''
+    return { id, name: toText(stageName) ?? id, program, elements }
   })
 }
+
+const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
 interface StageElement {
   dataElement?: Record<string, unknown>
 }
 
+/** Returns the columns that are always text. The types of the other columns are inferred from the values. */
 function listColumns({ elements }: ProgramStage): KnownColumn[] {
   const textColumns = [...elements.values()].filter(({ valueType }) => isTextual(valueType)).map(({ column }) => column)
-  const fixed = ['event', 'status', 'program', 'programStage', 'orgUnit', 'enrollment', 'trackedEntity']
-  return declareColumns('TEXT', [...fixed, ...textColumns])
+  const idColumns = ['event', 'status', 'program', 'programStage', 'orgUnit', 'enrollment', 'trackedEntity']
+  return declareColumns('TEXT', [...idColumns, ...textColumns])
 }
 
 interface EventQuery {
@@ -83,8 +88,11 @@ async function* readEventPages(
   { settings, server, stage, cursor }: EventQuery,
 ): AsyncGenerator<RecordPage, void, void> {
   const { orgUnits = [], startDate, endDate } = settings
-  const modeParameter = server.release > 0 && server.release < 41 ? 'ouMode' : 'orgUnitMode'
-  for (const unit of orgUnits.length > 0 ? orgUnits : [undefined]) {
+  const usesOldParameter = server.release > 0 && server.release < 41
+  const modeParameter = usesOldParameter ? 'ouMode' : 'orgUnitMode'
+  // If no units are selected, a single request covers all units that the account can access.
+  const requestedUnits = orgUnits.length > 0 ? orgUnits : [undefined]
+  for (const unit of requestedUnits) {
     const query = {
       program: stage.program,
       programStage: stage.id,
@@ -114,19 +122,21 @@ async function* readEventPages(
 const isDeleted = (event: unknown): boolean => (event as { deleted?: unknown } | null)?.deleted === true
 
 /**
- * Converts the event's data values to fields with the names of their data elements. A data element that the stage no
- * longer contains keeps its id as the name.
+ * Converts the event's data values to fields with the names of their data elements. The field of a data element that
+ * the stage no longer contains is named by its id. If the event has a field of the same name, the id is appended.
  */
 function nameDataValues(event: unknown, { elements }: ProgramStage): unknown {
   if (typeof event !== 'object' || event === null) return event
   const { dataValues, ...fields } = event as { dataValues?: unknown }
-  const namedColumns: Record<string, unknown> = { ...fields }
-  for (const dataValue of Array.isArray(dataValues) ? (dataValues as Record<string, unknown>[]) : []) {
-    const [id, value] = [toText(dataValue?.['dataElement']), dataValue?.['value']]
-    const element = id === undefined ? undefined : elements.get(id)
+  const record: Record<string, unknown> = { ...fields }
+  for (const dataValue of toArray(dataValues) as (Record<string, unknown> | null)[]) {
+    const id = toText(dataValue?.['dataElement'])
+    const value = dataValue?.['value']
+    if (!id || typeof value !== 'string') continue
+    const element = elements.get(id)
     const column = element?.column ?? id
-    if (column && typeof value === 'string')
-      namedColumns[column in fields ? `${column} ${id}` : column] = parseValue(value, element?.valueType)
+    const fieldName = column in fields ? `${column} ${id}` : column
+    record[fieldName] = parseValue(value, element?.valueType)
   }
-  return namedColumns
+  return record
 }

@@ -4,14 +4,14 @@ import { parseObject, parseList, createResponseProblem, toText } from '../http-c
 import type { DownloadedBody, HttpSession } from '../http-connector/http-session.ts'
 import { parseRetryAfter } from '@sluice/http-client'
 import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
-import type { SystemContext, RecordPage } from '../http-connector/http-system-interface.ts'
+import type { SystemContext, RecordPage } from '../http-connector/http-system.ts'
 
 export interface ExportRequest {
   /** The path of the FHIR API on its host. */
   prefix: string
   types: readonly string[]
   /** The number of streams that read the export. After the last one, the export is deleted. */
-  streams: number
+  streamCount: number
   /** The id of the group to export. Default: all data. */
   group?: string | undefined
 }
@@ -26,10 +26,14 @@ interface ExportManifest {
 const maxManifestBytes = 32_000_000
 
 /**
- * Seconds before the second status request, and the maximum delay. If a response has no Retry-After header, each delay
- * is 1.5 times the previous one.
+ * Seconds between the first two status requests. If a response has no Retry-After header, each delay is 1.5 times the
+ * previous one.
  */
-const [firstPollDelay, maxPollDelay] = [2, 30]
+const firstPollDelay = 2
+const pollDelayFactor = 1.5
+/** The limits of a delay in seconds. */
+const minPollDelay = 0.1
+const maxPollDelay = 30
 
 /**
  * Returns a function that reads one resource type through the FHIR Bulk Data API. The first call makes the server
@@ -40,11 +44,11 @@ export function createBulkExport(
   request: ExportRequest,
 ): (type: string, since?: string) => AsyncGenerator<RecordPage, void, void> {
   /**
-   * Exports by their start timestamp. Types can have different ones: a type with rejected resources starts earlier, to
-   * read these again.
+   * Exports by the timestamp from which they contain changes. Types can have different timestamps: a type with rejected
+   * resources starts earlier, to read these again.
    */
   const exports = new Map<string | undefined, Promise<{ statusPath: string; manifest: ExportManifest }>>()
-  let remainingStreams = request.streams
+  let remainingStreams = request.streamCount
 
   async function prepareExport(since: string | undefined) {
     const statusPath = await startExport(http, request, since)
@@ -65,12 +69,15 @@ export function createBulkExport(
     remainingStreams -= 1
     // Deletes the exports, because servers otherwise keep their files for a long time.
     if (remainingStreams > 0) return
-    for (const { statusPath } of await Promise.all(exports.values()))
-      await http.download(statusPath, { method: 'DELETE' }).then(
-        (response) => response[Symbol.dispose](),
-        () => {},
-      )
+    for (const { statusPath } of await Promise.all(exports.values())) await deleteExport(http, statusPath)
   }
+}
+
+/** Deletes an export. Ignores errors, because all files have been read. */
+async function deleteExport(http: HttpSession, statusPath: string): Promise<void> {
+  try {
+    using _response = await http.download(statusPath, { method: 'DELETE' })
+  } catch {}
 }
 
 /** Starts an export. Returns the path for requesting its status. */
@@ -96,14 +103,14 @@ async function waitForManifest(http: HttpSession, statusPath: string, signal: Ab
     using response = await http.download(statusPath, { subject: 'The export' })
     const manifest = await parseManifest(response)
     if (manifest) return manifest
-    const delay = parseRetryAfter(response.headers) ?? firstPollDelay * 1.5 ** attempt
-    const seconds = Math.min(maxPollDelay, Math.max(delay, 0.1))
+    const delay = parseRetryAfter(response.headers) ?? firstPollDelay * pollDelayFactor ** attempt
+    const seconds = Math.min(maxPollDelay, Math.max(delay, minPollDelay))
     await sleep(seconds * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
   }
 }
 
 /**
- * Returns the list of exported files, or undefined if the export is not ready. Throws SourceProblem if the list is
+ * Returns the list of exported files, or undefined if the export is not ready. Throws `SourceProblem` if the list is
  * larger than 32 MB, or has no transaction time.
  */
 async function parseManifest(response: DownloadedBody): Promise<ExportManifest | undefined> {
@@ -133,7 +140,10 @@ async function parseManifest(response: DownloadedBody): Promise<ExportManifest |
   return { transactionTime: time, files, needsToken: requiresAccessToken === true }
 }
 
-/** Downloads an exported file. A file on another host is requested without credentials. */
+/**
+ * Downloads an exported file. A file on another host is requested without credentials. Throws `SourceProblem` if such a
+ * file needs the access token.
+ */
 async function downloadFile(http: HttpSession, url: string, needsToken: boolean): Promise<DownloadedBody> {
   const headers = { accept: 'application/fhir+ndjson' }
   const address = URL.canParse(url, http.base) ? new URL(url, http.base) : undefined
@@ -162,7 +172,7 @@ const maxBatchLength = 4_000_000
 const maxResourceLength = 32_000_000
 
 /**
- * Parses an NDJSON file and yields its resources without the field `resourceType`. Throws `SourceProblem`
+ * Parses an NDJSON file and yields its resources of one type, without the field `resourceType`. Throws `SourceProblem`
  * OTHER_PROTOCOL for a line that is not a resource, and ANSWER_TOO_LARGE for a resource with too many values.
  */
 export async function* readResourceLines(
@@ -171,7 +181,7 @@ export async function* readResourceLines(
 ): AsyncGenerator<unknown[], void, void> {
   const decoder = new TextDecoder()
   let records: unknown[] = []
-  let characters = 0
+  let batchLength = 0
   let incompleteLine = ''
 
   function addLine(line: string): void {
@@ -179,7 +189,7 @@ export async function* readResourceLines(
     const { resourceType, ...fields } = parseResource(line)
     if (resourceType !== type) return
     records.push(fields)
-    characters += line.length
+    batchLength += line.length
   }
 
   for await (const chunk of chunks) {
@@ -188,16 +198,20 @@ export async function* readResourceLines(
     if (incompleteLine.length > maxResourceLength) throw createResponseProblem('FHIR', 'end of a line in its export')
     for (const line of lines) {
       addLine(line)
-      if (records.length < maxBatchResources && characters < maxBatchLength) continue
+      if (records.length < maxBatchResources && batchLength < maxBatchLength) continue
       yield records
       records = []
-      characters = 0
+      batchLength = 0
     }
   }
   addLine(incompleteLine + decoder.decode())
   if (records.length > 0) yield records
 }
 
+/**
+ * Parses a line of an export file. Throws `SourceProblem` OTHER_PROTOCOL if it is not a JSON object, and the problem of
+ * `parseJson` if it is too large.
+ */
 function parseResource(line: string): Record<string, unknown> {
   let resource: unknown
   try {

@@ -9,10 +9,10 @@ import {
 } from '../http-connector/parse-response.ts'
 import { signJwt } from '../http-connector/sign-jwt.ts'
 import { testSearch, searchResources } from './search-resources.ts'
-import type { SourceOption } from '../connector.ts'
+import type { SourceOption, SourceSecrets } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { formatBasicAuthorization, type HttpSession, parseBaseUrl } from '../http-connector/http-session.ts'
-import type { SettingsOf, RecordStream, HttpSystem } from '../http-connector/http-system-interface.ts'
+import type { SettingsOf, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
 import { createBulkExport } from './bulk-export.ts'
 import { type ResourceView, parseView } from './view-definition.ts'
 import { createViewStream } from './view-stream.ts'
@@ -33,7 +33,7 @@ export const fhir: HttpSystem<FhirSettings> = {
 
   connect({ apiSource }, secrets) {
     const { url, username } = apiSource
-    const { authToken, password, privateKey } = secrets
+    const { privateKey } = secrets
     const accept = 'application/fhir+json, application/json'
     // A server's links stay on its host, but may leave the path of its base URL. So the session starts at the origin.
     const { origin } = new URL(parseBaseUrl(url))
@@ -43,10 +43,8 @@ export const fhir: HttpSystem<FhirSettings> = {
         headers: { accept },
         signIn: (http) => signInWithPrivateKey(http, getPathPrefix(apiSource), apiSource, privateKey),
       }
-    const authorization = authToken
-      ? `Bearer ${authToken}`
-      : username && password && formatBasicAuthorization(username, password)
-    return { url: origin, headers: { accept, ...(authorization && { authorization }) } }
+    const authorization = formatAuthorization(username, secrets)
+    return { url: origin, headers: { accept, ...(authorization !== undefined && { authorization }) } }
   },
 
   /**
@@ -67,18 +65,20 @@ export const fhir: HttpSystem<FhirSettings> = {
     kind === 'resource-types' ? listTypeOptions(http, getPathPrefix(settings.apiSource)) : undefined,
 
   async openStreams({ http, settings, signal, log }) {
-    const { search = '', resourceTypes: types, method, group } = settings
+    const { search: searchParameters = '', resourceTypes: types, method, group } = settings
     const prefix = getPathPrefix(settings.apiSource)
     const views = (settings.views ?? []).map(parseView)
+    // A type with views has one table for each view, and no table of its resources.
     const tables = types.flatMap((type): { type: string; view?: ResourceView }[] => {
       const typeViews = views.filter(({ resource }) => resource === type)
       return typeViews.length === 0 ? [{ type }] : typeViews.map((view) => ({ type, view }))
     })
+    const search = (type: string, since?: string) =>
+      searchResources(http, { name: fhirName, type, path: `${prefix}/${type}`, search: searchParameters, since })
     const readResources =
       method === 'BULK_EXPORT'
-        ? createBulkExport({ http, signal, log }, { prefix, types, group, streams: tables.length })
-        : (type: string, since?: string) =>
-            searchResources(http, { name: fhirName, type, path: `${prefix}/${type}`, search, since })
+        ? createBulkExport({ http, signal, log }, { prefix, types, group, streamCount: tables.length })
+        : search
     return tables.map(({ type, view }) =>
       view
         ? createViewStream(view, () => readResources(type))
@@ -87,6 +87,13 @@ export const fhir: HttpSystem<FhirSettings> = {
   },
 }
 
+/** Returns the value of the Authorization header for a token or a password, or undefined without credentials. */
+function formatAuthorization(username: string | undefined, { authToken, password }: SourceSecrets): string | undefined {
+  if (authToken) return `Bearer ${authToken}`
+  return username && password ? formatBasicAuthorization(username, password) : undefined
+}
+
+/** Returns the path of the base URL, without a slash at its end. */
 const getPathPrefix = ({ url }: FhirSettings['apiSource']): string =>
   new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
 
@@ -108,6 +115,10 @@ export const createResourceStream = (
   readPages: (cursor) => readResources(toText(cursor)),
 })
 
+/**
+ * Lists the resource types of the server from its capability statement. The list is empty if the statement names none.
+ * Throws `SourceProblem` OTHER_PROTOCOL if the server is not a FHIR R4 server.
+ */
 async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
   const statement = parseObject(await http.getJson(`${prefix}/metadata`), fhirName)
   if (statement['resourceType'] !== 'CapabilityStatement') throw createResponseProblem(fhirName, 'CapabilityStatement')

@@ -32,7 +32,7 @@ export function compileFhirPath(
   const tokens = tokenizePath(expression)
   let position = 0
   const peek = (): PathToken => tokens[position] ?? { kind: 'end', text: '' }
-  const take = (): PathToken => {
+  const takeToken = (): PathToken => {
     const token = peek()
     position += 1
     return token
@@ -43,62 +43,74 @@ export function compileFhirPath(
     position += 1
   }
 
+  /** Parses the operators of a level of precedence and all higher levels. Above the last level are paths. */
   function parseOperators(level: number): CollectionFunction {
     const operators = operatorLevels[level]
     if (!operators) return parsePath()
     let leftExpression = parseOperators(level + 1)
+    // A text in quotes is not an operator, even if it is `and` or `=`.
     while (peek().kind !== 'text' && operators.includes(peek().text)) {
-      const operator = take().text
-      const [leftOperand, rightExpression] = [leftExpression, parseOperators(level + 1)]
-      leftExpression = (focus) => applyOperator(operator, leftOperand(focus), rightExpression(focus))
+      const operator = takeToken().text
+      const leftOperand = leftExpression
+      const rightOperand = parseOperators(level + 1)
+      leftExpression = (focus) => applyOperator(operator, leftOperand(focus), rightOperand(focus))
     }
     return leftExpression
   }
 
+  /** Parses a term and the members and indexes after it, such as `name.given[0]`. */
   function parsePath(): CollectionFunction {
     let path = parseTerm()
     for (;;) {
       if (isSign('.')) {
         position += 1
-        const [precedingPath, next] = [path, parseMember(false)]
-        path = (focus) => next(precedingPath(focus))
+        const precedingPath = path
+        const member = parseMember({ isFirst: false })
+        path = (focus) => member(precedingPath(focus))
       } else if (isSign('[')) {
         position += 1
-        const [precedingPath, place] = [path, parseOperators(0)]
+        const precedingPath = path
+        const indexExpression = parseOperators(0)
         expectSign(']')
         path = (focus) => {
-          const index = Number(place(focus)[0])
+          const index = Number(indexExpression(focus)[0])
           return precedingPath(focus).slice(index, index + 1)
         }
       } else return path
     }
   }
 
+  /** Parses a literal, an expression in parentheses, or the first member of a path. */
   function parseTerm(): CollectionFunction {
     const { kind, text } = peek()
     if (kind === 'text' || kind === 'number') {
       position += 1
       return () => [kind === 'text' ? text : Number(text)]
     }
-    if (!isSign('(')) return parseMember(true)
+    if (!isSign('(')) return parseMember({ isFirst: true })
     position += 1
     const group = parseOperators(0)
     expectSign(')')
     return group
   }
 
-  /** Parses a field or a function call. With `first`, a resource type means the resource itself. */
-  function parseMember(first: boolean): CollectionFunction {
-    const { kind, text: name } = take()
+  /**
+   * Parses a field or a function call. The first member of a path can also be `$this`, a variable, a boolean, or a
+   * resource type, which means the resource itself.
+   */
+  function parseMember({ isFirst }: { isFirst: boolean }): CollectionFunction {
+    const { kind, text: name } = takeToken()
     if (kind !== 'name') throw createNotSupportedProblem(expression)
-    if (first && name === '$this') return (focus) => focus
-    if (first && name.startsWith('%')) return resolveVariable(name.slice(1))
-    if (first && (name === 'true' || name === 'false')) return () => [name === 'true']
+    if (isFirst && name === '$this') return (focus) => focus
+    if (isFirst && name.startsWith('%')) return resolveVariable(name.slice(1))
+    if (isFirst && (name === 'true' || name === 'false')) return () => [name === 'true']
     if (isSign('(')) return parseFunctionCall(name)
-    if (first && /^[A-Z]/.test(name)) return (focus) => focus
-    if (isSign('.') && tokens[position + 1]?.text === 'ofType') {
+    if (isFirst && /^[A-Z]/.test(name)) return (focus) => focus
+    const isTypedChoice = isSign('.') && tokens[position + 1]?.text === 'ofType'
+    if (isTypedChoice) {
+      // Skips `.ofType(`. The element `value.ofType(string)` is stored in the field `valueString`.
       position += 3
-      const type = take().text
+      const type = takeToken().text
       expectSign(')')
       return (focus) => readField(focus, `${name}${type[0]?.toUpperCase()}${type.slice(1)}`)
     }
@@ -114,7 +126,7 @@ export function compileFhirPath(
     expectSign('(')
     if (name === 'getReferenceKey') {
       // The argument of getReferenceKey is the name of a resource type, not an expression.
-      const type = isSign(')') ? undefined : take().text
+      const type = isSign(')') ? undefined : takeToken().text
       expectSign(')')
       return (focus) => focus.flatMap((item) => parseReferenceKey(item, type))
     }
@@ -134,17 +146,18 @@ export function compileFhirPath(
   return (focus) => compiledPath([focus])
 }
 
+/** Splits an expression into tokens. Throws `SourceProblem` NOT_SUPPORTED for an unknown sign or too many tokens. */
 function tokenizePath(expression: string): PathToken[] {
   const tokens: PathToken[] = []
   tokenPattern.lastIndex = 0
   while (tokenPattern.lastIndex < expression.trimEnd().length) {
     const match = tokenPattern.exec(expression)
     if (!match || tokens.length >= maxTokens) throw createNotSupportedProblem(expression)
-    const [, text, number, own, name, quoted, other] = match
+    const [, text, number, variable, name, quotedName, sign] = match
     if (text !== undefined) tokens.push({ kind: 'text', text: text.replaceAll(/\\(.)/g, '$1') })
     else if (number !== undefined) tokens.push({ kind: 'number', text: number })
-    else if (other !== undefined) tokens.push({ kind: 'sign', text: other })
-    else tokens.push({ kind: 'name', text: own ?? name ?? quoted ?? '' })
+    else if (sign !== undefined) tokens.push({ kind: 'sign', text: sign })
+    else tokens.push({ kind: 'name', text: variable ?? name ?? quotedName ?? '' })
   }
   return tokens
 }
@@ -156,17 +169,22 @@ function tokenizePath(expression: string): PathToken[] {
 const choicePattern =
   /^(value|effective|onset|abatement|deceased|occurrence|performed|medication|multipleBirth|timing)$/
 
+/** Returns the values of a field in all objects of a collection. The elements of a list are separate values. */
 function readField(focus: readonly unknown[], name: string): unknown[] {
   return focus.flatMap((item) => {
     if (typeof item !== 'object' || item === null) return []
     const fields = item as Record<string, unknown>
-    const key =
-      name in fields || !choicePattern.test(name)
-        ? name
-        : Object.keys(fields).find((fieldKey) => isChoiceKey(fieldKey, name))
+    const key = findFieldKey(fields, name)
     const value = key === undefined ? undefined : fields[key]
-    return value === undefined || value === null ? [] : Array.isArray(value) ? (value as unknown[]) : [value]
+    if (value === undefined || value === null) return []
+    return Array.isArray(value) ? (value as unknown[]) : [value]
   })
+}
+
+/** Returns the key of a field. For a choice element, this is the key that starts with its name: `valueString`. */
+function findFieldKey(fields: Record<string, unknown>, name: string): string | undefined {
+  if (name in fields || !choicePattern.test(name)) return name
+  return Object.keys(fields).find((key) => isChoiceKey(key, name))
 }
 
 const isChoiceKey = (key: string, name: string): boolean =>
@@ -178,22 +196,33 @@ const createNotSupportedProblem = (expression: string): SourceProblem =>
     `The FHIRPath "${expression.slice(0, 200)}" uses a feature that this version does not support. Use only paths, where and comparisons.`,
   )
 
+/** Returns true, false, or undefined for an empty collection. */
 const toBoolean = ([value]: readonly unknown[]): boolean | undefined =>
   value === undefined ? undefined : value !== false
 
+/** Evaluates `and` in the three-valued logic of FHIRPath, where an empty collection is the third value. */
+function applyAnd(left: boolean | undefined, right: boolean | undefined): boolean[] {
+  if (left === false || right === false) return [false]
+  return left && right ? [true] : []
+}
+
+/** Evaluates `or` in the three-valued logic of FHIRPath, where an empty collection is the third value. */
+function applyOr(left: boolean | undefined, right: boolean | undefined): boolean[] {
+  if (left || right) return [true]
+  return left === false && right === false ? [false] : []
+}
+
 /** Evaluates a binary operator. A comparison with an empty collection is empty, as FHIRPath specifies. */
 function applyOperator(operator: string, left: unknown[], right: unknown[]): unknown[] {
-  const [leftBoolean, rightBoolean] = [toBoolean(left), toBoolean(right)]
   if (operator === '|') return [...new Set([...left, ...right])]
-  if (operator === 'and')
-    return leftBoolean === false || rightBoolean === false ? [false] : leftBoolean && rightBoolean ? [true] : []
-  if (operator === 'or')
-    return leftBoolean || rightBoolean ? [true] : leftBoolean === false && rightBoolean === false ? [false] : []
+  if (operator === 'and') return applyAnd(toBoolean(left), toBoolean(right))
+  if (operator === 'or') return applyOr(toBoolean(left), toBoolean(right))
   if (operator === '&') return [`${left.join('')}${right.join('')}`]
   if (left.length === 0 || right.length === 0) return []
-  if (operator === 'xor') return [leftBoolean !== rightBoolean]
+  if (operator === 'xor') return [toBoolean(left) !== toBoolean(right)]
   const isEqual = JSON.stringify(left) === JSON.stringify(right)
-  if (operator === '=' || operator === '!=') return [isEqual === (operator === '=')]
+  if (operator === '=') return [isEqual]
+  if (operator === '!=') return [!isEqual]
   const [leftNumber, rightNumber] = [left[0], right[0]].map(toNumber) as [number, number]
   switch (operator) {
     case '+':
@@ -208,8 +237,10 @@ function applyOperator(operator: string, left: unknown[], right: unknown[]): unk
       return [leftNumber < rightNumber]
     case '>':
       return [leftNumber > rightNumber]
+    case '<=':
+      return [leftNumber <= rightNumber]
     default:
-      return [operator === '<=' ? leftNumber <= rightNumber : leftNumber >= rightNumber]
+      return [leftNumber >= rightNumber]
   }
 }
 
@@ -266,12 +297,13 @@ const functionsByName: Readonly<Record<string, (focus: unknown[], argument: Coll
 }
 
 /**
- * Returns the id in a reference, for matching with `getResourceKey`. Returns an empty collection for a reference to
- * another type or to a contained resource.
+ * Returns the id in a reference, for matching with `getResourceKey`: `7` for `Group/7`. Returns an empty collection for
+ * a reference to a contained resource, or to another type than `type`.
  */
 function parseReferenceKey(reference: unknown, type?: string): unknown[] {
   const { reference: address } = (reference ?? {}) as { reference?: unknown }
-  const [, kind, id] =
+  const [, referencedType, id] =
     /(?:^|\/)([A-Z][A-Za-z]*)\/([^/#?]+)(?:\/_history\/[^/]+)?$/.exec(typeof address === 'string' ? address : '') ?? []
-  return id === undefined || (type !== undefined && kind !== type) ? [] : [id]
+  const isOtherType = type !== undefined && referencedType !== type
+  return id === undefined || isOtherType ? [] : [id]
 }

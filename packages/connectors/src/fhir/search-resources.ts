@@ -2,7 +2,7 @@ import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import { createPagingCheck, createNextCursor } from '../http-connector/paging.ts'
-import type { RecordPage } from '../http-connector/http-system-interface.ts'
+import type { RecordPage } from '../http-connector/http-system.ts'
 
 export interface SearchRequest {
   name: string
@@ -21,43 +21,52 @@ const resourcesPerPage = 200
 const reservedParameters = new Set(['_sort', '_format', '_total', '_summary'])
 
 /**
- * Yields the resources of one type, oldest change first. Many servers expire a search after some minutes; it is then
- * restarted from the last change that was read.
+ * Yields the resources of one type, oldest change first. The search is restarted from the last change that was read if
+ * the server drops it, as many do after some minutes, or if a page is too large. It is repeated without sorting if the
+ * server rejects that. Throws `SourceProblem` if the search cannot be restarted.
  */
 export async function* searchResources(
   http: HttpSession,
   request: SearchRequest,
 ): AsyncGenerator<RecordPage, void, void> {
-  const { name, type, path, search = '', getNextPath: follow = (link) => http.resolveLink(link) } = request
+  const { name, type, path, search = '', getNextPath = (link: string) => http.resolveLink(link) } = request
   const subject = `The resources of type ${type}`
   const progress = { latest: '', latestTime: -Infinity, isInOrder: true }
   let { since } = request
-  let [count, isSorted] = [resourcesPerPage, true]
+  let pageSize = resourcesPerPage
+  let isSorted = true
   let nextPath: string | undefined
   const checkPage = createPagingCheck(name)
 
   for (;;) {
-    const isFirst = nextPath === undefined
+    const isFirstPage = nextPath === undefined
     let response: unknown
     try {
-      const query = isFirst && { query: createQuery(search, { since, count, isSorted }) }
+      // The link to a next page already contains the query.
+      const query = isFirstPage && { query: createQuery(search, { since, pageSize, isSorted }) }
       response = await http.getJson(nextPath ?? path, { subject, ...query })
     } catch (error) {
       const { code } = error as Partial<SourceProblem>
-      const canContinue = isFirst || (isSorted && progress.isInOrder && progress.latest !== '')
-      // Some servers reject sorting. The request is then repeated without it.
-      if (isFirst && isSorted && code === 'REQUEST_REFUSED') isSorted = false
-      else if (canContinue && count > 1 && code === 'ANSWER_TOO_LARGE') count = Math.ceil(count / 4)
-      else if (isFirst || code !== 'NOT_FOUND') throw error
-      else if (!canContinue || progress.latest === since) throw searchExpiredProblem(error)
-      if (!isFirst) [nextPath, since] = [undefined, progress.latest]
+      const canRestart = isFirstPage || (isSorted && progress.isInOrder && progress.latest !== '')
+      const isSortingRejected = isFirstPage && isSorted && code === 'REQUEST_REFUSED'
+      const isPageTooLarge = canRestart && pageSize > 1 && code === 'ANSWER_TOO_LARGE'
+      const hasSearchExpired = !isFirstPage && code === 'NOT_FOUND'
+      if (isSortingRejected) isSorted = false
+      else if (isPageTooLarge) pageSize = Math.ceil(pageSize / 4)
+      else if (!hasSearchExpired) throw error
+      // A restart from the same change would read the same pages and expire again.
+      else if (!canRestart || progress.latest === since) throw createSearchExpiredProblem(error)
+      if (!isFirstPage) {
+        nextPath = undefined
+        since = progress.latest
+      }
       continue
     }
     const records = parseBundle(response, request)
     for (const record of records) updateLatest(record)
     checkPage(records.length > 0)
     const link = findNextLink(response)
-    const followingPath = link === undefined ? undefined : follow(link)
+    const followingPath = link === undefined ? undefined : getNextPath(link)
     const isLast = followingPath === undefined
     yield { records, cursor: isLast ? createNextCursor(progress.latest, http.startedAt(), request.since) : undefined }
     if (isLast) return
@@ -65,12 +74,19 @@ export async function* searchResources(
     nextPath = followingPath
   }
 
+  /**
+   * Records the change time of a resource. Detects whether the server returns resources in the order of their changes.
+   */
   function updateLatest(record: unknown): void {
     const meta = (record as { meta?: { lastUpdated?: unknown } } | null)?.meta
     const lastUpdated = toText(meta?.lastUpdated)
     const time = lastUpdated === undefined ? NaN : Date.parse(lastUpdated)
-    if (lastUpdated === undefined || Number.isNaN(time) || time < progress.latestTime) progress.isInOrder = false
-    else [progress.latest, progress.latestTime] = [lastUpdated, time]
+    if (lastUpdated === undefined || Number.isNaN(time) || time < progress.latestTime) {
+      progress.isInOrder = false
+      return
+    }
+    progress.latest = lastUpdated
+    progress.latestTime = time
   }
 }
 
@@ -98,6 +114,7 @@ function parseBundle(response: unknown, { name, type }: Pick<SearchRequest, 'nam
   })
 }
 
+/** Returns the link to the next page, or undefined on the last page. */
 function findNextLink(response: unknown): string | undefined {
   const { link } = response as { link?: unknown }
   const links = Array.isArray(link) ? (link as { relation?: unknown; url?: unknown }[]) : []
@@ -105,23 +122,24 @@ function findNextLink(response: unknown): string | undefined {
 }
 
 /**
- * Combines the user's parameters with those of the connector. If both contain a parameter, it is sent twice, and
- * resources must match both values.
+ * Combines the user's parameters with those of the connector. If the user also filters by `_lastUpdated`, both values
+ * are sent, and resources must match both. The page size is the smaller one of both.
  */
 function createQuery(
   search: string,
-  { since, count, isSorted }: { since: string | undefined; count: number; isSorted: boolean },
+  { since, pageSize, isSorted }: { since: string | undefined; pageSize: number; isSorted: boolean },
 ): Record<string, string[]> {
   const query: Record<string, string[]> = {}
   for (const [key, value] of new URLSearchParams(search))
     if (!reservedParameters.has(key)) (query[key] ??= []).push(value)
   if (since !== undefined) (query['_lastUpdated'] ??= []).push(`ge${since}`)
   if (isSorted) query['_sort'] = ['_lastUpdated']
-  query['_count'] = [String(Math.min(count, Number(query['_count']?.[0]) || count))]
+  const userPageSize = Number(query['_count']?.[0]) || pageSize
+  query['_count'] = [String(Math.min(pageSize, userPageSize))]
   return query
 }
 
-const searchExpiredProblem = (cause: unknown): SourceProblem =>
+const createSearchExpiredProblem = (cause: unknown): SourceProblem =>
   new SourceProblem(
     'SOURCE_FAILED',
     'The FHIR server dropped the search before its last page was read. The search cannot be resumed, because the server does not sort by time. Narrow the search, or make the server keep searches longer.',

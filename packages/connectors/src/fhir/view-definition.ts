@@ -23,7 +23,7 @@ export interface ViewColumn {
 type DefinitionFields = Readonly<Record<string, unknown>>
 type RowFunction = (focus: unknown) => ViewRow[]
 
-/** A compiled `select`: its columns, and a function that creates the rows for a FHIR element. */
+/** A compiled `select` or `column`: its columns, and a function that creates the rows for a FHIR element. */
 interface SelectPart {
   columns: ViewColumn[]
   rows: RowFunction
@@ -46,30 +46,34 @@ export function parseView(definition: unknown): ResourceView {
     return compileFhirPath(value, variables)
   }
 
+  /** Compiles a select, which combines the rows of all its parts. */
   function compileSelect(select: DefinitionFields): SelectPart {
-    const ownColumns = toList(select['column'], createProblem).map(
-      (column): SelectPart => compileColumn(column, compile, createProblem),
+    const columnParts = toList(select['column'], createProblem).map((column) =>
+      compileColumn(column, compile, createProblem),
     )
     const nestedSelects = toList(select['select'], createProblem).map(compileSelect)
-    const unionParts = toList(select['unionAll'], createProblem).map(compileSelect)
-    const [first] = unionParts
-    if (unionParts.some(({ columns }) => joinNames(columns) !== joinNames(first!.columns)))
-      throw createProblem('all parts of a unionAll need the same columns in the same order')
-    const parts = [...ownColumns, ...nestedSelects]
-    if (first)
-      parts.push({
-        columns: first.columns,
-        rows: (focus) => concatenateRows(unionParts.values().map(({ rows }) => rows(focus))),
-      })
+    const unionPart = compileUnion(select)
+    const parts = [...columnParts, ...nestedSelects, ...(unionPart ? [unionPart] : [])]
     if (parts.length === 0) throw createProblem('a select has no columns')
-    const root: SelectPart = {
-      columns: parts.flatMap(({ columns }) => columns),
-      rows: (focus) => joinParts(parts.map(({ rows }) => rows(focus))),
-    }
-    return { columns: root.columns, rows: applyIteration(select, root.rows) }
+    const joinRows: RowFunction = (focus) => joinParts(parts.map(({ rows }) => rows(focus)))
+    return { columns: parts.flatMap(({ columns }) => columns), rows: applyIteration(select, joinRows) }
   }
 
-  /** Applies `forEach`, `forEachOrNull` or `repeat` of a select: creates the rows for each element of the iteration. */
+  /** Compiles `unionAll` of a select, which concatenates the rows of its parts. Returns undefined if it is absent. */
+  function compileUnion(select: DefinitionFields): SelectPart | undefined {
+    const parts = toList(select['unionAll'], createProblem).map(compileSelect)
+    const [firstPart] = parts
+    if (!firstPart) return undefined
+    const { columns } = firstPart
+    if (parts.some((part) => joinNames(part.columns) !== joinNames(columns)))
+      throw createProblem('all parts of a unionAll need the same columns in the same order')
+    return { columns, rows: (focus) => concatenateRows(parts.values().map(({ rows }) => rows(focus))) }
+  }
+
+  /**
+   * Applies `forEach`, `forEachOrNull` or `repeat` of a select: the result creates the rows for each element of the
+   * iteration. Returns `rows` unchanged if the select has none of them.
+   */
   function applyIteration(select: DefinitionFields, rows: RowFunction): RowFunction {
     const { forEach, forEachOrNull, repeat } = select
     if (forEach === undefined && forEachOrNull === undefined && repeat === undefined) return rows
@@ -78,17 +82,17 @@ export function parseView(definition: unknown): ResourceView {
         ? compile(forEach ?? forEachOrNull)
         : compileRepeat(toList(repeat, createProblem, true).map(compile))
     return (focus) => {
-      const items = listElements(focus)
-      const iterated = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
+      const elements = listElements(focus)
+      // If the collection is empty, `forEachOrNull` returns the row of an empty element.
+      const iterated = elements.length === 0 && forEachOrNull !== undefined ? [{}] : elements
       const outerRowIndex = variables['rowIndex']
-      const iteratedRows = concatenateRows(
-        iterated.entries().map(([index, item]) => {
-          variables['rowIndex'] = index
-          return rows(item)
-        }),
-      )
+      const rowsOfElements = iterated.entries().map(([index, element]) => {
+        variables['rowIndex'] = index
+        return rows(element)
+      })
+      const allRows = concatenateRows(rowsOfElements)
       variables['rowIndex'] = outerRowIndex
-      return iteratedRows
+      return allRows
     }
   }
 
@@ -108,13 +112,14 @@ export function parseView(definition: unknown): ResourceView {
     columns: root.columns,
     rows(focus) {
       variables['rowIndex'] = 0
-      return conditions.every((holds) => holds(focus)) ? root.rows(focus) : []
+      return conditions.every((isFulfilled) => isFulfilled(focus)) ? root.rows(focus) : []
     },
   }
 }
 
 type CreateProblem = (reason: string) => SourceProblem
 
+/** Compiles a column. Its function returns one row with one value: a list if the column has `collection`. */
 function compileColumn(
   column: unknown,
   compilePath: (value: unknown) => FhirPathExpression,
@@ -143,13 +148,16 @@ function compileColumn(
  */
 const maxRepeatDepth = 100
 
-/** Returns a function for the values of the paths, and recursively for the values of the same paths on the results. */
+/**
+ * Returns a function that collects the values of the paths, then the values of the same paths on each of these values,
+ * and so on. Throws `BadRecord` for a cycle or too many values.
+ */
 function compileRepeat(paths: readonly FhirPathExpression[]): FhirPathExpression {
   return (focus) => {
     const values: unknown[] = []
     const walk = (element: unknown, depth: number): void => {
-      for (const getValuesOfPath of paths)
-        for (const item of getValuesOfPath(element)) {
+      for (const getValues of paths)
+        for (const item of getValues(element)) {
           if (depth > maxRepeatDepth || values.length === maxRows)
             throw new BadRecord(`has a cycle, or more than ${maxRows} elements, in a repeat of the view`)
           values.push(item)
@@ -170,13 +178,14 @@ function compileCondition(path: FhirPathExpression, createProblem: CreateProblem
   }
 }
 
+/** Returns the values of the view's constants by their names. */
 function readConstants(constants: unknown, createProblem: CreateProblem): Record<string, unknown> {
   return Object.fromEntries(
     toList(constants, createProblem).map((constant) => {
       const { name, ...value } = toObject(constant)
-      const [key = ''] = Object.keys(value).filter((item) => /^value[A-Z]/.test(item))
-      if (typeof name !== 'string' || key === '') throw createProblem('a constant needs a name and a value')
-      return [name, value[key]]
+      const valueKey = Object.keys(value).find((key) => /^value[A-Z]/.test(key))
+      if (typeof name !== 'string' || valueKey === undefined) throw createProblem('a constant needs a name and a value')
+      return [name, value[valueKey]]
     }),
   )
 }
@@ -188,11 +197,14 @@ const toObject = (value: unknown): DefinitionFields =>
 
 const toText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** Throws unless the value is a list of objects, or of texts if `texts` is true. */
-function toList(value: unknown, createProblem: CreateProblem, areTexts = false): DefinitionFields[] {
+/**
+ * Returns a list of objects, or an empty list for undefined. With `mayContainTexts`, its items can have any type.
+ * Throws for any other value.
+ */
+function toList(value: unknown, createProblem: CreateProblem, mayContainTexts = false): DefinitionFields[] {
   if (value === undefined) return []
-  if (Array.isArray(value) && value.every((item) => areTexts || (typeof item === 'object' && item !== null)))
-    return value
+  const isObject = (item: unknown) => typeof item === 'object' && item !== null
+  if (Array.isArray(value) && (mayContainTexts || value.every(isObject))) return value
   throw createProblem('"column", "select", "unionAll", "where", "constant" and "repeat" must be lists')
 }
 
@@ -212,24 +224,29 @@ const maxRowValues = 500_000
  * too many rows.
  */
 function joinParts(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
-  const count = parts.reduce((product, part) => product * part.length, 1)
+  const count = countCombinations(parts)
   const width = parts.reduce((sum, part) => sum + (part[0]?.length ?? 0), 0)
   assertRowLimit(count, width, ', because the view combines each element of one list with each element of another')
   // The usual case: each part is a single column with one value.
   if (count === 1) return [parts.flatMap(([row]) => row!)]
-  // Creates each row once. Joining one part after another would copy the rows for each column.
-  const steps = parts.map((_, index) => parts.slice(index + 1).reduce((product, part) => product * part.length, 1))
+  // Creates each row once. Joining one part after another would copy the rows for each column. Each row of a part is
+  // repeated for all combinations of the parts after it, so the last part changes fastest.
+  const repetitions = parts.map((_, index) => countCombinations(parts.slice(index + 1)))
   return Array.from({ length: count }, (_, position) =>
-    parts.flatMap((part, index) => part[Math.floor(position / steps[index]!) % part.length]!),
+    parts.flatMap((part, index) => part[Math.floor(position / repetitions[index]!) % part.length]!),
   )
 }
+
+/** Returns the number of ways to select one row of each part. */
+const countCombinations = (parts: readonly (readonly ViewRow[])[]): number =>
+  parts.reduce((product, part) => product * part.length, 1)
 
 /** Concatenates the rows of all parts. Throws `BadRecord` if there are too many. */
 function concatenateRows(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
   const rows: ViewRow[] = []
-  for (const compileSelect of parts) {
-    assertRowLimit(rows.length + compileSelect.length, compileSelect[0]?.length ?? 0, ' of the view')
-    for (const row of compileSelect) rows.push(row)
+  for (const part of parts) {
+    assertRowLimit(rows.length + part.length, part[0]?.length ?? 0, ' of the view')
+    for (const row of part) rows.push(row)
   }
   return rows
 }

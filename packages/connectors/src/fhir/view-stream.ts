@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import { createPagingCheck } from '../http-connector/paging.ts'
-import type { RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
+import type { RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import { BadRecord } from '../http-connector/records/flatten-record.ts'
 import type { KnownColumn } from '../http-connector/declared-column.ts'
 import { SeenKeys } from '../http-connector/records/seen-keys.ts'
@@ -21,7 +21,7 @@ const columnTypesByFhirType: ReadonlyMap<string, DataType> = new Map([
 const numberTypes = new Set(['decimal', 'http://hl7.org/fhirpath/System.Decimal'])
 
 /** Returns the stream of a view. Its rows have no key, so the view is always read completely. */
-export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<RecordPage>): RecordStream => ({
+export const createViewStream = (view: ResourceView, readResources: () => AsyncIterable<RecordPage>): RecordStream => ({
   name: view.name,
   key: [],
   columns: view.columns.map(createViewColumn),
@@ -30,7 +30,7 @@ export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<
     // The rows have no key, so resources that occur twice, for example after a restarted search, are detected here.
     const seenKeys = new SeenKeys()
     const checkPage = createPagingCheck('FHIR')
-    for await (const { records } of pages()) {
+    for await (const { records } of readResources()) {
       let hasNewRecords = false
       for (const resource of records) {
         const { id } = (resource ?? {}) as { id?: unknown }
@@ -44,12 +44,14 @@ export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<
   },
 })
 
+/** Declares a column of a view. The type is inferred from the values if the view declares none or a decimal number. */
 function createViewColumn({ name, type }: ViewColumn): KnownColumn {
-  const dataType = type === undefined || numberTypes.has(type) ? undefined : (columnTypesByFhirType.get(type) ?? 'TEXT')
-  return { path: name, always: true, ...(dataType && { dataType }) }
+  const isInferred = type === undefined || numberTypes.has(type)
+  if (isInferred) return { path: name, isAlwaysCreated: true }
+  return { path: name, isAlwaysCreated: true, dataType: columnTypesByFhirType.get(type) ?? 'TEXT' }
 }
 
-/** The number of rows that are converted to records at once. */
+/** The maximum number of rows that are converted to records at once. */
 const rowsPerPage = 500
 
 /** Yields the rows of a resource, or rejects the resource if its rows cannot be created. */
@@ -60,7 +62,9 @@ function* readViewRows(view: ResourceView, resource: unknown): Generator<RecordP
   } catch (error) {
     if (!(error instanceof BadRecord)) throw error
     const { id = 'without an id' } = (resource ?? {}) as { id?: unknown }
-    return yield { records: [new BadRecord(`of ${view.resource} ${String(id)} ${error.message}`, error.path)] }
+    const rejectedRecord = new BadRecord(`of ${view.resource} ${String(id)} ${error.message}`, error.path)
+    yield { records: [rejectedRecord] }
+    return
   }
   for (let from = 0; from < rows.length; from += rowsPerPage)
     yield { records: rows.slice(from, from + rowsPerPage).map((row) => createViewRecord(view, row)) }

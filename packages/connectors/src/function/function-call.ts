@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import type { HttpSystem, SettingsOf, SystemContext } from '../http-connector/http-system-interface.ts'
+import type { HttpSystem, SettingsOf, SystemContext } from '../http-connector/http-system.ts'
 import type { SourceSecrets } from '../connector.ts'
 import { toText } from '../http-connector/parse-response.ts'
 import type { HttpSession, HttpConnection } from '../http-connector/http-session.ts'
@@ -24,8 +24,11 @@ export const functionSystem: HttpSystem<FunctionSettings> = {
 
   async testConnection(context) {
     const { functionSource: address } = context.settings
-    // A function at an HTTP address has no test mode, so the test calls it once.
-    if (address.functionName === undefined) return void (await callFunction(context, 1))
+    if (address.functionName === undefined) {
+      // A function at an HTTP address has no test mode, so the test calls it once.
+      await callFunction(context, 1)
+      return
+    }
     using _response = await explainRejectedKey(
       context.http.download(getInvocationPath(address), {
         method: 'POST',
@@ -64,8 +67,8 @@ export const functionSystem: HttpSystem<FunctionSettings> = {
 }
 
 /**
- * Connects to the origin of the function's address. Each request then adds the path and query unchanged, because a
- * trailing slash can matter.
+ * Returns the connection to the origin of the function's address, with the token if there is one. Each request then
+ * adds the path and query unchanged, because a trailing slash can matter.
  */
 function connectToAddress({ url = '', headerName }: FunctionAddress, { authToken }: SourceSecrets): HttpConnection {
   const origin = URL.canParse(url) ? new URL(url).origin : url
@@ -74,6 +77,7 @@ function connectToAddress({ url = '', headerName }: FunctionAddress, { authToken
   return { url: origin, headers }
 }
 
+/** Returns the path and query of requests. Throws ADDRESS_INVALID without a function or a valid address. */
 function getRequestPath(address: FunctionAddress): string {
   if (address.functionName !== undefined) return getInvocationPath(address)
   const { url = '' } = address
@@ -106,13 +110,13 @@ async function callFunction(
     }),
   )
   if (headers.has('x-amz-function-error')) throw createFunctionProblem(json, http, address)
-  return parseRows(json, http.redactText, (column, type) =>
+  const reportUnknownType: ReportUnknownType = (column, type) =>
     log(
       'WARN',
       'LOW',
       `The function declares the unknown type "${http.redactText(type)}" for the column "${column}". Sluice infers the type from the values instead.`,
-    ),
-  )
+    )
+  return parseRows(json, http.redactText, reportUnknownType)
 }
 
 /**
@@ -121,16 +125,17 @@ async function callFunction(
  */
 function createFunctionProblem(response: unknown, http: HttpSession, address: FunctionAddress): SourceProblem {
   const { errorType, errorMessage } = (response ?? {}) as Record<string, unknown>
-  const parts = [toText(errorType), toText(errorMessage)].filter((part) => part !== undefined)
-  const errorText = http.redactText(parts.join(': '))
+  const texts = [toText(errorType), toText(errorMessage)].filter((text) => text !== undefined)
+  const errorText = http.redactText(texts.join(': '))
   const serverText = errorText === '' ? '' : ` It says: ${errorText}`
   const name = describeFunction(address)
-  return /ResponseSizeTooLarge|payload size exceeded/i.test(errorText)
-    ? new SourceProblem(
-        'ANSWER_TOO_LARGE',
-        `${name} returned more than 6 MB, the maximum of AWS Lambda. Return fewer rows per call, with a nextToken for the next call.${serverText}`,
-      )
-    : new SourceProblem('SOURCE_FAILED', `${name} failed. Check the function, then run again.${serverText}`)
+  const isResponseTooLarge = /ResponseSizeTooLarge|payload size exceeded/i.test(errorText)
+  if (isResponseTooLarge)
+    return new SourceProblem(
+      'ANSWER_TOO_LARGE',
+      `${name} returned more than 6 MB, the maximum of AWS Lambda. Return fewer rows per call, with a nextToken for the next call.${serverText}`,
+    )
+  return new SourceProblem('SOURCE_FAILED', `${name} failed. Check the function, then run again.${serverText}`)
 }
 
 const createRepeatedTokenProblem = (page: number): SourceProblem =>
@@ -152,7 +157,7 @@ type ReportUnknownType = (column: string, type: string) => void
 
 /**
  * Parses a function's response to rows. Accepts a list of objects, `{ rows, nextToken?, columns?, key? }`, or an API
- * gateway response with either of these as its `body`. Throws `SourceProblem`.
+ * gateway response with either of these as its `body`. Throws `SourceProblem` for any other response.
  */
 export function parseRows(
   response: unknown,
@@ -163,18 +168,24 @@ export function parseRows(
   if (Array.isArray(content)) return { rows: content as unknown[], columns: [], key: [] }
   const { rows, nextToken, columns, key } = (content ?? {}) as Record<string, unknown>
   if (!Array.isArray(rows)) throw createNoRowsProblem()
+  const hasNextToken = toText(nextToken) !== undefined
+  const keyPaths = typeof key === 'string' ? [key] : toArray(key)
   return {
     rows: rows as unknown[],
-    ...(toText(nextToken) !== undefined && { nextToken: nextToken as string | number }),
+    ...(hasNextToken && { nextToken: nextToken as string | number }),
     columns: toArray(columns).flatMap((column) => parseDeclaredColumn(column, reportUnknownType)),
-    key: toArray(typeof key === 'string' ? [key] : key).flatMap((path) => toText(path) ?? []),
+    key: keyPaths.flatMap((path) => toText(path) ?? []),
   }
 }
 
-/** Returns the body of an API gateway response `{statusCode, headers, body}`. Returns any other response unchanged. */
+/**
+ * Returns the content of an API gateway response `{statusCode, headers, body}`: the body, decoded from Base64 and
+ * parsed as JSON if necessary. Returns any other response unchanged. Throws `SourceProblem` if the status is an error.
+ */
 function unwrapGatewayResponse(response: unknown, redactText: (text: string) => string): unknown {
-  if (typeof response !== 'object' || response === null || !('statusCode' in response) || 'rows' in response)
-    return response
+  if (typeof response !== 'object' || response === null) return response
+  const isGatewayResponse = 'statusCode' in response && !('rows' in response)
+  if (!isGatewayResponse) return response
   const { statusCode, body, isBase64Encoded } = response as Record<string, unknown>
   const content = isBase64Encoded === true ? Buffer.from(String(body), 'base64').toString() : body
   if (Number(statusCode) >= 400) {
@@ -201,11 +212,16 @@ const createNoRowsProblem = (): SourceProblem =>
 
 const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
+/**
+ * Returns a list with one column, or an empty list for a column without a name. A column is a name or an object with
+ * `name` and `type`. The type of a column is inferred if it is absent or unknown.
+ */
 function parseDeclaredColumn(column: unknown, reportUnknownType: ReportUnknownType): KnownColumn[] {
   if (typeof column === 'string') return [{ path: column }]
   if (typeof column !== 'object' || column === null) return []
   const { name, type } = column as Record<string, unknown>
-  const [path, typeName] = [toText(name), toText(type)]
+  const path = toText(name)
+  const typeName = toText(type)
   if (path === undefined) return []
   const dataType = dataTypes.find((knownType): knownType is DataType => knownType === typeName?.toUpperCase())
   if (typeName !== undefined && !dataType) reportUnknownType(path, typeName)

@@ -11,7 +11,7 @@ export const functionDefinition = defineConnectedSource({
   secretFields: functionAccess.secrets,
   assertConnection(body) {
     const { url } = body.functionSource
-    if (url !== undefined) parseAddress('/functionSource/url', url, { query: true })
+    if (url !== undefined) parseAddress('/functionSource/url', url, { mayHaveQuery: true })
     assertRestApi(body)
   },
   assertSettings({ functionSource: { url, functionName } }) {

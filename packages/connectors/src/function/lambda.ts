@@ -3,7 +3,7 @@ import { createOption, parseList, parseObject, toText } from '../http-connector/
 import type { SourceSecrets, SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSession, HttpConnection, RequestToSign } from '../http-connector/http-session.ts'
-import { type SettingsOf, requireSecret } from '../http-connector/http-system-interface.ts'
+import { type SettingsOf, requireSecret } from '../http-connector/http-system.ts'
 import { createPagingCheck } from '../http-connector/paging.ts'
 import { AwsV4Signer } from 'aws4fetch'
 import { assertAccessKey } from '../settings/assert-access-key.ts'
@@ -21,9 +21,10 @@ export function connectToLambda(lambda: LambdaFunction, secrets: SourceSecrets):
     secretAccessKey: requireSecret(secrets, 'secretKey', 'the secret key of the access key'),
   }
   const region = getRegion(lambda)
-  const topLevelSuffix = region.startsWith('cn-') ? '.cn' : ''
+  // Regions in China have a domain of their own.
+  const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
   return {
-    url: lambda.url ?? `https://lambda.${region}.amazonaws.com${topLevelSuffix}`,
+    url: lambda.url ?? `https://lambda.${region}.${domain}`,
     sign: (request) => createSignature(request, key, region),
   }
 }
@@ -39,6 +40,7 @@ function getRegion({ functionName = '', region }: LambdaFunction): string {
   )
 }
 
+/** Returns the path for calling the function in the version or alias that the settings select. */
 export function getInvocationPath({ functionName = '', qualifier }: LambdaFunction): string {
   const query = qualifier === undefined ? '' : `?Qualifier=${encodeURIComponent(qualifier)}`
   return `${functionsPath}/${encodeURIComponent(functionName)}/invocations${query}`
@@ -53,6 +55,7 @@ export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
     return await request
   } catch (error) {
     if (!(error instanceof SourceProblem) || error.code !== 'PERMISSION_DENIED') throw error
+    // The message names the access key or its signature only if AWS rejected the key itself.
     const [, errorText] = /It says: (.*(?:signature|security token|credential).*)$/i.exec(error.message) ?? []
     if (errorText === undefined) throw error
     throw new SourceProblem(
@@ -65,7 +68,7 @@ export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
 
 const maxListedFunctions = 20_000
 
-/** Lists the functions in the region that the account may list. */
+/** Lists the functions of the account in the region, up to about 20,000. */
 export async function listFunctions(http: HttpSession): Promise<SourceOption[]> {
   const functions: SourceOption[] = []
   const checkPage = createPagingCheck(lambdaName)
@@ -93,8 +96,8 @@ interface AwsKey {
 }
 
 /**
- * Returns the headers that sign a request to AWS Lambda with AWS Signature Version 4. Throws `SourceProblem` for an
- * invalid key.
+ * Returns the headers to add to a request to AWS Lambda, which sign it with AWS Signature Version 4. Throws
+ * `SourceProblem` for an invalid key.
  */
 async function createSignature(
   { method, url, headers, body }: RequestToSign,
@@ -111,9 +114,8 @@ async function createSignature(
     region,
     ...(body !== undefined && { body }),
   })
-  const signedHeaders = (await signer.sign()).headers
-  const unsignedNames = Object.keys(headers).map((header) => header.toLowerCase())
-  return Object.fromEntries(
-    [...signedHeaders].filter(([header]) => header !== 'host' && !unsignedNames.includes(header)),
-  )
+  const { headers: signedHeaders } = await signer.sign()
+  // The HTTP client sets the Host header, and the request already has the other headers.
+  const existingNames = ['host', ...Object.keys(headers).map((name) => name.toLowerCase())]
+  return Object.fromEntries([...signedHeaders].filter(([name]) => !existingNames.includes(name)))
 }

@@ -9,7 +9,10 @@ export const googleSheetsDefinition = defineConnectedSource({
   connectionField: 'spreadsheetSource',
   secretFields: spreadsheetAccess.secrets,
   assertConnection({ spreadsheetSource: { url, serviceAccountKey } }) {
-    const { hostname, pathname } = parseAddress('/spreadsheetSource/url', url, { query: true, fragment: true })
+    const { hostname, pathname } = parseAddress('/spreadsheetSource/url', url, {
+      mayHaveQuery: true,
+      mayHaveFragment: true,
+    })
     if (hostname !== 'docs.google.com' || !/^\/spreadsheets\/(u\/\d+\/)?d\/[\w-]{10,100}(\/|$)/.test(pathname))
       throw new InvalidSetting(
         '/spreadsheetSource/url',
@@ -34,15 +37,15 @@ export const googleSheetsDefinition = defineConnectedSource({
  * key.
  */
 function assertServiceAccountKey(text: string): void {
-  const refuse = (detail: string) => new InvalidSetting('/spreadsheetSource/serviceAccountKey', detail)
+  const createKeyError = (detail: string) => new InvalidSetting('/spreadsheetSource/serviceAccountKey', detail)
   let key: { client_email?: unknown; private_key?: unknown } | null
   try {
     key = JSON.parse(text)
   } catch {
-    throw refuse('This is not JSON. Send the unchanged text of the downloaded key file.')
+    throw createKeyError('This is not JSON. Send the unchanged text of the downloaded key file.')
   }
   if (typeof key?.client_email !== 'string' || typeof key.private_key !== 'string')
-    throw refuse(
+    throw createKeyError(
       'client_email or private_key is missing. Send the unchanged text of the key file of a service account.',
     )
 }

@@ -4,7 +4,7 @@ import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { QueryParameters } from '../http-connector/http-session.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
-import type { SystemContext, SettingsOf, HttpSystem } from '../http-connector/http-system-interface.ts'
+import type { SystemContext, SettingsOf, HttpSystem } from '../http-connector/http-system.ts'
 import { signInAsServiceAccount } from './service-account-sign-in.ts'
 import { isExactNumber } from '../http-connector/exact-json.ts'
 import type { RecordValue } from '../http-connector/records/flatten-record.ts'
@@ -16,9 +16,12 @@ const sheetsName = 'Google Sheets'
  * The maximum cells and rows of one request. A cell takes some 100 bytes in the response. Requests are large, because
  * Google allows only 60 per minute.
  */
-const [maxCells, maxRows] = [40_000, 4_000]
-/** Limits for checking other tabs for unread rows: rows and columns per tab, and number of tabs. */
-const [checkedRows, checkedColumns, maxCheckedTabs] = [20, 26, 20]
+const maxCells = 40_000
+const maxRows = 4_000
+/** The number of other tabs that are checked for unread rows, and the rows and columns that are checked of each. */
+const maxCheckedTabs = 20
+const checkedRows = 20
+const checkedColumns = 26
 /** The column with the row number in the sheet, from 1. It is the key. */
 const rowNumberColumn = '_row'
 
@@ -57,11 +60,12 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
     const firstWindow = (await rowWindows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
     const headerIndex = headerRow ? firstWindow.rows.findIndex((row) => row.length > 0) : -1
     const header = firstWindow.rows[headerIndex] ?? []
-    const getColumnName = createColumnNames(header, [rowNumberColumn])
+    const getColumnName = createColumnNamer(header, [rowNumberColumn])
     const createRecords = ({ firstRow, rows }: RowWindow, skippedRows: number) =>
-      rows.flatMap((row, index) =>
-        index < skippedRows || row.length === 0 ? [] : [createRowRecord(firstRow + index, row, getColumnName)],
-      )
+      rows.flatMap((row, index) => {
+        const isSkipped = index < skippedRows || row.length === 0
+        return isSkipped ? [] : [createRowRecord(firstRow + index, row, getColumnName)]
+      })
     return {
       name: tab.title,
       key: [rowNumberColumn],
@@ -93,7 +97,8 @@ interface RowWindow {
 }
 
 /**
- * Yields all rows of a range in parts of at most 4,000 rows. Parts are smaller if a response exceeds the size limit.
+ * Yields all rows of a range in windows of at most 4,000 rows. Windows are smaller if a response exceeds the size
+ * limit.
  */
 async function* readWindows(
   context: SystemContext<GoogleSheetsSettings>,
@@ -129,24 +134,26 @@ function parseGrid(response: unknown): SheetRow[] {
   })
 }
 
+/** Returns the list in a field, or an empty list if the field is missing. */
 const listField = (object: unknown, key: string): readonly unknown[] => {
   const list = (object as Record<string, unknown> | null | undefined)?.[key]
   return Array.isArray(list) ? (list as unknown[]) : []
 }
 
+/** Lists the tabs of the spreadsheet that have cells, in their order. */
 async function listTabs(context: SystemContext<GoogleSheetsSettings>): Promise<SheetTab[]> {
   const fields = 'sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))'
   const response = await requestSpreadsheet(context, { fields })
   return parseList(response, sheetsName, 'sheets').flatMap((item) => {
-    const { sheetId, title, sheetType, gridProperties } = parseObject(
-      parseObject(item, sheetsName)['properties'],
-      sheetsName,
-    )
+    const { properties } = parseObject(item, sheetsName)
+    const { sheetId, title, sheetType, gridProperties } = parseObject(properties, sheetsName)
     // Skips a tab that is a chart, which has no cells.
     if (sheetType !== undefined && sheetType !== 'GRID') return []
     const { rowCount, columnCount } = parseObject(gridProperties ?? {}, sheetsName)
-    const [text, rows, columns] = [toText(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
-    return text === undefined ? [] : [{ id: toText(sheetId) ?? '0', title: text, rows, columns }]
+    const tabTitle = toText(title)
+    if (tabTitle === undefined) return []
+    const id = toText(sheetId) ?? '0'
+    return [{ id, title: tabTitle, rows: Number(rowCount ?? 0), columns: Number(columnCount ?? 0) }]
   })
 }
 
@@ -162,36 +169,41 @@ async function describeUnreadTabs(
   const otherTabs = tabs.filter((tab) => tab !== readTab && tab.rows > 0 && tab.columns > 0).slice(0, maxCheckedTabs)
   if (otherTabs.length === 0) return undefined
   const ranges = otherTabs.map((tab) => {
-    const [toRow, toColumn] = [Math.min(checkedRows, tab.rows), Math.min(checkedColumns, tab.columns)]
+    const toRow = Math.min(checkedRows, tab.rows)
+    const toColumn = Math.min(checkedColumns, tab.columns)
     return formatRange(tab, { fromRow: 1, toRow, fromColumn: 1, toColumn })
   })
   const fields = 'sheets(properties.title,data.rowData.values.effectiveValue)'
   const response = await requestSpreadsheet(context, { ranges, fields })
-  const sheetsWithRows = listField(response, 'sheets').filter((sheet) =>
-    listField(sheet, 'data')
-      .flatMap((data) => listField(data, 'rowData'))
-      .some((row) =>
-        listField(row, 'values').some((cell) => parseObject(cell, sheetsName)['effectiveValue'] !== undefined),
-      ),
-  )
+  const sheetsWithRows = listField(response, 'sheets').filter(hasFilledCells)
   if (sheetsWithRows.length === 0) return undefined
-  const titles = sheetsWithRows.map((sheet) =>
-    toText(parseObject(parseObject(sheet, sheetsName)['properties'], sheetsName)['title']),
-  )
-  return `Only the sheet "${readTab.title}" was read. These sheets also have rows: ${titles.map((title) => `"${title}"`).join(', ')}. Select the sheet to read in the setting sheet.`
+  const titles = sheetsWithRows.map((sheet) => {
+    const { properties } = parseObject(sheet, sheetsName)
+    return `"${toText(parseObject(properties, sheetsName)['title'])}"`
+  })
+  return `Only the sheet "${readTab.title}" was read. These sheets also have rows: ${titles.join(', ')}. Select the sheet to read in the setting sheet.`
 }
 
-/** Returns the tab with this name. The default is the first tab. Throws `SourceProblem` if it does not exist. */
+/** True if the response contains a cell of the sheet that has a value. */
+function hasFilledCells(sheet: unknown): boolean {
+  const rows = listField(sheet, 'data').flatMap((data) => listField(data, 'rowData'))
+  const cells = rows.flatMap((row) => listField(row, 'values'))
+  return cells.some((cell) => parseObject(cell, sheetsName)['effectiveValue'] !== undefined)
+}
+
+/** Returns the tab with this name, or the first tab without a name. Throws `SourceProblem` if it does not exist. */
 function findTab(tabs: readonly SheetTab[], sheet: string | undefined): SheetTab {
   const tab = sheet === undefined ? tabs[0] : tabs.find(({ title }) => title === sheet)
   if (tab) return tab
   const titles = tabs.slice(0, 20).map(({ title }) => `"${title}"`)
+  const missingSheet = sheet === undefined ? 'with cells' : `"${sheet}"`
   throw new SourceProblem(
     'NOT_FOUND',
-    `The spreadsheet has no sheet ${sheet === undefined ? 'with cells' : `"${sheet}"`}: it has ${titles.join(', ') || 'none'}. Choose one of them.`,
+    `The spreadsheet has no sheet ${missingSheet}: it has ${titles.join(', ') || 'none'}. Choose one of them.`,
   )
 }
 
+/** Requests the spreadsheet with these query parameters. Throws AUTHENTICATION_FAILED for an invalid API key. */
 async function requestSpreadsheet(
   { http, settings }: SystemContext<GoogleSheetsSettings>,
   query: QueryParameters,
@@ -201,7 +213,8 @@ async function requestSpreadsheet(
     return await http.getJson(`v4/spreadsheets/${id}`, { query, subject: 'The spreadsheet' })
   } catch (error) {
     // For an invalid API key, Google responds with 400 instead of 401.
-    if (!(error instanceof SourceProblem) || !/API key (not valid|expired)/i.test(error.message)) throw error
+    const isKeyRejected = error instanceof SourceProblem && /API key (not valid|expired)/i.test(error.message)
+    if (!isKeyRejected) throw error
     throw new SourceProblem(
       'AUTHENTICATION_FAILED',
       'Google rejected the API key. Check that it is complete, has not expired, and is allowed to use the Google Sheets API.',
@@ -226,35 +239,44 @@ const dayMs = 86_400_000
  */
 const serialDateEpoch = Date.UTC(1899, 11, 30)
 /** Serial numbers of the first and last day with a year of four digits. */
-const [firstDay, lastDay] = [-693_593, 2_958_465]
+const firstDay = -693_593
+const lastDay = 2_958_465
 
-/** Returns the value of a cell. Returns undefined for an empty cell, an empty text, and an error such as #N/A. */
+/**
+ * Returns the value of a cell. A number with the format of a date or time is returned as text. Returns undefined for an
+ * empty cell, an empty text, and an error such as #N/A.
+ */
 function parseCell(cell: unknown): RecordValue | undefined {
   const { effectiveValue, effectiveFormat } = (cell ?? {}) as GridCell
   const { numberValue, stringValue, boolValue } = effectiveValue ?? {}
   if (typeof stringValue === 'string') return stringValue === '' ? undefined : stringValue
   if (typeof boolValue === 'boolean') return boolValue
-  if (
-    typeof numberValue !== 'number' &&
-    !(typeof numberValue === 'object' && numberValue && isExactNumber(numberValue))
-  )
-    return undefined
-  return formatSerial(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type) ?? numberValue
+  if (!isNumberValue(numberValue)) return undefined
+  const formattedDate = formatSerial(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type)
+  return formattedDate ?? numberValue
 }
 
+/** True for a number, also if it is an object because JavaScript cannot represent it. */
+const isNumberValue = (value: unknown): value is number | object =>
+  typeof value === 'number' || (typeof value === 'object' && value !== null && isExactNumber(value))
+
 /**
- * Formats a serial number as a date or time according to the cell's format. Returns undefined for all other formats.
+ * Formats a serial number (days since 30 December 1899) as a date or time according to the format of the cell. Returns
+ * undefined for other formats, for durations of a day or longer, and for years without four digits.
  */
-function formatSerial(serial: number, type: unknown): string | undefined {
-  if (type !== 'DATE' && type !== 'TIME' && type !== 'DATE_TIME') return undefined
+function formatSerial(serial: number, format: unknown): string | undefined {
+  if (format !== 'DATE' && format !== 'TIME' && format !== 'DATE_TIME') return undefined
   const ms = Math.round(serial * dayMs)
   const day = Math.floor(ms / dayMs)
   const time = formatTime(ms - day * dayMs)
-  // A duration of one day or longer is not a time of day, so it stays a number.
-  if (type === 'TIME') return day === 0 ? time : undefined
+  if (format === 'TIME') {
+    const isTimeOfDay = day === 0
+    return isTimeOfDay ? time : undefined
+  }
   if (day < firstDay || day > lastDay) return undefined
   const date = new Date(serialDateEpoch + day * dayMs).toISOString().slice(0, 10)
-  return type === 'DATE' && time === '00:00:00' ? date : `${date} ${time}`
+  const isDateOnly = format === 'DATE' && time === '00:00:00'
+  return isDateOnly ? date : `${date} ${time}`
 }
 
 function formatTime(ms: number): string {
@@ -263,18 +285,19 @@ function formatTime(ms: number): string {
 }
 
 /**
- * Returns a function from column position to column name. The name is the text in the header row; it gets a suffix such
- * as `_2` if it repeats, and is `column_n` if the cell is empty.
+ * Returns a function that returns the name of the column at a position from 0. The name is the text in the header row,
+ * with a suffix such as `_2` if it repeats. It is `column_4` if the fourth cell of the header row is empty.
  */
-function createColumnNames(header: SheetRow, reservedNames: readonly string[]): (index: number) => string {
+function createColumnNamer(header: SheetRow, reservedNames: readonly string[]): (index: number) => string {
   const names: string[] = []
   const usedNames = new Set(reservedNames)
   return (index) => {
     while (names.length <= index) {
       const cell = header[names.length] ?? ''
-      const text = (typeof cell === 'string' ? cell.trim() : JSON.stringify(cell)) || `column_${names.length + 1}`
-      let uniqueName = text
-      for (let number = 2; usedNames.has(uniqueName); number += 1) uniqueName = `${text}_${number}`
+      const headerText = typeof cell === 'string' ? cell.trim() : JSON.stringify(cell)
+      const name = headerText || `column_${names.length + 1}`
+      let uniqueName = name
+      for (let number = 2; usedNames.has(uniqueName); number += 1) uniqueName = `${name}_${number}`
       usedNames.add(uniqueName)
       names.push(uniqueName)
     }
@@ -298,24 +321,29 @@ interface CellRange {
   toColumn: number
 }
 
+/** Captures the column and row of the first corner of a range, and those of the second one. */
 const rangePattern = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
 
 /**
- * Parses a range such as `A1:F500`, `B:D`, `C2` or `A2:F` and limits it to the tab. Default: the whole tab. Throws
- * `SourceProblem` RANGE_INVALID.
+ * Parses a range such as `A1:F500`, `B:D`, `C2` or `A2:F` and limits it to the tab. Returns the whole tab without a
+ * range. Throws `SourceProblem` RANGE_INVALID for an invalid range, or if the tab has no cells in the range.
  */
 function parseRange(tab: SheetTab, range?: string): CellRange {
   const { rows, columns } = tab
   if (range === undefined) return { fromRow: 1, toRow: rows, fromColumn: 1, toColumn: columns }
-  const [, leftCell = '', top = '', right = leftCell, bottom = range.includes(':') ? '' : top] =
-    rangePattern.exec(range) ?? []
+  const match = rangePattern.exec(range)
+  const [, left = '', top = '', right = left, bottomRow = ''] = match ?? []
+  // A single cell such as `C2` is its own lower right corner. The range `A2:F` ends at the last row.
+  const isSingleCell = !range.includes(':')
+  const bottom = isSingleCell ? top : bottomRow
   const cells = {
     fromRow: Math.max(1, Number(top)),
     toRow: Math.min(rows, bottom === '' ? rows : Number(bottom)),
-    fromColumn: parseColumnLetters(leftCell),
+    fromColumn: parseColumnLetters(left),
     toColumn: Math.min(columns, parseColumnLetters(right)),
   }
-  if (leftCell !== '' && cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn) return cells
+  const hasCells = cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn
+  if (match && hasCells) return cells
   throw new SourceProblem(
     'RANGE_INVALID',
     `The range ${range} has no cells of the sheet "${tab.title}", which ends at ${formatColumnLetters(columns)}${rows}. Enter the upper left cell first, as in A1:F500.`,
@@ -323,12 +351,18 @@ function parseRange(tab: SheetTab, range?: string): CellRange {
 }
 
 /** Returns the range in A1 notation: `'Tab'!A1:F500`. */
-const formatRange = (tab: SheetTab, { fromRow, toRow, fromColumn, toColumn }: CellRange): string =>
-  `'${tab.title.replaceAll("'", "''")}'!${formatColumnLetters(fromColumn)}${fromRow}:${formatColumnLetters(toColumn)}${toRow}`
+function formatRange(tab: SheetTab, { fromRow, toRow, fromColumn, toColumn }: CellRange): string {
+  const title = tab.title.replaceAll("'", "''")
+  const upperLeft = `${formatColumnLetters(fromColumn)}${fromRow}`
+  const lowerRight = `${formatColumnLetters(toColumn)}${toRow}`
+  return `'${title}'!${upperLeft}:${lowerRight}`
+}
 
+/** Returns the number of a column: 1 for `A`, 28 for `AB`. */
 const parseColumnLetters = (name: string): number =>
   [...name].reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0)
 
+/** Returns the letters of a column: `A` for 1, `AB` for 28. */
 function formatColumnLetters(column: number): string {
   let letters = ''
   for (let remaining = column; remaining > 0; remaining = Math.floor((remaining - 1) / 26))

@@ -37,7 +37,8 @@ export async function signInAsServiceAccount(http: HttpSession, keyFile: string)
     return { authorization: `Bearer ${parseText(response, sheetsName, 'access_token')}` }
   } catch (error) {
     // For an unknown or deleted key, Google responds with 400 instead of 401.
-    if (!(error instanceof SourceProblem) || error.code !== 'REQUEST_REFUSED') throw error
+    const isKeyRejected = error instanceof SourceProblem && error.code === 'REQUEST_REFUSED'
+    if (!isKeyRejected) throw error
     const [, serverText = ''] = / (It says: .*)$/.exec(error.message) ?? []
     throw createKeyProblem(
       `was rejected by Google. Check that the key was not deleted, and that the clock of the Sluice server is correct. ${serverText}`,

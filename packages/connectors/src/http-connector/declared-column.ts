@@ -6,8 +6,8 @@ export interface KnownColumn {
   path: string
   label?: string
   dataType?: DataType
-  /** Whether the column is created even if no record contains it. */
-  always?: boolean
+  /** True if the column is created even if no record contains it. */
+  isAlwaysCreated?: boolean
   /** The groups that contain the column, from the outermost. Absent for columns of the record itself. */
   groups?: readonly string[]
 }
@@ -17,7 +17,8 @@ export const declareColumns = (dataType: DataType, paths: readonly string[]): Kn
 
 /**
  * Returns the text column of a form question. It belongs to the table of the innermost repeat group, and its path is
- * relative to that group. `isRepeatGroup` receives a leading part of the question's path, as a list of names.
+ * relative to that group. `isRepeatGroup` receives the first names of the question's path, such as `['home',
+ * 'child']` of `['home', 'child', 'age']`.
  */
 export function createQuestionColumn(
   names: readonly string[],

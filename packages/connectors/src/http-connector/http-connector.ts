@@ -4,16 +4,16 @@ import { interactiveRetry } from '@sluice/http-client'
 import type { ReadReporter, RowStream } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { maxInteractiveValues } from './exact-json.ts'
-import type { HttpSystem, SystemContext } from './http-system-interface.ts'
-import { createTablesReporter, type TablesReporter } from './read-reporter.ts'
-import { readSpooledSystem } from './read-system.ts'
-import { canReadIncrement, type SpooledSystem } from './spool-system.ts'
-import { spoolRecords, withSession } from './system-session.ts'
+import type { HttpSystem, SystemContext } from './http-system.ts'
+import { createTablesReporter, type TablesReporter } from './tables-reporter.ts'
+import { readSpooledSystem } from './read-spooled-system.ts'
+import { canReadIncrement, type SpooledSystem } from './spool-http-system.ts'
+import { spoolRecords, withSession } from './http-system-session.ts'
 
 /** Options for requests for which a user waits. */
 const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
 
-/** Returns the system of a pipeline type with these settings. Its module is imported at its first use. */
+/** Returns the HTTP system for a pipeline's settings. Imports its module at the first use. */
 export type LoadSystem = (settings: any) => Promise<HttpSystem<any>>
 
 /** Reads the records of a request to disk. The caller must close the files. */
@@ -35,9 +35,10 @@ export function createHttpConnector(
   const { filesDirectory, retryPolicy } = context
   const directory = spoolDirectory(filesDirectory)
 
-  const spoolHere: SpoolRecords = async (request, reporter, signal) =>
+  const spoolInCurrentThread: SpoolRecords = async (request, reporter, signal) =>
     spoolRecords(await loadSystem(request.settings), request, { ...context, retryPolicy, reporter, signal })
 
+  /** Spools the records of a request, and yields them as row streams. */
   async function* read(
     request: ReadRequest,
     report: ReadReporter,
@@ -48,18 +49,18 @@ export function createHttpConnector(
     signal.throwIfAborted()
     const reporter = createTablesReporter(report)
     const spooled = await spool(request, reporter, signal)
-    yield* readSpooledSystem(spooled, { reading: request, directory, reporter, signal, isPreview })
+    yield* readSpooledSystem(spooled, { request, directory, reporter, signal, isPreview })
   }
 
   /** Returns the result of an operation for which a user waits. */
   async function runInteractive<T>(
     request: ReadRequest,
     signal: AbortSignal,
-    work: (system: HttpSystem, context: SystemContext) => Promise<T>,
+    operation: (system: HttpSystem, context: SystemContext) => Promise<T>,
   ): Promise<T> {
     const system = await loadSystem(request.settings)
     const options = { ...context, ...interactiveOptions, signal, reporter: createTablesReporter(silentReporter) }
-    return await withSession(system, request, options, (systemContext) => work(system, systemContext))
+    return await withSession(system, request, options, (systemContext) => operation(system, systemContext))
   }
 
   return {
@@ -71,18 +72,18 @@ export function createHttpConnector(
       if (system.canReadIncrement?.(settings) !== true) return 'NONE'
       return system.createCursor?.(anyMoment, settings) === undefined ? 'OPAQUE' : 'MOMENT'
     },
-    read: (request, report, signal) => read(request, report, signal, spoolInThread ?? spoolHere),
-    testConnection: (reading, signal) =>
-      runInteractive(reading, signal, (system, systemContext) => system.testConnection(systemContext)),
-    listOptions: (kind, reading, signal) =>
-      runInteractive(reading, signal, async (system, systemContext) => system.listOptions?.(kind, systemContext)),
+    read: (request, report, signal) => read(request, report, signal, spoolInThread ?? spoolInCurrentThread),
+    testConnection: (request, signal) =>
+      runInteractive(request, signal, (system, systemContext) => system.testConnection(systemContext)),
+    listOptions: (kind, request, signal) =>
+      runInteractive(request, signal, async (system, systemContext) => system.listOptions?.(kind, systemContext)),
     preview(request, rows, signal) {
-      const spoolFirst: SpoolRecords = async (request, reporter, previewSignal) => {
+      const spoolPreview: SpoolRecords = async (request, reporter, previewSignal) => {
         const options = { ...context, ...interactiveOptions, reporter, signal: previewSignal, maxRecords: rows }
         return await spoolRecords(await loadSystem(request.settings), request, options)
       }
       return previewRowStream(
-        (report, previewSignal) => read(request, report, previewSignal, spoolFirst, true),
+        (report, previewSignal) => read(request, report, previewSignal, spoolPreview, true),
         rows,
         signal,
       )

@@ -18,6 +18,7 @@ export interface RequestTarget {
   subject?: string | undefined
 }
 
+/** Returns the problem for a request without a response. */
 export function createNetworkFailure(error: OutgoingProblem, { redactText }: RequestTarget): FailedRequest {
   const { code, message } = error
   const advice = adviceByCode[code] ?? ''
@@ -36,6 +37,7 @@ const adviceByCode: Partial<Record<OutgoingCode, string>> = {
   ANSWER_TOO_LARGE: ' Select less data.',
 }
 
+/** Returns the problem for a response with an error status. The message includes the error text in the response. */
 export function createStatusFailure(
   status: number,
   headers: Headers,
@@ -54,7 +56,8 @@ export function createStatusFailure(
     ...details,
   })
   // Some systems respond with 403 when a rate limit is exhausted.
-  switch (status === 403 && (retryAfter ?? 0) > 0 ? 429 : status) {
+  const isRateLimited = status === 403 && retryAfter !== undefined && retryAfter > 0
+  switch (isRateLimited ? 429 : status) {
     case 401:
       return failure(
         'AUTHENTICATION_FAILED',
@@ -71,7 +74,7 @@ export function createStatusFailure(
       return failure(
         'NOT_FOUND',
         subject
-          ? `${subject} does not exist at ${startsWithSystem(subject, system) ? host : systemAndHost}, or the account may not read it (${status}). Check the name, or grant the account access.`
+          ? `${subject} does not exist at ${namesSystem(subject, system) ? host : systemAndHost}, or the account may not read it (${status}). Check the name, or grant the account access.`
           : `${server} returned “not found” (${status}). Check the address.`,
       )
     case 429:
@@ -103,7 +106,8 @@ function readRateLimitPause(headers: Headers): number | undefined {
   const reset = Number(readHeader('reset') ?? Number.NaN)
   if (readHeader('remaining') !== '0' || !Number.isFinite(reset)) return undefined
   const now = Date.parse(headers.get('date') ?? '') || Date.now()
-  return Math.max(0, reset > minUnixTime ? reset - now / 1_000 : reset)
+  const isUnixTime = reset > minUnixTime
+  return Math.max(0, isUnixTime ? reset - now / 1_000 : reset)
 }
 
 /** A number above this is a Unix time, below it a duration in seconds. */
@@ -112,9 +116,11 @@ const minUnixTime = 1_000_000_000
 const describeFailure = (systemAndHost: string, status: number): string =>
   `${systemAndHost} failed (${status}). Check the system, then run again.`
 
-/** True if the request is about the system itself, such as `the function`. The message then names only its host. */
-const startsWithSystem = (subject: string, system: string): boolean =>
-  subject.toLowerCase().startsWith(system.toLowerCase())
+/**
+ * True if the subject of a request already names the system, such as `The function`. The message then adds only the
+ * host.
+ */
+const namesSystem = (subject: string, system: string): boolean => subject.toLowerCase().startsWith(system.toLowerCase())
 
 const capitalizeArticle = (text: string): string => text.replace(/^the /, 'The ')
 
@@ -148,37 +154,41 @@ export const createNotJsonFailure = (type: string, { system, host }: RequestTarg
     `${host} returned ${type || 'other content'} instead of JSON, so it is not the API of ${system}. Check the address.`,
   )
 
-export const createRedirectFailure = (to: string, { system, host }: RequestTarget): FailedRequest =>
+export const createRedirectFailure = (targetHost: string, { system, host }: RequestTarget): FailedRequest =>
   createFailure(
     'REDIRECTED',
-    `${host} redirects to ${to}. Sluice does not follow this redirect, because it would send the credentials for ${system} to another host. If the new address is correct, enter it in the pipeline.`,
+    `${host} redirects to ${targetHost}. Sluice does not follow this redirect, because it would send the credentials for ${system} to another host. If the new address is correct, enter it in the pipeline.`,
   )
 
 /**
- * Returns the problem for a link in a response that must not be followed. `to` is the link's host, or undefined if the
- * link is invalid.
+ * Returns the problem for a link in a response that must not be followed. `linkHost` is undefined if the link is
+ * invalid.
  */
-export const createForeignLinkFailure = (to: string | undefined, { system, host }: RequestTarget): FailedRequest =>
+export const createForeignLinkFailure = (
+  linkHost: string | undefined,
+  { system, host }: RequestTarget,
+): FailedRequest =>
   createFailure(
     'REDIRECTED',
-    to === undefined
+    linkHost === undefined
       ? `${host} returned a link without a valid address. Check the address of the pipeline, and the paging of ${system}.`
-      : `${host} returned a link to ${to}. Sluice does not follow it, because it would send the credentials for ${system} to another address. If the new address is correct, enter it in the pipeline.`,
+      : `${host} returned a link to ${linkHost}. Sluice does not follow it, because it would send the credentials for ${system} to another address. If the new address is correct, enter it in the pipeline.`,
   )
 
 /**
  * Returns the problem for a redirect, within the same host, of a request with a body. Only GET requests follow such a
  * redirect.
  */
-export const createRedirectedBodyFailure = (to: string, { host }: RequestTarget): FailedRequest =>
+export const createRedirectedBodyFailure = (targetUrl: string, { host }: RequestTarget): FailedRequest =>
   createFailure(
     'REDIRECTED',
-    `${host} redirects the request to ${to}. Sluice does not send data to the target of a redirect. If the new address is correct, enter it in the pipeline.`,
+    `${host} redirects the request to ${targetUrl}. Sluice does not send data to the target of a redirect. If the new address is correct, enter it in the pipeline.`,
   )
 
 export const createRedirectLoopFailure = ({ host }: RequestTarget): FailedRequest =>
   createFailure('REDIRECTED', `${host} redirects in a loop. Check the address.`)
 
+const maxErrorDepth = 4
 const errorTextKeys = [
   'detail',
   'message',
@@ -203,9 +213,10 @@ export function findErrorText(text: string): string | undefined {
   }
 }
 
+/** Returns the first text in a JSON value, in the fields that usually contain error messages. */
 function findErrorValue(value: unknown, depth = 0): string | undefined {
   if (typeof value === 'string') return value.trim() || undefined
-  if (typeof value !== 'object' || value === null || depth > 4) return undefined
+  if (typeof value !== 'object' || value === null || depth > maxErrorDepth) return undefined
   if (Array.isArray(value)) return findErrorValue(value[0], depth + 1)
   const fields = value as Record<string, unknown>
   for (const key of [...errorTextKeys, 'issue', 'errors', 'details']) {

@@ -183,8 +183,9 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     subject,
   })
 
+  /** Returns the headers of the session. Signs in at the first call, and again after the session has expired. */
   async function getSessionHeaders(signIn: NonNullable<HttpConnection['signIn']>): Promise<SessionHeaders> {
-    session ??= signIn(createSession(false)).then((headers) => {
+    session ??= signIn(createSession({ isAuthenticated: false })).then((headers) => {
       redactText = secretRedactor([...secrets, ...listCredentials(headers)])
       return headers
     })
@@ -194,12 +195,10 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
   /** Sends one request and follows redirects within the same host. */
   async function send(url: URL, request: RequestOptions, { isAuthenticated, fetch }: RequestMode): Promise<Response> {
     const { method = 'GET' } = request
-    const isForm = request.body instanceof URLSearchParams
-    const body =
-      request.body instanceof URLSearchParams ? request.body.toString() : request.body && JSON.stringify(request.body)
+    const { body, contentType } = encodeBody(request.body)
     const headers = {
       accept: 'application/json',
-      ...(body && { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' }),
+      ...(body && { 'content-type': contentType }),
       ...connection.headers,
       ...(isAuthenticated && connection.signIn && (await getSessionHeaders(connection.signIn))),
       ...request.headers,
@@ -208,13 +207,15 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     const init = { method, signal, headers: { ...headers, ...signature }, ...(body && { body }) }
     let currentUrl = url
     for (let redirects = 0; ; redirects += 1) {
-      const [clock, sentAt] = [Date.now(), performance.now()]
+      const localTime = Date.now()
+      const sentAt = performance.now()
       const response = await fetch.fetch(currentUrl, init)
       if (startedAt === undefined) {
-        const date = Date.parse(response.headers.get('date') ?? '')
-        startedAt = Number.isNaN(date) ? clock : date - (performance.now() - sentAt)
+        const responseTime = Date.parse(response.headers.get('date') ?? '')
+        startedAt = Number.isNaN(responseTime) ? localTime : responseTime - (performance.now() - sentAt)
       }
-      const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
+      const isRedirect = response.status >= 300 && response.status < 400
+      const location = isRedirect ? response.headers.get('location') : null
       if (location === null) return response
       await response.body?.cancel()
       currentUrl = getRedirectTarget(location, currentUrl, method, redirects, createTarget(request.subject))
@@ -280,7 +281,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
       return await downloadToSpool(options.directory, response, options.onBytes)
     }
 
-  function createSession(isAuthenticated: boolean): HttpSession {
+  function createSession({ isAuthenticated }: { isAuthenticated: boolean }): HttpSession {
     const mode = { isAuthenticated, fetch: options.fetch }
     return {
       base,
@@ -306,7 +307,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     )
     await connection.signOut(signOutSession, sessionHeaders).catch(() => {})
   }
-  return { ...createSession(true), signOut }
+  return { ...createSession({ isAuthenticated: true }), signOut }
 }
 
 /** Returns the address of a redirect. Throws `UnusableResponse` if the redirect must not be followed. */
@@ -343,25 +344,37 @@ function toFailedRequest(error: unknown, target: RequestTarget): FailedRequest {
   throw error
 }
 
+/** Returns the body as text, as a form or as JSON, and its type. */
+function encodeBody(body: RequestOptions['body']): { body: string | undefined; contentType: string } {
+  if (body instanceof URLSearchParams)
+    return { body: body.toString(), contentType: 'application/x-www-form-urlencoded' }
+  return { body: body && JSON.stringify(body), contentType: 'application/json' }
+}
+
+/** Returns the URL of a request. `path` is relative to `base`; a list in `query` adds its parameter several times. */
 function buildUrl(base: string, path: string, query: QueryParameters = {}): URL {
-  const url = new URL(path === '' || path.startsWith('?') ? `${base}${path}` : `${base}/${path.replace(/^\/+/, '')}`)
+  const isQueryOnly = path === '' || path.startsWith('?')
+  const url = new URL(isQueryOnly ? `${base}${path}` : `${base}/${path.replace(/^\/+/, '')}`)
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue
-    for (const item of typeof value === 'object' ? value : [value]) url.searchParams.append(name, String(item))
+    const items = typeof value === 'object' ? value : [value]
+    for (const item of items) url.searchParams.append(name, String(item))
   }
   return url
 }
 
 /**
- * Returns the path of a link relative to `base`. Ignores the link's scheme and port, because a system that uses a
- * reverse proxy does not know its public ones.
+ * Returns the path and query of a link relative to `base`. Ignores the link's scheme and port, because a system that
+ * uses a reverse proxy does not know its public ones. Throws `SourceProblem` for a link to another host or another
+ * path.
  */
 function resolveLinkPath(link: string, base: string, target: RequestTarget): string {
-  const from = new URL(`${base}/`)
-  const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined
-  if (!to || to.hostname !== from.hostname || !`${to.pathname}/`.startsWith(from.pathname))
-    throw createForeignLinkFailure(to?.host || undefined, target).problem
-  return `${to.pathname.slice(from.pathname.length)}${to.search}`
+  const baseUrl = new URL(`${base}/`)
+  const linkUrl = URL.canParse(link, baseUrl.href) ? new URL(link, baseUrl) : undefined
+  if (!linkUrl) throw createForeignLinkFailure(undefined, target).problem
+  const isBelowBase = linkUrl.hostname === baseUrl.hostname && `${linkUrl.pathname}/`.startsWith(baseUrl.pathname)
+  if (!isBelowBase) throw createForeignLinkFailure(linkUrl.host || undefined, target).problem
+  return `${linkUrl.pathname.slice(baseUrl.pathname.length)}${linkUrl.search}`
 }
 
 const maxErrorBytes = 100_000
@@ -370,7 +383,7 @@ const maxErrorBytes = 100_000
 async function readErrorBody({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
-  // `break` cancels the body.
+  // `break` cancels the rest of the body.
   for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
     chunks.push(chunk)
     size += chunk.length

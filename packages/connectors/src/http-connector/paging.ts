@@ -15,7 +15,8 @@ export async function requestFittingPage<T>(
     try {
       return { page: await request(size), pageSize: size }
     } catch (error) {
-      if ((error as { code?: unknown }).code !== 'ANSWER_TOO_LARGE' || size <= 1) throw error
+      const isTooLarge = (error as { code?: unknown }).code === 'ANSWER_TOO_LARGE'
+      if (!isTooLarge || size <= 1) throw error
     }
   }
 }
@@ -40,20 +41,27 @@ export function createPagingCheck(system: string): (hasNewRecords: boolean) => v
 }
 
 /**
- * Returns the cursor for the next increment in the format of `latest`: five minutes before the latest timestamp or
- * before the start of the read, whichever is earlier. The start matters because a record can change after it was read.
- * Returns undefined without a timestamp, or if the cursor would not advance.
+ * Returns the cursor for the next increment in the format of `latest`, the latest timestamp of the records. The cursor
+ * is five minutes before that timestamp or before the start of the read, whichever is earlier. The start matters
+ * because a record can change after it was read. Returns undefined if `latest` is empty, or if the cursor would not be
+ * later than `previous`.
  */
 export function createNextCursor(latest: string, startedAt: number, previous?: string): string | undefined {
   if (latest === '') return undefined
-  const next =
-    parseTimestamp(latest) > startedAt
-      ? formatInSameFormat(latest, Math.floor(startedAt) - overlapSeconds * 1000)
-      : subtractSeconds(latest, overlapSeconds)
+  const isAfterStart = parseTimestamp(latest) > startedAt
+  const next = isAfterStart
+    ? formatInSameFormat(latest, Math.floor(startedAt) - overlapSeconds * 1000)
+    : subtractSeconds(latest, overlapSeconds)
   if (previous === undefined) return next
-  const [nextTime, previousTime] = [parseTimestamp(next), parseTimestamp(previous)]
-  const isComparable = !Number.isNaN(nextTime) && !Number.isNaN(previousTime)
-  return (isComparable ? nextTime > previousTime : next > previous) ? next : undefined
+  return isLater(next, previous) ? next : undefined
+}
+
+/** Compares two timestamps by time, or as texts if one of them is invalid. */
+function isLater(timestamp: string, other: string): boolean {
+  const time = parseTimestamp(timestamp)
+  const otherTime = parseTimestamp(other)
+  const areValid = !Number.isNaN(time) && !Number.isNaN(otherTime)
+  return areValid ? time > otherTime : timestamp > other
 }
 
 /** Returns the timestamp minus `seconds`, in the same format. Returns an invalid timestamp unchanged. */
@@ -67,22 +75,27 @@ const hasZone = (timestamp: string): boolean => /(Z|[+-]\d\d:?\d\d)$/i.test(time
 /** Returns Unix milliseconds. A timestamp without a time zone counts as UTC. */
 const parseTimestamp = (timestamp: string): number => Date.parse(hasZone(timestamp) ? timestamp : `${timestamp}Z`)
 
+/** Formats a time as an ISO timestamp in UTC, with `Z` only if the given timestamp has a time zone. */
 function formatInSameFormat(timestamp: string, time: number): string {
   const text = new Date(time).toISOString()
   return hasZone(timestamp) ? text : text.slice(0, 23)
 }
 
+const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10)
+
 /**
- * Splits a range of days (`YYYY-MM-DD`, both inclusive) into parts of at most a month, because some servers build a
+ * Splits a range of days (`YYYY-MM-DD`, both inclusive) into one range per calendar month, because some servers build a
  * whole response in memory.
  */
 export function splitIntoMonths(start: string, end: string): { start: string; end: string }[] {
   const ranges: { start: string; end: string }[] = []
-  for (let firstDay = start; ; ) {
+  let firstDay = start
+  for (;;) {
     const [year, month] = firstDay.split('-').map(Number) as [number, number]
-    const lastDay = new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
-    if (lastDay >= end) return [...ranges, { start: firstDay, end }]
-    ranges.push({ start: firstDay, end: lastDay })
-    firstDay = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10)
+    // `Date.UTC` counts months from 0, so `month` is the next month, and its day 0 is the last day of this month.
+    const lastDayOfMonth = formatDay(Date.UTC(year, month, 0))
+    if (lastDayOfMonth >= end) return [...ranges, { start: firstDay, end }]
+    ranges.push({ start: firstDay, end: lastDayOfMonth })
+    firstDay = formatDay(Date.UTC(year, month, 1))
   }
 }

@@ -35,18 +35,22 @@ export const createResponseProblem = (system: string, expected: string): SourceP
   )
 
 /** Returns a text, or a number as text. Returns undefined for an empty text and for other values. */
-export const toText = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined
-
-/**
- * Returns a list with one option, or an empty list if the id is missing. The id stands in for a missing code or name.
- */
-export function createOption(id: unknown, { code, name }: { code?: unknown; name?: unknown }): SourceOption[] {
-  const text = toText(id)
-  return text === undefined ? [] : [{ id: text, code: toText(code) ?? text, name: toText(name) ?? text }]
+export function toText(value: unknown): string | undefined {
+  if (typeof value === 'number') return String(value)
+  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-export const compareNames = (a: SourceOption, b: SourceOption): number => a.name.localeCompare(b.name, 'en')
+/**
+ * Returns a list with one option, or an empty list if the id is missing. A missing code or name is replaced by the id.
+ */
+export function createOption(id: unknown, { code, name }: { code?: unknown; name?: unknown }): SourceOption[] {
+  const optionId = toText(id)
+  if (optionId === undefined) return []
+  return [{ id: optionId, code: toText(code) ?? optionId, name: toText(name) ?? optionId }]
+}
+
+export const compareNames = (first: SourceOption, second: SourceOption): number =>
+  first.name.localeCompare(second.name, 'en')
 
 interface RawLocation {
   latitude: unknown

@@ -8,8 +8,12 @@ export function signJwt(
 ): string {
   const now = Math.floor(Date.now() / 1000)
   const header = { alg: algorithm, typ: 'JWT', ...(keyId !== undefined && { kid: keyId }) }
-  const parts = [header, { ...claims, iat: now, exp: now + lifetimeSeconds }]
-  const text = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
-  const signature = sign(`sha${algorithm.slice(2)}`, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' })
-  return `${text}.${signature.toString('base64url')}`
+  const payload = { ...claims, iat: now, exp: now + lifetimeSeconds }
+  const signedText = `${encodeSegment(header)}.${encodeSegment(payload)}`
+  const hashName = `sha${algorithm.slice(2)}`
+  // JWT requires this format for ECDSA signatures. RSA keys ignore the option.
+  const signature = sign(hashName, Buffer.from(signedText), { key, dsaEncoding: 'ieee-p1363' })
+  return `${signedText}.${signature.toString('base64url')}`
 }
+
+const encodeSegment = (segment: object): string => Buffer.from(JSON.stringify(segment)).toString('base64url')

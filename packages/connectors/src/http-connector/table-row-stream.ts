@@ -20,9 +20,9 @@ import {
   type StoredType,
   TypesWidened,
 } from '@sluice/row-stream'
-import type { TablesReporter } from './read-reporter.ts'
+import type { TablesReporter } from './tables-reporter.ts'
 import { isTextColumn, type SpooledTable } from './records/table-spool.ts'
-import { columnNames } from '../table-names.ts'
+import { createColumnNames } from '../table-and-column-names.ts'
 
 export interface TableStreamOptions {
   table: SpooledTable
@@ -43,7 +43,8 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
   const { table, streamName, directory, reporter, signal, previousShape } = options
   if (table.rowCount === 0) return yield createEmptyStream(options)
   const name = `${table.name}.ndjson`
-  const [spool, rejects] = [openSpool(directory), openSpool(directory)]
+  const spool = openSpool(directory)
+  const rejects = openSpool(directory)
   try {
     const job = { name, source: table.file!.fd, size: table.size, spool, rejects, directory, options: {} }
     const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.reportActivity)
@@ -53,12 +54,9 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
     const previousDialect = findTableDialect(table, previousShape)
     const columns = createColumnOptions(options, normalised)
     const dialect = { ...normalised.dialect, columns, ...(previousDialect && { remembered: previousDialect }) }
+    const file = { ...dialect, path: spool, fileName: name, isRewritten: true }
     const renameColumns = createColumnRenamer(table)
-    for await (const rowStream of csvSource.read(
-      { ...dialect, path: spool, fileName: name, isRewritten: true },
-      report,
-      signal,
-    )) {
+    for await (const rowStream of csvSource.read(file, report, signal)) {
       const renamedColumns = renameColumns(rowStream.columns)
       reporter.log(
         'INFO',
@@ -78,27 +76,34 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
   }
 }
 
+/**
+ * Returns the columns with declared types: by the converted file, or else by the system, which takes precedence. The
+ * types of all other columns are inferred. With `inferStrings`, this includes columns that contain only texts.
+ */
 function createColumnOptions(
   { table, inferStrings }: TableStreamOptions,
   { dialect }: NormalisedFile,
 ): ColumnOptions[] {
-  const types = new Map<string, ColumnOptions>()
-  for (const { index: _index, ...column } of dialect?.columns ?? [])
-    if (!(inferStrings && column.dataType === 'TEXT' && isTextColumn(table, column.label)))
-      types.set(column.label, { ...column, declared: true })
+  const optionsByLabel = new Map<string, ColumnOptions>()
+  for (const { index: _index, ...column } of dialect?.columns ?? []) {
+    const isInferred = inferStrings && column.dataType === 'TEXT' && isTextColumn(table, column.label)
+    if (!isInferred) optionsByLabel.set(column.label, { ...column, declared: true })
+  }
   for (const { path: label, dataType } of table.declaredColumns.values())
-    if (dataType && table.valueKinds.has(label)) types.set(label, { label, dataType, declared: true })
-  return [...types.values()]
+    if (dataType && table.valueKinds.has(label)) optionsByLabel.set(label, { label, dataType, declared: true })
+  return [...optionsByLabel.values()]
 }
 
-/** Returns the types of the last load with the paths of their columns. */
+/**
+ * Returns the column types of the previous load. Replaces the column names in the warehouse by paths in the records.
+ */
 function findTableDialect(
   table: SpooledTable,
   previousShape: PreviousSourceColumns | undefined,
 ): PreviousDialect | undefined {
   if (!previousShape) return undefined
   const paths = [...table.valueKinds.keys()]
-  const pathsByName = new Map(columnNames(paths).map((name, index) => [name, paths[index]!]))
+  const pathsByName = new Map(createColumnNames(paths).map((name, index) => [name, paths[index]!]))
   const columns = previousShape.columns.flatMap((column) => {
     const label = pathsByName.get(column.name)
     return label === undefined ? [] : [{ ...column, label }]
@@ -113,7 +118,7 @@ type ColumnRenamer = (columns: readonly Column[]) => Column[]
  */
 function createColumnRenamer(table: SpooledTable): ColumnRenamer {
   const paths = [...table.valueKinds.keys()]
-  const names = columnNames(paths)
+  const names = createColumnNames(paths)
   const namesByPath = new Map(paths.map((path, index) => [path, names[index]!]))
   return (columns) =>
     columns.map((column) => ({
@@ -131,7 +136,7 @@ function renameContent(
   renameColumns: ColumnRenamer,
 ): RowStream['content'] {
   const { facts } = content
-  const withColumnNames = (items: readonly ColumnFacts[]) =>
+  const renameFacts = (items: readonly ColumnFacts[]) =>
     items.map((item, index) => ({ ...item, column: columns[index]!.name }))
   return {
     ...content,
@@ -142,18 +147,21 @@ function renameContent(
         throw error instanceof TypesWidened ? new TypesWidened(renameColumns(error.columns)) : error
       }
     },
-    ...(facts && { facts: () => withColumnNames(facts()) }),
+    ...(facts && { facts: () => renameFacts(facts()) }),
   }
 }
 
-/** Returns a stream without rows that creates the table, so that later increments can be merged into it. */
+/**
+ * Returns a stream without rows that creates the table, so that later increments can be merged into it. Its columns are
+ * those that the system declares and those of the previous load. Throws `SourceProblem` if no columns are known.
+ */
 function createEmptyStream({ table, streamName, reporter, previousShape }: TableStreamOptions): RowStream {
   const paths = [...new Set([...table.key, ...table.declaredColumns.keys()])]
-  const earlierColumns = columnsOfPreviousLoad(previousShape)
+  const previousColumns = columnsOfPreviousLoad(previousShape)
   // If all records were rejected, the load fails instead of emptying the table, because the source does have records.
-  const hasKnownColumns = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejectedCount === 0)
+  const hasKnownColumns = paths.length > 0 || (previousColumns.length > 0 && reporter.rejectedCount === 0)
   if (!hasKnownColumns) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
-  const names = columnNames(paths)
+  const names = createColumnNames(paths)
   const columns = paths.map((path, index): Column => {
     const { label = path, dataType } = table.declaredColumns.get(path) ?? {}
     return {
@@ -163,7 +171,8 @@ function createEmptyStream({ table, streamName, reporter, previousShape }: Table
       ...(table.key.includes(path) && { primaryKey: true }),
     }
   })
-  return emptyRowStream(streamName, [...columns, ...earlierColumns.filter(({ name }) => !names.includes(name))])
+  const otherPreviousColumns = previousColumns.filter(({ name }) => !names.includes(name))
+  return emptyRowStream(streamName, [...columns, ...otherPreviousColumns])
 }
 
 const createEmptySourceProblem = (table: string, rejectedCount: number): SourceProblem =>

@@ -10,7 +10,7 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import {
   type ReportBlock,
   type ReportLink,
@@ -59,17 +59,18 @@ export const ihris: HttpSystem<IhrisSettings> = {
   },
 }
 
+/** Returns the stream of a report. Links to multiple resources become child tables. */
 function createReportStream(id: string, report: IhrisReport, http: HttpSession): RecordStream {
   const { main, links } = report
-  const childTables = new Set(links.filter(({ multiple }) => multiple).map((link) => link.name))
+  const childTables = new Set(links.filter(({ isMultiple }) => isMultiple).map((link) => link.name))
   return {
     name: id,
     key: ['_id'],
     columns: [
       { path: '_id', dataType: 'TEXT' },
       ...main.columns.map(({ name: path, label }) => ({ path, label })),
-      ...links.flatMap(({ columns, multiple, name: group }) =>
-        columns.map(({ name: path, label }) => ({ path, label, ...(multiple && { groups: [group] }) })),
+      ...links.flatMap(({ columns, isMultiple, name: group }) =>
+        columns.map(({ name: path, label }) => ({ path, label, ...(isMultiple && { groups: [group] }) })),
       ),
     ],
     isStoredAsJson: (path) => !childTables.has(path),
@@ -96,7 +97,8 @@ async function listReports(http: HttpSession): Promise<SourceOption[]> {
 
 /** A resource without its type, which the report's block contains. */
 type FhirResource = Readonly<Record<string, unknown>>
-type ReferencedResources = Map<string, { block: ReportBlock; resources: readonly FhirResource[] }>
+/** The resources of one row of a report, by the name of their block. */
+type RowResources = Map<string, { block: ReportBlock; resources: readonly FhirResource[] }>
 type SearchFunction = (type: string, search: string) => AsyncIterable<RecordPage>
 
 /**
@@ -113,34 +115,35 @@ async function* readReportRows(
 ): AsyncGenerator<RecordPage, void, void> {
   const cache = new Map<string, FhirResource>()
   for await (const page of search(main.resource, main.search)) {
-    const resources = (page.records as FhirResource[]).filter(
-      (resource) => main.filter === undefined || isTrue(main.filter(resource)),
-    )
-    const rows = resources.map(
-      (resource): ReferencedResources => new Map([[main.name, { block: main, resources: [resource] }]]),
+    const isIncluded = (resource: FhirResource) => main.filter === undefined || isTrue(main.filter(resource))
+    const mainResources = (page.records as FhirResource[]).filter(isIncluded)
+    const rows = mainResources.map(
+      (resource): RowResources => new Map([[main.name, { block: main, resources: [resource] }]]),
     )
     for (const link of links) {
-      const keys = rows.map((row) => listKeys(link, row))
-      const linkedResources = await readLinkedResources(search, link, new Set(keys.flat()), cache)
-      for (const [index, row] of rows.entries())
-        row.set(link.name, { block: link, resources: keys[index]!.flatMap((key) => linkedResources.get(key) ?? []) })
+      const keysByRow = rows.map((row) => listReferenceKeys(link, row))
+      const linkedResources = await readLinkedResources(search, link, new Set(keysByRow.flat()), cache)
+      for (const [index, row] of rows.entries()) {
+        const resources = keysByRow[index]!.flatMap((key) => linkedResources.get(key) ?? [])
+        row.set(link.name, { block: link, resources })
+      }
     }
     // Empty pages are not yielded, because the report can exclude all resources of many consecutive pages.
     if (rows.length > 0) yield { records: rows.map((row) => createReportRecord(row, main, links)) }
   }
 }
 
-/** Returns a row's references (`Type/id`) to the linked resources. */
-function listKeys(
-  { originBlock: to, originReference: from, resource: type }: ReportLink,
-  row: ReferencedResources,
-): string[] {
-  const { block, resources } = row.get(to) ?? { block: undefined, resources: [] }
-  return resources.flatMap((resource) =>
-    from
-      ? from(resource).map((value) => toReferenceKey(String(value), type))
-      : [`${block!.resource}/${String(resource['id'])}`],
-  )
+/**
+ * Returns the keys (`Type/id`) by which the linked resources of a row are found: its references to these resources or,
+ * if the linked resources refer to the row, its own keys.
+ */
+function listReferenceKeys({ originBlock, originReference, resource: type }: ReportLink, row: RowResources): string[] {
+  const origin = row.get(originBlock)
+  if (!origin) return []
+  return origin.resources.flatMap((resource) => {
+    if (!originReference) return [`${origin.block.resource}/${String(resource['id'])}`]
+    return originReference(resource).map((reference) => toReferenceKey(String(reference), type))
+  })
 }
 
 /**
@@ -148,52 +151,62 @@ function listKeys(
  * id.
  */
 function toReferenceKey(reference: string, type: string): string {
-  const parts = reference.replace(/\/_history\/.*$/, '').split('/')
-  return parts.length > 1 ? parts.slice(-2).join('/') : `${type}/${reference}`
+  const segments = reference.replace(/\/_history\/.*$/, '').split('/')
+  return segments.length > 1 ? segments.slice(-2).join('/') : `${type}/${reference}`
 }
 
 /**
- * Returns the linked resources by key. Resources that are referenced by their own id are cached; resources that refer
- * to one of the keys are requested each time.
+ * Returns the linked resources by key. If the rows refer to the linked resources, the keys are those of the resources,
+ * which are cached. If the linked resources refer to the rows (`targetReference`), they are requested each time.
  */
 async function readLinkedResources(
   search: SearchFunction,
-  { resource: type, targetReference: element, parameter }: ReportLink,
+  { resource: type, targetReference, parameter }: ReportLink,
   keys: ReadonlySet<string>,
   cache: Map<string, FhirResource>,
 ): Promise<Map<string, FhirResource[]>> {
   const linkedResources = new Map<string, FhirResource[]>()
-  const addLinked = (key: string, resource: FhirResource) =>
-    void linkedResources.set(key, [...(linkedResources.get(key) ?? []), resource])
+  const addLinked = (key: string, resource: FhirResource): void => {
+    linkedResources.set(key, [...(linkedResources.get(key) ?? []), resource])
+  }
   const missingKeys: string[] = []
   for (const key of keys) {
-    const cached = element ? undefined : cache.get(key)
+    const cached = targetReference ? undefined : cache.get(key)
     if (cached) addLinked(key, cached)
     else missingKeys.push(key)
   }
   for (let from = 0; from < missingKeys.length; from += maxIdsPerRequest) {
     const batch = missingKeys.slice(from, from + maxIdsPerRequest)
-    const values = element ? batch : batch.map((key) => key.slice(key.indexOf('/') + 1))
-    for await (const { records } of search(type, new URLSearchParams({ [parameter]: values.join() }).toString())) {
+    // A search by id needs ids without their type.
+    const values = targetReference ? batch : batch.map((key) => key.slice(key.indexOf('/') + 1))
+    const query = new URLSearchParams({ [parameter]: values.join() }).toString()
+    for await (const { records } of search(type, query))
       for (const resource of records as FhirResource[]) {
-        const ownKey = `${type}/${String(resource['id'])}`
-        const resourceKeys = element ? element(resource).map((value) => toReferenceKey(String(value), type)) : [ownKey]
-        for (const key of resourceKeys) addLinked(key, resource)
-        if (element) continue
-        if (cache.size >= maxCachedResources) cache.delete(cache.keys().next().value!)
-        cache.set(ownKey, resource)
+        if (targetReference) {
+          for (const reference of targetReference(resource))
+            addLinked(toReferenceKey(String(reference), type), resource)
+          continue
+        }
+        const key = `${type}/${String(resource['id'])}`
+        addLinked(key, resource)
+        addToCache(cache, key, resource)
       }
-    }
   }
   return linkedResources
 }
 
+/** Adds a resource to the cache. Removes the oldest one if the cache is full. */
+function addToCache(cache: Map<string, FhirResource>, key: string, resource: FhirResource): void {
+  if (cache.size >= maxCachedResources) cache.delete(cache.keys().next().value!)
+  cache.set(key, resource)
+}
+
 /**
- * Converts a row to a record. A link to a single resource adds columns; if several resources match, the one that
- * changed last is used. A link to multiple resources becomes a child table.
+ * Converts a row to a record. A link to a single resource adds columns. If several resources match such a link, the one
+ * that changed last is used. A link to multiple resources becomes a child table.
  */
 function createReportRecord(
-  row: ReferencedResources,
+  row: RowResources,
   main: ReportBlock,
   links: readonly ReportLink[],
 ): Record<string, unknown> {
@@ -201,12 +214,17 @@ function createReportRecord(
   const record: Record<string, unknown> = { _id: mainResource!['id'], ...readColumns(main, mainResource!) }
   for (const link of links) {
     const { resources } = row.get(link.name)!
-    const latest = resources.at(-1)
-    if (link.multiple)
+    if (link.isMultiple) {
       record[link.name] = resources.map((resource) => ({ id: resource['id'], ...readColumns(link, resource) }))
-    else if (latest)
-      for (const [column, value] of Object.entries(readColumns(link, latest)))
-        record[column in record ? `${link.name}.${column}` : column] = value
+      continue
+    }
+    // The search returns the resources with the same key in the order of their changes.
+    const latest = resources.at(-1)
+    if (!latest) continue
+    for (const [column, value] of Object.entries(readColumns(link, latest))) {
+      const fieldName = column in record ? `${link.name}.${column}` : column
+      record[fieldName] = value
+    }
   }
   return record
 }

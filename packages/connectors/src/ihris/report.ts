@@ -1,13 +1,15 @@
 import { createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import { compileFhirPath, type FhirPathExpression } from '../fhir/fhirpath.ts'
 
-/** A column of a report: its name, and the path of its values in the resource. */
+/** A column of a report. */
 interface ReportColumn {
   name: string
   label: string
+  /** Returns the column's values in a resource. */
   getValues: FhirPathExpression
 }
 
+/** A type of resources in a report, with the columns that the report shows of it. */
 export interface ReportBlock {
   name: string
   resource: string
@@ -22,9 +24,10 @@ export interface ReportLink extends ReportBlock {
   originReference: FhirPathExpression | undefined
   /** The reference from this type to the other block. If undefined, the link uses the id of this type's resource. */
   targetReference: FhirPathExpression | undefined
+  /** The search parameter that finds the resources of the link. */
   parameter: string
   /** True if a row can have several of these resources. They then become a child table. */
-  multiple: boolean
+  isMultiple: boolean
 }
 
 export interface IhrisReport {
@@ -58,40 +61,48 @@ export function parseReport(resource: unknown): IhrisReport {
   return { main, links: extension.filter((item) => hasProfile(item, 'iHRISReportLink')).map(parseLink) }
 }
 
+/** Returns the name and the label of a report. Both are undefined if the resource is not a report. */
 export function parseReportTitle(resource: unknown): { code: string | undefined; label: string | undefined } {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
   const details = extension.find((item) => hasProfile(item, 'iHRISReportDetails'))
   return { code: details && findText(details, 'name'), label: details && findText(details, 'label') }
 }
 
+/** Parses a block of a report. Leaves out columns without a name or a path. */
 function parseBlock(block: ReportExtension): ReportBlock {
   const resource = findText(block, 'resource')
   if (resource === undefined) throw createResponseProblem('iHRIS', 'resource in its report')
   const columns = (block.extension ?? []).flatMap((item): ReportColumn[] => {
-    const [name, path] = [findText(item, 'name'), findText(item, 'fhirpath')]
-    if (!hasProfile(item, 'iHRISReportElement') || name === undefined || path === undefined) return []
+    if (!hasProfile(item, 'iHRISReportElement')) return []
+    const name = findText(item, 'name')
+    const path = findText(item, 'fhirpath')
+    if (name === undefined || path === undefined) return []
     return [{ name, label: findText(item, 'display') ?? name, getValues: compileFhirPath(path) }]
   })
   return { name: findText(block, 'name') ?? resource, resource, columns }
 }
 
+/** Parses a link to another block. Its elements are paths such as `PractitionerRole.practitioner`. */
 function parseLink(link: ReportExtension): ReportLink {
   const block = parseBlock(link)
-  const element = findText(link, 'linkElement') ?? `${block.resource}.id`
-  const [to = '', ...from] = (findText(link, 'linkTo') ?? '').split('.')
-  const isById = element === `${block.resource}.id`
+  const idElement = `${block.resource}.id`
+  const element = findText(link, 'linkElement') ?? idElement
+  const isById = element === idElement
   const [, field = ''] = element.split('.')
+  // `linkTo` contains the name of a block, and the path of the reference in it.
+  const [originBlock = '', ...originPath] = (findText(link, 'linkTo') ?? '').split('.')
   return {
     ...block,
-    originBlock: to,
-    originReference: from.length > 0 ? compileFhirPath(from.join('.')) : undefined,
+    originBlock,
+    originReference: originPath.length > 0 ? compileFhirPath(originPath.join('.')) : undefined,
     targetReference: isById ? undefined : compileFhirPath(element),
     parameter: isById ? '_id' : (findText(link, 'linkElementSearchParameter') ?? field),
-    multiple: (link.extension ?? []).some((item) => item.url === 'multiple' && item['valueBoolean'] === true),
+    isMultiple: (link.extension ?? []).some((item) => item.url === 'multiple' && item['valueBoolean'] === true),
   }
 }
 
 const hasProfile = ({ url = '' }: ReportExtension, name: string): boolean => url.endsWith(`/${name}`)
 
+/** Returns the text of the nested extension with this URL. */
 const findText = ({ extension = [] }: ReportExtension, url: string): string | undefined =>
   toText(extension.find((item) => item.url === url)?.['valueString'])

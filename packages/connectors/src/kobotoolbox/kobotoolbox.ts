@@ -7,7 +7,7 @@ import {
   requireSecret,
   type SettingsOf,
   type SystemContext,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { createNextCursor, createPagingCheck, requestFittingPage } from '../http-connector/paging.ts'
 import {
   createLocation,
@@ -31,6 +31,7 @@ const maxListedSurveys = 10_000
 export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
   name: koboName,
   canReadIncrement: () => true,
+  // KoboToolbox compares timestamps without a time zone.
   createCursor: (moment) => moment.slice(0, 23),
 
   connect: ({ apiSource: { url } }, secrets) => ({
@@ -70,7 +71,8 @@ async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
   const surveys: SourceOption[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
   const checkPage = createPagingCheck(koboName)
-  let [path, options]: [string, RequestOptions] = ['api/v2/assets/', { query }]
+  let path = 'api/v2/assets/'
+  let options: RequestOptions = { query }
   while (surveys.length < maxListedSurveys) {
     const response = parseObject(await http.getJson(path, options), koboName)
     const assets = parseList(response, koboName, 'results').map((asset) => parseObject(asset, koboName))
@@ -81,7 +83,9 @@ async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
       if (isDeployed === true) surveys.push(...createOption(uid, { name: title }))
     const next = toText(response['next'])
     if (next === undefined) break
-    ;[path, options] = [http.resolveLink(next), {}]
+    // The link to the next page already contains the query.
+    path = http.resolveLink(next)
+    options = {}
   }
   return surveys
 }
@@ -126,21 +130,28 @@ async function* readSubmissions(
   }
 }
 
-/** Parses geopoints, and adds UTC to timestamps without a time zone. */
+/** Parses geopoints, and adds UTC to a submission time without a time zone, also in the rows of repeat groups. */
 function parseSubmission(record: unknown, geopoints: ReadonlySet<string>): unknown {
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
-  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, parseAnswer(key, value, geopoints)]))
+  const fields = Object.entries(record).map(([key, value]) => [key, parseAnswer(key, value, geopoints)])
+  return Object.fromEntries(fields)
 }
 
+/** Parses the value of a field, which is an answer, a field of the server, or the rows of a repeat group. */
 function parseAnswer(key: string, value: unknown, geopoints: ReadonlySet<string>): unknown {
   if (typeof value === 'string') {
     if (geopoints.has(key)) return parseGeopoint(value)
-    return key === '_submission_time' && /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(value) ? `${value}Z` : value
+    const lacksZone = key === '_submission_time' && /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(value)
+    return lacksZone ? `${value}Z` : value
   }
   if (!Array.isArray(value)) return value
-  if (key !== '_geolocation') return key.startsWith('_') ? value : value.map((row) => parseSubmission(row, geopoints))
-  const [latitude, longitude, altitude, accuracy] = value as unknown[]
-  return createLocation({ latitude, longitude, altitude, accuracy })
+  if (key === '_geolocation') {
+    const [latitude, longitude, altitude, accuracy] = value as unknown[]
+    return createLocation({ latitude, longitude, altitude, accuracy })
+  }
+  // Fields of the server start with an underscore. Other lists are repeat groups.
+  const isServerField = key.startsWith('_')
+  return isServerField ? value : value.map((row) => parseSubmission(row, geopoints))
 }
 
 interface SurveyForm {
@@ -173,28 +184,26 @@ const submissionColumns: KnownColumn[] = [
  * their answers are inferred.
  */
 async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> {
-  const asset = parseObject(
-    await http.getJson(`api/v2/assets/${encodeURIComponent(survey)}/`, {
-      subject: `The survey "${survey}"`,
-      query: { format: 'json' },
-    }),
-    koboName,
-  )
+  const response = await http.getJson(`api/v2/assets/${encodeURIComponent(survey)}/`, {
+    subject: `The survey "${survey}"`,
+    query: { format: 'json' },
+  })
+  const asset = parseObject(response, koboName)
   const content = (asset['content'] ?? {}) as { survey?: unknown }
   const questions = Array.isArray(content.survey) ? (content.survey as Record<string, unknown>[]) : []
   const columns = [...submissionColumns]
   const geopoints = new Set<string>()
-  const openGroups: { name: string; repeats: boolean }[] = []
+  const openGroups: { name: string; isRepeat: boolean }[] = []
   for (const question of questions) {
     const type = toText(question?.['type']) ?? ''
     const questionName = toText(question?.['name']) ?? toText(question?.['$autoname']) ?? ''
-    if (type.startsWith('begin_')) openGroups.push({ name: questionName, repeats: type.includes('repeat') })
+    if (type.startsWith('begin_')) openGroups.push({ name: questionName, isRepeat: type.includes('repeat') })
     else if (type.startsWith('end_')) openGroups.pop()
     else if (questionName !== '') {
       const names = [...openGroups.map((group) => group.name), questionName]
+      const isRepeatGroup = ({ length: depth }: readonly string[]) => openGroups[depth - 1]?.isRepeat === true
       if (type.endsWith('geopoint')) geopoints.add(names.join('/'))
-      else if (!typedQuestionPattern.test(type))
-        columns.push(createQuestionColumn(names, ({ length }) => openGroups[length - 1]?.repeats === true, '/'))
+      else if (!typedQuestionPattern.test(type)) columns.push(createQuestionColumn(names, isRepeatGroup, '/'))
     }
   }
   return { columns, geopoints }

@@ -1,7 +1,7 @@
 import { type NulledCounts, type TupleBuffer, valueWriter, type StoredType } from '@sluice/row-stream'
-import { type MysqlField, Types, mysqlColumnType, isBinary, isJson, isUnsigned } from './columns.ts'
+import { type MysqlField, Types, mysqlColumnType, isBinary, isJson, isUnsigned } from './column-types.ts'
 import type { PacketCursor } from './packet-cursor.ts'
-import { createDirectWriter } from './direct-writers.ts'
+import { createDirectWriter } from './packet-value-writers.ts'
 
 /**
  * Reads the values of one column from row packets. `write` and `read` both move the cursor past the value. `write`
@@ -10,7 +10,8 @@ import { createDirectWriter } from './direct-writers.ts'
 export interface CellReader {
   write(cursor: PacketCursor, out: TupleBuffer): void
   read: ReadValue
-  nulled: NulledCounts
+  /** The number of values that became null. */
+  nullCounts: NulledCounts
 }
 
 /**
@@ -19,21 +20,19 @@ export interface CellReader {
 export type ReadValue = (cursor: PacketCursor) => unknown
 
 /**
- * Returns the reader for a column. It copies bytes if the stored type equals the column type, and converts values
- * otherwise.
+ * Returns the reader for a column. If the stored type equals the column type, it encodes the bytes of the packet. It
+ * otherwise converts values to the stored type.
  */
 export function createCellReader(field: MysqlField, storedType: StoredType): CellReader {
   const nullCounts = { zeroDates: 0 }
   const readValue = createValueReader(field)
-  const directWriter =
-    storedType.dataType === mysqlColumnType(field).dataType
-      ? createDirectWriter(field, storedType, nullCounts)
-      : undefined
-  if (directWriter) return { read: readValue, nulled: nullCounts, write: directWriter }
+  const hasOwnType = storedType.dataType === mysqlColumnType(field).dataType
+  const directWriter = hasOwnType ? createDirectWriter(field, storedType, nullCounts) : undefined
+  if (directWriter) return { read: readValue, nullCounts, write: directWriter }
   const writeValue = valueWriter(storedType, nullCounts)
   return {
     read: readValue,
-    nulled: nullCounts,
+    nullCounts,
     write: (cursor, out) => {
       const value = readValue(cursor)
       if (isZeroDate(field, value)) {
@@ -53,6 +52,7 @@ const isZeroDate = ({ columnType }: MysqlField, value: unknown): boolean =>
   typeof value === 'string' &&
   /^0000|-00/.test(value)
 
+/** Returns the function that reads a value of the field's type in MySQL's binary protocol. */
 function createValueReader(field: MysqlField): ReadValue {
   const isUnsignedField = isUnsigned(field)
   switch (field.columnType) {
@@ -97,6 +97,7 @@ function createValueReader(field: MysqlField): ReadValue {
 const isDecimal = ({ columnType }: MysqlField): boolean =>
   columnType === Types.NEWDECIMAL || columnType === Types.DECIMAL
 
+/** Reads a BIT value of any length as a number. */
 function readBits(cursor: PacketCursor): bigint {
   const length = cursor.readLength()
   const from = cursor.skip(length)
@@ -117,6 +118,11 @@ function readText(cursor: PacketCursor): string {
   return cursor.bytes.toString('utf8', from, from + length)
 }
 
+/** The bytes of a date, of a timestamp with microseconds, and of a TIME with microseconds. */
+const dateBytes = 4
+const timestampBytes = 11
+const longTimeBytes = 12
+
 const padTwoDigits = (value: number): string => String(value).padStart(2, '0')
 
 /** Formats a date as `2026-11-21`. Year, month and day can be zero. */
@@ -127,8 +133,10 @@ function readDate(cursor: PacketCursor): string {
 /** Formats a timestamp as `2026-11-21 09:30:00`, with six decimal places if it has microseconds. */
 function readTimestamp(cursor: PacketCursor): string {
   const length = cursor.readLength()
-  const date = readDateFields(cursor, Math.min(length, 4))
-  return length <= 4 ? `${date} 00:00:00` : `${date} ${formatClock(cursor, 0, length === 11)}`
+  const date = readDateFields(cursor, Math.min(length, dateBytes))
+  if (length <= dateBytes) return `${date} 00:00:00`
+  const hasMicroseconds = length === timestampBytes
+  return `${date} ${readTimeFields(cursor, 0, hasMicroseconds)}`
 }
 
 /** Formats a TIME as `-838:59:59`. It can be negative, and longer than a day. */
@@ -137,20 +145,29 @@ function readTime(cursor: PacketCursor): string {
   if (length === 0) return '00:00:00'
   const isNegative = cursor.view.getUint8(cursor.skip(1)) === 1
   const days = cursor.view.getUint32(cursor.skip(4), true)
-  return (isNegative ? '-' : '') + formatClock(cursor, days * 24, length === 12)
+  const hasMicroseconds = length === longTimeBytes
+  const time = readTimeFields(cursor, days * 24, hasMicroseconds)
+  return isNegative ? `-${time}` : time
 }
 
+/** Reads year, month and day, and formats them as `2026-11-21`. Without any bytes, all are zero. */
 function readDateFields(cursor: PacketCursor, byteLength: number): string {
   if (byteLength === 0) return '0000-00-00'
   const year = cursor.view.getUint16(cursor.skip(2), true)
   const position = cursor.skip(2)
-  return `${String(year).padStart(4, '0')}-${padTwoDigits(cursor.bytes[position]!)}-${padTwoDigits(cursor.bytes[position + 1]!)}`
+  const month = padTwoDigits(cursor.bytes[position]!)
+  const day = padTwoDigits(cursor.bytes[position + 1]!)
+  return `${String(year).padStart(4, '0')}-${month}-${day}`
 }
 
-function formatClock(cursor: PacketCursor, hoursBefore: number, hasFraction: boolean): string {
+/** Reads hours, minutes and seconds, and formats them as `09:30:00`. `extraHours` is added to the hours. */
+function readTimeFields(cursor: PacketCursor, extraHours: number, hasMicroseconds: boolean): string {
   const position = cursor.skip(3)
-  const seconds = `${padTwoDigits(hoursBefore + cursor.bytes[position]!)}:${padTwoDigits(cursor.bytes[position + 1]!)}:${padTwoDigits(cursor.bytes[position + 2]!)}`
-  if (!hasFraction) return seconds
-  const fraction = cursor.view.getUint32(cursor.skip(4), true)
-  return fraction === 0 ? seconds : `${seconds}.${String(fraction).padStart(6, '0')}`
+  const hours = padTwoDigits(extraHours + cursor.bytes[position]!)
+  const minutes = padTwoDigits(cursor.bytes[position + 1]!)
+  const seconds = padTwoDigits(cursor.bytes[position + 2]!)
+  const time = `${hours}:${minutes}:${seconds}`
+  if (!hasMicroseconds) return time
+  const microseconds = cursor.view.getUint32(cursor.skip(4), true)
+  return microseconds === 0 ? time : `${time}.${String(microseconds).padStart(6, '0')}`
 }

@@ -16,12 +16,12 @@ import {
 } from '../database-connector/database-session.ts'
 import { openSocket } from '../database-connector/open-socket.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
-import { type MysqlField, mysqlColumnType, needsTextConversion } from './columns.ts'
-import { classifyMysqlError } from './problems.ts'
+import { isPrimaryKey, type MysqlField, mysqlColumnType, needsTextConversion } from './column-types.ts'
+import { classifyMysqlError } from './classify-mysql-error.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import {
   buildWhere,
-  dropZeros,
+  removeTrailingZeros,
   type FilterSyntax,
   formatNumber,
   type RowFilter,
@@ -38,11 +38,12 @@ export const engine: DatabaseEngine = { name: 'MySQL', open: openMysqlSession, c
  */
 const serverTimeoutSeconds = 86_400
 
-async function openMysqlSession(access: SessionParameters): Promise<DatabaseSession> {
-  const socket = await openSocket(access)
-  const connection = createSocketConnection(socket, access)
-  const session = new MysqlSession(connection, socket, attachByteLimit(connection, access), access)
-  using _greeting = limitGreeting(socket, access)
+/** Connects, signs in and starts the transaction. The socket is closed when it throws. */
+async function openMysqlSession(parameters: SessionParameters): Promise<DatabaseSession> {
+  const socket = await openSocket(parameters)
+  const connection = createSocketConnection(socket, parameters)
+  const session = new MysqlSession(connection, socket, attachByteLimit(connection, parameters), parameters)
+  using _greeting = limitGreeting(socket, parameters)
   try {
     await session.begin()
   } catch (error) {
@@ -52,6 +53,7 @@ async function openMysqlSession(access: SessionParameters): Promise<DatabaseSess
   return session
 }
 
+/** Returns a connection of the driver that uses this socket. It has not signed in yet. */
 function createSocketConnection(socket: Socket, { config, limits }: SessionParameters): Connection {
   const { host, port, database, username, password, ssl, trustServerCertificate } = config
   return createConnection({
@@ -83,14 +85,14 @@ function limitGreeting(socket: Socket, { config: { host, port }, limits }: Sessi
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** Limits the received bytes, counted after decryption. */
+/** Limits the bytes that the server sends, also after the driver has replaced the stream by an encrypted one. */
 function attachByteLimit(connection: Connection, { config }: SessionParameters): MysqlByteLimit {
   const byteLimit = new MysqlByteLimit(config)
   const driverInternals = connection as unknown as DriverInternals
   byteLimit.watch(driverInternals.stream)
   const startTLS = driverInternals.startTLS.bind(connection)
-  driverInternals.startTLS = (secured) => {
-    startTLS(secured)
+  driverInternals.startTLS = (onSecured) => {
+    startTLS(onSecured)
     byteLimit.watch(driverInternals.stream)
   }
   connection.once('connect', () => {
@@ -103,7 +105,7 @@ function attachByteLimit(connection: Connection, { config }: SessionParameters):
 /** The stream to which the driver listens. TLS replaces it with another one. The driver's types do not declare it. */
 interface DriverInternals {
   stream: Duplex
-  startTLS(secured: (error?: Error) => void): void
+  startTLS(onSecured: (error?: Error) => void): void
 }
 
 type PreparedStatement = PrepareStatementInfo & { columns: MysqlField[] }
@@ -111,7 +113,7 @@ type PreparedStatement = PrepareStatementInfo & { columns: MysqlField[] }
 /** A prepared execution creates the parser that receives the row packets. The driver's types do not declare it. */
 interface StatementExecution {
   buildParserFromFields: (fields: MysqlField[]) => new () => { next(packet: PacketHeader): void }
-  on(event: 'error' | 'end', heard: (error: Error) => void): void
+  on(event: 'error' | 'end', listener: (error: Error) => void): void
 }
 
 interface PacketHeader {
@@ -133,29 +135,31 @@ class MysqlSession implements DatabaseSession {
   readonly #connection: Connection
   readonly #socket: Socket
   readonly #byteLimit: MysqlByteLimit
-  readonly #access: SessionParameters
+  readonly #parameters: SessionParameters
   #clock: SourceClock = { utc: '', local: '' }
   /** Rejects the pending operation when the connection is lost. */
-  #broken: (error: Error) => void = () => {}
+  #rejectPending: (error: Error) => void = () => {}
 
-  constructor(connection: Connection, socket: Socket, byteLimit: MysqlByteLimit, access: SessionParameters) {
-    this.#access = access
+  constructor(connection: Connection, socket: Socket, byteLimit: MysqlByteLimit, parameters: SessionParameters) {
+    this.#parameters = parameters
     this.#byteLimit = byteLimit
     this.#connection = connection
     this.#socket = socket
-    connection.on('error', (error) => this.#broken(error))
+    connection.on('error', (error) => this.#rejectPending(error))
   }
 
   received = (): number => this.#socket.bytesRead
 
+  /** Starts a read-only transaction with a snapshot. */
   async begin(): Promise<void> {
     // Reads the clock before the snapshot, and before this session changes its time zone.
-    const [version] = await this.#query<{ version: string } & SourceClock>(
+    const [server] = await this.#query<{ version: string } & SourceClock>(
       'select version() as version, cast(utc_timestamp(6) as char) as utc, cast(now(6) as char) as local',
     )
-    const { utc: utcTime = '', local: localTime = '' } = version ?? {}
-    this.#clock = { utc: utcTime, local: localTime }
-    const timeoutSetting = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
+    const { version = '', utc = '', local = '' } = server ?? {}
+    this.#clock = { utc, local }
+    const isMariaDb = /mariadb/i.test(version)
+    const timeoutSetting = isMariaDb ? 'max_statement_time' : 'max_execution_time'
     await this.#query(
       `set session time_zone = '+00:00', net_write_timeout = ${serverTimeoutSeconds}, wait_timeout = ${serverTimeoutSeconds}`,
     )
@@ -163,17 +167,19 @@ class MysqlSession implements DatabaseSession {
     await this.#query(`set session ${timeoutSetting} = 0`).catch(() => {})
     await this.#query('set session transaction isolation level repeatable read')
     await this.#query('start transaction with consistent snapshot, read only')
-    const { tables = [] } = this.#access.config
-    if (tables.length > 1) await this.#noteTablesWithoutSnapshot(tables)
+    const { tables = [] } = this.#parameters.config
+    if (tables.length > 1) await this.#addSnapshotNote(tables)
   }
 
-  /** Adds a note about tables with a storage engine that does not support snapshots. */
-  async #noteTablesWithoutSnapshot(tables: readonly DatabaseTable[]): Promise<void> {
+  /** Adds a note that names the tables with a storage engine that does not support snapshots. */
+  async #addSnapshotNote(tables: readonly DatabaseTable[]): Promise<void> {
     const escape = (name: string) => this.#connection.escape(name)
-    const names = tables.map(({ schema, name }) => `(${schema ? escape(schema) : 'database()'}, ${escape(name)})`)
+    const tableLiterals = tables.map(
+      ({ schema, name }) => `(${schema ? escape(schema) : 'database()'}, ${escape(name)})`,
+    )
     const rows = await this.#query<{ name: string; engine: string }>(
       `select concat(table_schema, '.', table_name) as name, engine as engine from information_schema.tables
-       where engine <> 'InnoDB' and (table_schema, table_name) in (${names.join(', ')})`,
+       where engine <> 'InnoDB' and (table_schema, table_name) in (${tableLiterals.join(', ')})`,
     )
     if (rows.length === 0) return
     const list = rows.map(({ name, engine }) => `${name} (${engine})`).join(', ')
@@ -184,15 +190,16 @@ class MysqlSession implements DatabaseSession {
   }
 
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
+    const isTable = 'name' in statement
     let text = buildStatement(statement, quoteName)
     assertQuery(text)
     let preparedStatement = await this.#prepare(text)
     assertHasColumns(preparedStatement.columns, statement)
-    if ('query' in statement) await this.#assertNoTarget(text)
+    if (!isTable) await this.#assertNoIntoClause(text)
     const notes: ReadNote[] = []
     const fields = preparedStatement.columns
     if (fields.some(needsTextConversion)) {
-      if ('name' in statement) {
+      if (isTable) {
         text = buildTableQuery(statement, fields)
         preparedStatement = await this.#prepare(text)
       } else notes.push(createGeometryNote(fields))
@@ -200,10 +207,10 @@ class MysqlSession implements DatabaseSession {
     const labels = fields.map(({ name }) => name)
     const columns = preparedStatement.columns.map((field, index): DescribedColumn => {
       const column = { label: labels[index]!, ...mysqlColumnType(field) }
-      if (needsTextConversion(fields[index]!)) return { ...column, dataType: 'name' in statement ? 'GEOMETRY' : 'TEXT' }
-      return 'name' in statement && isPrimaryKey(field) ? { ...column, primaryKey: true } : column
+      if (needsTextConversion(fields[index]!)) return { ...column, dataType: isTable ? 'GEOMETRY' : 'TEXT' }
+      return isTable && isPrimaryKey(field) ? { ...column, primaryKey: true } : column
     })
-    const query = { text, isTable: 'name' in statement, labels, prepared: preparedStatement }
+    const query = { text, isTable, labels, prepared: preparedStatement }
     return {
       columns,
       notes,
@@ -219,7 +226,7 @@ class MysqlSession implements DatabaseSession {
    * Throws if the query contains INTO, which writes to a file or a variable and can occur anywhere in a query.
    * Describes the query as a subquery, in which the server rejects INTO. Duplicate column names are detected later.
    */
-  async #assertNoTarget(text: string): Promise<void> {
+  async #assertNoIntoClause(text: string): Promise<void> {
     if (!/into/i.test(text)) return
     try {
       const wrappedStatement = await this.#prepare(`select 1 from (\n${text}\n) as source`)
@@ -227,7 +234,8 @@ class MysqlSession implements DatabaseSession {
     } catch (error) {
       const { code, errno } = error as { code?: string; errno?: number }
       if (code === 'ER_DUP_FIELDNAME') return
-      throw errno !== undefined && code?.startsWith('ER_') ? new StatementNotAllowedError() : error
+      const isRejected = errno !== undefined && code?.startsWith('ER_')
+      throw isRejected ? new StatementNotAllowedError() : error
     }
   }
 
@@ -262,36 +270,37 @@ class MysqlSession implements DatabaseSession {
     const preparedStatement = whereClause === '' ? query.prepared : await this.#prepareFiltered(query, whereClause)
     const readCompletion = Promise.withResolvers<void>()
     this.#byteLimit.startResponse()
-    this.#broken = readCompletion.reject
+    this.#rejectPending = readCompletion.reject
     const execution = preparedStatement.execute([], undefined as never) as unknown as StatementExecution | undefined
     // A lost connection runs no commands. Its loss has already been reported.
     if (!execution) return await readCompletion.promise.then(() => [])
     execution.on('error', readCompletion.reject)
     execution.on('end', () => readCompletion.resolve())
-    let zeroDates = (): ReadNote[] => []
+    let listNotes = (): ReadNote[] => []
     const fail = (error: unknown) => {
       readCompletion.reject(error)
       this.#socket.destroy()
     }
     execution.buildParserFromFields = (fields) => {
       this.#byteLimit.startRows()
-      if (fields.length !== labels.length || fields.some(({ name }, index) => name !== labels[index])) {
+      const hasSameColumns =
+        fields.length === labels.length && fields.every(({ name }, index) => name === labels[index])
+      if (!hasSameColumns) {
         fail(new SourceProblem('STATEMENT_FAILED', columnsChanged))
         return class {
           next(): void {}
         }
       }
-      const rows = new RowReader(fields, labels, types, sink)
-      zeroDates = () => rows.notes()
-      const goOn = () => this.#connection.resume()
-      const pause = () => {
+      const rowReader = new RowReader(fields, labels, types, sink)
+      listNotes = () => rowReader.listNotes()
+      const pauseUntilRoom = () => {
         this.#connection.pause()
-        void sink.waitForRoom().then(goOn)
+        void sink.waitForRoom().then(() => this.#connection.resume())
       }
       return class {
         next({ buffer, offset, end }: PacketHeader): void {
           try {
-            if (!rows.take(buffer, offset, end)) pause()
+            if (!rowReader.readRow(buffer, offset, end)) pauseUntilRoom()
           } catch (error) {
             fail(error)
           }
@@ -299,14 +308,14 @@ class MysqlSession implements DatabaseSession {
       }
     }
     await readCompletion.promise
-    return zeroDates()
+    return listNotes()
   }
 
   /** Cancels the query through a second connection of the same login, which MySQL permits. */
   async cancel(): Promise<void> {
     const { threadId } = this.#connection
-    const socket = await openSocket(this.#access)
-    const cancelConnection = createSocketConnection(socket, this.#access)
+    const socket = await openSocket(this.#parameters)
+    const cancelConnection = createSocketConnection(socket, this.#parameters)
     try {
       await new Promise<void>((resolve, reject) => {
         cancelConnection.on('error', reject)
@@ -324,7 +333,7 @@ class MysqlSession implements DatabaseSession {
   #query<Row>(sql: string): Promise<Row[]> {
     this.#byteLimit.startResponse()
     return new Promise((resolve, reject) => {
-      this.#broken = reject
+      this.#rejectPending = reject
       this.#connection.query(sql, (error, rows) => (error ? reject(error) : resolve(rows as Row[])))
     })
   }
@@ -332,7 +341,7 @@ class MysqlSession implements DatabaseSession {
   #prepare(sql: string): Promise<PreparedStatement> {
     this.#byteLimit.startResponse()
     return new Promise((resolve, reject) => {
-      this.#broken = reject
+      this.#rejectPending = reject
       this.#connection.prepare(sql, (error, prepared) =>
         error ? reject(error) : resolve(prepared as PreparedStatement),
       )
@@ -340,27 +349,26 @@ class MysqlSession implements DatabaseSession {
   }
 }
 
+/** Returns the syntax of conditions on the columns with these labels. */
 const createFilterSyntax = (labels: readonly string[]): FilterSyntax => ({
   column: (index) => quoteName(labels[index]!),
-  literal: (value, kind) =>
-    kind === 'NUMBER'
-      ? formatNumber(value)
-      : `cast('${dropZeros(value)}' as ${kind === 'DATE' ? 'date' : 'datetime(6)'})`,
+  literal(value, kind) {
+    if (kind === 'NUMBER') return formatNumber(value)
+    const type = kind === 'DATE' ? 'date' : 'datetime(6)'
+    return `cast('${removeTrailingZeros(value)}' as ${type})`
+  },
   falseLiteral: '0',
   // Dates with a zero year, month or day become NULL in the warehouse, so they count as absent.
   isAbsentDate: (column) =>
     `(${column} is null or year(${column}) = 0 or month(${column}) = 0 or dayofmonth(${column}) = 0)`,
 })
 
-const isPrimaryKey = ({ flags }: MysqlField): boolean => ((flags as unknown as number) & 2) !== 0
-
-/** Returns the query for a table. It converts geometry to text. */
+/** Returns the query for a table, which selects its columns and converts geometry to text. */
 function buildTableQuery(statement: Extract<SourceStatement, { name: string }>, fields: readonly MysqlField[]): string {
-  const columns = fields.map((field) =>
-    needsTextConversion(field)
-      ? `st_astext(${quoteName(field.name)}) as ${quoteName(field.name)}`
-      : quoteName(field.name),
-  )
+  const columns = fields.map((field) => {
+    const name = quoteName(field.name)
+    return needsTextConversion(field) ? `st_astext(${name}) as ${name}` : name
+  })
   return buildStatement(statement, quoteName, columns.join(', '))
 }
 
@@ -376,15 +384,15 @@ const columnsChanged = 'The columns of the table were changed while the run was 
 
 const headerBytes = 4
 /** A packet of this length continues in the next packet. */
-const longestPacket = 0xff_ff_ff
+const maxPacketLength = 0xff_ff_ff
 
 /**
  * Parses packet headers: three bytes of length and one byte of sequence number. See
  * https://mariadb.com/kb/en/0-packet/.
  */
 class MysqlByteLimit extends FramedByteLimit {
-  #continues = false
-  #isKept = true
+  #isContinued = false
+  #isKeptInMemory = true
 
   constructor(config: DatabaseConfig) {
     super(headerBytes, config, 'MySQL')
@@ -392,21 +400,21 @@ class MysqlByteLimit extends FramedByteLimit {
 
   /** Starts counting a response that the driver keeps in memory completely. */
   startResponse(): void {
-    this.#isKept = true
+    this.#isKeptInMemory = true
     this.responseBytes = 0
   }
 
   /** Counts each row separately from now on, because rows are taken one by one. */
   startRows(): void {
-    this.#isKept = false
+    this.#isKeptInMemory = false
     this.responseBytes = 0
   }
 
   protected override recordHeader(header: Buffer): number {
     const length = header.readUIntLE(0, 3)
-    this.messageBytes = (this.#continues ? this.messageBytes : 0) + length
-    this.#continues = length === longestPacket
-    if (this.#isKept) this.responseBytes += length + headerBytes
+    this.messageBytes = (this.#isContinued ? this.messageBytes : 0) + length
+    this.#isContinued = length === maxPacketLength
+    if (this.#isKeptInMemory) this.responseBytes += length + headerBytes
     return length
   }
 }

@@ -1,10 +1,10 @@
 import { describeKeyRows } from '@sluice/file-formats/key-rows/describe-key-rows'
 import type { KeyRows } from '../connector.ts'
-import { isOwnColumn, objectKeyName } from './many-objects/combined-table.ts'
-import { fetchObject, type ObjectReading } from './read-object.ts'
+import { isObjectColumn, objectKeyName } from './many-objects/combined-table.ts'
+import { fetchObject, type ObjectReadContext } from './read-object.ts'
 import { selectObjects } from './select-objects.ts'
 
-/** Larger objects are not downloaded again only to find lines. */
+/** The maximum size of an object that is downloaded again to find lines. */
 const maxObjectBytes = 256 * 1024 * 1024
 
 /**
@@ -12,20 +12,21 @@ const maxObjectBytes = 256 * 1024 * 1024
  * undefined if the object is unknown or too large.
  */
 export async function describeObjectRows(
-  reading: ObjectReading,
+  context: ObjectReadContext,
   pattern: string,
   { keys, values, rows, precedence }: KeyRows,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { store, retryPolicy, filesDirectory, options } = reading
+  const { store, retryPolicy, filesDirectory, options } = context
   const { isSingle, objects } = await selectObjects({ store, key: pattern, retryPolicy }, signal)
   const object = isSingle ? objects[0] : objects.find(({ key }) => key === precedence?.get(objectKeyName))
   if (!object || object.size > maxObjectBytes) return undefined
-  using localObject = await fetchObject(reading, object, { log() {} }, signal)
-  const isKeyOfObject = keys.map((name) => !isOwnColumn(name))
+  using localObject = await fetchObject(context, object, { log() {} }, signal)
+  // The object itself does not contain the columns that identify the object of a row.
+  const isInFile = (_: string, index: number) => !isObjectColumn(keys[index]!)
   const key = {
-    keys: keys.filter((_, index) => isKeyOfObject[index]),
-    ...(values && { values: values.filter((_, index) => isKeyOfObject[index]) }),
+    keys: keys.filter(isInFile),
+    ...(values && { values: values.filter(isInFile) }),
     ...(rows !== undefined && { rows }),
   }
   return await describeKeyRows({ path: localObject.fd, name: object.key, filesDirectory }, options, key, signal)

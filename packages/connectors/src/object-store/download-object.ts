@@ -43,7 +43,7 @@ export interface ObjectDownload {
   /** Called with the total bytes downloaded until now. */
   onProgress(bytes: number): void
   /** Called when a download continues after an interruption, with the position at which it continues. */
-  onResume(at: number, problem: Error): void
+  onResume(position: number, problem: Error): void
 }
 
 const writeAt = promisify(write)
@@ -65,8 +65,9 @@ export async function downloadObject(options: ObjectDownload, signal: AbortSigna
 }
 
 /**
- * Downloads the listed version as it is stored, in parallel parts that continue after an interruption. Throws
- * `ContentEncoded` if the store compresses its responses, and otherwise the errors of `downloadObject`.
+ * Downloads the listed version as it is stored, in parallel parts that continue after an interruption. Returns the
+ * number of bytes. Throws `ContentEncoded` if the store compresses its responses, and otherwise the errors of
+ * `downloadObject`.
  */
 export async function downloadStoredBytes(options: ObjectDownload, signal: AbortSignal): Promise<number> {
   const { object, limits, onProgress } = options
@@ -94,6 +95,7 @@ async function downloadInParts(download: PartDownload, end: number, signal: Abor
   const downloadSignal = AbortSignal.any([signal, failureController.signal])
   let nextStart = 0
 
+  /** Downloads the next part that no other worker has started, until all are started. */
   async function downloadParts(): Promise<void> {
     while (nextStart < end) {
       const start = nextStart
@@ -102,19 +104,20 @@ async function downloadInParts(download: PartDownload, end: number, signal: Abor
     }
   }
 
-  const workers = Math.min(concurrency, Math.ceil(end / partBytes))
-  const outcomes = await Promise.allSettled(
-    Array.from({ length: workers }, () =>
-      downloadParts().catch((error: unknown) => {
-        failureController.abort(error)
-        throw error
-      }),
-    ),
-  )
+  async function runWorker(): Promise<void> {
+    try {
+      await downloadParts()
+    } catch (error) {
+      failureController.abort(error)
+      throw error
+    }
+  }
+
+  const workerCount = Math.min(concurrency, Math.ceil(end / partBytes))
+  const outcomes = await Promise.allSettled(Array.from({ length: workerCount }, runWorker))
   signal.throwIfAborted()
   // The first failure aborted the other parts, so it is the reason of this signal.
-  const failure = failureController.signal.aborted ? failureController.signal.reason : undefined
-  if (outcomes.some(({ status }) => status === 'rejected')) throw failure
+  if (outcomes.some(({ status }) => status === 'rejected')) throw failureController.signal.reason
 }
 
 /**
@@ -133,20 +136,20 @@ async function downloadPart(
     const positionBefore = position
     try {
       const bytes = await store.open(object, position, to, signal)
-      if (bytes.unpacked) {
+      if (bytes.isDecompressed) {
         await bytes.cancel()
         throw new ContentEncoded()
       }
-      let filePosition = bytes.from
+      let chunkStart = bytes.from
       for await (const chunk of bytes.chunks) {
-        // A store that does not support byte ranges returns the whole object.
-        const piece = chunk.subarray(Math.max(0, position - filePosition), Math.max(0, to - filePosition))
-        filePosition += chunk.length
-        if (memory) memory.set(piece, position)
-        else if (piece.length > 0) await writeCompletely(fd, piece, fileOffset + position)
-        position += piece.length
-        onBytes(piece.length)
-        if (filePosition > to) break
+        // A store that does not support byte ranges returns the whole object, so only the requested bytes are used.
+        const requestedBytes = chunk.subarray(Math.max(0, position - chunkStart), Math.max(0, to - chunkStart))
+        chunkStart += chunk.length
+        if (memory) memory.set(requestedBytes, position)
+        else if (requestedBytes.length > 0) await writeCompletely(fd, requestedBytes, fileOffset + position)
+        position += requestedBytes.length
+        onBytes(requestedBytes.length)
+        if (chunkStart > to) break
       }
       if (position < to) throw new TransientError(createConnectionLostProblem(store.host, object))
     } catch (error) {
@@ -159,11 +162,12 @@ async function downloadPart(
 /**
  * Downloads an object that the store sends compressed and the HTTP client decompresses. Byte ranges and the listed size
  * do not apply to the decompressed bytes, so it is downloaded in one piece. After an interruption it is requested from
- * the start, and bytes that the file already contains are skipped.
+ * the start, and bytes that the file already contains are skipped. Stops after `firstBytes` if they are set. Returns
+ * the size of the file. `progressEnd` is the total that is reported as progress at the end.
  */
 async function downloadDecompressed(
   { store, object, fd, limits, retryPolicy, firstBytes, onProgress, onResume }: ObjectDownload,
-  to: number,
+  progressEnd: number,
   signal: AbortSignal,
 ): Promise<number> {
   // The compression ratio has the same limit as in uploads.
@@ -176,15 +180,15 @@ async function downloadDecompressed(
     const positionBefore = position
     try {
       const { chunks } = await store.open(object, 0, object.size, signal)
-      let filePosition = 0
+      let chunkStart = 0
       for await (const chunk of chunks) {
-        const piece = chunk.subarray(Math.max(0, position - filePosition))
-        filePosition += chunk.length
-        if (piece.length === 0) continue
-        if (filePosition > maxBytes) throw createObjectTooLargeProblem(object, limits)
-        await writeCompletely(fd, piece, position)
-        position += piece.length
-        onProgress(Math.min(to, position))
+        const newBytes = chunk.subarray(Math.max(0, position - chunkStart))
+        chunkStart += chunk.length
+        if (newBytes.length === 0) continue
+        if (chunkStart > maxBytes) throw createObjectTooLargeProblem(object, limits)
+        await writeCompletely(fd, newBytes, position)
+        position += newBytes.length
+        onProgress(Math.min(progressEnd, position))
         if (firstBytes !== undefined && position >= firstBytes) return position
       }
       return position
@@ -195,11 +199,14 @@ async function downloadDecompressed(
   }
 }
 
+/** Writes all bytes at a position of a file. Throws DISK_FULL. */
 export async function writeCompletely(fd: number, bytes: Uint8Array, position: number): Promise<void> {
   try {
-    for (let bytesWritten = 0; bytesWritten < bytes.length; ) {
-      const outcome = await writeAt(fd, bytes, bytesWritten, bytes.length - bytesWritten, position + bytesWritten)
-      bytesWritten += outcome.bytesWritten
+    let writtenCount = 0
+    while (writtenCount < bytes.length) {
+      const remainingCount = bytes.length - writtenCount
+      const { bytesWritten } = await writeAt(fd, bytes, writtenCount, remainingCount, position + writtenCount)
+      writtenCount += bytesWritten
     }
   } catch (error) {
     throw diskProblem(error) ?? error

@@ -9,14 +9,17 @@ export interface KeyPattern {
 }
 
 type PatternToken =
-  | { kind: 'sign'; sign: string }
-  | { kind: 'any' }
-  | { kind: 'some' }
-  | { kind: 'folders' }
-  | { kind: 'set'; not: boolean; ranges: [string, string][] }
+  | { kind: 'LITERAL'; character: string }
+  /** The sign `?`. */
+  | { kind: 'ANY_CHARACTER' }
+  /** The sign `*`. */
+  | { kind: 'ANY_TEXT' }
+  /** The sign `**` with the slash after it. */
+  | { kind: 'ANY_FOLDERS' }
+  | { kind: 'CHARACTER_SET'; isNegated: boolean; ranges: [from: string, to: string][] }
 
 const maxAlternatives = 200
-/** The maximum pattern characters after brace expansion. Each key is compared with all of them. */
+/** The maximum number of tokens after brace expansion. Each key is compared with all of them. */
 const maxTokens = 10_000
 /**
  * Keys longer than this do not match. Object stores allow keys of up to 1,024 characters, which are at most 2,048
@@ -32,29 +35,31 @@ const maxKeyLength = 2_048
  */
 export function compileKeyPattern(setting: string): KeyPattern {
   const pattern = setting.replace(/^\/+/, '')
-  const shownPattern = pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern
+  const shortPattern = pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern
   const { alternatives, problem } = parsePattern(pattern)
   if (problem !== undefined)
-    throw new SourceProblem('PATTERN_INVALID', `The key "${shownPattern}" is not a valid key pattern. ${problem}`)
+    throw new SourceProblem('PATTERN_INVALID', `The key "${shortPattern}" is not a valid key pattern. ${problem}`)
   if (alternatives.length > maxAlternatives)
     throw new SourceProblem(
       'PATTERN_TOO_LARGE',
-      `The braces in "${shownPattern}" expand to more than ${maxAlternatives} alternatives. Use * instead.`,
+      `The braces in "${shortPattern}" expand to more than ${maxAlternatives} alternatives. Use * instead.`,
     )
-  if (alternatives.reduce((sum, { length }) => sum + length, 0) > maxTokens)
+  const tokenCount = alternatives.reduce((sum, { length }) => sum + length, 0)
+  if (tokenCount > maxTokens)
     throw new SourceProblem(
       'PATTERN_TOO_LARGE',
-      `"${shownPattern}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
+      `"${shortPattern}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
     )
   const literalPrefixes = alternatives.map(getLiteralPrefix)
   const prefix = literalPrefixes.reduce(getCommonPrefix)
-  const isSingleKey = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'sign')
+  const isSingleKey = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'LITERAL')
+  // Comparing the prefix first is much faster than comparing all tokens.
+  const matchesAlternative = (key: string, index: number): boolean =>
+    key.startsWith(literalPrefixes[index]!) && matchesTokens(alternatives[index]!, [...key])
   return {
     singleKey: isSingleKey ? prefix : undefined,
     prefix,
-    matches: (key) =>
-      key.length <= maxKeyLength &&
-      alternatives.some((tokens, index) => key.startsWith(literalPrefixes[index]!) && matchesTokens(tokens, [...key])),
+    matches: (key) => key.length <= maxKeyLength && alternatives.some((_, index) => matchesAlternative(key, index)),
   }
 }
 
@@ -65,74 +70,88 @@ export const findKeyPatternProblem = (pattern: string): string | undefined => pa
  * Returns the alternatives of a pattern after brace expansion, or the error in it. Stops after too many alternatives.
  */
 function parsePattern(pattern: string): { alternatives: PatternToken[][]; problem?: string } {
-  const signs = [...pattern]
+  const characters = [...pattern]
   let alternatives: PatternToken[][] = [[]]
-  /** The alternatives of the open brace, or undefined outside braces. */
-  let choices: PatternToken[][] | undefined
-  const invalid = (problem: string) => ({ alternatives: [], problem })
-  const add = (token: PatternToken) => {
-    if (choices) choices.at(-1)!.push(token)
+  /** The alternatives in the open braces, or undefined outside braces. */
+  let braceAlternatives: PatternToken[][] | undefined
+  const createInvalidResult = (problem: string) => ({ alternatives: [], problem })
+  const addToken = (token: PatternToken) => {
+    if (braceAlternatives) braceAlternatives.at(-1)!.push(token)
     else for (const tokens of alternatives) tokens.push(token)
   }
-  for (let position = 0; position < signs.length; position++) {
-    const sign = signs[position]!
-    if (sign === '\\') {
-      const escapedCharacter = signs[++position]
+  for (let position = 0; position < characters.length; position++) {
+    const character = characters[position]!
+    if (character === '\\') {
+      const escapedCharacter = characters[++position]
       if (escapedCharacter === undefined)
-        return invalid('The backslash at the end escapes nothing. Remove it, or write \\\\ for a backslash.')
-      add({ kind: 'sign', sign: escapedCharacter })
-    } else if (sign === '[') {
-      const end = signs.indexOf(']', position + 2)
+        return createInvalidResult(
+          'The backslash at the end escapes nothing. Remove it, or write \\\\ for a backslash.',
+        )
+      addToken({ kind: 'LITERAL', character: escapedCharacter })
+    } else if (character === '[') {
+      const end = characters.indexOf(']', position + 2)
       if (end < 0)
-        return invalid('The bracket [ is not closed, or is empty. Add ], or write \\[ for a literal bracket.')
-      add(parseCharacterSet(signs.slice(position + 1, end)))
+        return createInvalidResult(
+          'The bracket [ is not closed, or is empty. Add ], or write \\[ for a literal bracket.',
+        )
+      addToken(parseCharacterSet(characters.slice(position + 1, end)))
       position = end
-    } else if (sign === '{') {
-      if (choices) return invalid('Nested braces are not supported. Write all alternatives in one pair of braces.')
-      choices = [[]]
-    } else if (sign === ',' && choices) choices.push([])
-    else if (sign === '}') {
-      if (!choices) return invalid('The brace } has no opening brace. Remove it, or write \\} for a literal brace.')
-      const closed = choices
-      choices = undefined
+    } else if (character === '{') {
+      if (braceAlternatives)
+        return createInvalidResult('Nested braces are not supported. Write all alternatives in one pair of braces.')
+      braceAlternatives = [[]]
+    } else if (character === ',' && braceAlternatives) braceAlternatives.push([])
+    else if (character === '}') {
+      if (!braceAlternatives)
+        return createInvalidResult('The brace } has no opening brace. Remove it, or write \\} for a literal brace.')
+      const closedAlternatives = braceAlternatives
+      braceAlternatives = undefined
       if (alternatives.length <= maxAlternatives)
-        alternatives = alternatives.flatMap((tokens) => closed.map((choice) => [...tokens, ...choice]))
-    } else if (sign === '*' && signs[position + 1] === '*') {
-      const isAlone = (position === 0 || signs[position - 1] === '/') && [undefined, '/'].includes(signs[position + 2])
-      if (!isAlone) return invalid('** matches whole folders, so it must be between slashes, as in data/**/cases.csv.')
-      add({ kind: 'folders' })
+        alternatives = alternatives.flatMap((tokens) => closedAlternatives.map((inBraces) => [...tokens, ...inBraces]))
+    } else if (character === '*' && characters[position + 1] === '*') {
+      const isAtFolderStart = position === 0 || characters[position - 1] === '/'
+      const isAtFolderEnd = [undefined, '/'].includes(characters[position + 2])
+      if (!isAtFolderStart || !isAtFolderEnd)
+        return createInvalidResult('** matches whole folders, so it must be between slashes, as in data/**/cases.csv.')
+      addToken({ kind: 'ANY_FOLDERS' })
       // `**` includes the slash after it: `a/**/b` also matches `a/b`.
       position += 2
-    } else if (sign === '*') add({ kind: 'some' })
-    else if (sign === '?') add({ kind: 'any' })
-    else add({ kind: 'sign', sign })
+    } else if (character === '*') addToken({ kind: 'ANY_TEXT' })
+    else if (character === '?') addToken({ kind: 'ANY_CHARACTER' })
+    else addToken({ kind: 'LITERAL', character })
   }
-  if (choices) return invalid('The brace { is not closed. Add }, or write \\{ for a literal brace.')
+  if (braceAlternatives)
+    return createInvalidResult('The brace { is not closed. Add }, or write \\{ for a literal brace.')
   for (const tokens of alternatives) {
     const lastToken = tokens.at(-1)
-    if (!lastToken || (lastToken.kind === 'sign' && lastToken.sign === '/')) tokens.push({ kind: 'folders' })
+    // An empty pattern and a folder match everything below them.
+    if (!lastToken || (lastToken.kind === 'LITERAL' && lastToken.character === '/'))
+      tokens.push({ kind: 'ANY_FOLDERS' })
   }
   return { alternatives }
 }
 
-function parseCharacterSet(signs: string[]): PatternToken {
-  const isNegated = signs[0] === '!' || signs[0] === '^'
+/** Parses the characters between brackets, such as `!a-z_`. A single character is a range from and to itself. */
+function parseCharacterSet(characters: string[]): PatternToken {
+  const isNegated = characters[0] === '!' || characters[0] === '^'
   const ranges: [string, string][] = []
-  for (let position = isNegated ? 1 : 0; position < signs.length; position++) {
-    const isRange = signs[position + 1] === '-' && signs[position + 2] !== undefined
-    ranges.push([signs[position]!, isRange ? signs[position + 2]! : signs[position]!])
-    if (isRange) position += 2
+  for (let position = isNegated ? 1 : 0; position < characters.length; position++) {
+    const from = characters[position]!
+    const rangeEnd = characters[position + 1] === '-' ? characters[position + 2] : undefined
+    ranges.push([from, rangeEnd ?? from])
+    if (rangeEnd !== undefined) position += 2
   }
-  return { kind: 'set', not: isNegated, ranges }
+  return { kind: 'CHARACTER_SET', isNegated, ranges }
 }
 
+/** Returns the characters before the first wildcard or set of a pattern. */
 function getLiteralPrefix(tokens: readonly PatternToken[]): string {
-  let fixed = ''
+  let prefix = ''
   for (const token of tokens) {
-    if (token.kind !== 'sign') break
-    fixed += token.sign
+    if (token.kind !== 'LITERAL') break
+    prefix += token.character
   }
-  return fixed
+  return prefix
 }
 
 function getCommonPrefix(firstText: string, secondText: string): string {
@@ -142,30 +161,39 @@ function getCommonPrefix(firstText: string, secondText: string): string {
 }
 
 /**
- * Compares the key with all possible positions of the pattern in one pass, so the time is bounded for every pattern.
+ * Returns true if the tokens match the whole key. Reads the key once and keeps the set of all positions in the pattern
+ * that the key can have reached, as a nondeterministic automaton does. So the time is bounded for every pattern.
  */
 function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]): boolean {
   const lastIndex = tokens.length - 1
   let currentPositions = new PatternPositions(tokens.length)
   let nextPositions = new PatternPositions(tokens.length)
-  const enter = (positions: PatternPositions, from: number, isAtFolderStart: boolean): void => {
+
+  /**
+   * Adds a position, and those after it that are reached without a character, because `*` and `**` can match nothing.
+   */
+  function addReachable(positions: PatternPositions, from: number, isAtFolderStart: boolean): void {
     for (let tokenIndex = from; positions.add(tokenIndex); tokenIndex++) {
       const kind = tokens[tokenIndex]?.kind
-      if (kind !== 'some' && !(kind === 'folders' && (isAtFolderStart || tokenIndex === lastIndex))) return
+      const isEmptyText = kind === 'ANY_TEXT'
+      const isEmptyFolders = kind === 'ANY_FOLDERS' && (isAtFolderStart || tokenIndex === lastIndex)
+      if (!isEmptyText && !isEmptyFolders) return
     }
   }
-  enter(currentPositions, 0, true)
+
+  addReachable(currentPositions, 0, true)
   for (const character of key) {
     nextPositions.clear()
-    const isAtFolderStart = character === '/'
+    const isSlash = character === '/'
     for (let index = 0; index < currentPositions.size; index++) {
       const tokenIndex = currentPositions.list[index]!
       const token = tokens[tokenIndex]
+      // The pattern has ended, but the key has not.
       if (token === undefined) continue
-      if (token.kind === 'folders') enter(nextPositions, tokenIndex, isAtFolderStart)
-      else if (token.kind === 'some') {
-        if (!isAtFolderStart) enter(nextPositions, tokenIndex, isAtFolderStart)
-      } else if (matchesCharacter(token, character)) enter(nextPositions, tokenIndex + 1, isAtFolderStart)
+      if (token.kind === 'ANY_FOLDERS') addReachable(nextPositions, tokenIndex, isSlash)
+      else if (token.kind === 'ANY_TEXT') {
+        if (!isSlash) addReachable(nextPositions, tokenIndex, isSlash)
+      } else if (matchesCharacter(token, character)) addReachable(nextPositions, tokenIndex + 1, isSlash)
     }
     ;[currentPositions, nextPositions] = [nextPositions, currentPositions]
     if (currentPositions.size === 0) return false
@@ -177,35 +205,42 @@ function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]):
 class PatternPositions {
   readonly list: Uint32Array
   size = 0
-  readonly #seen: Uint32Array
-  #round = 1
+  /** For each position, the generation in which it was added last. */
+  readonly #generations: Uint32Array
+  /** Clearing the set increases this number, so that earlier additions no longer count. */
+  #generation = 1
 
-  constructor(end: number) {
-    this.list = new Uint32Array(end + 1)
-    this.#seen = new Uint32Array(end + 1)
+  constructor(maxPosition: number) {
+    this.list = new Uint32Array(maxPosition + 1)
+    this.#generations = new Uint32Array(maxPosition + 1)
   }
 
   /** Adds a position. Returns false if the set already contains it. */
-  add(at: number): boolean {
-    if (this.has(at)) return false
-    this.#seen[at] = this.#round
-    this.list[this.size++] = at
+  add(position: number): boolean {
+    if (this.has(position)) return false
+    this.#generations[position] = this.#generation
+    this.list[this.size++] = position
     return true
   }
 
-  has(at: number): boolean {
-    return this.#seen[at] === this.#round
+  has(position: number): boolean {
+    return this.#generations[position] === this.#generation
   }
 
   clear(): void {
     this.size = 0
-    this.#round++
+    this.#generation++
   }
 }
 
-function matchesCharacter(token: Exclude<PatternToken, { kind: 'some' | 'folders' }>, sign: string): boolean {
-  if (token.kind === 'sign') return token.sign === sign
-  if (sign === '/') return false
-  if (token.kind === 'any') return true
-  return token.ranges.some(([from, to]) => sign >= from && sign <= to) !== token.not
+/** Returns true if a token that stands for one character matches this one. Only a literal slash matches a slash. */
+function matchesCharacter(
+  token: Exclude<PatternToken, { kind: 'ANY_TEXT' | 'ANY_FOLDERS' }>,
+  character: string,
+): boolean {
+  if (token.kind === 'LITERAL') return token.character === character
+  if (character === '/') return false
+  if (token.kind === 'ANY_CHARACTER') return true
+  const isInRanges = token.ranges.some(([from, to]) => character >= from && character <= to)
+  return token.isNegated ? !isInRanges : isInRanges
 }

@@ -4,12 +4,12 @@ import type { FileOptions } from '@sluice/file-formats/upload/read-upload'
 import { backgroundRetry, interactiveRetry, retry, type RetryPolicy } from '@sluice/http-client'
 import { columnsOfPreviousLoad } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
-import { omitOwnColumns } from './many-objects/combined-table.ts'
+import { omitObjectColumns } from './many-objects/combined-table.ts'
 import type { ObjectStore } from './object-store.ts'
 import { describeObjectRows } from './describe-object-rows.ts'
 import { previewObjects } from './preview-objects.ts'
 import type { DownloadLimits } from './download-object.ts'
-import type { ObjectReading } from './read-object.ts'
+import type { ObjectReadContext } from './read-object.ts'
 import { type ObjectIncrement, type ObjectsRequest, findIncrement, readIncrement, readObjects } from './read-objects.ts'
 import { readNewObjects } from './read-new-objects.ts'
 import { selectObjects } from './select-objects.ts'
@@ -25,7 +25,7 @@ interface StoreOptionKinds {
   objects: string
 }
 
-/** Idle time limits in milliseconds: for runs, and for requests for which a user waits. */
+/** Idle time limits in milliseconds, for runs and for requests for which a user waits. */
 const backgroundIdleTimeoutMs = 60_000
 const interactiveIdleTimeoutMs = 12_000
 /** The time limit for the search for changed objects, in milliseconds. */
@@ -42,11 +42,15 @@ export function createObjectStoreConnector(
 ): Connector {
   const open = (request: ReadRequest, idleTimeoutMs: number) =>
     openStore(request, createStoreClient(allowed, idleTimeoutMs))
-  const readingOf = (request: ReadRequest, store: ObjectStore, retryPolicy: RetryPolicy): ObjectReading => ({
+  const createReadContext = (
+    request: ReadRequest,
+    store: ObjectStore,
+    retryPolicy: RetryPolicy,
+  ): ObjectReadContext => ({
     store,
     filesDirectory,
     options: createFileOptions(request),
-    columnsBefore: omitOwnColumns(columnsOfPreviousLoad(request.previousShape)),
+    previousColumns: omitObjectColumns(columnsOfPreviousLoad(request.previousShape)),
     retryPolicy,
     ...(limits && { limits }),
   })
@@ -57,16 +61,13 @@ export function createObjectStoreConnector(
     async canReadIncrement(request) {
       await using store = open(request, interactiveIdleTimeoutMs)
       try {
-        const reading = readingOf(request, store, interactiveRetry)
-        const increment = await findIncrement(
-          reading,
-          createObjectsRequest(request),
-          AbortSignal.timeout(incrementTimeoutMs),
-        )
+        const context = createReadContext(request, store, interactiveRetry)
+        const signal = AbortSignal.timeout(incrementTimeoutMs)
+        const increment = await findIncrement(context, createObjectsRequest(request), signal)
         if (increment) increments.set(request, increment)
         return increment !== undefined
       } catch {
-        // Ignores the error: the following full read meets it again, retries for longer, and reports it.
+        // Ignores the error: if it persists, the following full read retries for longer and reports it.
         return false
       }
     },
@@ -74,10 +75,10 @@ export function createObjectStoreConnector(
     async *read(request, report, signal) {
       await using store = open(request, backgroundIdleTimeoutMs)
       const increment = increments.get(request)
-      const reading = readingOf(request, store, backgroundPolicy)
-      if (readsOnlyNew(request)) yield* readNewObjects(reading, createObjectsRequest(request), report, signal)
-      else if (increment) yield* readIncrement(reading, request.settings, increment, report, signal)
-      else yield* readObjects(reading, createObjectsRequest(request), report, signal)
+      const context = createReadContext(request, store, backgroundPolicy)
+      if (readsOnlyNewObjects(request)) yield* readNewObjects(context, createObjectsRequest(request), report, signal)
+      else if (increment) yield* readIncrement(context, request.settings, increment, report, signal)
+      else yield* readObjects(context, createObjectsRequest(request), report, signal)
     },
     async testConnection(request, signal) {
       await using store = open(request, interactiveIdleTimeoutMs)
@@ -93,25 +94,26 @@ export function createObjectStoreConnector(
     },
     async preview(request, rows, signal) {
       await using store = open(request, interactiveIdleTimeoutMs)
-      const reading = readingOf(request, store, interactiveRetry)
-      return await previewObjects(reading, createObjectsRequest(request).key, rows, signal)
+      const context = createReadContext(request, store, interactiveRetry)
+      return await previewObjects(context, createObjectsRequest(request).key, rows, signal)
     },
     async describeKeyRows(request, keyRows, signal) {
       await using store = open(request, backgroundIdleTimeoutMs)
-      const reading = readingOf(request, store, backgroundPolicy)
-      return await describeObjectRows(reading, createObjectsRequest(request).key, keyRows, signal)
+      const context = createReadContext(request, store, backgroundPolicy)
+      return await describeObjectRows(context, createObjectsRequest(request).key, keyRows, signal)
     },
   }
 }
 
 type StoreSettings = Extract<SourceBody, { type: 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE' }>
 
-const readsOnlyNew = ({ writeMode }: ReadRequest): boolean => writeMode === 'APPEND' || writeMode === 'MERGE'
+const readsOnlyNewObjects = ({ writeMode }: ReadRequest): boolean => writeMode === 'APPEND' || writeMode === 'MERGE'
 
+/** Returns the settings of a read. A full read and a read after a reset have no cursor. */
 function createObjectsRequest(request: ReadRequest): ObjectsRequest {
   const { settings, cursor, mode, reset, writeMode } = request
   const { key } = settings as StoreSettings
-  const needsCursor = mode === 'INCREMENTAL' || readsOnlyNew(request)
+  const needsCursor = mode === 'INCREMENTAL' || readsOnlyNewObjects(request)
   return { key, settings, ...(writeMode && { writeMode }), ...(needsCursor && !reset && { cursor }) }
 }
 
@@ -122,8 +124,9 @@ function createObjectsRequest(request: ReadRequest): ObjectsRequest {
 function createFileOptions(request: ReadRequest): FileOptions {
   const { settings, previousShape, mode } = request
   const { csvOptions, delimiter } = settings as StoreSettings
-  const lastDialect = findPreviousDialect(previousShape, { keepsRows: readsOnlyNew(request) || mode === 'INCREMENTAL' })
-  return { ...csvOptions, delimiter, ...(lastDialect && { remembered: lastDialect }) }
+  const keepsRows = readsOnlyNewObjects(request) || mode === 'INCREMENTAL'
+  const previousDialect = findPreviousDialect(previousShape, { keepsRows })
+  return { ...csvOptions, delimiter, ...(previousDialect && { remembered: previousDialect }) }
 }
 
 /** Lists the buckets or containers of the account as options. */
@@ -134,7 +137,7 @@ async function listContainerOptions(
 ): Promise<SourceOption[]> {
   const options: SourceOption[] = []
   for await (const { names } of readPages((page) => store.listContainers(page, signal), signal))
-    if (collect(options, query, names.map(toContainerOption))) break
+    if (addMatchingOptions(options, query, names.map(toContainerOption))) break
   return options
 }
 
@@ -151,31 +154,35 @@ async function listObjectOptions(
   for await (const { folders, objects } of readPages((page) => store.listFolder(prefix, page, signal), signal)) {
     // Excludes the empty object with the folder's own key, which consoles create.
     const keys = objects.map(({ key }) => key).filter((key) => key !== prefix)
-    if (collect(options, query, [...folders, ...keys].map(toObjectOption))) break
+    if (addMatchingOptions(options, query, [...folders, ...keys].map(toObjectOption))) break
   }
   const getSortRank = ({ id }: SourceOption) => (id.endsWith('/') ? 0 : 1)
-  return options.toSorted((one, other) => getSortRank(one) - getSortRank(other))
+  return options.toSorted((first, second) => getSortRank(first) - getSortRank(second))
 }
 
-/** Adds the options with the query in their names. Returns true if there are enough. */
-function collect(options: SourceOption[], query: string, collected: readonly SourceOption[]): boolean {
+/**
+ * Adds the new options that have the query in their names, up to the maximum number of options. Returns true if the
+ * maximum is reached.
+ */
+function addMatchingOptions(options: SourceOption[], query: string, newOptions: readonly SourceOption[]): boolean {
   const searchText = query.toLowerCase()
-  options.push(...collected.filter(({ name }) => name.toLowerCase().includes(searchText)))
+  options.push(...newOptions.filter(({ name }) => name.toLowerCase().includes(searchText)))
   options.splice(maxOptions)
   return options.length === maxOptions
 }
 
+/** Yields the pages of a list. `readPage` receives the token of the page, which is undefined for the first one. */
 async function* readPages<Page extends { next: string | undefined }>(
-  readPage: (page: string | undefined) => Promise<Page>,
+  readPage: (token: string | undefined) => Promise<Page>,
   signal: AbortSignal,
 ): AsyncGenerator<Page, void, void> {
-  let next: string | undefined
+  let token: string | undefined
   do {
-    const page = await retry(() => readPage(next), { policy: interactiveRetry, signal })
+    const page = await retry(() => readPage(token), { policy: interactiveRetry, signal })
     yield page
     // Ends the listing if a store returns the same page token again, because the loop would never end.
-    next = page.next === next ? undefined : page.next
-  } while (next)
+    token = page.next === token ? undefined : page.next
+  } while (token)
 }
 
 const toContainerOption = (name: string): SourceOption => ({ id: name, code: name, name })

@@ -19,8 +19,8 @@ export interface StoredObject {
 export interface ObjectBytes {
   /** The offset of the first byte. It is 0 if the store ignores ranges and returns the whole object. */
   from: number
-  /** True if the HTTP client decompressed the body. It is then the whole object, of unknown length. */
-  unpacked: boolean
+  /** True if the HTTP client decompressed the body. The body is then the whole object, and its length is unknown. */
+  isDecompressed: boolean
   chunks: AsyncIterable<Uint8Array>
   /** Cancels the response. Call it unless the body is read to its end. */
   cancel(): Promise<void>
@@ -68,7 +68,7 @@ export interface StoreRequest {
   /** The key of an object. Absent for requests about the bucket or container. */
   key?: string
   /** True for a request about the account instead of one bucket or container. */
-  ofAccount?: boolean
+  targetsAccount?: boolean
   query?: Readonly<Record<string, string>>
   headers?: Readonly<Record<string, string>>
   /** Error statuses that are returned to the caller instead of being thrown as a problem. */
@@ -87,6 +87,12 @@ interface StoreProtocol {
   close(): PromiseLike<void>
 }
 
+// HTTP statuses.
+const partialContent = 206
+const preconditionFailed = 412
+const rangeNotSatisfiable = 416
+
+/** Creates an object store from the requests and lists of its protocol. */
 export function createObjectStore({ host, get, close, ...lists }: StoreProtocol): ObjectStore {
   return {
     host,
@@ -95,9 +101,10 @@ export function createObjectStore({ host, get, close, ...lists }: StoreProtocol)
     async find(key, signal) {
       // Requests one byte with GET instead of using HEAD, because a HEAD response has no body with the reason of an
       // error.
-      const response = await get({ key, headers: { range: 'bytes=0-0' }, expected: [416] }, signal)
+      const response = await get({ key, headers: { range: 'bytes=0-0' }, expected: [rangeNotSatisfiable] }, signal)
       await response.cancel()
-      if (response.status !== 416) return parseObjectHeaders(key, response)
+      if (response.status !== rangeNotSatisfiable) return parseObjectHeaders(key, response)
+      // An empty object has no byte 0, so it is requested again without a range.
       const emptyResponse = await get({ key }, signal)
       await emptyResponse.cancel()
       return parseObjectHeaders(key, emptyResponse)
@@ -105,7 +112,10 @@ export function createObjectStore({ host, get, close, ...lists }: StoreProtocol)
 
     async open(object, from, to, signal) {
       const { key, etag } = object
-      const response = await get({ key, headers: createRangeHeaders(etag, from, to), expected: [412] }, signal)
+      const response = await get(
+        { key, headers: createRangeHeaders(etag, from, to), expected: [preconditionFailed] },
+        signal,
+      )
       return parseRangeResponse(response, object, from)
     },
 
@@ -115,22 +125,22 @@ export function createObjectStore({ host, get, close, ...lists }: StoreProtocol)
 
 /** Encodes a key for the path of a URL. Throws KEY_NOT_READABLE if a URL cannot represent the key. */
 export function encodeKey(key: string): string {
-  const parts = key.split('/')
-  if (parts.some((part) => part === '.' || part === '..')) {
+  const segments = key.split('/')
+  if (segments.some((segment) => segment === '.' || segment === '..')) {
     const text = `The key ${key} contains a folder "." or "..", which a URL cannot represent. Copy the object to another key.`
     throw new SourceProblem('KEY_NOT_READABLE', text)
   }
-  return parts.map(percentEncode).join('/')
+  return segments.map(percentEncode).join('/')
 }
 
 /** Encodes all characters except letters, digits, `-`, `.`, `_` and `~` (RFC 3986). */
-export const percentEncode = (part: string): string =>
-  encodeURIComponent(part.toWellFormed()).replaceAll(
+export const percentEncode = (text: string): string =>
+  encodeURIComponent(text.toWellFormed()).replaceAll(
     /[!'()*]/g,
-    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   )
 
-/** Returns the headers that request a byte range of exactly this version. */
+/** Returns the headers that request the bytes from `from` up to, but not including, `to` of exactly this version. */
 const createRangeHeaders = (etag: string, from: number, to: number): Record<string, string> => ({
   range: `bytes=${from}-${to - 1}`,
   ...(isStrongETag(etag) && { 'if-match': etag }),
@@ -158,8 +168,8 @@ async function parseRangeResponse(
     throw createObjectChangedProblem(key)
   }
   // The client has decompressed the body, so offsets of the stored object do not apply to it.
-  const isUnpacked = parseContentEncodings(headers).length > 0
-  return { from: status === 206 ? from : 0, unpacked: isUnpacked, chunks, cancel }
+  const isDecompressed = parseContentEncodings(headers).length > 0
+  return { from: status === partialContent ? from : 0, isDecompressed, chunks, cancel }
 }
 
 const createObjectChangedProblem = (key: string): SourceProblem =>
@@ -174,7 +184,7 @@ const normalizeETag = (etag: string): string => etag.replace(/^W\//, '').replace
  */
 function parseObjectHeaders(key: string, { status, headers }: StoreResponse): StoredObject {
   const sizeText =
-    status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
+    status === partialContent ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
   if (!/^\d+$/.test(sizeText ?? '')) {
     const text = `The store does not return the size of "${key}", so the object cannot be read. Check that the endpoint is an object store.`
     throw new SourceProblem('OTHER_PROTOCOL', text)
@@ -217,6 +227,7 @@ const retryableCodes = new Set([
   'OperationTimedOut',
 ])
 
+/** Returns the code and message of an error response from its headers and, if it is XML, from its body. */
 export function parseErrorResponse(
   status: number,
   headers: ResponseHeaders,
@@ -226,7 +237,8 @@ export function parseErrorResponse(
   const region = headers.get('x-amz-bucket-region') ?? undefined
   const defaultResponse = { status, code: headers.get('x-ms-error-code') ?? '', message: '', region, headers }
   const text = body.replace(/^\uFEFF/, '')
-  if (!/^\s*</.test(text) || /^\s*<(!doctype|html)/i.test(text)) return defaultResponse
+  const isXml = /^\s*</.test(text) && !/^\s*<(!doctype|html)/i.test(text)
+  if (!isXml) return defaultResponse
   const root = parseXml(text, host)
   const error = root.name === 'Error' ? root : findChild(root, 'Error')
   if (!error) return defaultResponse
@@ -240,25 +252,26 @@ export function parseErrorResponse(
 
 /**
  * Returns the problem for an error status. It is transient if the status or code shows that another attempt may
- * succeed. The message quotes the store without `secrets`.
+ * succeed. The message quotes the message of the store, in which `secrets` are redacted.
  */
 export function createStatusProblem(
   { status, code, message: serverText, headers }: StoreErrorResponse,
   { host, action, secrets }: { host: string; action: string; secrets: readonly (string | undefined)[] },
 ): SourceProblem | TransientError {
-  let message = [code, serverText].filter(Boolean).join(': ')
-  for (const secret of secrets) if (secret) message = message.replaceAll(secret, '…')
-  const shortMessage = message.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
   if (status < 400)
     return new SourceProblem(
       'REDIRECTED',
       `${host} redirects the request for ${action}, but Sluice does not follow redirects of object stores. Enter the region of the bucket, or the final address of the store.`,
     )
+  let serverMessage = [code, serverText].filter(Boolean).join(': ')
+  for (const secret of secrets) if (secret) serverMessage = serverMessage.replaceAll(secret, '…')
+  const shortMessage = serverMessage.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
+  const quotedMessage = shortMessage ? ` It says: ${shortMessage}` : ''
+  const isRateLimited = status === 429 || code === 'SlowDown' || code === 'ServerBusy'
   const problem = new SourceProblem(
-    status === 429 || code === 'SlowDown' || code === 'ServerBusy' ? 'RATE_LIMITED' : 'SOURCE_FAILED',
-    `${host} returned the status ${status} for ${action}.${shortMessage ? ` It says: ${shortMessage}` : ''}`,
+    isRateLimited ? 'RATE_LIMITED' : 'SOURCE_FAILED',
+    `${host} returned the status ${status} for ${action}.${quotedMessage}`,
   )
-  return retryableStatuses.has(status) || retryableCodes.has(code)
-    ? new TransientError(problem, parseRetryAfter(headers))
-    : problem
+  const isTransient = retryableStatuses.has(status) || retryableCodes.has(code)
+  return isTransient ? new TransientError(problem, parseRetryAfter(headers)) : problem
 }

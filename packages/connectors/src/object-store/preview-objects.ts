@@ -6,86 +6,103 @@ import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import { SourceProblem } from '@sluice/row-stream'
 import { selectObjects } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
-import { fetchObject, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
-import { addOwnColumns } from './many-objects/combined-table.ts'
+import { fetchObject, type LocalObject, type ObjectReadContext, readLocalObject } from './read-object.ts'
+import { addObjectColumns } from './many-objects/combined-table.ts'
 
-/**
- * The bytes that a preview downloads from the start of an object, and the maximum size of an object that it must
- * download completely.
- */
+/** The bytes that a preview downloads from the start of an object. */
 const startBytes = 4 * 1024 * 1024
+/** The maximum size of an object that a preview must download completely. */
 const maxWholeBytes = 64 * 1024 * 1024
+/** The maximum bytes at the end of the downloaded part in which the last line end is searched. */
+const maxTailBytes = 1024 * 1024
+const lineFeed = 0x0a
 
 /** Returns the first rows of the object with this key. If the key is a pattern, uses the first matching object. */
 export async function previewObjects(
-  reading: ObjectReading,
+  context: ObjectReadContext,
   key: string,
   maxRows: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
-  const { store, retryPolicy } = reading
+  const { store, retryPolicy } = context
   const { isSingle, objects } = await selectObjects({ store, key, retryPolicy, maxResults: 2 }, signal)
   const [object, secondObject] = objects
-  const preview = await previewObject(reading, object!, maxRows, signal)
+  const preview = await previewObject(context, object!, maxRows, signal)
   if (isSingle) return preview
   const moreText = secondObject
     ? `The preview shows the first of several objects that match "${key}".`
     : `The preview shows the only object that matches "${key}".`
-  const { columns, rows, notes, complete: isComplete, ...otherFields } = preview
+  const { columns, rows, notes, complete, ...otherFields } = preview
   return {
     ...otherFields,
-    ...addOwnColumns(columns, rows, object!),
+    ...addObjectColumns(columns, rows, object!),
     notes: [...notes, moreText],
-    complete: isComplete && !secondObject,
+    complete: complete && !secondObject,
   }
 }
 
+/**
+ * Downloads the start of an object and returns its first rows. Downloads the whole object only if the format requires
+ * it.
+ */
 async function previewObject(
-  reading: ObjectReading,
+  context: ObjectReadContext,
   object: StoredObject,
   maxRows: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const isWhole = object.size <= startBytes
-  using start = await fetchObject(reading, object, { log() {} }, signal, isWhole ? undefined : startBytes)
-  const kind = preparePreviewFile(reading, start)
-  if (kind === 'START' || isWhole) return await previewLocalFile(reading, start, { maxRows, isWhole, kind }, signal)
+  using start = await fetchObject(context, object, { log() {} }, signal, isWhole ? undefined : startBytes)
+  const kind = preparePreviewFile(context, start)
+  const isStartSufficient = kind === 'START' || isWhole
+  if (isStartSufficient) return await previewLocalFile(context, start, { maxRows, isWhole, kind }, signal)
   if (object.size > maxWholeBytes) throw createTooLargeProblem(object)
-  using localObject = await fetchObject(reading, object, { log() {} }, signal)
-  return await previewLocalFile(reading, localObject, { maxRows, isWhole: true, kind }, signal)
+  using localObject = await fetchObject(context, object, { log() {} }, signal)
+  return await previewLocalFile(context, localObject, { maxRows, isWhole: true, kind }, signal)
 }
 
 /** The part of a file that a preview needs. START: only its start. WHOLE and PARQUET: the complete file. */
 type PreviewKind = 'PARQUET' | 'WHOLE' | 'START'
 
-/** Determines how a preview reads the file. If the file is only the start of a text, cuts its incomplete last line. */
-function preparePreviewFile({ options }: ObjectReading, { object, fd, size }: LocalObject): PreviewKind {
+/**
+ * Determines which part of the file a preview needs. If the file is only the start of a text in UTF-8, removes its
+ * incomplete last line.
+ */
+function preparePreviewFile({ options }: ObjectReadContext, { object, fd, size }: LocalObject): PreviewKind {
   const bytes = Buffer.alloc(Math.min(size, detectionBytes))
-  const content = detectFormat(bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)), object.key, options.encoding)
+  const bytesRead = readSync(fd, bytes, 0, bytes.length, 0)
+  const content = detectFormat(bytes.subarray(0, bytesRead), object.key, options.encoding)
   if (content.kind === 'PARQUET') return 'PARQUET'
   if (content.kind === 'ZIP') return 'WHOLE'
-  if (content.kind === 'TEXT' && size < object.size && content.encoding === 'utf-8') cutIncompleteLine(fd, size)
+  const isOnlyStart = size < object.size
+  if (content.kind === 'TEXT' && isOnlyStart && content.encoding === 'utf-8') removeIncompleteLine(fd, size)
   return 'START'
 }
 
-function cutIncompleteLine(fd: number, size: number): void {
-  const tail = Buffer.alloc(Math.min(size, 1024 * 1024))
-  readSync(fd, tail, 0, tail.length, size - tail.length)
-  const end = tail.lastIndexOf(10)
-  if (end >= 0) ftruncateSync(fd, size - tail.length + end + 1)
+/** Truncates a file after its last line end. Leaves it unchanged if its last megabyte has no line end. */
+function removeIncompleteLine(fd: number, size: number): void {
+  const tail = Buffer.alloc(Math.min(size, maxTailBytes))
+  const tailStart = size - tail.length
+  readSync(fd, tail, 0, tail.length, tailStart)
+  const lineEnd = tail.lastIndexOf(lineFeed)
+  if (lineEnd >= 0) ftruncateSync(fd, tailStart + lineEnd + 1)
 }
 
 /** Previews a downloaded object. `isWhole` is true if the file contains the complete object, not only its start. */
 async function previewLocalFile(
-  reading: ObjectReading,
+  context: ObjectReadContext,
   localObject: LocalObject,
   { maxRows, isWhole, kind }: { maxRows: number; isWhole: boolean; kind: PreviewKind },
   signal: AbortSignal,
 ): Promise<SourcePreview> {
-  const { filesDirectory, options } = reading
+  const { filesDirectory, options } = context
   // Parquet has no preview function, so its first rows are read as in a run. This requires the complete object.
   const previewParquet = () =>
-    previewRowStream((report, ending) => readLocalObject(reading, localObject, report, ending), maxRows, signal)
+    previewRowStream(
+      (report, previewSignal) => readLocalObject(context, localObject, report, previewSignal),
+      maxRows,
+      signal,
+    )
   if (kind === 'PARQUET') return previewParquet()
   try {
     const upload = { path: localObject.fd, name: localObject.object.key, filesDirectory }
@@ -93,7 +110,8 @@ async function previewLocalFile(
     return { ...preview, complete: preview.complete && isWhole }
   } catch (error) {
     // Parquet inside gzip or ZIP is only recognised after decompression.
-    if (!(error instanceof SourceProblem) || error.code !== 'PARQUET_UPLOADED') throw error
+    const isParquet = error instanceof SourceProblem && error.code === 'PARQUET_UPLOADED'
+    if (!isParquet) throw error
     if (!isWhole) throw createTooLargeProblem(localObject.object)
     return previewParquet()
   }

@@ -1,6 +1,6 @@
 import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
-import { objectKeyName, objectPrecedence, omitOwnColumns } from './many-objects/combined-table.ts'
-import type { ObjectReading } from './read-object.ts'
+import { objectKeyName, objectPrecedence, omitObjectColumns } from './many-objects/combined-table.ts'
+import type { ObjectReadContext } from './read-object.ts'
 import {
   createLoadedObjects,
   describeObjectChanges,
@@ -20,45 +20,48 @@ import type { StoredObject } from './object-store.ts'
  * errors of `readObjects`.
  */
 export async function* readNewObjects(
-  reading: ObjectReading,
+  context: ObjectReadContext,
   { key, settings, cursor, writeMode }: ObjectsRequest,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const loadedBefore = parseLoadedObjects(cursor)
-  const selection = { ...reading, key, onPage: () => report.progress({}) }
+  const previousLoad = parseLoadedObjects(cursor)
+  const selection = { ...context, key, onPage: () => report.progress({}) }
   const { isSingle, objects } = await selectObjects(selection, signal).catch((error: unknown) => {
-    // Ignores that all loaded objects have been deleted, because their rows stay.
-    const isEmptied = error instanceof SourceProblem && error.code === 'NO_OBJECTS' && loadedBefore.columns.length > 0
-    if (!isEmptied) throw error
+    // This error is ignored if all loaded objects have been deleted, because their rows stay.
+    const hasNoObjects = error instanceof SourceProblem && error.code === 'NO_OBJECTS'
+    const areAllDeleted = hasNoObjects && previousLoad.columns.length > 0
+    if (!areAllDeleted) throw error
     return { isSingle: false, objects: [] }
   })
-  const { newObjects, changedObjects, unchangedObjects } = diffObjects(loadedBefore, objects)
+  const { newObjects, changedObjects, unchangedObjects } = diffObjects(previousLoad, objects)
   report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changedObjects, unchangedObjects }))
   const objectsToRead = sortByKey([...newObjects, ...changedObjects])
   if (objectsToRead.length === 0) return
-  if (writeMode === 'APPEND' && !isSingle) assertEarlierRowsKnown(loadedBefore, changedObjects)
+  if (writeMode === 'APPEND' && !isSingle) assertEarlierRowsKnown(previousLoad, changedObjects)
   const rowCounts = new Map<string, number>()
+  const { columns: previousColumns } = previousLoad
+  const combinedRead = { objects: objectsToRead, previousColumns, hasPrimaryKey: false, rowCounts }
   const rowStreams = isSingle
-    ? readSingleObject(reading, objectsToRead[0]!, report, signal)
-    : readObjectsAsOneTable(
-        reading,
-        { objects: objectsToRead, columnsBefore: loadedBefore.columns, hasPrimaryKey: false, rowCounts },
-        report,
-        signal,
-      )
+    ? readSingleObject(context, objectsToRead[0]!, report, signal)
+    : readObjectsAsOneTable(context, combinedRead, report, signal)
   for await (const rowStream of rowStreams) {
     const cursor = (): LoadedObjects => {
-      const columns = isSingle ? [] : omitOwnColumns(rowStream.columns)
-      const loadedNow = createLoadedObjects(settings, objectsToRead, columns, rowCounts)
+      const columns = isSingle ? [] : omitObjectColumns(rowStream.columns)
+      const currentLoad = createLoadedObjects(settings, objectsToRead, columns, rowCounts)
       return {
-        ...loadedNow,
-        objects: { ...loadedBefore.objects, ...loadedNow.objects },
-        rows: { ...omitKeys(loadedBefore.rows, objectsToRead), ...loadedNow.rows },
+        ...currentLoad,
+        objects: { ...previousLoad.objects, ...currentLoad.objects },
+        rows: { ...omitRowCounts(previousLoad.rows, objectsToRead), ...currentLoad.rows },
       }
     }
-    const replacedRows = !isSingle && changedObjects.length > 0 && { replaceByColumn: objectKeyName }
-    yield { ...rowStream, ...replacedRows, ...(!isSingle && { precedence: objectPrecedence }), cursor }
+    if (isSingle) {
+      yield { ...rowStream, cursor }
+      continue
+    }
+    const replacesRows = changedObjects.length > 0
+    const replacement = replacesRows ? { replaceByColumn: objectKeyName } : {}
+    yield { ...rowStream, ...replacement, precedence: objectPrecedence, cursor }
   }
 }
 
@@ -75,12 +78,19 @@ function assertEarlierRowsKnown({ rows }: Pick<LoadedObjects, 'rows'>, changedOb
   )
 }
 
-/** Returns the counts without those of the objects, which a load as a single object does not count. */
-const omitKeys = (rows: Readonly<Record<string, number>>, objects: readonly StoredObject[]) => {
-  const keys = new Set(objects.map(({ key }) => key))
-  return Object.fromEntries(Object.entries(rows).filter(([key]) => !keys.has(key)))
+/**
+ * Returns the row counts without those of the objects to read. The load of a single object counts no rows, so its old
+ * count must not stay.
+ */
+function omitRowCounts(
+  rowCounts: Readonly<Record<string, number>>,
+  objectsToRead: readonly StoredObject[],
+): Record<string, number> {
+  const keys = new Set(objectsToRead.map(({ key }) => key))
+  return Object.fromEntries(Object.entries(rowCounts).filter(([key]) => !keys.has(key)))
 }
 
+/** Returns the loads that the cursor records, whatever their settings were. They are empty without a cursor. */
 function parseLoadedObjects(cursor: unknown): Pick<LoadedObjects, 'objects' | 'rows' | 'columns'> {
   const { objects = {}, rows = {}, columns = [] } = (cursor ?? {}) as Partial<LoadedObjects>
   return { objects, rows, columns }

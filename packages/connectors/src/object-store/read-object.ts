@@ -9,12 +9,13 @@ import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { type DownloadLimits, defaultDownloadLimits, downloadObject, type ObjectDownload } from './download-object.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 
-export interface ObjectReading {
+/** The context of all reads of a pipeline's objects. */
+export interface ObjectReadContext {
   store: ObjectStore
   filesDirectory: string
   options: FileOptions
-  /** The columns of the last load, without those that identify the object of a row. */
-  columnsBefore: readonly Column[]
+  /** The columns of the previous load, without those that identify the object of a row. */
+  previousColumns: readonly Column[]
   retryPolicy: RetryPolicy
   limits?: DownloadLimits
 }
@@ -26,17 +27,17 @@ export interface LocalObject extends Disposable {
   size: number
 }
 
-/** Downloads an object to disk and reports progress in bytes. */
+/** Downloads an object to disk, or only its first `firstBytes` bytes. Reports progress in bytes. */
 export async function fetchObject(
-  reading: ObjectReading,
+  context: ObjectReadContext,
   object: StoredObject,
   report: DownloadReporter,
   signal: AbortSignal,
   firstBytes?: number,
 ): Promise<LocalObject> {
-  const fd = openSpool(spoolDirectory(reading.filesDirectory))
+  const fd = openSpool(spoolDirectory(context.filesDirectory))
   try {
-    const download = createDownload(reading, object, fd, report)
+    const download = createDownload(context, object, fd, report)
     const size = await downloadObject({ ...download, ...(firstBytes !== undefined && { firstBytes }) }, signal)
     return { object, fd, size, [Symbol.dispose]: () => closeSync(fd) }
   } catch (error) {
@@ -49,12 +50,12 @@ export type DownloadReporter = Pick<ReadReporter, 'log'> & { onProgress?(bytes: 
 
 /** Returns the options for downloading an object to a file. The first interruptions are logged. */
 export function createDownload(
-  { store, retryPolicy, limits = defaultDownloadLimits }: ObjectReading,
+  { store, retryPolicy, limits = defaultDownloadLimits }: ObjectReadContext,
   object: StoredObject,
   fd: number,
   report: DownloadReporter,
 ): ObjectDownload {
-  let interruptions = 0
+  let interruptionCount = 0
   return {
     store,
     object,
@@ -62,10 +63,10 @@ export function createDownload(
     retryPolicy,
     limits,
     onProgress: (bytes) => report.onProgress?.(bytes),
-    onResume(at, { message }) {
-      interruptions += 1
-      const text = `The read of "${object.key}" was interrupted and continues at byte ${at}: ${message}`
-      if (interruptions <= maxLoggedResumes) report.log('INFO', 'MEDIUM', text)
+    onResume(position, { message }) {
+      interruptionCount += 1
+      const text = `The read of "${object.key}" was interrupted and continues at byte ${position}: ${message}`
+      if (interruptionCount <= maxLoggedResumes) report.log('INFO', 'MEDIUM', text)
     },
   }
 }
@@ -82,7 +83,7 @@ const maxLoggedResumes = 10
  * or the signal's reason after an abort.
  */
 export async function* readLocalObject(
-  { filesDirectory, options }: Pick<ObjectReading, 'filesDirectory' | 'options'>,
+  { filesDirectory, options }: Pick<ObjectReadContext, 'filesDirectory' | 'options'>,
   { object, fd }: LocalObject,
   report: ReadReporter,
   signal: AbortSignal,

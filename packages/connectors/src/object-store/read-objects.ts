@@ -2,9 +2,9 @@ import { formatCount, emptyRowStream, type RowStream, type Column, type ReadRepo
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { type SelectedObjects, selectObjects, sortByKey } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
-import { type ObjectReading, fetchObject, isEmptyListProblem, readLocalObject } from './read-object.ts'
+import { type ObjectReadContext, fetchObject, isEmptyListProblem, readLocalObject } from './read-object.ts'
 import { readObjectsAsOneTable } from './many-objects/read-objects-as-one-table.ts'
-import { objectPrecedence, omitOwnColumns } from './many-objects/combined-table.ts'
+import { objectPrecedence, omitObjectColumns } from './many-objects/combined-table.ts'
 import type { WriteMode } from '@sluice/contracts'
 import { createHash } from 'node:crypto'
 
@@ -18,7 +18,7 @@ export interface ObjectsRequest {
 
 /** The objects that are new or changed since the previous load, and those that are not. */
 export interface ObjectIncrement {
-  loadedBefore: LoadedObjects
+  previousLoad: LoadedObjects
   newObjects: StoredObject[]
   changedObjects: StoredObject[]
   unchangedObjects: StoredObject[]
@@ -30,17 +30,18 @@ export interface ObjectIncrement {
  * not a pattern and its single object changed. Throws the errors of `selectObjects`.
  */
 export async function findIncrement(
-  reading: ObjectReading,
+  context: ObjectReadContext,
   { key, settings, cursor }: ObjectsRequest,
   signal: AbortSignal,
 ): Promise<ObjectIncrement | undefined> {
-  const loadedBefore = parseLoadedObjects(cursor, settings)
-  if (!loadedBefore) return undefined
-  const { isSingle, objects } = await selectObjects({ ...reading, key }, signal)
-  const { newObjects, changedObjects, unchangedObjects, goneCount } = diffObjects(loadedBefore, objects)
-  const hasRowCounts = changedObjects.every((object) => Object.hasOwn(loadedBefore.rows, object.key))
-  if (goneCount > 0 || !hasRowCounts || (isSingle && changedObjects.length > 0)) return undefined
-  return { loadedBefore, newObjects, changedObjects, unchangedObjects }
+  const previousLoad = parseLoadedObjects(cursor, settings)
+  if (!previousLoad) return undefined
+  const { isSingle, objects } = await selectObjects({ ...context, key }, signal)
+  const { newObjects, changedObjects, unchangedObjects, deletedCount } = diffObjects(previousLoad, objects)
+  const hasRowCounts = changedObjects.every((object) => Object.hasOwn(previousLoad.rows, object.key))
+  const hasSingleObjectChanged = isSingle && changedObjects.length > 0
+  if (deletedCount > 0 || !hasRowCounts || hasSingleObjectChanged) return undefined
+  return { previousLoad, newObjects, changedObjects, unchangedObjects }
 }
 
 /**
@@ -48,37 +49,37 @@ export async function findIncrement(
  * abort.
  */
 export async function* readObjects(
-  reading: ObjectReading,
+  context: ObjectReadContext,
   { key, settings, cursor }: ObjectsRequest,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const selection = await selectObjects({ ...reading, key, onPage: () => report.progress({}) }, signal)
+  const selection = await selectObjects({ ...context, key, onPage: () => report.progress({}) }, signal)
   const { isSingle, objects } = selection
-  const loadedBefore = parseLoadedObjects(cursor, settings)
-  if (loadedBefore) logFullRead(loadedBefore, objects, report)
+  const previousLoad = parseLoadedObjects(cursor, settings)
+  if (previousLoad) logFullRead(previousLoad, objects, report)
   if (!isSingle) report.log('INFO', 'LOW', describeSelection(selection, key))
   const rowCounts = new Map<string, number>()
   const rowStreams = isSingle
-    ? readSingleObject(reading, objects[0]!, report, signal)
-    : readObjectsAsOneTable(reading, { objects, hasPrimaryKey: false, rowCounts }, report, signal)
-  for await (const rowStream of rowStreams)
-    yield {
-      ...rowStream,
-      ...(!isSingle && { precedence: objectPrecedence }),
-      cursor: () =>
-        createLoadedObjects(settings, objects, isSingle ? [] : omitOwnColumns(rowStream.columns), rowCounts),
+    ? readSingleObject(context, objects[0]!, report, signal)
+    : readObjectsAsOneTable(context, { objects, hasPrimaryKey: false, rowCounts }, report, signal)
+  for await (const rowStream of rowStreams) {
+    const cursor = () => {
+      const columns = isSingle ? [] : omitObjectColumns(rowStream.columns)
+      return createLoadedObjects(settings, objects, columns, rowCounts)
     }
+    yield { ...rowStream, ...(!isSingle && { precedence: objectPrecedence }), cursor }
+  }
 }
 
 /**
- * Reads the changed objects; the caller merges their rows. Yields nothing if nothing changed. A merge cannot remove
- * rows, so if an object has fewer rows than before, all objects are read and replace the table.
+ * Reads the new and changed objects. The caller merges their rows. Yields nothing if nothing changed. A merge cannot
+ * remove rows, so if an object has fewer rows than before, all objects are read and replace the table.
  */
 export async function* readIncrement(
-  reading: ObjectReading,
+  context: ObjectReadContext,
   settings: unknown,
-  { loadedBefore, newObjects, changedObjects, unchangedObjects }: ObjectIncrement,
+  { previousLoad, newObjects, changedObjects, unchangedObjects }: ObjectIncrement,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
@@ -86,9 +87,9 @@ export async function* readIncrement(
   const objectsToRead = sortByKey([...newObjects, ...changedObjects])
   if (objectsToRead.length === 0) return
   const rowCounts = new Map<string, number>()
-  const findShorterObject = () => changedObjects.find(({ key }) => rowCounts.get(key)! < loadedBefore.rows[key]!)
+  const findShorterObject = () => changedObjects.find(({ key }) => rowCounts.get(key)! < previousLoad.rows[key]!)
   let readsAllObjects = false
-  const unreadObjects = (): readonly StoredObject[] => {
+  const findFurtherObjects = (): readonly StoredObject[] => {
     const shorterObject = findShorterObject()
     if (shorterObject === undefined) return []
     const text = `"${shorterObject.key}" has fewer rows than before, so all objects are read and replace the old rows.`
@@ -96,29 +97,29 @@ export async function* readIncrement(
     readsAllObjects = true
     return unchangedObjects
   }
-  const combined = {
+  const combinedRead = {
     objects: objectsToRead,
-    columnsBefore: loadedBefore.columns,
+    previousColumns: previousLoad.columns,
     hasPrimaryKey: true,
     rowCounts,
-    unreadObjects,
+    findFurtherObjects,
   }
-  for await (const rowStream of readObjectsAsOneTable(reading, combined, report, signal)) {
+  for await (const rowStream of readObjectsAsOneTable(context, combinedRead, report, signal)) {
     const cursor = () => {
-      const rows = new Map([...Object.entries(loadedBefore.rows), ...rowCounts])
-      return createLoadedObjects(
-        settings,
-        [...unchangedObjects, ...objectsToRead],
-        omitOwnColumns(rowStream.columns),
-        rows,
-      )
+      const allObjects = [...unchangedObjects, ...objectsToRead]
+      const allRowCounts = new Map([...Object.entries(previousLoad.rows), ...rowCounts])
+      return createLoadedObjects(settings, allObjects, omitObjectColumns(rowStream.columns), allRowCounts)
     }
     yield { ...rowStream, cursor, whole: () => readsAllObjects }
   }
 }
 
+/**
+ * Reads one object as a table. An empty JSON list has no columns, so the table then gets the columns of the previous
+ * load. Throws EMPTY_SOURCE if this is the first load.
+ */
 export async function* readSingleObject(
-  reading: ObjectReading,
+  context: ObjectReadContext,
   object: StoredObject,
   report: ReadReporter,
   signal: AbortSignal,
@@ -126,28 +127,33 @@ export async function* readSingleObject(
   const { first: reportDownload, onSecondProgress } = splitProgress(report)
   const onProgress = (bytes: number) => reportDownload(bytes, object.size)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
-  using localObject = await fetchObject(reading, object, { log, onProgress }, signal)
+  using localObject = await fetchObject(context, object, { log, onProgress }, signal)
   try {
-    yield* readLocalObject(reading, localObject, { ...report, progress: onSecondProgress(localObject.size) }, signal)
+    const readReport = { ...report, progress: onSecondProgress(localObject.size) }
+    yield* readLocalObject(context, localObject, readReport, signal)
   } catch (error) {
-    if (!isEmptyListProblem(error) || reading.columnsBefore.length === 0) throw error
-    yield emptyRowStream('', [...reading.columnsBefore])
+    const canUsePreviousColumns = isEmptyListProblem(error) && context.previousColumns.length > 0
+    if (!canUsePreviousColumns) throw error
+    yield emptyRowStream('', [...context.previousColumns])
   }
 }
 
-const formatIsOrAre = (amount: number): string => (amount === 1 ? 'is' : 'are')
-const formatObjectCount = (amount: number): string => `${formatCount(amount, 'object')} ${formatIsOrAre(amount)}`
+const formatIsOrAre = (count: number): string => (count === 1 ? 'is' : 'are')
+const formatObjectCount = (count: number): string => `${formatCount(count, 'object')} ${formatIsOrAre(count)}`
 
+/** Describes the selected objects for the log. */
 function describeSelection({ objects, emptyCount }: SelectedObjects, key: string): string {
   const emptyText = emptyCount > 0 ? `; ${emptyCount} more ${formatIsOrAre(emptyCount)} empty and omitted` : ''
-  const bytes = objects.reduce((sum, { size }) => sum + size, 0)
-  return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${emptyText}.`
+  const totalBytes = objects.reduce((sum, { size }) => sum + size, 0)
+  const verb = objects.length === 1 ? 'matches' : 'match'
+  return `${formatCount(objects.length, 'object')} of ${totalBytes} bytes in all ${verb} "${key}"${emptyText}.`
 }
 
-function logFullRead(loadedBefore: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
-  const { newObjects, changedObjects, goneCount } = diffObjects(loadedBefore, objects)
-  if (changedObjects.length + goneCount === 0) return
-  const message = `Since the last load, ${formatCount(changedObjects.length, 'object')} changed, ${goneCount} ${formatIsOrAre(goneCount)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
+/** Logs why all objects are read although there is a cursor. Logs nothing if no object was changed or deleted. */
+function logFullRead(previousLoad: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
+  const { newObjects, changedObjects, deletedCount } = diffObjects(previousLoad, objects)
+  if (changedObjects.length + deletedCount === 0) return
+  const message = `Since the last load, ${formatCount(changedObjects.length, 'object')} changed, ${deletedCount} ${formatIsOrAre(deletedCount)} gone and ${newObjects.length} ${formatIsOrAre(newObjects.length)} new: all objects are read and replace the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }
 
@@ -166,11 +172,11 @@ export interface LoadedObjects {
 interface ObjectDifferences {
   newObjects: StoredObject[]
   changedObjects: StoredObject[]
-  /** Objects that did not change. */
   unchangedObjects: StoredObject[]
-  goneCount: number
+  deletedCount: number
 }
 
+/** Creates the cursor of a load. */
 export function createLoadedObjects(
   settings: unknown,
   objects: readonly StoredObject[],
@@ -186,30 +192,32 @@ export function createLoadedObjects(
   }
 }
 
-/** Parses the cursor of a load. Returns undefined if the settings have changed. */
+/** Parses the cursor of the previous load. Returns undefined without a cursor, or if the settings have changed. */
 function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects | undefined {
   const { settings: settingsHash, objects, rows = {}, columns } = (cursor ?? {}) as Partial<LoadedObjects>
-  if (settingsHash !== hashReadSettings(settings) || typeof objects !== 'object' || !Array.isArray(columns))
-    return undefined
+  if (settingsHash !== hashReadSettings(settings)) return undefined
+  if (typeof objects !== 'object' || !Array.isArray(columns)) return undefined
   return { settings: settingsHash, objects, rows, columns }
 }
 
+/** Compares the objects in the store with those of the previous load. */
 export function diffObjects(
-  loadedBefore: Pick<LoadedObjects, 'objects'>,
+  previousLoad: Pick<LoadedObjects, 'objects'>,
   objects: readonly StoredObject[],
 ): ObjectDifferences {
-  const versionsByKey = new Map(Object.entries(loadedBefore.objects))
-  const differences: ObjectDifferences = { newObjects: [], changedObjects: [], unchangedObjects: [], goneCount: 0 }
+  const versionsByKey = new Map(Object.entries(previousLoad.objects))
+  const differences: ObjectDifferences = { newObjects: [], changedObjects: [], unchangedObjects: [], deletedCount: 0 }
   for (const object of objects) {
     const loadedVersion = versionsByKey.get(object.key)
     // In cursors of Sluice 0.1, the version is only the ETag.
+    const isUnchanged = loadedVersion === getObjectVersion(object) || loadedVersion === object.etag
     if (loadedVersion === undefined) differences.newObjects.push(object)
-    else if (loadedVersion === getObjectVersion(object) || loadedVersion === object.etag)
-      differences.unchangedObjects.push(object)
+    else if (isUnchanged) differences.unchangedObjects.push(object)
     else differences.changedObjects.push(object)
     versionsByKey.delete(object.key)
   }
-  return { ...differences, goneCount: versionsByKey.size }
+  // The remaining keys belong to objects that no longer exist.
+  return { ...differences, deletedCount: versionsByKey.size }
 }
 
 /**
@@ -219,6 +227,7 @@ export function diffObjects(
 const getObjectVersion = ({ etag, size, lastModified }: StoredObject): string =>
   `${etag || size} ${lastModified.getTime()}`
 
+/** Describes the number of new, changed and unchanged objects for the log. */
 export function describeObjectChanges({
   newObjects,
   changedObjects,

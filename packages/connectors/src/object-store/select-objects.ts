@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { SourceProblem } from '@sluice/row-stream'
 import { type KeyPattern, compileKeyPattern } from './key-pattern.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
@@ -26,7 +26,8 @@ const maxListedKeys = 2_000_000
 const maxBlockingMs = 20
 
 /**
- * Returns the objects that match a pipeline's `key` setting. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or an
+ * Returns the objects that match a pipeline's `key` setting: a single one if the key is not a pattern, otherwise all
+ * matching objects that are not empty, sorted by key. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or an
  * error of the store.
  */
 export async function selectObjects(selection: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
@@ -40,11 +41,11 @@ export async function selectObjects(selection: ObjectSelection, signal: AbortSig
   const objects: StoredObject[] = []
   let emptyCount = 0
   let hasDeeperKeys = false
-  const folderCount = countFolders(key)
-  const noteSkippedKey = ({ key: other }: StoredObject) => {
-    hasDeeperKeys ||= countFolders(other) > folderCount
+  const segmentCount = countSegments(key)
+  const checkDepth = ({ key: skippedKey }: StoredObject) => {
+    hasDeeperKeys ||= countSegments(skippedKey) > segmentCount
   }
-  for await (const object of listMatchingObjects(selection, pattern, noteSkippedKey, signal)) {
+  for await (const object of listMatchingObjects(selection, pattern, checkDepth, signal)) {
     // Leaves out empty objects: consoles create them as folders, and tools as markers such as _SUCCESS.
     if (object.size === 0) emptyCount += 1
     else objects.push(object)
@@ -55,8 +56,9 @@ export async function selectObjects(selection: ObjectSelection, signal: AbortSig
   return { isSingle: false, objects: sortByKey(objects), emptyCount }
 }
 
+/** Sorts objects by the UTF-8 bytes of their keys, as object stores do. */
 export const sortByKey = (objects: readonly StoredObject[]): StoredObject[] =>
-  objects.toSorted((one, other) => Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)))
+  objects.toSorted((first, second) => Buffer.compare(Buffer.from(first.key), Buffer.from(second.key)))
 
 /** Yields the objects with keys that match the pattern, in the order of the store. Calls `onSkipped` for all others. */
 async function* listMatchingObjects(
@@ -69,15 +71,15 @@ async function* listMatchingObjects(
   let nextToken: string | undefined
   do {
     const page = await retry(() => store.list(pattern.prefix, nextToken, signal), { policy: retryPolicy, signal })
-    let lastBreak = performance.now()
+    let lastYield = performance.now()
     for (const object of page.objects) {
       if (pattern.matches(object.key)) yield object
       else onSkipped(object)
       // Yields to the event loop regularly, because comparing long keys with long patterns would block it.
-      if (performance.now() - lastBreak < maxBlockingMs) continue
-      await breathe(undefined, { signal }).catch(() => {})
+      if (performance.now() - lastYield < maxBlockingMs) continue
+      await yieldToEventLoop(undefined, { signal }).catch(() => {})
       signal.throwIfAborted()
-      lastBreak = performance.now()
+      lastYield = performance.now()
     }
     onPage?.()
     listedCount += Math.max(1, page.objects.length)
@@ -87,20 +89,28 @@ async function* listMatchingObjects(
   } while (nextToken)
 }
 
-const countFolders = (key: string): number => key.replace(/^\/+/, '').split('/').length
+/** Returns the number of segments of a key that slashes separate. */
+const countSegments = (key: string): number => key.replace(/^\/+/, '').split('/').length
 
 /** Returns the pattern extended to subfolders: `a/*.csv` becomes `a/**\/*.csv`. */
 const includeSubfolders = (key: string): string => key.replace(/[^/]*$/, (fileName) => `**/${fileName}`)
 
-const createNoObjectsProblem = (key: string, emptyCount: number, hasDeeperKeys: boolean): SourceProblem =>
-  new SourceProblem(
-    'NO_OBJECTS',
-    emptyCount > 0
-      ? `All ${emptyCount} objects that match "${key}" are empty. The old data stays. Write data to them, or correct the key.`
-      : hasDeeperKeys && key.includes('*') && !key.includes('**')
-        ? `No object matches "${key}". \`*\` matches within one folder only; use \`${includeSubfolders(key)}\` to include subfolders, which have matching objects. The old data stays.`
-        : `No object matches "${key}". Check the key: it must not start with a slash, and a folder must end with one. The old data stays.`,
+/** Returns the problem that no object can be read: all are empty, they are in subfolders, or none match. */
+function createNoObjectsProblem(key: string, emptyCount: number, hasDeeperKeys: boolean): SourceProblem {
+  const createProblem = (message: string) => new SourceProblem('NO_OBJECTS', message)
+  if (emptyCount > 0)
+    return createProblem(
+      `All ${emptyCount} objects that match "${key}" are empty. The old data stays. Write data to them, or correct the key.`,
+    )
+  const lacksSubfolders = hasDeeperKeys && key.includes('*') && !key.includes('**')
+  if (lacksSubfolders)
+    return createProblem(
+      `No object matches "${key}". \`*\` matches within one folder only; use \`${includeSubfolders(key)}\` to include subfolders, which have matching objects. The old data stays.`,
+    )
+  return createProblem(
+    `No object matches "${key}". Check the key: it must not start with a slash, and a folder must end with one. The old data stays.`,
   )
+}
 
 const createTooManyObjectsProblem = (key: string): SourceProblem =>
   new SourceProblem(

@@ -52,6 +52,7 @@ export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: num
   return Object.assign(send, { [Symbol.asyncDispose]: () => http.close() })
 }
 
+/** Sends a request. The body of the response is received only when `chunks` or `text` is read. */
 async function sendRequest(
   http: SsrfSafeFetch,
   url: URL,
@@ -61,13 +62,13 @@ async function sendRequest(
   signal.throwIfAborted()
   const deadline = performance.now() + exchangeTimeoutMs
   const { host } = url
-  const explain = (error: unknown): unknown => {
+  const toThrownError = (error: unknown): unknown => {
     signal.throwIfAborted()
     return toSourceProblem(error)
   }
   try {
     const response = await http.get(url, { ...headers, ...acceptedEncoding }, signal)
-    const chunks = watchChunks(decompress(response, host), { deadline, host, explain })
+    const chunks = watchChunks(decompress(response, host), { deadline, host, toThrownError })
     return {
       status: response.status,
       headers: response.headers,
@@ -76,42 +77,45 @@ async function sendRequest(
       cancel: async () => response.cancel(),
     }
   } catch (error) {
-    throw explain(error)
+    throw toThrownError(error)
   }
 }
 
 /**
- * The header that says that the response may be compressed. Otherwise Google Cloud Storage decompresses objects with
- * `Content-Encoding: gzip`, and ignores byte ranges of them, without any sign in the response. Signatures of requests
+ * The header that allows a compressed response. Without it, Google Cloud Storage decompresses objects with
+ * `Content-Encoding: gzip` and ignores byte ranges of them, and the response does not show this. Signatures of requests
  * do not cover this header.
  */
 const acceptedEncoding = { 'accept-encoding': 'gzip' }
 
+/** Reads a list or an error as text. Throws `SourceProblem` if it is larger than 16 MB. */
 async function readText(chunks: AsyncIterable<Uint8Array>, host: string): Promise<string> {
-  const parts: Uint8Array[] = []
+  const receivedChunks: Uint8Array[] = []
   let size = 0
-  for await (const part of chunks) {
-    size += part.length
+  for await (const chunk of chunks) {
+    size += chunk.length
     if (size > maxTextBytes)
       throw new SourceProblem(
         'OTHER_PROTOCOL',
         `The response of ${host} is larger than any list of objects. Check that the endpoint is that of an object store.`,
       )
-    parts.push(part)
+    receivedChunks.push(chunk)
   }
-  return Buffer.concat(parts).toString('utf8')
+  return Buffer.concat(receivedChunks).toString('utf8')
 }
 
 interface ChunkWatch {
-  /** The latest time of a chunk, as in `performance.now()`. */
+  /** The time in milliseconds (`performance.now()`) after which no chunk may arrive. */
   deadline: number
   host: string
-  explain(error: unknown): unknown
+  /** Converts an error of the response to the error to throw. */
+  toThrownError(error: unknown): unknown
 }
 
+/** Yields the chunks of a response. Ends the response after the deadline, and converts its errors. */
 async function* watchChunks(
   chunks: AsyncIterable<Uint8Array>,
-  { deadline, host, explain }: ChunkWatch,
+  { deadline, host, toThrownError }: ChunkWatch,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
     for await (const chunk of chunks) {
@@ -119,46 +123,51 @@ async function* watchChunks(
       yield chunk
     }
   } catch (error) {
-    throw explain(error)
+    throw toThrownError(error)
   }
 }
 
-/** As browsers do, accepts a stream that ends early: the length of the response shows whether it is complete. */
-const lenient = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
+/**
+ * Options that accept a compressed stream which ends early, as browsers do. The length of the response shows whether it
+ * is complete.
+ */
+const allowEarlyEnd = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 const decompressors: Readonly<Record<string, () => Transform>> = {
-  gzip: () => createGunzip(lenient),
-  'x-gzip': () => createGunzip(lenient),
-  deflate: () => createInflate(lenient),
+  gzip: () => createGunzip(allowEarlyEnd),
+  'x-gzip': () => createGunzip(allowEarlyEnd),
+  deflate: () => createInflate(allowEarlyEnd),
   br: () => createBrotliDecompress(),
   zstd: () => createZstdDecompress(),
 }
 
-/** The maximum number of codings of a response. Each of them needs memory, and the header can name thousands. */
-const maxCodings = 5
+/** The maximum number of content encodings of a response. Each needs memory, and the header can name thousands. */
+const maxEncodings = 5
 
-/** Returns the codings of a response body that the client decompresses, in the order in which they were applied. */
+/** Returns the content encodings that the client decompresses, in the order in which the server applied them. */
 export const parseContentEncodings = (headers: ResponseHeaders): string[] =>
   (headers.get('content-encoding') ?? '')
     .split(',')
-    .map((coding) => coding.trim().toLowerCase())
-    .filter((coding) => Object.hasOwn(decompressors, coding))
+    .map((encoding) => encoding.trim().toLowerCase())
+    .filter((encoding) => Object.hasOwn(decompressors, encoding))
 
+/** Returns the chunks of a response body after decompression. */
 function decompress(response: SsrfSafeResponse, host: string): AsyncIterable<Uint8Array> {
-  const codings = parseContentEncodings(response.headers)
-  return codings.length === 0 ? response.chunks : decompressChunks(response, codings, host)
+  const encodings = parseContentEncodings(response.headers)
+  return encodings.length === 0 ? response.chunks : decompressChunks(response, encodings, host)
 }
 
+/** Yields the decompressed chunks. `encodings` lists the encodings in the order in which the sender applied them. */
 async function* decompressChunks(
   { chunks, cancel }: SsrfSafeResponse,
-  codings: readonly string[],
+  encodings: readonly string[],
   host: string,
 ): AsyncGenerator<Uint8Array, void, void> {
-  if (codings.length > maxCodings) {
+  if (encodings.length > maxEncodings) {
     cancel()
-    const sentence = `The response of ${host} has more than ${maxCodings} layers of compression (Content-Encoding).`
+    const sentence = `The response of ${host} has more than ${maxEncodings} layers of compression (Content-Encoding).`
     throw new OutgoingProblem(sentence, { code: 'OTHER_PROTOCOL' })
   }
-  const decompressorStreams = codings.toReversed().map((coding) => decompressors[coding]!())
+  const decompressorStreams = encodings.toReversed().map((encoding) => decompressors[encoding]!())
   const lastStream = decompressorStreams.at(-1)!
   // An error of the response reaches the loop below through the last stream.
   pipeline([Readable.from(chunks), ...decompressorStreams], () => {})

@@ -8,7 +8,7 @@ export interface XmlElement {
   text: string
   children: XmlElement[]
   /** True if the element's text is percent-encoded. */
-  encoded: boolean
+  isEncoded: boolean
 }
 
 const maxXmlDepth = 20
@@ -20,13 +20,16 @@ const maxElements = 200_000
  * Throws `SourceProblem` OTHER_PROTOCOL, which names the host, for any other text.
  */
 export function parseXml(text: string, host: string): XmlElement {
+  // An element around the root, so that each element has a parent.
   const document = createElement('')
   const openElements = [document]
   let elementCount = 0
   const throwNotStore = (): never => {
     throw new SourceProblem('OTHER_PROTOCOL', `The server at ${host} is not an object store. Check the endpoint.`)
   }
-  const addText = (part: string) => void (openElements.at(-1)!.text += part)
+  const addText = (text: string): void => {
+    openElements.at(-1)!.text += text
+  }
   const parser = new SaxesParser()
   parser.on('error', throwNotStore)
   parser.on('doctype', throwNotStore)
@@ -44,7 +47,7 @@ export function parseXml(text: string, host: string): XmlElement {
   return document.children[0]!
 }
 
-const createElement = (name: string, encoded = false): XmlElement => ({ name, text: '', children: [], encoded })
+const createElement = (name: string, isEncoded = false): XmlElement => ({ name, text: '', children: [], isEncoded })
 
 /** Returns the text of the first child element with this name, or an empty string if it is missing. */
 export const getChildText = (parent: XmlElement, name: string): string => findChild(parent, name)?.text ?? ''

@@ -18,7 +18,7 @@ import {
   type SettingsOf,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { isExactNumber } from '../http-connector/exact-json.ts'
 import { requestFittingPage, createNextCursor } from '../http-connector/paging.ts'
 
@@ -89,12 +89,12 @@ async function listForms({ http, within, settings }: SystemContext<OdkSettings>)
   if (!project)
     throw new SourceProblem('PROJECT_MISSING', 'Select a project first, because each form belongs to a project.')
   const path = `v1/projects/${encodeURIComponent(project)}/forms`
-  const forms = parseList(await http.getJson(path, { subject: `The project ${project}` }), odkCentralName).flatMap(
-    (item) => {
-      const { xmlFormId, name: title, publishedAt } = parseObject(item, odkCentralName)
-      return publishedAt === null ? [] : createOption(xmlFormId, { name: title })
-    },
-  )
+  const response = await http.getJson(path, { subject: `The project ${project}` })
+  const forms = parseList(response, odkCentralName).flatMap((item) => {
+    const { xmlFormId, name, publishedAt } = parseObject(item, odkCentralName)
+    const isPublished = publishedAt !== null
+    return isPublished ? createOption(xmlFormId, { name }) : []
+  })
   return forms.toSorted(compareNames)
 }
 
@@ -109,7 +109,10 @@ const submissionColumns: KnownColumn[] = [
   ...declareColumns('TEXT', ['__system.reviewState', '__system.deviceId', '__system.formVersion']),
 ]
 
-/** Returns a column for each field of any version of the form, with the field's OData name. */
+/**
+ * Returns the columns of all submissions, and a column for each text field of any version of the form, with the field's
+ * OData name.
+ */
 async function readFormColumns(http: HttpSession, project: string, form: string): Promise<KnownColumn[]> {
   const path = `v1/projects/${encodeURIComponent(project)}/forms/${encodeURIComponent(form)}/fields`
   const subject = `The form "${form}" of project ${project}`
@@ -118,11 +121,12 @@ async function readFormColumns(http: HttpSession, project: string, form: string)
   const repeatGroups = new Set<string>()
   for (const field of fields) {
     const { path: fieldPath, type } = parseObject(field, odkCentralName)
-    // The path of a field, such as `/household/name`.
+    // The path of a field is like `/household/name`.
     const names = (toText(fieldPath) ?? '').split('/').slice(1)
     if (type === 'repeat') repeatGroups.add(names.join('/'))
-    if (names.length > 0 && !typedFieldPattern.test(toText(type) ?? ''))
-      columns.push(createQuestionColumn(names, (groups) => repeatGroups.has(groups.join('/')), '.'))
+    const isTextField = names.length > 0 && !typedFieldPattern.test(toText(type) ?? '')
+    const isRepeatGroup = (groupNames: readonly string[]) => repeatGroups.has(groupNames.join('/'))
+    if (isTextField) columns.push(createQuestionColumn(names, isRepeatGroup, '.'))
   }
   return columns
 }
@@ -134,8 +138,10 @@ async function readFormColumns(http: HttpSession, project: string, form: string)
 function parseSubmission(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(parseSubmission)
   if (typeof value !== 'object' || value === null || isExactNumber(value)) return value
-  const shape = value as GeoJsonShape
-  if ('type' in value && 'coordinates' in value) return shape.type === 'Point' ? parseLocation(shape) : value
+  if ('type' in value && 'coordinates' in value) {
+    const shape: GeoJsonShape = value
+    return shape.type === 'Point' ? parseLocation(shape) : value
+  }
   const answerEntries = Object.entries(value).filter(([key]) => !key.endsWith('@odata.navigationLink'))
   return Object.fromEntries(answerEntries.map(([key, item]) => [key, parseSubmission(item)]))
 }
@@ -180,7 +186,8 @@ async function* readSubmissions(
         if (typeof time === 'string' && time > latestTime) latestTime = time
     }
   }
-  const changedFilter = since && `__system/submissionDate ge ${since} or __system/updatedAt ge ${since}`
+  const changedFilter =
+    since === undefined ? undefined : `__system/submissionDate ge ${since} or __system/updatedAt ge ${since}`
   for await (const records of readSubmissionPages(http, query, changedFilter)) {
     updateLatest(records)
     yield { records }
@@ -217,6 +224,7 @@ async function* readDeletedSubmissions(
   }
 }
 
+/** Yields the submissions that match an OData filter, page by page. */
 async function* readSubmissionPages(
   http: HttpSession,
   { project, form }: SubmissionQuery,

@@ -15,7 +15,7 @@ import {
   type SettingsOf,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { createNextCursor } from '../http-connector/paging.ts'
 
 type OpenlmisSettings = SettingsOf<typeof connectorTypes.openlmis>
@@ -23,6 +23,7 @@ type OpenlmisSettings = SettingsOf<typeof connectorTypes.openlmis>
 const openLmisName = 'OpenLMIS'
 const requisitionsPerPage = 100
 const maxFacilities = 20_000
+const facilitiesPerPage = 500
 const maxConcurrentRequests = 4
 
 /** Reads OpenLMIS 3: the requisitions that facilities started in a range of days. Their lines become child tables. */
@@ -58,9 +59,10 @@ export const openlmis: HttpSystem<OpenlmisSettings> = {
   },
 }
 
+/** Lists the facilities by name, up to a maximum. */
 async function listFacilities(http: HttpSession): Promise<SourceOption[]> {
   const facilities: SourceOption[] = []
-  for await (const page of readSpringPages(http, 'api/facilities', { sort: 'name,asc' }, 500)) {
+  for await (const page of readSpringPages(http, 'api/facilities', { sort: 'name,asc' }, facilitiesPerPage)) {
     for (const item of page) {
       const { id, code, name: title } = parseObject(item, openLmisName)
       facilities.push(...createOption(id, { code, name: title }))
@@ -103,11 +105,13 @@ async function* readRequisitions(
   yield { records: [], cursor: createNextCursor(latestTime, http.startedAt(), since) }
 }
 
-function getLaterTime(latest: string, record: unknown): string {
+/** Returns the change time of a requisition, or `latestTime` if that is later or the requisition has no valid time. */
+function getLaterTime(latestTime: string, record: unknown): string {
   const { modifiedDate, createdDate } = (record ?? {}) as Record<string, unknown>
   const time = toText(modifiedDate) ?? toText(createdDate)
-  if (time === undefined || Number.isNaN(Date.parse(time))) return latest
-  return Date.parse(time) <= Date.parse(latest) ? latest : time
+  if (time === undefined || Number.isNaN(Date.parse(time))) return latestTime
+  const isEarlier = Date.parse(time) <= Date.parse(latestTime)
+  return isEarlier ? latestTime : time
 }
 
 /** Returns a requisition with its lines, or undefined if it was deleted after the search. */
@@ -138,12 +142,15 @@ async function* readSpringPages(
   }
 }
 
+/** Parses a page of a list. An empty page counts as the last one. */
 function parsePage(response: unknown): { content: readonly unknown[]; isLast: boolean } {
-  const { last: isLast, totalPages, number = 0 } = parseObject(response, openLmisName)
+  const { last, totalPages, number: pageIndex = 0 } = parseObject(response, openLmisName)
   const content = parseList(response, openLmisName, 'content')
-  if (typeof isLast === 'boolean') return { content, isLast: isLast || content.length === 0 }
+  const isEmpty = content.length === 0
+  if (typeof last === 'boolean') return { content, isLast: last || isEmpty }
   if (typeof totalPages !== 'number') throw createResponseProblem(openLmisName, 'page with "last" or "totalPages"')
-  return { content, isLast: Number(number) + 1 >= totalPages || content.length === 0 }
+  const isLastIndex = Number(pageIndex) + 1 >= totalPages
+  return { content, isLast: isLastIndex || isEmpty }
 }
 
 /** Declared columns. These fields contain codes, which are always text. */
@@ -185,11 +192,8 @@ const referenceFields = new Set([
  */
 function parseRequisition(record: unknown): unknown {
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
-  return Object.fromEntries(
-    Object.entries(record)
-      .filter(([key]) => !omittedFields.has(key))
-      .map(([key, value]) => [key, parseField(key, value)]),
-  )
+  const fields = Object.entries(record).filter(([key]) => !omittedFields.has(key))
+  return Object.fromEntries(fields.map(([key, value]) => [key, parseField(key, value)]))
 }
 
 function parseField(key: string, value: unknown): unknown {
@@ -205,14 +209,13 @@ function parseField(key: string, value: unknown): unknown {
  */
 function flattenStatusChanges(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.entries(value).flatMap(([status, changes]) =>
-    (Array.isArray(changes) ? (changes as unknown[]) : [changes]).map((change) => ({
-      status,
-      ...(change as object | null),
-    })),
-  )
+  return Object.entries(value).flatMap(([status, changes]) => {
+    const changeList = Array.isArray(changes) ? (changes as unknown[]) : [changes]
+    return changeList.map((change) => ({ status, ...(change as object | null) }))
+  })
 }
 
+/** Returns an object without fields that contain objects or lists. Returns any other value unchanged. */
 function omitNestedFields(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).filter(([, field]) => typeof field !== 'object'))

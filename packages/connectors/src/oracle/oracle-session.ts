@@ -20,10 +20,10 @@ import {
   createValueConverter,
   getFetchType,
   quoteName,
-} from './columns.ts'
+} from './column-types.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import { buildWhere, type RowFilter } from '../database-connector/increments/row-filter.ts'
-import { classifyOracleError, UnsupportedName } from './problems.ts'
+import { classifyOracleError, UnsupportedName } from './classify-oracle-error.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
@@ -37,15 +37,15 @@ const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
 /** Signs in and starts a read-only transaction. Reads the clock before it, so that the cursor is not too late. */
-async function openOracleSession(access: SessionParameters): Promise<DatabaseSession> {
-  const { config, limits } = access
+async function openOracleSession(parameters: SessionParameters): Promise<DatabaseSession> {
+  const { config, limits } = parameters
   const connectString = formatConnectString(config, limits)
-  restrictConnections(access)
-  const byteLimit = new OracleByteLimit(access)
+  restrictConnections(parameters)
+  const byteLimit = new OracleByteLimit(parameters)
   const signIn = {
     user: config.username,
     password: config.password,
-    connectString: connectString,
+    connectString,
     sslServerDNMatch: !config.trustServerCertificate,
   }
   const connection = await byteLimit.request(() => oracledb.getConnection(signIn))
@@ -112,6 +112,7 @@ class OracleSession implements DatabaseSession {
     return typeof largestValue === 'string' ? largestValue : null
   }
 
+  /** Returns the first row of a query, or an empty list if it has no rows. */
   async #fetchRow(text: string): Promise<unknown[]> {
     const options = { outFormat: oracledb.OUT_FORMAT_ARRAY, fetchTypeHandler: getFetchType }
     const { rows } = await this.#byteLimit.request(() => this.#connection.execute<unknown[]>(text, [], options))
@@ -158,7 +159,10 @@ class OracleSession implements DatabaseSession {
       close: () => resultSet!.close(),
     }
     // Counts rows instead of received bytes as activity, because the driver does not expose its socket.
-    await writeAllRows(rows, fields, encoder, sink, (rows) => (this.#received += rows))
+    const onRows = (count: number) => {
+      this.#received += count
+    }
+    await writeAllRows(rows, fields, encoder, sink, onRows)
     return []
   }
 
@@ -183,7 +187,7 @@ export function buildLargestQuery(
   return `select max(${syntax.column(index)}) from (\n${text}\n)${buildWhere(filter, syntax)}`
 }
 
-/** Returns the statement with the filter's condition. */
+/** Returns the statement with the filter's condition. A condition is appended to a table's query directly. */
 export function buildFilteredQuery(
   text: string,
   fields: readonly OracleField[],
@@ -201,17 +205,18 @@ export function buildFilteredQuery(
  * other hosts do not resolve, and connections to other addresses fail. Other threads have their own copy of these
  * modules and are not affected.
  */
-function restrictConnections({ addresses, config, openedSockets: opened }: SessionParameters): void {
+function restrictConnections({ addresses, config, openedSockets }: SessionParameters): void {
   const allowedAddresses = new Set(addresses.map(({ address }) => address))
   const lookup = async (host: string) => {
     if (host.toLowerCase() !== config.host.toLowerCase()) throw createRedirectError(host)
     return addresses.map(({ address, family }) => ({ address, family }))
   }
   const connect = net.connect as (port: number | string, host: string, onConnect: () => void) => net.Socket
-  const pinned = (port: number | string, host: string, onConnect: () => void): net.Socket => {
-    if (allowedAddresses.has(host) && Number(port) === config.port) {
+  const connectIfAllowed = (port: number | string, host: string, onConnect: () => void): net.Socket => {
+    const isAllowed = allowedAddresses.has(host) && Number(port) === config.port
+    if (isAllowed) {
       const socket = connect(port, host, onConnect)
-      opened.push(socket)
+      openedSockets.push(socket)
       return socket
     }
     const socket = new net.Socket()
@@ -219,7 +224,7 @@ function restrictConnections({ addresses, config, openedSockets: opened }: Sessi
     return socket
   }
   Object.assign(dns.promises, { lookup })
-  Object.assign(net, { connect: pinned })
+  Object.assign(net, { connect: connectIfAllowed })
 }
 
 const createRedirectError = (host: string): Error =>
@@ -238,14 +243,16 @@ const largeValueTypes: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_XMLTYPE,
 ])
 
-/** Returns the number of rows per response. The driver holds all of them in memory. */
+/** Returns the number of rows per response, which is small if the rows can be large. */
 export function getRowsPerResponse(fields: readonly Pick<OracleField, 'dbType'>[]): number {
-  return fields.some(({ dbType }) => largeValueTypes.has(dbType)) ? 16 : 1000
+  const hasLargeValues = fields.some(({ dbType }) => largeValueTypes.has(dbType))
+  return hasLargeValues ? 16 : 1_000
 }
 
-/** Reads the rows of a query from the driver. */
+/** The result set of a query. */
 export interface OracleRows {
-  getRows(atOnce: number): Promise<unknown[][]>
+  /** Returns the next rows. The list is empty after the last row. */
+  getRows(maxRows: number): Promise<unknown[][]>
   close(): Promise<void>
 }
 
@@ -255,7 +262,7 @@ export async function writeAllRows(
   fields: readonly OracleField[],
   encoder: RowEncoder,
   sink: TupleSink,
-  onRows: (rows: number) => void,
+  onRows: (count: number) => void,
 ): Promise<void> {
   const rowsPerResponse = getRowsPerResponse(fields)
   const valueConverters = fields.map(createValueConverter)
@@ -292,18 +299,18 @@ export class OracleByteLimit extends InboundByteLimit implements Disposable {
   #maxBytes = maxMessageBytes
   #problem: SourceProblem | undefined
 
-  constructor({ config, openedSockets: opened }: Pick<SessionParameters, 'config' | 'openedSockets'>) {
+  constructor({ config, openedSockets }: Pick<SessionParameters, 'config' | 'openedSockets'>) {
     super(config, engine.name)
-    this.#sockets = opened
+    this.#sockets = openedSockets
     this.#timer = setInterval(() => this.#check(), checkIntervalMs).unref()
   }
 
   /**
-   * Returns the driver's response. If it was too large, so that the connection was closed, throws that `SourceProblem`;
-   * otherwise throws the driver's error.
+   * Sends a request through the driver and returns the response. If the response is too large, the connection is closed
+   * and the `SourceProblem` for it is thrown. Otherwise throws the errors of the driver.
    */
   async request<T>(send: () => Promise<T>, maxBytes = maxMessageBytes): Promise<T> {
-    this.#bytesBefore = this.#received()
+    this.#bytesBefore = this.#countReceived()
     this.#maxBytes = maxBytes
     try {
       return await send()
@@ -316,12 +323,12 @@ export class OracleByteLimit extends InboundByteLimit implements Disposable {
     clearInterval(this.#timer)
   }
 
-  #received(): number {
+  #countReceived(): number {
     return this.#sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
   }
 
   #check(): void {
-    const problem = this.findProblem(this.#received() - this.#bytesBefore, this.#maxBytes)
+    const problem = this.findProblem(this.#countReceived() - this.#bytesBefore, this.#maxBytes)
     if (!problem) return
     this.#problem ??= problem
     for (const socket of this.#sockets) socket.destroy(new Error('closed'))

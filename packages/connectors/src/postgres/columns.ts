@@ -57,6 +57,7 @@ const sqlTypes: Record<DataType, string> = {
   JSONB: 'jsonb',
 }
 
+/** Returns the column type for a PostgreSQL type. Unknown types and types of extensions become text. */
 export function postgresColumnType({ name, schema, modifier }: PostgresType): StoredType {
   if (isGeometry(name)) return { dataType: 'GEOMETRY' }
   if (schema !== 'pg_catalog') return { dataType: 'TEXT' }
@@ -69,31 +70,40 @@ export function postgresColumnType({ name, schema, modifier }: PostgresType): St
  * format.
  */
 export function readExpression(column: string, type: PostgresType, storedType: StoredType): string {
-  const offered = postgresColumnType(type)
-  const value = plainValue(column, type, offered)
+  const columnType = postgresColumnType(type)
+  const columnSqlType = sqlTypes[columnType.dataType]
   const storedSqlType = sqlTypes[storedType.dataType]
-  if (storedSqlType === sqlTypes[offered.dataType]) return value
+  const expression = castToColumnType(column, type, columnSqlType)
+  if (storedSqlType === columnSqlType) return expression
   // Casts through text, because a direct cast of a float to numeric rounds to 15 digits (6 for real).
-  if (storedSqlType === 'numeric' && sqlTypes[offered.dataType].startsWith('float')) return `${value}::text::numeric`
-  return `${value}::${storedSqlType}`
+  const isFloatToNumeric = storedSqlType === 'numeric' && columnSqlType.startsWith('float')
+  return isFloatToNumeric ? `${expression}::text::numeric` : `${expression}::${storedSqlType}`
 }
 
-function plainValue(column: string, { name, schema }: PostgresType, { dataType }: StoredType): string {
+/** Returns the SQL expression for a column in the type that `postgresColumnType` returns for it. */
+function castToColumnType(column: string, { name, schema }: PostgresType, columnSqlType: string): string {
   if (isGeometry(name)) return `${escapeIdentifier(schema)}.st_asewkt(${column})`
-  return schema === 'pg_catalog' && sameFormatTypes[name] !== undefined ? column : `${column}::${sqlTypes[dataType]}`
+  const hasSameFormat = schema === 'pg_catalog' && sameFormatTypes[name] !== undefined
+  return hasSameFormat ? column : `${column}::${columnSqlType}`
 }
 
 const isGeometry = (name: string): boolean => name === 'geometry' || name === 'geography'
+
+/** PostgreSQL adds this number to a type modifier. A smaller one means that the type has no modifier. */
+const modifierOffset = 4
 
 /**
  * Decodes the type modifier of `numeric(p,s)`. PostgreSQL 15 and later allow a scale that is negative or above the
  * precision; such a type becomes numeric without precision.
  */
 export function decodePrecision(modifier: number): { precision?: number; scale?: number } {
-  if (modifier < 4) return {}
-  const precision = ((modifier - 4) >> 16) & 0xffff
-  const scale = (((modifier - 4) & 0x7ff) ^ 1024) - 1024
-  return scale < 0 || scale > precision ? {} : { precision, scale }
+  if (modifier < modifierOffset) return {}
+  const bits = modifier - modifierOffset
+  // The upper 16 bits contain the precision, and the lower 11 bits the scale as a signed number.
+  const precision = (bits >> 16) & 0xffff
+  const scale = ((bits & 0x7ff) ^ 1024) - 1024
+  const isSupported = scale >= 0 && scale <= precision
+  return isSupported ? { precision, scale } : {}
 }
 
 /**
@@ -109,6 +119,7 @@ export class DescribeCommand implements Submittable {
   constructor(text: string) {
     this.#text = text
     this.fields = this.#completion.promise
+    // Prevents an unhandled rejection until the caller awaits the promise.
     this.fields.catch(() => {})
   }
 
@@ -131,12 +142,18 @@ export class DescribeCommand implements Submittable {
   }
 }
 
-/** Executes the query without fetching rows, to check that it runs and that the login has the necessary permissions. */
+/** The SQLSTATE of a syntax error. */
+const syntaxErrorState = '42601'
+
+/**
+ * Executes the query without fetching rows, to check that it runs and that the login has the necessary permissions.
+ * Throws `StatementNotAllowedError` if `limit` cannot be appended, because the statement is then not a query.
+ */
 export async function assertQueryRuns(client: Client, query: string): Promise<void> {
   try {
     await client.query({ text: `${query} limit 0`, queryMode: 'extended' } as QueryConfig)
   } catch (error) {
-    if ((error as { code?: string }).code !== '42601') throw error
+    if ((error as { code?: string }).code !== syntaxErrorState) throw error
     throw new StatementNotAllowedError(undefined, { cause: error })
   }
 }

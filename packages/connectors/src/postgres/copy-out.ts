@@ -4,6 +4,7 @@ import { setBytesHandler } from '@sluice/database'
 import { UnstorableValue, valueTooLong } from '@sluice/row-stream'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
 
+/** The server sent data that is not in the binary COPY format. */
 export class UnexpectedFormat extends Error {
   override readonly name = 'OtherFormat'
 }
@@ -11,9 +12,12 @@ export class UnexpectedFormat extends Error {
 type CopyListener = (bytes: Buffer) => void
 
 const copyData = 0x64
-const messageHeader = 5
+const messageHeaderBytes = 5
 /** The size in bytes of the signature, flags and extension length at the start of the binary format. */
-const formatHeader = 19
+const formatHeaderBytes = 19
+const fieldCountBytes = 2
+/** Up to this length, a loop copies bytes faster than `Buffer.copy`. */
+const maxLoopBytes = 96
 const formatSignature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 
 /**
@@ -31,9 +35,10 @@ export class CopyOut implements Submittable {
   #driver!: CopyListener
   /** The received bytes of an incomplete message: its header, the start of a row, or a message for the driver. */
   #incompleteMessage: Buffer | undefined
-  #rowLeft = 0
-  #skipLeft = 0
-  #driverBytesLeft = 0
+  /** The bytes of the current message that have not arrived: of a row, of a skipped row, or of a driver's message. */
+  #remainingRowBytes = 0
+  #remainingSkippedBytes = 0
+  #remainingDriverBytes = 0
   #hasStarted = false
 
   /** Creates the reader. `labels` are the labels of the columns that the statement returns. */
@@ -71,6 +76,7 @@ export class CopyOut implements Submittable {
 
   handleCommandComplete(): void {}
 
+  /** Returns the socket's data to the driver. */
   #detach(): void {
     const socket = this.#socket
     if (!socket || setBytesHandler(socket, undefined)) return
@@ -78,10 +84,11 @@ export class CopyOut implements Submittable {
     if (!socket.listeners('data').includes(this.#driver)) socket.on('data', this.#driver)
   }
 
-  readonly #read = (given: Buffer): void => {
+  /** Handles bytes of the socket. Pauses the socket while the sink is full. */
+  readonly #read = (receivedBytes: Buffer): void => {
     const socket = this.#socket!
     try {
-      if (this.#processBytes(given)) return
+      if (this.#processBytes(receivedBytes)) return
       socket.pause()
       void this.#sink.waitForRoom().then(() => socket.resume())
     } catch (error) {
@@ -95,48 +102,50 @@ export class CopyOut implements Submittable {
     const bytes = this.#incompleteMessage ? Buffer.concat([this.#incompleteMessage, receivedBytes]) : receivedBytes
     this.#incompleteMessage = undefined
     const end = bytes.length
-    let position = this.#finishCut(bytes)
+    let position = this.#continueMessage(bytes)
     while (position < end) {
-      if (end - position < messageHeader) {
+      if (end - position < messageHeaderBytes) {
         this.#incompleteMessage = Buffer.from(bytes.subarray(position))
         break
       }
       const length = bytes.readUInt32BE(position + 1) + 1
-      if (bytes[position] !== copyData) {
+      const isCopyData = bytes[position] === copyData
+      if (!isCopyData) {
         const driverEnd = Math.min(end, position + length)
-        this.#driverBytesLeft = position + length - driverEnd
+        this.#remainingDriverBytes = position + length - driverEnd
         this.#driver(Buffer.from(bytes.subarray(position, driverEnd)))
         position = driverEnd
-      } else if (this.#hasStarted) position = this.#row(bytes, position + messageHeader, position + length)
-      else if (end - position < Math.min(length, messageHeader + formatHeader + 4)) {
+      } else if (this.#hasStarted) position = this.#copyRow(bytes, position + messageHeaderBytes, position + length)
+      else if (end - position < Math.min(length, messageHeaderBytes + formatHeaderBytes + 4)) {
+        // The header of the binary format has not arrived completely.
         this.#incompleteMessage = Buffer.from(bytes.subarray(position))
         break
       } else {
         this.#hasStarted = true
-        position = this.#row(bytes, skipFormatHeader(bytes, position + messageHeader), position + length)
+        position = this.#copyRow(bytes, skipFormatHeader(bytes, position + messageHeaderBytes), position + length)
       }
     }
     return !this.#sink.isFull
   }
 
-  /** Completes a message that started in earlier bytes. Returns the position of its end. */
-  #finishCut(bytes: Buffer): number {
-    if (this.#driverBytesLeft > 0) {
-      const to = Math.min(bytes.length, this.#driverBytesLeft)
-      this.#driverBytesLeft -= to
+  /** Continues a message that started in earlier bytes. Returns the position after the bytes that belong to it. */
+  #continueMessage(bytes: Buffer): number {
+    if (this.#remainingDriverBytes > 0) {
+      const to = Math.min(bytes.length, this.#remainingDriverBytes)
+      this.#remainingDriverBytes -= to
       this.#driver(Buffer.from(bytes.subarray(0, to)))
       return to
     }
-    if (this.#skipLeft > 0) {
-      const to = Math.min(bytes.length, this.#skipLeft)
-      this.#skipLeft -= to
+    if (this.#remainingSkippedBytes > 0) {
+      const to = Math.min(bytes.length, this.#remainingSkippedBytes)
+      this.#remainingSkippedBytes -= to
       return to
     }
-    if (this.#rowLeft === 0) return 0
-    const to = Math.min(bytes.length, this.#rowLeft)
-    this.#copy(bytes, 0, to)
-    this.#rowLeft -= to
-    if (this.#rowLeft === 0) this.#endRow()
+    if (this.#remainingRowBytes === 0) return 0
+    const to = Math.min(bytes.length, this.#remainingRowBytes)
+    this.#appendBytes(bytes, 0, to)
+    this.#remainingRowBytes -= to
+    if (this.#remainingRowBytes === 0) this.#finishRow()
     return to
   }
 
@@ -144,10 +153,10 @@ export class CopyOut implements Submittable {
    * Copies a row, or the part of it that has arrived. `to` can be beyond the received bytes. Returns the position of
    * the next message.
    */
-  #row(bytes: Buffer, from: number, to: number): number {
+  #copyRow(bytes: Buffer, from: number, to: number): number {
     const length = to - from
     // A message without a row: the header of the format, or the field count -1 that marks the end.
-    if (length <= 2) return to
+    if (length <= fieldCountBytes) return to
     const { buffer } = this.#sink
     const rowEnd = Math.min(to, bytes.length)
     buffer.beginTuple()
@@ -157,17 +166,17 @@ export class CopyOut implements Submittable {
       if (!(error instanceof UnstorableValue)) throw error
       buffer.dropRow()
       this.#sink.reject(undefined, `The row is too long: it ${error.message}.`, '')
-      this.#skipLeft = to - rowEnd
+      this.#remainingSkippedBytes = to - rowEnd
       return rowEnd
     }
-    this.#copy(bytes, from, rowEnd)
-    this.#rowLeft = to - rowEnd
-    if (this.#rowLeft === 0) this.#endRow()
+    this.#appendBytes(bytes, from, rowEnd)
+    this.#remainingRowBytes = to - rowEnd
+    if (this.#remainingRowBytes === 0) this.#finishRow()
     return rowEnd
   }
 
   /** Counts a copied row. Rejects it if a value is too long. Throws `UnexpectedFormat` if it is malformed. */
-  #endRow(): void {
+  #finishRow(): void {
     const { buffer } = this.#sink
     if (!buffer.isWholeRow(this.#labels.length))
       throw new UnexpectedFormat(
@@ -179,11 +188,12 @@ export class CopyOut implements Submittable {
     this.#sink.reject(this.#labels[longValue], `The value ${valueTooLong}.`, '')
   }
 
-  #copy(source: Buffer, from: number, to: number): void {
+  /** Appends bytes of the current row to the sink's buffer. */
+  #appendBytes(source: Buffer, from: number, to: number): void {
     const { buffer } = this.#sink
     const target = buffer.bytes
     let { at: position } = buffer
-    if (to - from > 96) {
+    if (to - from > maxLoopBytes) {
       source.copy(target, position, from, to)
       buffer.at = position + to - from
       return
@@ -193,8 +203,9 @@ export class CopyOut implements Submittable {
   }
 }
 
+/** Returns the position after the header of the binary format. Throws `UnexpectedFormat` if it is not this format. */
 function skipFormatHeader(bytes: Buffer, from: number): number {
   if (bytes.compare(formatSignature, 0, formatSignature.length, from, from + formatSignature.length) !== 0)
     throw new UnexpectedFormat('Invalid COPY data: the server did not send the binary format.')
-  return from + formatHeader + bytes.readUInt32BE(from + formatHeader - 4)
+  return from + formatHeaderBytes + bytes.readUInt32BE(from + formatHeaderBytes - 4)
 }

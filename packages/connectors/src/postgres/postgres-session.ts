@@ -26,7 +26,7 @@ import {
   readExpression,
 } from './columns.ts'
 import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
-import { classifyPostgresError } from './problems.ts'
+import { classifyPostgresError } from './classify-postgres-error.ts'
 
 export const engine: DatabaseEngine = {
   name: 'PostgreSQL',
@@ -52,16 +52,21 @@ const sessionSettings = {
   client_connection_check_interval: '10s',
 }
 
-async function openPostgresSession(access: SessionParameters): Promise<DatabaseSession> {
-  const { client, socket } = await signIn(access, new PostgresByteLimit(access.config, engine.name), async (opened) => {
-    await opened.query('begin isolation level repeatable read read only')
-    await opened.query(
-      `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
+/** Connects, signs in, starts the transaction and applies the session settings. */
+async function openPostgresSession(parameters: SessionParameters): Promise<DatabaseSession> {
+  const { client, socket } = await signIn(
+    parameters,
+    new PostgresByteLimit(parameters.config, engine.name),
+    async (signedInClient) => {
+      await signedInClient.query('begin isolation level repeatable read read only')
+      await signedInClient.query(
+        `select set_config(name, value, true) from json_each_text($1) as settings(name, value)
        where name in (select lower(name) from pg_settings)`,
-      [JSON.stringify(sessionSettings)],
-    )
-  })
-  return new PostgresSession(client, socket, access)
+        [JSON.stringify(sessionSettings)],
+      )
+    },
+  )
+  return new PostgresSession(client, socket, parameters)
 }
 
 interface ExplainOutput {
@@ -79,10 +84,10 @@ class PostgresSession implements DatabaseSession {
   readonly notes: ReadNote[] = []
   readonly #client: Client
   readonly #socket: Socket
-  readonly #access: SessionParameters
+  readonly #parameters: SessionParameters
 
-  constructor(client: Client, socket: Socket, access: SessionParameters) {
-    this.#access = access
+  constructor(client: Client, socket: Socket, parameters: SessionParameters) {
+    this.#parameters = parameters
     this.#client = client
     this.#socket = socket
   }
@@ -92,21 +97,21 @@ class PostgresSession implements DatabaseSession {
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
     const text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
     // First describes the query alone, because only a single complete statement may be embedded in another query.
-    const fields = await this.#fieldsOf(text)
+    const fields = await this.#describeFields(text)
     assertHasColumns(fields, statement)
-    const types = await this.#typesOf(fields)
+    const types = await this.#readTypes(fields)
     await assertQueryRuns(this.#client, wrapQuery(text, ['*'], fields.length))
-    const primaryKeyNames = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
+    const primaryKeyNames = 'name' in statement ? await this.#readPrimaryKey(statement) : new Set<string>()
     const columns = fields.map((field, index) => {
       const column: DescribedColumn = { label: field.name, ...postgresColumnType(types[index]!) }
       return primaryKeyNames.has(field.name) ? { ...column, primaryKey: true } : column
     })
-    const estimatedBytes = await this.#estimate(text, fields.length)
+    const estimatedBytes = await this.#estimateBytes(text, fields.length)
     const query = { text, types, labels: fields.map(({ name }) => name) }
     return {
       columns,
       notes: [],
-      ...(estimatedBytes !== undefined && { bytes: estimatedBytes }),
+      ...(estimatedBytes !== undefined && { estimatedBytes }),
       findLargest: (index, filter) => this.#findLargest(query, index, filter),
       read: (storedTypes, sink, filter) => this.#read(query, storedTypes, sink, filter),
     }
@@ -165,30 +170,33 @@ class PostgresSession implements DatabaseSession {
   }
 
   cancel(): Promise<void> {
-    return cancelSession(this.#access, this.#client)
+    return cancelSession(this.#parameters, this.#client)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#socket.destroy()
   }
 
-  #fieldsOf(text: string): Promise<PostgresField[]> {
-    const describe = new DescribeCommand(text)
-    this.#client.query(describe)
-    return describe.fields
+  #describeFields(text: string): Promise<PostgresField[]> {
+    const describeCommand = new DescribeCommand(text)
+    this.#client.query(describeCommand)
+    return describeCommand.fields
   }
 
   /**
    * Returns the planner's estimate of the result size in bytes. It only makes the warehouse prepare for many or few
    * rows, so a wrong estimate does no harm.
    */
-  async #estimate(query: string, columns: number): Promise<number | undefined> {
+  async #estimateBytes(query: string, columnCount: number): Promise<number | undefined> {
     await this.#client.query('savepoint estimate')
     try {
-      const text = `explain (format json) ${wrapQuery(query, ['*'], columns)}`
+      const text = `explain (format json) ${wrapQuery(query, ['*'], columnCount)}`
       const { rows } = await this.#client.query({ text, queryMode: 'extended' } as QueryConfig)
       const plan = (rows[0]?.['QUERY PLAN'] as ExplainOutput[] | undefined)?.[0]?.Plan
-      return plan && plan['Plan Rows'] * (2 + 4 * columns + plan['Plan Width'])
+      if (!plan) return undefined
+      // In binary COPY format, a row has a field count of 2 bytes, and each field a length prefix of 4 bytes.
+      const bytesPerRow = 2 + 4 * columnCount + plan['Plan Width']
+      return plan['Plan Rows'] * bytesPerRow
     } catch {
       return undefined
     } finally {
@@ -196,7 +204,8 @@ class PostgresSession implements DatabaseSession {
     }
   }
 
-  async #typesOf(fields: readonly PostgresField[]): Promise<PostgresType[]> {
+  /** Returns the types of the fields, with their names in the catalogue. */
+  async #readTypes(fields: readonly PostgresField[]): Promise<PostgresType[]> {
     const oids = [...new Set(fields.map(({ dataTypeID }) => dataTypeID))]
     const { rows } = await this.#client.query<{ oid: string; name: string; schema: string }>(
       `select t.oid::text, t.typname as name, n.nspname as schema
@@ -211,13 +220,14 @@ class PostgresSession implements DatabaseSession {
     }))
   }
 
-  async #primaryKey({ schema, name }: Extract<SourceStatement, { name: string }>): Promise<Set<string>> {
-    const table = schema ? `${this.#client.escapeIdentifier(schema)}.` : ''
+  /** Returns the names of the columns of a table's primary key. */
+  async #readPrimaryKey({ schema, name }: Extract<SourceStatement, { name: string }>): Promise<Set<string>> {
+    const schemaPrefix = schema ? `${this.#client.escapeIdentifier(schema)}.` : ''
     const { rows } = await this.#client.query<{ name: string }>(
       `select a.attname as name from pg_catalog.pg_index i
        join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
        where i.indrelid = $1::regclass and i.indisprimary`,
-      [table + this.#client.escapeIdentifier(name)],
+      [schemaPrefix + this.#client.escapeIdentifier(name)],
     )
     return new Set(rows.map((row) => row.name))
   }

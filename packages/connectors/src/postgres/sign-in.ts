@@ -12,18 +12,19 @@ export interface SignedInClient {
   socket: Socket
 }
 
-const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
+/** The types of messages with which a PostgreSQL server can respond first. */
+const firstMessageTypes = new Set([...'RENv'].map((character) => character.charCodeAt(0)))
 
 /**
  * Logs in to a server with the PostgreSQL protocol, then calls `beginSession`. If either fails, closes the connection.
  */
 export async function signIn(
-  access: SessionParameters,
+  parameters: SessionParameters,
   byteLimit: PostgresByteLimit,
   beginSession: (client: Client) => Promise<unknown>,
 ): Promise<SignedInClient> {
-  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
-  const socket = await (ssl ? openSocket(access) : openSocket(access, connectReusedBufferSocket))
+  const { host, port, database, username, password, ssl, trustServerCertificate } = parameters.config
+  const socket = await (ssl ? openSocket(parameters) : openSocket(parameters, connectReusedBufferSocket))
   const client = new Client({
     host,
     port,
@@ -33,23 +34,24 @@ export async function signIn(
     password: () => password,
     ssl: ssl && { rejectUnauthorized: !trustServerCertificate },
     stream: () => createSocketProvider(socket),
-    connectionTimeoutMillis: access.limits.signIn,
+    connectionTimeoutMillis: parameters.limits.signIn,
     application_name: 'sluice',
   })
+  // Errors also reject the pending query, so this event needs no handling.
   client.on('error', () => {})
   try {
     // The driver's types do not declare this property.
     const { connection } = client as unknown as { connection: Connection }
     connection.once('sslconnect', () => byteLimit.watch(connection.stream))
     const connected = client.connect()
-    if (!ssl) byteLimit.watch(socket)
-    if (!ssl)
+    if (!ssl) {
+      byteLimit.watch(socket)
       socket.once('data', (bytes: Buffer) => {
-        if (!firstBytes.has(bytes[0]!))
-          socket.destroy(
-            Object.assign(new Error('The server does not use the PostgreSQL protocol.'), { code: 'ERR_SSL' }),
-          )
+        if (firstMessageTypes.has(bytes[0]!)) return
+        const error = new Error('The server does not use the PostgreSQL protocol.')
+        socket.destroy(Object.assign(error, { code: 'ERR_SSL' }))
       })
+    }
     await connected
     await beginSession(client)
   } catch (error) {
@@ -62,20 +64,22 @@ export async function signIn(
 /** The request code of `CancelRequest` in the PostgreSQL protocol. */
 const cancelCode = 80_877_102
 /** The time limit of a cancellation, in milliseconds. */
-const longestCancel = 1_500
+const cancelTimeoutMs = 1_500
 
 /**
  * Cancels the current query of a session. The protocol requires a separate connection for this request; the server
  * closes it as the response.
  */
-export async function cancelSession(access: SessionParameters, client: Client): Promise<void> {
+export async function cancelSession(parameters: SessionParameters, client: Client): Promise<void> {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
   if (processID === null || secretKey === null) return
+  // The request consists of four 32-bit integers. The first one is its length in bytes.
+  const fields = [16, cancelCode, processID, secretKey]
   const request = Buffer.alloc(16)
-  for (const [index, value] of [16, cancelCode, processID, secretKey].entries()) request.writeInt32BE(value, index * 4)
-  const socket = await openSocket(access)
+  for (const [index, field] of fields.entries()) request.writeInt32BE(field, index * 4)
+  const socket = await openSocket(parameters)
   await new Promise<void>((resolve) => {
-    socket.setTimeout(longestCancel, () => socket.destroy())
+    socket.setTimeout(cancelTimeoutMs, () => socket.destroy())
     socket.on('error', () => {})
     socket.once('close', () => resolve())
     socket.resume()
@@ -96,13 +100,14 @@ function createSocketProvider(socket: Socket): Socket {
 }
 
 const headerBytes = 5
+const lengthBytes = 4
 const readyForQuery = 0x5a
 const dataRow = 0x44
 /**
  * Types of messages that do not count: notices, parameter changes and notifications. The driver does not keep them, and
  * a server can send any number.
  */
-const ignoredMessageTypes = new Set([...'NSA'].map((letter) => letter.charCodeAt(0)))
+const ignoredMessageTypes = new Set([...'NSA'].map((character) => character.charCodeAt(0)))
 
 /**
  * Parses message headers: a type character, and a length that includes itself. See
@@ -122,12 +127,15 @@ export class PostgresByteLimit extends FramedByteLimit {
   protected override recordHeader(header: Buffer): number {
     const type = header[0]!
     const length = header.readUInt32BE(1)
-    if (length < 4) throw this.createOtherProtocolProblem()
+    if (length < lengthBytes) throw this.createOtherProtocolProblem()
     this.messageBytes = length
     if (type === readyForQuery) {
       this.isSignedIn = true
       this.responseBytes = 0
-    } else if (!ignoredMessageTypes.has(type) && !(this.readsRowByRow && type === dataRow)) this.responseBytes += length
-    return length - 4
+    } else {
+      const isDroppedRow = this.readsRowByRow && type === dataRow
+      if (!ignoredMessageTypes.has(type) && !isDroppedRow) this.responseBytes += length
+    }
+    return length - lengthBytes
   }
 }

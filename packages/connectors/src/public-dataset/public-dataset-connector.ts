@@ -39,7 +39,8 @@ export function createPublicDatasetConnector(datasets: DatasetDatabase): Connect
   const resolveAnyHost = (host: string) => lookup(host, { all: true })
   const source = createDatabaseSource(resolveAnyHost)
 
-  async function tableOf({ settings }: ReadRequest): Promise<DatasetTable> {
+  /** Returns the table of the dataset in the settings. Throws `SourceProblem` if it does not exist or has no data. */
+  async function getDatasetTable({ settings }: ReadRequest): Promise<DatasetTable> {
     const { key } = settings as { key: string }
     const dataset = await datasets.find(key)
     if (!dataset)
@@ -54,13 +55,13 @@ export function createPublicDatasetConnector(datasets: DatasetDatabase): Connect
 
   return {
     async *read(request, report, signal) {
-      const { labels, ...table } = await tableOf(request)
+      const { labels, ...table } = await getDatasetTable(request)
       for await (const rowStream of source.read(createDatabaseConfig(table), report, signal))
         yield restoreUploadLabels(rowStream, labels)
     },
     listOptions: async (kind, { query = '' }) => (kind === 'public-datasets' ? datasets.list(query) : undefined),
     async testConnection(request, signal) {
-      await testDatabaseConnection(createDatabaseConfig(await tableOf(request)), resolveAnyHost, signal)
+      await testDatabaseConnection(createDatabaseConfig(await getDatasetTable(request)), resolveAnyHost, signal)
     },
   }
 }

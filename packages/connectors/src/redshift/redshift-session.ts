@@ -21,15 +21,16 @@ import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import { buildWhere, postgresFilterSyntax, type RowFilter } from '../database-connector/increments/row-filter.ts'
 import type { DataType } from '@sluice/contracts'
-import { classifyPostgresError } from '../postgres/problems.ts'
-import { getErrorMessage } from '../database-connector/problems.ts'
+import { classifyPostgresError } from '../postgres/classify-postgres-error.ts'
+import { getErrorMessage } from '../database-connector/database-problems.ts'
 
 /** Matches the driver's error for a password method that only Amazon's drivers support. */
-const digestSignIn = /Unknown authenticationOk message type/
+const unsupportedPasswordMethod = /Unknown authenticationOk message type/
 
+/** Returns the problem code for an error of the server or the driver. Returns undefined for any other error. */
 function classifyRedshiftError(error: unknown, config: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
-  if (digestSignIn.test(message))
+  if (unsupportedPasswordMethod.test(message))
     return {
       code: 'AUTHENTICATION_FAILED',
       detail:
@@ -47,10 +48,10 @@ export const engine: DatabaseEngine = {
 }
 
 /**
- * Session settings. Each is a separate statement, because Redshift has neither `set_config` nor a list of known
- * settings.
+ * Statements that start the transaction and change settings. Each setting is a separate statement, because Redshift has
+ * neither `set_config` nor a list of known settings.
  */
-const connectionSettings = [
+const sessionStatements = [
   'begin read only',
   `set timezone to 'UTC'`,
   `set datestyle to 'ISO, YMD'`,
@@ -60,18 +61,18 @@ const connectionSettings = [
 ]
 
 /**
- * The number of rows in the first fetch, and the maximum in later ones. A later fetch requests about this many bytes.
+ * The number of rows in the first fetch, the maximum in later ones, and about how many bytes a later fetch requests.
  */
-const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
+const fetchLimits = { firstRows: 50, maxRows: 10_000, targetBytes: 2 * 1024 * 1024 }
 
-async function openRedshiftSession(access: SessionParameters): Promise<DatabaseSession> {
-  const byteLimit = new PostgresByteLimit(access.config, engine.name)
+async function openRedshiftSession(parameters: SessionParameters): Promise<DatabaseSession> {
+  const byteLimit = new PostgresByteLimit(parameters.config, engine.name)
   let clock = ''
-  const { client, socket } = await signIn(access, byteLimit, async (opened) => {
-    clock = await readServerClock(opened, access.config)
-    for (const statement of connectionSettings) await opened.query(statement)
+  const { client, socket } = await signIn(parameters, byteLimit, async (signedInClient) => {
+    clock = await readServerClock(signedInClient, parameters.config)
+    for (const statement of sessionStatements) await signedInClient.query(statement)
   })
-  return new RedshiftSession(client, socket, byteLimit, access, clock)
+  return new RedshiftSession(client, socket, byteLimit, parameters, clock)
 }
 
 /**
@@ -80,14 +81,14 @@ async function openRedshiftSession(access: SessionParameters): Promise<DatabaseS
  */
 async function readServerClock(client: Client, { host, port }: DatabaseConfig): Promise<string> {
   const { rows } = await client.query<{ version: string }>('select version() as version')
-  if (/redshift/i.test(rows[0]?.version ?? '')) {
-    const now = await client.query<{ clock: string }>('select getdate()::varchar as clock')
-    return now.rows[0]!.clock
-  }
-  throw new SourceProblem(
-    'OTHER_PROTOCOL',
-    `${host}, port ${port} is PostgreSQL, not Amazon Redshift. Choose the type SQL_DATABASE_D.`,
-  )
+  const isRedshift = /redshift/i.test(rows[0]?.version ?? '')
+  if (!isRedshift)
+    throw new SourceProblem(
+      'OTHER_PROTOCOL',
+      `${host}, port ${port} is PostgreSQL, not Amazon Redshift. Choose the type SQL_DATABASE_D.`,
+    )
+  const now = await client.query<{ clock: string }>('select getdate()::varchar as clock')
+  return now.rows[0]!.clock
 }
 
 /**
@@ -99,11 +100,17 @@ class RedshiftSession implements DatabaseSession {
   readonly #client: Client
   readonly #socket: Socket
   readonly #byteLimit: PostgresByteLimit
-  readonly #access: SessionParameters
+  readonly #parameters: SessionParameters
   readonly #clock: string
 
-  constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionParameters, clock: string) {
-    this.#access = access
+  constructor(
+    client: Client,
+    socket: Socket,
+    byteLimit: PostgresByteLimit,
+    parameters: SessionParameters,
+    clock: string,
+  ) {
+    this.#parameters = parameters
     this.#clock = clock
     this.#client = client
     this.#socket = socket
@@ -121,9 +128,9 @@ class RedshiftSession implements DatabaseSession {
     const fields = await describeCommand.fields
     assertHasColumns(fields, statement)
     const labels = fields.map(({ name }) => name)
-    const names = await this.#typeNames(fields.map(({ dataTypeID }) => dataTypeID))
+    const typeNames = await this.#readTypeNames(fields.map(({ dataTypeID }) => dataTypeID))
     const types = fields.map(({ dataTypeID, dataTypeModifier }) => ({
-      name: names.get(dataTypeID) ?? '',
+      name: typeNames.get(dataTypeID) ?? '',
       modifier: dataTypeModifier,
     }))
     const query = { text, types, labels }
@@ -154,43 +161,38 @@ class RedshiftSession implements DatabaseSession {
     filter: RowFilter,
   ): Promise<ReadNote[]> {
     const { types, labels } = query
-    const encoder = new RowEncoder(
-      storedTypes.map((type, index) => ({ label: labels[index]!, ...type })),
-      sink.buffer,
-    )
-    const binaryIndexes = types.flatMap(({ name }, index) => (name === 'varbyte' ? [index] : []))
+    const columns = storedTypes.map((type, index) => ({ label: labels[index]!, ...type }))
+    const encoder = new RowEncoder(columns, sink.buffer)
+    const hasBinaryColumns = types.some(({ name }) => name === 'varbyte')
     const writeTextRow = (row: readonly (string | null)[]) => {
-      const convertedRow =
-        binaryIndexes.length === 0 ? row : row.map((text, index) => formatBinaryPrefix(text, types[index]!))
+      const convertedRow = hasBinaryColumns ? row.map((text, index) => addBinaryPrefix(text, types[index]!)) : row
       return writeRow(encoder, sink, convertedRow)
     }
-    const rowHandler = { takeRow: writeTextRow, waitForRoom: () => sink.waitForRoom() }
+    const rowHandler = { handleRow: writeTextRow, waitForRoom: () => sink.waitForRoom() }
     const expressions = types.map((type, index) => readExpression(`c${index + 1}`, type))
     await this.#client.query(`declare sluice_rows cursor for ${buildQuery(query, expressions, filter)}`)
-    let rowsPerFetch = rowsAtOnce.first
+    let rowsPerFetch = fetchLimits.firstRows
     for (;;) {
       const bytesBefore = this.received()
       const rowsFetched = await this.#fetch(rowsPerFetch, rowHandler)
       if (rowsFetched < rowsPerFetch) break
       const bytesPerRow = Math.max(1, (this.received() - bytesBefore) / rowsFetched)
-      rowsPerFetch = Math.min(
-        rowsAtOnce.most,
-        rowsPerFetch * 4,
-        Math.max(1, Math.floor(rowsAtOnce.bytes / bytesPerRow)),
-      )
+      const rowsOfTargetBytes = Math.max(1, Math.floor(fetchLimits.targetBytes / bytesPerRow))
+      rowsPerFetch = Math.min(fetchLimits.maxRows, rowsPerFetch * 4, rowsOfTargetBytes)
     }
     await this.#client.query('close sluice_rows')
     return []
   }
 
   cancel(): Promise<void> {
-    return cancelSession(this.#access, this.#client)
+    return cancelSession(this.#parameters, this.#client)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#socket.destroy()
   }
 
+  /** Fetches the next rows of the cursor. Returns their number. */
   async #fetch(rows: number, rowHandler: FetchedRowHandler): Promise<number> {
     const fetch = new FetchCommand(`fetch forward ${rows} from sluice_rows`, rowHandler)
     this.#byteLimit.readsRowByRow = true
@@ -202,9 +204,11 @@ class RedshiftSession implements DatabaseSession {
     }
   }
 
-  async #typeNames(oids: readonly number[]): Promise<Map<number, string>> {
+  /** Returns the names of types by their oids. */
+  async #readTypeNames(oids: readonly number[]): Promise<Map<number, string>> {
+    const distinctOids = [...new Set(oids)]
     const { rows } = await this.#client.query<{ oid: string; name: string }>(
-      `select oid::bigint as oid, typname::varchar as name from pg_catalog.pg_type where oid in (${[...new Set(oids)].join(', ')})`,
+      `select oid::bigint as oid, typname::varchar as name from pg_catalog.pg_type where oid in (${distinctOids.join(', ')})`,
     )
     return new Map(rows.map(({ oid, name }) => [Number(oid), name]))
   }
@@ -222,7 +226,7 @@ const buildQuery = ({ text, types }: RedshiftQuery, expressions: readonly string
 
 interface FetchedRowHandler {
   /** Receives a row. Returns false if the caller must await `waitForRoom` before the next row. */
-  takeRow(row: readonly (string | null)[]): boolean
+  handleRow(row: readonly (string | null)[]): boolean
   waitForRoom(): Promise<void>
 }
 
@@ -237,9 +241,10 @@ class FetchCommand implements Submittable {
   readonly #rowHandler: FetchedRowHandler
   readonly #completion = Promise.withResolvers<number>()
   #stream: Duplex | undefined
-  #waiting: Promise<void> | undefined
+  /** Resolves when the handler can take more rows. Undefined unless the stream is paused. */
+  #pause: Promise<void> | undefined
   #rows = 0
-  #failure: unknown
+  #handlerError: unknown
 
   constructor(text: string, rowHandler: FetchedRowHandler) {
     this.#text = text
@@ -257,11 +262,11 @@ class FetchCommand implements Submittable {
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
     this.#rows++
-    if (this.#failure !== undefined) return
+    if (this.#handlerError !== undefined) return
     try {
-      if (!this.#rowHandler.takeRow(fields)) this.#waiting ??= this.#wait()
+      if (!this.#rowHandler.handleRow(fields)) this.#pause ??= this.#pauseUntilRoom()
     } catch (error) {
-      this.#failure = error
+      this.#handlerError = error
     }
   }
 
@@ -272,14 +277,14 @@ class FetchCommand implements Submittable {
   }
 
   handleReadyForQuery(): void {
-    if (this.#failure !== undefined) this.#completion.reject(this.#failure)
-    else this.#completion.resolve(this.#waiting ? this.#waiting.then(() => this.#rows) : this.#rows)
+    if (this.#handlerError !== undefined) this.#completion.reject(this.#handlerError)
+    else this.#completion.resolve(this.#pause ? this.#pause.then(() => this.#rows) : this.#rows)
   }
 
-  async #wait(): Promise<void> {
+  async #pauseUntilRoom(): Promise<void> {
     this.#stream?.pause()
     await this.#rowHandler.waitForRoom()
-    this.#waiting = undefined
+    this.#pause = undefined
     this.#stream?.resume()
   }
 }
@@ -321,5 +326,7 @@ const readExpression = (column: string, { name }: RedshiftType): string =>
   name === 'geometry' || name === 'geography' ? `st_asewkt(${column})` : column
 
 /** Adds the prefix `\x` to binary data, which Redshift returns as hexadecimal digits without it. */
-const formatBinaryPrefix = (text: string | null, { name }: RedshiftType): string | null =>
-  text !== null && name === 'varbyte' && !text.startsWith('\\x') ? `\\x${text}` : text
+function addBinaryPrefix(text: string | null, { name }: RedshiftType): string | null {
+  if (text === null || name !== 'varbyte') return text
+  return text.startsWith('\\x') ? text : `\\x${text}`
+}

@@ -1,5 +1,5 @@
 import type { ConnectorDefinition, KnownType } from '../settings/connector-definition.ts'
-import { connectorModules } from './connectors.ts'
+import { connectorModules } from './connector-modules.ts'
 
 /** A connector definition of any pipeline type. */
 export type AnyDefinition = ConnectorDefinition<KnownType, any>

@@ -6,7 +6,8 @@ import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { Connector, KeyRows, ReadRequest, SourceOption } from '../connector.ts'
 import type { KnownType } from '../settings/connector-definition.ts'
-import { connectorModules, findSystem, type RegistryContext } from './connectors.ts'
+import type { LoadSystem } from '../http-connector/http-connector.ts'
+import { connectorModules, findSystem, type RegistryContext, type SystemReference } from './connector-modules.ts'
 
 /** Runs the operations of all connectors. They throw `SourceProblem` for problems that a user can fix. */
 export interface ConnectorRegistry {
@@ -47,6 +48,7 @@ interface RegistryOptions extends RegistryContext {
 export function createConnectorRegistry({ systems = {}, ...context }: RegistryOptions): ConnectorRegistry {
   const connectorsByType = new Map<string, Promise<Connector>>()
 
+  /** Returns the connector of a pipeline type. Imports it at its first use. */
   function getConnector(type: string): Promise<Connector> {
     const connector = connectorsByType.get(type) ?? load(type)
     connectorsByType.set(type, connector)
@@ -55,22 +57,31 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
 
   async function load(type: string): Promise<Connector> {
     const module = Object.hasOwn(systems, type) ? systems[type] : undefined
+    const system = { type, module }
+    const loadSystem = findSystem(system)
+    if (loadSystem) return await loadHttpConnector(loadSystem, system)
     const registered = Object.hasOwn(connectorModules, type) ? connectorModules[type as KnownType] : undefined
-    if (module === undefined && !registered?.loadSystem) {
-      const connector = await registered?.load?.(context)
-      if (!connector) throw createUnsupportedTypeProblem(type)
-      return connector
-    }
+    const connector = await registered?.load?.(context)
+    if (!connector) throw createUnsupportedTypeProblem(type)
+    return connector
+  }
+
+  async function loadHttpConnector(loadSystem: LoadSystem, system: SystemReference): Promise<Connector> {
     const { createHttpConnector } = await import('../http-connector/http-connector.ts')
-    const { spoolInThread } = await import('./spool-in-thread.ts')
-    return createHttpConnector(findSystem({ type, module })!, context, spoolInThread({ type, module }, context))
+    const { spoolInThread } = await import('./spool-http-system-in-thread.ts')
+    return createHttpConnector(loadSystem, context, spoolInThread(system, context))
   }
 
   return {
-    canReadIncrement: async (request) =>
-      (await (await getConnector(request.type)).canReadIncrement?.(request)) ?? false,
+    async canReadIncrement(request) {
+      const connector = await getConnector(request.type)
+      return (await connector.canReadIncrement?.(request)) ?? false
+    },
 
-    getCursorKind: async (type, settings) => (await (await getConnector(type)).getCursorKind?.(settings)) ?? 'NONE',
+    async getCursorKind(type, settings) {
+      const connector = await getConnector(type)
+      return (await connector.getCursorKind?.(settings)) ?? 'NONE'
+    },
 
     async *read(request, report, signal) {
       const connector = await getConnector(request.type)
@@ -85,7 +96,8 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
 
     async testConnection(request, signal) {
       try {
-        await (await getConnector(request.type)).testConnection?.(request, signal)
+        const connector = await getConnector(request.type)
+        await connector.testConnection?.(request, signal)
         return undefined
       } catch (error) {
         if (!(error instanceof SourceProblem)) throw error
@@ -99,9 +111,12 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
 
     async preview(request, rows, signal) {
       const connector = await getConnector(request.type)
-      return connector.preview
-        ? await connector.preview(request, rows, signal)
-        : await previewRowStream((report, ending) => connector.read(request, report, ending), rows, signal)
+      if (connector.preview) return await connector.preview(request, rows, signal)
+      return await previewRowStream(
+        (report, previewSignal) => connector.read(request, report, previewSignal),
+        rows,
+        signal,
+      )
     },
 
     describeKeyRows: async (request, keyRows, signal) =>

@@ -25,12 +25,13 @@ function openBucket({ settings, secrets }: ReadRequest, client: StoreClient): Ob
   const { objectStoreSource } = settings as Extract<SourceBody, { type: 'OBJECT_STORAGE_BUCKET' }>
   const { bucket = '', endpoint, region, pathStyle } = objectStoreSource
   const { accessKey, secretKey } = secrets
-  const keys = accessKey !== undefined && secretKey !== undefined && { accessKey, secretKey }
+  const hasKeys = accessKey !== undefined && secretKey !== undefined
+  const keys = hasKeys ? { accessKey, secretKey } : {}
   return createS3Store({ bucket, endpoint, region, pathStyle, ...keys }, client)
 }
 
 const defaultRegion = 'us-east-1'
-const maxKeysOfPage = '1000'
+const maxKeysPerPage = '1000'
 
 function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
   let region = config.region ?? defaultRegion
@@ -42,12 +43,12 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
    * is configured and the store returns another region, sends the request once more to that region.
    */
   async function get(
-    { key, ofAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
+    { key, targetsAccount = false, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
     hasCorrectedRegion = false,
   ): Promise<StoreResponse> {
     const requestedRegion = region
-    const url = ofAccount ? buildAccountUrl(config, requestedRegion) : buildBucketUrl(config, requestedRegion)
+    const url = targetsAccount ? buildAccountUrl(config, requestedRegion) : buildBucketUrl(config, requestedRegion)
     if (key !== undefined) url.pathname += encodeKey(key)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
     // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the
@@ -56,33 +57,30 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
     const response = await send(url, signHeaders(url, headers, config, requestedRegion, signingKeys), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
     const errorResponse = parseErrorResponse(response.status, response.headers, await response.text(), url.host)
-    if (
-      !hasCorrectedRegion &&
-      config.region === undefined &&
-      errorResponse.region &&
-      // Compares with the region of this request, because a concurrent request may already have corrected the shared
-      // region.
-      errorResponse.region !== requestedRegion &&
-      isRegion(errorResponse.region)
-    ) {
-      region = errorResponse.region
-      return get({ ...(key !== undefined && { key }), ofAccount, query, headers, expected }, signal, true)
+    const { region: returnedRegion } = errorResponse
+    const canCorrectRegion = !hasCorrectedRegion && config.region === undefined
+    // Compares with the region of this request, because a concurrent request may already have corrected the shared
+    // region.
+    const isOtherRegion = returnedRegion && returnedRegion !== requestedRegion && isRegion(returnedRegion)
+    if (canCorrectRegion && isOtherRegion) {
+      region = returnedRegion
+      return get({ ...(key !== undefined && { key }), targetsAccount, query, headers, expected }, signal, true)
     }
-    throw createS3Problem(errorResponse, { config, host: url.host, ofAccount, ...(key !== undefined && { key }) })
+    throw createS3Problem(errorResponse, { config, host: url.host, targetsAccount, ...(key !== undefined && { key }) })
   }
 
   async function list(
     prefix: string,
     next: string | undefined,
     signal: AbortSignal,
-    folders: Record<string, string> = {},
+    extraQuery: Record<string, string> = {},
   ): Promise<ListedFolder> {
     const query = {
       'list-type': '2',
       'encoding-type': 'url',
-      'max-keys': maxKeysOfPage,
+      'max-keys': maxKeysPerPage,
       prefix,
-      ...folders,
+      ...extraQuery,
       ...(next !== undefined && { 'continuation-token': next }),
     }
     const response = await get({ query }, signal)
@@ -96,7 +94,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
     listFolder: (prefix, next, signal) => list(prefix, next, signal, { delimiter: '/' }),
     async listContainers(_next, signal) {
       // S3 lists all buckets of an account in one response.
-      const response = await get({ ofAccount: true }, signal)
+      const response = await get({ targetsAccount: true }, signal)
       const buckets = findChild(parseXml(await response.text(), host), 'Buckets')?.children ?? []
       return { names: buckets.map((bucket) => getChildText(bucket, 'Name')), next: undefined }
     },
@@ -107,6 +105,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
 /** True if the text is a valid region name. It is checked because it becomes a part of a host name. */
 const isRegion = (name: string): boolean => /^[a-z0-9-]{1,40}$/.test(name)
 
+/** Parses a page of the list of objects. `next` is undefined on the last page. */
 function parseObjectList(page: XmlElement): ListedFolder {
   const isEncoded = getChildText(page, 'EncodingType') === 'url'
   const decode = (key: string) => (isEncoded ? decodeKey(key) : key)
@@ -128,6 +127,7 @@ function parseObjectList(page: XmlElement): ListedFolder {
   return { objects, folders, next: isTruncated ? findChild(page, 'NextContinuationToken')?.text : undefined }
 }
 
+/** Decodes a percent-encoded key. Returns an invalid one unchanged. */
 function decodeKey(key: string): string {
   try {
     return decodeURIComponent(key.replaceAll('+', ' '))
@@ -141,24 +141,25 @@ function decodeKey(key: string): string {
  * stores, and if its name contains a dot, because Amazon's certificates do not cover such host names.
  */
 export function buildBucketUrl({ bucket, endpoint, pathStyle }: S3Config, region: string): URL {
-  const base = new URL(endpoint ?? parseAmazonHost(region))
+  const url = new URL(endpoint ?? buildAmazonUrl(region))
   const isBucketInPath = pathStyle ?? (endpoint !== undefined || bucket.includes('.'))
-  base.search = ''
-  if (!isBucketInPath) base.hostname = `${bucket}.${base.hostname}`
-  const folder = base.pathname.replace(/\/+$/, '')
-  base.pathname = isBucketInPath ? `${folder}/${encodeURIComponent(bucket)}/` : `${folder}/`
-  return base
+  url.search = ''
+  if (!isBucketInPath) url.hostname = `${bucket}.${url.hostname}`
+  const folder = url.pathname.replace(/\/+$/, '')
+  url.pathname = isBucketInPath ? `${folder}/${encodeURIComponent(bucket)}/` : `${folder}/`
+  return url
 }
 
 /** Returns the URL of the account, for listing its buckets. */
 function buildAccountUrl({ endpoint }: S3Config, region: string): URL {
-  const url = new URL(endpoint ?? parseAmazonHost(region))
+  const url = new URL(endpoint ?? buildAmazonUrl(region))
   url.search = ''
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/`
   return url
 }
 
-function parseAmazonHost(region: string): string {
-  const country = region.startsWith('cn-') ? '.cn' : ''
-  return `https://s3.${region}.amazonaws.com${country}`
+function buildAmazonUrl(region: string): string {
+  // Regions in China have a domain of their own.
+  const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
+  return `https://s3.${region}.${domain}`
 }

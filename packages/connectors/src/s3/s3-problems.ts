@@ -21,98 +21,123 @@ interface S3Request {
   host: string
   key?: string
   /** True if the request listed the buckets. */
-  ofAccount?: boolean
+  targetsAccount?: boolean
 }
 
-type S3Explanation = [code: string, sentence: (request: S3Request) => string]
+/** The code and message of the problem that a user sees for an error response. */
+interface S3Explanation {
+  code: string
+  formatMessage: (request: S3Request) => string
+}
 
-const formatSubject = ({ key, config, ofAccount }: S3Request): string =>
-  ofAccount ? 'the list of buckets' : key === undefined ? `bucket "${config.bucket}"` : `"${key}"`
+function formatSubject({ key, config, targetsAccount }: S3Request): string {
+  if (targetsAccount) return 'the list of buckets'
+  return key === undefined ? `bucket "${config.bucket}"` : `"${key}"`
+}
 
-const noKey: S3Explanation = [
-  'AUTHENTICATION_FAILED',
-  ({ host }) => `${host} does not know the access key. Correct it.`,
-]
-const otherRegion: S3Explanation = [
-  'OTHER_REGION',
-  ({ config }) => `Bucket "${config.bucket}" is in another region than "${config.region ?? ''}". Correct the region.`,
-]
-const noPermission: S3Explanation = [
-  'PERMISSION_DENIED',
-  (request) =>
+const accessKeyRejected: S3Explanation = {
+  code: 'AUTHENTICATION_FAILED',
+  formatMessage: ({ host }) => `${host} does not know the access key. Correct it.`,
+}
+const otherRegion: S3Explanation = {
+  code: 'OTHER_REGION',
+  formatMessage: ({ config }) =>
+    `Bucket "${config.bucket}" is in another region than "${config.region ?? ''}". Correct the region.`,
+}
+const accessDenied: S3Explanation = {
+  code: 'PERMISSION_DENIED',
+  formatMessage: (request) =>
     request.config.accessKey === undefined
       ? `Anonymous reads of ${formatSubject(request)} are not allowed. Enter an access key and its secret key.`
       : `The access key may not ${request.key === undefined ? 'list' : 'read'} ${formatSubject(request)}, or it does not exist. Check the name, and allow the actions s3:GetObject and s3:ListBucket.`,
-]
-const noBucketList: S3Explanation = [
-  'PERMISSION_DENIED',
-  ({ config, host }) =>
+}
+const bucketListDenied: S3Explanation = {
+  code: 'PERMISSION_DENIED',
+  formatMessage: ({ config, host }) =>
     config.accessKey === undefined
       ? 'Buckets can only be listed with an access key. Enter the name of the bucket, or an access key and its secret key.'
       : `${host} does not list buckets for this access key. Enter the name of the bucket, or allow the action s3:ListAllMyBuckets.`,
-]
-const noObject: S3Explanation = [
-  'OBJECT_MISSING',
-  ({ key, config }) => `Bucket "${config.bucket}" has no object "${key ?? ''}". Check the name of the object.`,
-]
-const noBucket: S3Explanation = [
-  'BUCKET_MISSING',
-  ({ config, host }) => `The bucket "${config.bucket}" does not exist at ${host}. Check its name and the endpoint.`,
-]
+}
+const objectMissing: S3Explanation = {
+  code: 'OBJECT_MISSING',
+  formatMessage: ({ key, config }) =>
+    `Bucket "${config.bucket}" has no object "${key ?? ''}". Check the name of the object.`,
+}
+const bucketMissing: S3Explanation = {
+  code: 'BUCKET_MISSING',
+  formatMessage: ({ config, host }) =>
+    `The bucket "${config.bucket}" does not exist at ${host}. Check its name and the endpoint.`,
+}
 
-const explanationByCode: Readonly<Record<string, S3Explanation>> = {
-  NoSuchBucket: noBucket,
-  NoSuchKey: noObject,
-  InvalidAccessKeyId: noKey,
-  InvalidToken: noKey,
-  ExpiredToken: ['AUTHENTICATION_FAILED', () => 'The access key has expired. Enter a new one.'],
-  SignatureDoesNotMatch: [
-    'AUTHENTICATION_FAILED',
-    ({ host }) =>
+const explanationsByCode: Readonly<Record<string, S3Explanation>> = {
+  NoSuchBucket: bucketMissing,
+  NoSuchKey: objectMissing,
+  InvalidAccessKeyId: accessKeyRejected,
+  InvalidToken: accessKeyRejected,
+  ExpiredToken: {
+    code: 'AUTHENTICATION_FAILED',
+    formatMessage: () => 'The access key has expired. Enter a new one.',
+  },
+  SignatureDoesNotMatch: {
+    code: 'AUTHENTICATION_FAILED',
+    formatMessage: ({ host }) =>
       `${host} rejected the access key and its secret key. Check both; one may have been copied incompletely.`,
-  ],
-  RequestTimeTooSkewed: [
-    'CLOCK_WRONG',
-    ({ host }) =>
+  },
+  RequestTimeTooSkewed: {
+    code: 'CLOCK_WRONG',
+    formatMessage: ({ host }) =>
       `The clocks of the Sluice server and of ${host} differ too much for a valid signature. Ask an operator to correct the clock of the Sluice server.`,
-  ],
-  AccessDenied: noPermission,
-  AllAccessDisabled: noPermission,
-  AccountProblem: noPermission,
-  InvalidObjectState: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is archived. Restore it, then run again.`],
+  },
+  AccessDenied: accessDenied,
+  AllAccessDisabled: accessDenied,
+  AccountProblem: accessDenied,
+  InvalidObjectState: {
+    code: 'OBJECT_ARCHIVED',
+    formatMessage: ({ key }) => `"${key ?? ''}" is archived. Restore it, then run again.`,
+  },
   PermanentRedirect: otherRegion,
   AuthorizationHeaderMalformed: otherRegion,
   IllegalLocationConstraintException: otherRegion,
-  KeyTooLongError: noObject,
-  InvalidBucketName: noBucket,
+  KeyTooLongError: objectMissing,
+  InvalidBucketName: bucketMissing,
 }
 
-const byStatus: Readonly<Record<number, S3Explanation>> = { 301: otherRegion, 401: noKey, 403: noPermission }
+const explanationsByStatus: Readonly<Record<number, S3Explanation>> = {
+  301: otherRegion,
+  401: accessKeyRejected,
+  403: accessDenied,
+}
 
 /** True if the error concerns the access key itself. */
 const isKeyProblem = (code: string): boolean =>
-  Object.hasOwn(explanationByCode, code) && explanationByCode[code] !== noPermission
+  Object.hasOwn(explanationsByCode, code) && explanationsByCode[code] !== accessDenied
 
 /**
  * Returns the problem for an error response. Its message contains neither the secret key nor a signature, even if the
  * store's response repeats them.
  */
-export function createS3Problem(refusal: StoreErrorResponse, request: S3Request): SourceProblem | TransientError {
-  const { status, code, region } = refusal
-  const { config, host, key } = request
-  const isListRefused = request.ofAccount && (status === 403 || status === 404 || status === 405) && !isKeyProblem(code)
-  if (isListRefused) return new SourceProblem(noBucketList[0], noBucketList[1](request))
-  const missingExplanation = status === 404 ? (key === undefined ? noBucket : noObject) : undefined
-  const explained =
-    (Object.hasOwn(explanationByCode, code) ? explanationByCode[code] : undefined) ??
-    missingExplanation ??
-    byStatus[status]
-  if (!explained)
-    return createStatusProblem(refusal, {
+export function createS3Problem(response: StoreErrorResponse, request: S3Request): SourceProblem | TransientError {
+  const explanation = findExplanation(response, request)
+  const { config, host } = request
+  if (!explanation)
+    return createStatusProblem(response, {
       host,
       action: formatSubject(request),
       secrets: [config.secretKey, config.accessKey],
     })
-  const regionText = explained === otherRegion && region ? ` The bucket is in "${region.slice(0, 50)}".` : ''
-  return new SourceProblem(explained[0], explained[1](request) + regionText)
+  const { region } = response
+  const regionText = explanation === otherRegion && region ? ` The bucket is in "${region.slice(0, 50)}".` : ''
+  return new SourceProblem(explanation.code, explanation.formatMessage(request) + regionText)
+}
+
+/** Returns the explanation of an error response, or undefined if neither its code nor its status is known. */
+function findExplanation(
+  { status, code }: StoreErrorResponse,
+  { key, targetsAccount }: S3Request,
+): S3Explanation | undefined {
+  const isDenied = status === 403 || status === 404 || status === 405
+  if (targetsAccount && isDenied && !isKeyProblem(code)) return bucketListDenied
+  if (Object.hasOwn(explanationsByCode, code)) return explanationsByCode[code]
+  if (status === 404) return key === undefined ? bucketMissing : objectMissing
+  return explanationsByStatus[status]
 }

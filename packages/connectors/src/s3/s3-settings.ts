@@ -22,6 +22,7 @@ export const s3Definition = defineConnectedSource({
 
 type S3Source = SourceOf<typeof connectorTypes.s3>
 
+/** Throws `InvalidSetting` unless the bucket has a valid name and the endpoint is a valid address. */
 function assertConnection(source: S3Source): void {
   const { bucket } = source.objectStoreSource
   if (bucket === undefined) throw new InvalidSetting('/objectStoreSource/bucket', 'Enter the name of the bucket.')

@@ -25,6 +25,7 @@ export function signHeaders(
 ): Record<string, string> {
   if (accessKey === undefined || secretKey === undefined) return { ...headers }
   assertAccessKey(accessKey)
+  // The format is `20260131T123000Z`.
   const time = new Date().toISOString().replaceAll(/[:-]|\.\d{3}/g, '')
   const sentHeaders: Record<string, string> = {
     ...headers,
@@ -35,33 +36,40 @@ export function signHeaders(
   const names = Object.keys(signedHeaders)
     .filter((name) => !unsignedHeaders.has(name))
     .toSorted()
-  const request = [
+  const canonicalHeaders = names.map((name) => `${name}:${signedHeaders[name]!.trim().replaceAll(/\s+/g, ' ')}`)
+  const canonicalRequest = [
     'GET',
-    canonicalPath(url),
-    canonicalQuery(url),
-    ...names.map((name) => `${name}:${signedHeaders[name]!.trim().replaceAll(/\s+/g, ' ')}`),
+    encodeCanonicalPath(url),
+    encodeCanonicalQuery(url),
+    ...canonicalHeaders,
     '',
     names.join(';'),
     hashOfEmptyBody,
   ].join('\n')
-  const scope = `${time.slice(0, 8)}/${region}/s3/aws4_request`
+  const day = time.slice(0, 8)
+  const scope = `${day}/${region}/s3/aws4_request`
   const signingKey = signingKeys.get(scope) ?? deriveKey(secretKey, scope)
   signingKeys.set(scope, signingKey)
-  const text = [algorithm, time, scope, hash('sha256', request, 'hex')].join('\n')
-  const signature = createHmac('sha256', signingKey).update(text).digest('hex')
+  const textToSign = [algorithm, time, scope, hash('sha256', canonicalRequest, 'hex')].join('\n')
+  const signature = createHmac('sha256', signingKey).update(textToSign).digest('hex')
   return {
     ...sentHeaders,
     authorization: `${algorithm} Credential=${accessKey}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`,
   }
 }
 
-/** Returns the key for a day, a region and a service. It is cached as a key object, which `createHmac` takes faster than bytes. */
+/**
+ * Derives the signing key for a scope: a day, a region and a service. Returns it as a key object, which `createHmac`
+ * accepts faster than bytes.
+ */
 function deriveKey(secretKey: string, scope: string): KeyObject {
-  const hmac = (key: Buffer | string, part: string): Buffer => createHmac('sha256', key).update(part).digest()
-  return createSecretKey(scope.split('/').reduce<Buffer | string>(hmac, `AWS4${secretKey}`) as Buffer)
+  let key: Buffer | string = `AWS4${secretKey}`
+  for (const part of scope.split('/')) key = createHmac('sha256', key).update(part).digest()
+  return createSecretKey(key as Buffer)
 }
 
-function canonicalPath({ pathname }: URL): string {
+/** Returns the path in the encoding that the signature requires. */
+function encodeCanonicalPath({ pathname }: URL): string {
   return decodePath(pathname).split('/').map(percentEncode).join('/')
 }
 
@@ -73,14 +81,15 @@ function decodePath(pathname: string): string {
   }
 }
 
-/** Returns the sorted parameters. If several have the same name, only the first one counts. */
-function canonicalQuery({ search, searchParams }: URL): string {
+/** Returns the parameters sorted by name. If several have the same name, only the first one counts. */
+function encodeCanonicalQuery({ search, searchParams }: URL): string {
   if (search === '') return ''
+  // The last entry of a name stays in a map, so the order is reversed.
   const firstValues = new Map([...searchParams].toReversed())
   return [...firstValues]
     .filter(([name]) => name !== '')
     .map((parameter) => parameter.map(percentEncode))
-    .toSorted(([one], [other]) => (one! < other! ? -1 : 1))
+    .toSorted(([firstName], [secondName]) => (firstName! < secondName! ? -1 : 1))
     .map((parameter) => parameter.join('='))
     .join('&')
 }

@@ -1,8 +1,8 @@
 import { SourceProblem } from '@sluice/row-stream'
 
 /**
- * Returns the access key without surrounding white space. It is sent in a header, so this function throws
- * `SourceProblem` AUTHENTICATION_FAILED if it contains characters that a header cannot contain.
+ * Returns the access key unchanged. It is sent in a header, so this function throws `SourceProblem`
+ * AUTHENTICATION_FAILED if it contains white space or other characters that a header cannot contain.
  */
 export function assertAccessKey(accessKey: string): string {
   if (/^[\x21-\x7e]+$/.test(accessKey)) return accessKey

@@ -2,9 +2,9 @@ import { pipelineVariants } from '@sluice/contracts'
 import type { SourceSecrets } from '../connector.ts'
 import {
   type ConnectorDefinition,
-  type GivenSecrets,
   InvalidSetting,
   type KnownType,
+  type SentSecrets,
   type SourceFieldsOf,
   type SourceOf,
 } from './connector-definition.ts'
@@ -43,12 +43,12 @@ export function defineConnectedSource<Type extends KnownType>(
   source: ConnectedSource<Type>,
 ): ConnectorDefinition<Type, SourceOf<Type>> {
   const { type, connectionField, secretFields, assertLookup, assertSettings, assertSecrets, formatSourceName } = source
-  const { ownFields } = pipelineVariants.find((variant) => variant.type === type)!
-  const connectionOf = (body: SourceOf<Type>) => body[connectionField] as Readonly<Record<string, unknown>>
-  const urlOf = (body: SourceOf<Type>) => connectionOf(body)['url'] as string
+  const { ownFields: storedFields } = pipelineVariants.find((variant) => variant.type === type)!
+  const getConnection = (body: SourceOf<Type>) => body[connectionField] as Readonly<Record<string, unknown>>
+  const getUrl = (body: SourceOf<Type>) => getConnection(body)['url'] as string
   const {
-    assertConnection = (body) => void parseAddress(`/${connectionField}/url`, urlOf(body)),
-    getSecretAudience = (settings) => normalizeAddress(urlOf(settings)),
+    assertConnection = (body) => void parseAddress(`/${connectionField}/url`, getUrl(body)),
+    getSecretAudience = (settings) => normalizeAddress(getUrl(settings)),
   } = source
 
   return {
@@ -58,43 +58,49 @@ export function defineConnectedSource<Type extends KnownType>(
       assertSettings?.(body)
     },
     getSettings(body) {
-      const fields = Object.fromEntries(ownFields.map((name) => [name, (body as Record<string, unknown>)[name]]))
-      const connection = Object.entries(connectionOf(body)).filter(
-        ([name]) => name !== 'secretStatus' && !secretFields.includes(name),
-      )
+      const fields = Object.fromEntries(storedFields.map((name) => [name, (body as Record<string, unknown>)[name]]))
+      const isStored = (name: string) => name !== 'secretStatus' && !secretFields.includes(name)
+      const connection = Object.entries(getConnection(body)).filter(([name]) => isStored(name))
       return { ...fields, [connectionField]: Object.fromEntries(connection) } as SourceOf<Type>
     },
-    getSecrets: (body) =>
-      Object.fromEntries(secretFields.map((name) => [name, connectionOf(body)[name]])) as GivenSecrets,
+    getSecrets(body) {
+      const connection = getConnection(body)
+      return Object.fromEntries(secretFields.map((name) => [name, connection[name]])) as SentSecrets
+    },
     secretFields: { object: connectionField, names: secretFields },
     ...(assertLookup && { assertLookup }),
     ...(assertSecrets && { assertSecrets }),
-    secretAudience: { pointer: `/${connectionField}`, of: getSecretAudience },
+    secretAudience: { pointer: `/${connectionField}`, getValue: getSecretAudience },
     getResponseFields: (settings) => settings as unknown as SourceFieldsOf<Type>,
     formatSourceName,
   }
 }
 
-/** Throws `InvalidSetting` for more than one kind of credential. Allows none, because some sources are public. */
+/**
+ * Throws `InvalidSetting` for more than one kind of credential. Allows none, because some sources are public.
+ * `credentials` contains the name of each kind for the message, by the name of its secret.
+ */
 export function assertOneCredential(
   secrets: SourceSecrets,
   field: string,
   credentials: Readonly<Record<string, string>>,
 ): void {
-  const givenNames = Object.keys(credentials).filter((name) => name in secrets)
-  if (givenNames.length > 1)
+  const [firstName, secondName] = Object.keys(credentials).filter((name) => name in secrets)
+  if (secondName !== undefined)
     throw new InvalidSetting(
-      `/${field}/${givenNames[1]}`,
-      `Send either ${credentials[givenNames[0]!]} or ${credentials[givenNames[1]!]}, and null for the other one.`,
+      `/${field}/${secondName}`,
+      `Send either ${credentials[firstName!]} or ${credentials[secondName]}, and null for the other one.`,
     )
 }
 
 /** Throws `InvalidSetting` if the secrets contain an access key without its secret key, or the reverse. */
 export function assertCredentialPair(secrets: SourceSecrets, field: string): void {
-  const [key, secret] = ['accessKey' in secrets, 'secretKey' in secrets]
-  if (key !== secret)
+  const hasAccessKey = 'accessKey' in secrets
+  const hasSecretKey = 'secretKey' in secrets
+  const missingField = hasAccessKey ? 'secretKey' : 'accessKey'
+  if (hasAccessKey !== hasSecretKey)
     throw new InvalidSetting(
-      `/${field}/${key ? 'secretKey' : 'accessKey'}`,
+      `/${field}/${missingField}`,
       'An access key and its secret key go together: send both, or null for both.',
     )
 }

@@ -19,8 +19,10 @@ export type SourceFieldsOf<Type extends KnownType> = Omit<
   keyof Extract<DataPipeline, { type: 'PARQUET_UPLOAD' }>
 >
 
-/** The secrets in a request body, by name. undefined keeps the stored secret, null deletes it. */
-export type GivenSecrets = Readonly<Record<string, string | null | undefined>>
+/**
+ * The secrets in a request body, by name. A text replaces the stored secret, undefined keeps it, and null deletes it.
+ */
+export type SentSecrets = Readonly<Record<string, string | null | undefined>>
 
 /** Finds Sluice objects, such as public datasets, to which a pipeline's settings refer. */
 export interface ReferencedObjects {
@@ -54,7 +56,7 @@ export interface ConnectorDefinition<Type extends KnownType, Settings extends ob
   assertReferences?(source: SourceOf<Type>, objects: ReferencedObjects): Promise<void>
   /** Returns the fields of the request body to store, without the secrets. */
   getSettings(source: SourceOf<Type>): Settings
-  getSecrets?(source: SourceOf<Type>): GivenSecrets
+  getSecrets?(source: SourceOf<Type>): SentSecrets
   /**
    * The object in the request body that contains the secrets, and the names of the secrets. Absent for types without
    * secrets.
@@ -63,10 +65,10 @@ export interface ConnectorDefinition<Type extends KnownType, Settings extends ob
   /** Throws `InvalidSetting` for an invalid combination of secrets. `secrets` contains both stored and new secrets. */
   assertSecrets?(settings: Settings, secrets: SourceSecrets): void
   /**
-   * Returns the value that identifies the recipient of the secrets. If it changes, the user must enter the secrets
-   * again. `pointer` is the JSON pointer of the object that contains them. Absent for types without secrets.
+   * `getValue` returns a value that identifies the recipient of the secrets. If it changes, the user must enter the
+   * secrets again. `pointer` is the JSON pointer of the object that contains them. Absent for types without secrets.
    */
-  secretAudience?: { pointer: string; of(settings: Settings): unknown }
+  secretAudience?: { pointer: string; getValue(settings: Settings): unknown }
   /** Returns the source's fields of the pipeline in an API response, from the stored settings. */
   getResponseFields(settings: Settings): SourceFieldsOf<Type>
   /** Returns the display name of the source. Absent for uploads, which are named by their file. */

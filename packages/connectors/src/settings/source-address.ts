@@ -7,18 +7,22 @@ const maxNameLength = 255
 const replaceVariables = (text: string): string => text.replaceAll(/\$\{[^{}]*\}/g, 'some-variable')
 
 /**
- * Parses the address of a system. Throws `InvalidSetting` if it contains credentials or other extra parts. The host is
- * only checked when a run connects, because its name may resolve to another address by then.
+ * Parses the address of a system. Throws `InvalidSetting` if it contains credentials, or a query or fragment that is
+ * not allowed. The host is only checked when a run connects, because its name may resolve to another address by then.
  */
-export function parseAddress(pointer: string, text: string, { query = false, fragment = false } = {}): URL {
+export function parseAddress(
+  pointer: string,
+  text: string,
+  { mayHaveQuery = false, mayHaveFragment = false } = {},
+): URL {
   const addressWithoutVariables = replaceVariables(text)
   const url = URL.canParse(addressWithoutVariables) ? new URL(addressWithoutVariables) : undefined
   if (!url?.hostname) throw new InvalidSetting(pointer, 'Invalid address. Use the form https://data.example.org.')
   if (url.username || url.password)
     throw new InvalidSetting(pointer, 'The address contains a username or password. Use the fields for them.')
-  if (url.search && !query)
+  if (url.search && !mayHaveQuery)
     throw new InvalidSetting(pointer, 'Remove the question mark and everything after it from the address.')
-  if (url.hash && !fragment)
+  if (url.hash && !mayHaveFragment)
     throw new InvalidSetting(pointer, 'Remove the # character and everything after it from the address.')
   return url
 }
@@ -35,6 +39,7 @@ export function normalizeAddress(text: string): string {
 export const formatNameAt = (contentName: string, url: string): string =>
   `${contentName} at ${getHost(url)}`.slice(0, maxNameLength)
 
+/** Returns the host and port of an address, which may contain variables. */
 export const getHost = (url: string): string => /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? url
 
 /** Throws `InvalidSetting` if the last day is before the first day. */

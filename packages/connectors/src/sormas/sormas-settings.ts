@@ -7,5 +7,5 @@ export const sormasDefinition = defineConnectedSource({
   connectionField: 'apiSource',
   secretFields: loginAccess.secrets,
   formatSourceName: ({ entities, apiSource }) =>
-    formatNameAt(entities.map((one) => one.toLowerCase().replaceAll('_', ' ')).join(', '), apiSource.url),
+    formatNameAt(entities.map((entity) => entity.toLowerCase().replaceAll('_', ' ')).join(', '), apiSource.url),
 })

@@ -17,7 +17,7 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system-interface.ts'
+} from '../http-connector/http-system.ts'
 import { isExactNumber } from '../http-connector/exact-json.ts'
 
 type SormasSettings = SettingsOf<typeof connectorTypes.sormas>
@@ -31,7 +31,8 @@ const firstRecordMarker = 'NO_LAST_SYNCED_UUID'
 /** A timestamp later than that of any record, for a request that should return no records. */
 const futureTimestamp = 9_999_999_999_999
 
-const choicePaths: Readonly<Record<string, string>> = {
+/** The API paths of the lists that contain the options of settings. */
+const optionPaths: Readonly<Record<string, string>> = {
   regions: 'regions/all/0',
   districts: 'districts/all/0',
   communities: 'communities/all/0',
@@ -62,12 +63,12 @@ export const sormas: HttpSystem<SormasSettings> = {
   },
 
   listOptions(kind, { http }) {
-    const path = Object.hasOwn(choicePaths, kind) ? choicePaths[kind] : undefined
-    return path === undefined ? undefined : listChoices(http, path)
+    const path = Object.hasOwn(optionPaths, kind) ? optionPaths[kind] : undefined
+    return path === undefined ? undefined : listLocationOptions(http, path)
   },
 
   async openStreams({ http, settings: { entities, startDate } }) {
-    const first = startDate === undefined ? 0 : Date.parse(startDate)
+    const firstChange = startDate === undefined ? 0 : Date.parse(startDate)
     return entities.map(
       (entity): RecordStream => ({
         name: entity.toLowerCase(),
@@ -76,7 +77,7 @@ export const sormas: HttpSystem<SormasSettings> = {
         // The API returns timestamps as numbers. This connector converts them to text, from which their type is
         // inferred.
         inferStrings: true,
-        readPages: (cursor) => readChangedRecords(http, entity, typeof cursor === 'number' ? cursor : first),
+        readPages: (cursor) => readChangedRecords(http, entity, typeof cursor === 'number' ? cursor : firstChange),
       }),
     )
   },
@@ -88,28 +89,33 @@ async function* readChangedRecords(
   entity: string,
   initialSince: number,
 ): AsyncGenerator<RecordPage, void, void> {
-  let [since, lastUuid, size] = [initialSince, firstRecordMarker, initialPageSize]
+  let since = initialSince
+  let lastUuid = firstRecordMarker
+  let size = initialPageSize
   let maxSize = maxRecordsPerPage
   let latestChange: number | undefined
   for (;;) {
     const { page: records, pageSize } = await requestFittingPage(size, (limit) =>
       requestPage(http, entity, { since, size: limit, lastUuid }),
     )
-    if (pageSize < size) [size, maxSize] = [pageSize, size - 1]
+    const wasTooLarge = pageSize < size
+    if (wasTooLarge) {
+      maxSize = size - 1
+      size = pageSize
+    }
     for (const record of records) {
       const changeTime = parseTimestamp((record as { changeDate?: unknown } | null)?.changeDate)
       if (changeTime !== undefined && changeTime > (latestChange ?? -Infinity)) latestChange = changeTime
     }
     const isLast = records.length < size
-    // The cursor is some minutes before the latest change, so that increments overlap.
-    const cursorLimit = latestChange === undefined ? undefined : Math.min(latestChange, Math.floor(http.startedAt()))
-    const cursor =
-      isLast && cursorLimit !== undefined ? Math.max(initialSince, cursorLimit - overlapSeconds * 1000) : undefined
+    const cursor = isLast ? createCursor(latestChange, initialSince, http.startedAt()) : undefined
     yield { records: records.map(formatTimestamps), cursor }
     if (isLast) return
     const { uuid, changeDate } = parseObject(records.at(-1), sormasName)
-    const [nextUuid, nextSince] = [toText(uuid), parseTimestamp(changeDate)]
-    if (nextUuid === undefined || nextSince === undefined || (nextUuid === lastUuid && nextSince === since))
+    const nextUuid = toText(uuid)
+    const nextSince = parseTimestamp(changeDate)
+    const isSameRecord = nextUuid === lastUuid && nextSince === since
+    if (nextUuid === undefined || nextSince === undefined || isSameRecord)
       throw createResponseProblem(sormasName, 'increasing uuid and changeDate')
     if (nextSince < since) {
       // The server sorts by the change of the record itself, but returns the later change of one of its parts. So the
@@ -118,8 +124,19 @@ async function* readChangedRecords(
       size *= 2
       continue
     }
-    ;[lastUuid, since] = [nextUuid, nextSince]
+    lastUuid = nextUuid
+    since = nextSince
   }
+}
+
+/**
+ * Returns the next cursor: some minutes before the latest change, so that increments overlap, or before the start of
+ * the read if that is earlier. Returns undefined if there were no changes.
+ */
+function createCursor(latestChange: number | undefined, initialSince: number, startedAt: number): number | undefined {
+  if (latestChange === undefined) return undefined
+  const latest = Math.min(latestChange, Math.floor(startedAt))
+  return Math.max(initialSince, latest - overlapSeconds * 1000)
 }
 
 async function requestPage(
@@ -132,12 +149,12 @@ async function requestPage(
   return parseList(await http.getJson(path, { subject: `The list of ${words.join(' ')}` }), sormasName)
 }
 
-async function listChoices(http: HttpSession, path: string): Promise<SourceOption[]> {
-  const choices = parseList(await http.getJson(`${apiRoot}/${path}`), sormasName).flatMap((item) => {
+async function listLocationOptions(http: HttpSession, path: string): Promise<SourceOption[]> {
+  const options = parseList(await http.getJson(`${apiRoot}/${path}`), sormasName).flatMap((item) => {
     const { uuid, externalID: externalId, epidCode, name: title } = parseObject(item, sormasName)
     return createOption(uuid, { code: toText(externalId) ?? epidCode, name: title })
   })
-  return choices.toSorted(compareNames)
+  return options.toSorted(compareNames)
 }
 
 /** Columns of every record, and codes that are always text. */
@@ -149,23 +166,29 @@ const entityColumns: KnownColumn[] = [
 ]
 
 /** Timestamps from 1973 and 2100, in Unix milliseconds. Counts in outbreak data are outside this range. */
-const [minTimestamp, maxTimestamp] = [100_000_000_000, 4_102_444_800_000]
+const minTimestamp = 100_000_000_000
+const maxTimestamp = 4_102_444_800_000
+/** In a field with `date` in its name, a number of at least this size is a timestamp. */
+const minDateFieldTimestamp = 100_000
 
 /** Parses a timestamp. The API returns milliseconds, although its specification declares text, so both are accepted. */
 function parseTimestamp(value: unknown): number | undefined {
-  const time = typeof value === 'number' ? value : typeof value === 'string' ? Date.parse(value) : NaN
-  return Number.isFinite(time) ? time : undefined
+  const time = typeof value === 'string' ? Date.parse(value) : value
+  return typeof time === 'number' && Number.isFinite(time) ? time : undefined
 }
 
+/** Converts the timestamps of a record to text, also in nested objects and lists. */
 function formatTimestamps(record: unknown): unknown {
   if (Array.isArray(record)) return record.map(formatTimestamps)
   if (typeof record !== 'object' || record === null || isExactNumber(record)) return record
-  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, formatField(key, value)]))
+  const fields = Object.entries(record).map(([key, value]) => [key, formatField(key, value)])
+  return Object.fromEntries(fields)
 }
 
 function formatField(key: string, value: unknown): unknown {
   if (typeof value !== 'number') return formatTimestamps(value)
-  const isTimestamp = value >= minTimestamp && value < maxTimestamp
-  const isEarlyDate = /date(time)?$/i.test(key) && Math.abs(value) >= 100_000 && value < maxTimestamp
-  return Number.isInteger(value) && (isTimestamp || isEarlyDate) ? new Date(value).toISOString() : value
+  const isDateField = /date(time)?$/i.test(key)
+  const isLargeEnough = isDateField ? Math.abs(value) >= minDateFieldTimestamp : value >= minTimestamp
+  const isTimestamp = Number.isInteger(value) && isLargeEnough && value < maxTimestamp
+  return isTimestamp ? new Date(value).toISOString() : value
 }

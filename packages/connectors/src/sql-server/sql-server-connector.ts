@@ -11,4 +11,7 @@ export const sqlServer: DatabaseProduct = {
 }
 
 /** Encloses a value in braces if it contains special characters of connection strings. */
-const quoteInBraces = (value: string): string => (/[;{}=]/.test(value) ? `{${value.replaceAll('}', '}}')}}` : value)
+function quoteInBraces(value: string): string {
+  const hasSpecialCharacters = /[;{}=]/.test(value)
+  return hasSpecialCharacters ? `{${value.replaceAll('}', '}}')}}` : value
+}

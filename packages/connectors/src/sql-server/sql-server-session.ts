@@ -25,11 +25,11 @@ import {
   readExpression,
   createFilterSyntax,
   formatCursorText,
-} from './columns.ts'
+} from './column-types.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import { buildWhere, type RowFilter } from '../database-connector/increments/row-filter.ts'
 import { refuseUnencryptedLogin } from '@sluice/database'
-import { classifySqlServerError } from './problems.ts'
+import { classifySqlServerError } from './classify-sql-server-error.ts'
 
 export const engine: DatabaseEngine = {
   name: 'SQL Server',
@@ -40,17 +40,17 @@ export const engine: DatabaseEngine = {
 /** The packet size in bytes: four times the driver's default, and smaller than a TLS record. */
 const packetSize = 16_000
 
-async function openSqlServerSession(access: SessionParameters): Promise<DatabaseSession> {
-  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
+async function openSqlServerSession(parameters: SessionParameters): Promise<DatabaseSession> {
+  const { host, port, database, username, password, ssl, trustServerCertificate } = parameters.config
   const sockets: Socket[] = []
-  const byteLimit = new SqlServerByteLimit(access.config, engine.name)
+  const byteLimit = new SqlServerByteLimit(parameters.config, engine.name)
   const pool = new mssql.ConnectionPool({
     server: host,
     port,
     database,
     user: username,
     password,
-    connectionTimeout: access.limits.signIn,
+    connectionTimeout: parameters.limits.signIn,
     requestTimeout: 0,
     pool: { min: 0, max: 1 },
     // The pool has only one connection, because a session must always use the same one.
@@ -66,7 +66,7 @@ async function openSqlServerSession(access: SessionParameters): Promise<Database
       connector: async () => {
         // Throwing here stops the pool, which would otherwise open another connection.
         if (byteLimit.problem) throw byteLimit.problem
-        const socket = await openSocket(access)
+        const socket = await openSocket(parameters)
         sockets.push(socket)
         byteLimit.watchSignIn(socket)
         return ssl ? refuseUnencryptedLogin(socket) : socket
@@ -83,10 +83,12 @@ async function openSqlServerSession(access: SessionParameters): Promise<Database
     const transaction = new mssql.Transaction(pool)
     transaction.on('error', () => {})
     const { hasSnapshots, ...clock } = await readServerState(pool)
-    await transaction.begin(hasSnapshots ? mssql.ISOLATION_LEVEL.SNAPSHOT : mssql.ISOLATION_LEVEL.READ_COMMITTED)
+    const { SNAPSHOT, READ_COMMITTED } = mssql.ISOLATION_LEVEL
+    await transaction.begin(hasSnapshots ? SNAPSHOT : READ_COMMITTED)
     const received = () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
     const session = new SqlServerSession(transaction, byteLimit, { received, close, clock })
-    if (!hasSnapshots && (access.config.tables?.length ?? 0) > 1) session.notes.push(noSnapshot)
+    const readsSeveralTables = (parameters.config.tables?.length ?? 0) > 1
+    if (readsSeveralTables && !hasSnapshots) session.notes.push(noSnapshotNote)
     return session
   } catch (error) {
     close()
@@ -94,20 +96,23 @@ async function openSqlServerSession(access: SessionParameters): Promise<Database
   }
 }
 
-const noSnapshot: ReadNote = {
+const noSnapshotNote: ReadNote = {
   level: 'WARN',
   message:
     'The tables are read one after the other, and not all at the same moment, because the database does not allow snapshots. To allow them, set ALLOW_SNAPSHOT_ISOLATION to ON in the database.',
 }
 
-/** Returns whether the database allows snapshots, and its clock before the transaction starts. */
+/**
+ * Returns the database's clock, and true in `hasSnapshots` if the database allows snapshots. Call it before the
+ * transaction starts.
+ */
 async function readServerState(pool: mssql.ConnectionPool): Promise<SourceClock & { hasSnapshots: boolean }> {
   const { recordset } = await pool.request().query<SourceClock & { state: number }>(
     `select snapshot_isolation_state as state, convert(varchar(40), sysutcdatetime(), 126) as utc, convert(varchar(40), sysdatetime(), 126) as local
      from sys.databases where database_id = db_id()`,
   )
-  const { state = 0, utc: utcTime = '', local: localTime = '' } = recordset[0] ?? {}
-  return { hasSnapshots: state === 1, utc: utcTime, local: localTime }
+  const { state = 0, utc = '', local = '' } = recordset[0] ?? {}
+  return { hasSnapshots: state === 1, utc, local }
 }
 
 /** The SQL of a described query, with its columns. */
@@ -147,15 +152,12 @@ class SqlServerSession implements DatabaseSession {
     const text = buildStatement(statement, quoteName)
     assertQuery(text)
     // First describes the query alone, because only a single complete query may be embedded in another one.
-    const fields = await this.#fieldsOf(text)
+    const fields = await this.#describeFields(text)
     assertHasColumns(fields, statement)
     const query = { text, fields }
-    await this.#fieldsOf(
-      buildQuery(
-        query,
-        fields.map((_field, index) => `c${index + 1}`),
-      ),
-    )
+    // Describes it again as a subquery, which must be valid too.
+    const expressions = fields.map((_field, index) => `c${index + 1}`)
+    await this.#describeFields(buildQuery(query, expressions))
     const columns = fields.map((field, index) => ({
       label: field.name || `column ${index + 1}`,
       ...sqlServerColumnType(field),
@@ -193,10 +195,8 @@ class SqlServerSession implements DatabaseSession {
     filter: RowFilter,
   ): Promise<ReadNote[]> {
     const labels = query.fields.map(({ name }, index) => name || `column ${index + 1}`)
-    const encoder = new RowEncoder(
-      types.map((type, index) => ({ label: labels[index]!, ...type })),
-      sink.buffer,
-    )
+    const columns = types.map((type, index) => ({ label: labels[index]!, ...type }))
+    const encoder = new RowEncoder(columns, sink.buffer)
     const request = new mssql.Request(this.#transaction)
     this.#request = request
     request.stream = true
@@ -239,7 +239,8 @@ class SqlServerSession implements DatabaseSession {
     this.#close()
   }
 
-  async #fieldsOf(text: string): Promise<ServerField[]> {
+  /** Makes the server describe a query without executing it. Throws the server's error for an invalid query. */
+  async #describeFields(text: string): Promise<ServerField[]> {
     const request = new mssql.Request(this.#transaction)
     request.input('text', mssql.NVarChar(mssql.MAX), text)
     const { recordset } = await request.query<ServerField & { error_message: string | null; error_number: number }>(
@@ -282,9 +283,12 @@ class SqlServerByteLimit extends InboundByteLimit {
     this.#socket = socket
     let received = 0
     const count = (bytes: Buffer): void => {
-      if (this.isSignedIn) return void socket.off('data', count)
+      if (this.isSignedIn) {
+        socket.off('data', count)
+        return
+      }
       received += bytes.length
-      this.#break(this.findProblem(received))
+      this.#closeOnProblem(this.findProblem(received))
     }
     // Adding a listener starts the stream. It is paused again, so that no data arrives before the driver listens too.
     socket.pause()
@@ -293,23 +297,25 @@ class SqlServerByteLimit extends InboundByteLimit {
 
   /** Counts the decrypted bytes that the driver parses. */
   watch(driver: TediousMessageIo): void {
-    const create = driver.createTokenStreamParser.bind(driver)
+    const createParser = driver.createTokenStreamParser.bind(driver)
     driver.createTokenStreamParser = (message, handler) => {
       const response = { bytes: 0 }
-      const reader = create(this.#counted(message, response), handler)
+      const reader = createParser(this.#countBytes(message, response), handler)
       reader.parser.on('data', ({ name }: { name: string }) => {
-        if (this.readsRowByRow && (name === 'ROW' || name === 'NBCROW')) response.bytes = 0
+        const isRow = name === 'ROW' || name === 'NBCROW'
+        if (this.readsRowByRow && isRow) response.bytes = 0
       })
       // Reports malformed data here, because the driver ignores tokens that it cannot parse.
-      reader.parser.on('error', () => this.#break(this.createOtherProtocolProblem()))
+      reader.parser.on('error', () => this.#closeOnProblem(this.createOtherProtocolProblem()))
       return reader
     }
   }
 
-  async *#counted(message: AsyncIterable<Buffer>, response: { bytes: number }): AsyncGenerator<Buffer> {
+  /** Passes the bytes of a message on and counts them. Closes the connection above the limit. */
+  async *#countBytes(message: AsyncIterable<Buffer>, response: { bytes: number }): AsyncGenerator<Buffer> {
     for await (const bytes of message) {
       response.bytes += bytes.length
-      this.#break(this.findProblem(response.bytes))
+      this.#closeOnProblem(this.findProblem(response.bytes))
       // Never resolves. If the stream ended here, the response would look complete; instead, the driver stops when the
       // socket fails.
       if (this.problem) await new Promise(() => {})
@@ -317,7 +323,8 @@ class SqlServerByteLimit extends InboundByteLimit {
     }
   }
 
-  #break(problem: SourceProblem | undefined): void {
+  /** Closes the connection if there is a problem. The first problem is kept. */
+  #closeOnProblem(problem: SourceProblem | undefined): void {
     if (!problem) return
     this.problem ??= problem
     this.#socket?.destroy(problem)

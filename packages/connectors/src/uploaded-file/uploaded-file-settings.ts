@@ -30,14 +30,18 @@ export function assertCsvOptions({
   sheetNumber,
   columns = [],
 }: CsvOptions): void {
-  if (comment !== undefined && comment === (delimiterCharacters[delimiter] ?? delimiter))
-    throw invalidSetting('/comment', 'The comment character and the delimiter must differ.')
+  const delimiterCharacter = delimiterCharacters[delimiter] ?? delimiter
+  if (comment !== undefined && comment === delimiterCharacter)
+    throw createCsvOptionError('/comment', 'The comment character and the delimiter must differ.')
   if (headerRow === false && headerLines !== undefined)
-    throw invalidSetting('/headerLines', 'headerLines requires a header row. Remove it, or set headerRow to true.')
+    throw createCsvOptionError(
+      '/headerLines',
+      'headerLines requires a header row. Remove it, or set headerRow to true.',
+    )
   if (sheet !== undefined && sheetNumber !== undefined)
-    throw invalidSetting('/sheetNumber', 'Select the sheet by its name or by its number, not by both.')
+    throw createCsvOptionError('/sheetNumber', 'Select the sheet by its name or by its number, not by both.')
   if (encoding !== undefined && !isKnownEncoding(encoding))
-    throw invalidSetting(
+    throw createCsvOptionError(
       '/encoding',
       `${encoding} is not a known encoding. Use utf-8, windows-1252 or another encoding label.`,
     )
@@ -46,24 +50,30 @@ export function assertCsvOptions({
 
 type CsvColumn = NonNullable<CsvOptions['columns']>[number]
 
+/**
+ * Throws `InvalidSetting` if the options of a column contradict each other, or name the same column as earlier ones.
+ */
 function assertColumn(column: CsvColumn, index: number, columns: readonly CsvColumn[]): void {
   const { label, index: columnIndex, name, dataType, precision, scale, dateFormat } = column
-  const refuse = (detail: string) => invalidSetting(`/columns/${index}`, detail)
-  if ((label === undefined) === (columnIndex === undefined))
-    throw refuse('Identify the column either by its label or by its index, which starts at 0.')
-  if (columns.findIndex((other) => other.label === label && other.index === columnIndex) < index)
-    throw refuse('This column is listed twice. Remove one of the entries.')
+  const createColumnError = (detail: string) => createCsvOptionError(`/columns/${index}`, detail)
+  const hasOneIdentifier = (label === undefined) !== (columnIndex === undefined)
+  if (!hasOneIdentifier)
+    throw createColumnError('Identify the column either by its label or by its index, which starts at 0.')
+  const firstIndex = columns.findIndex((other) => other.label === label && other.index === columnIndex)
+  if (firstIndex < index) throw createColumnError('This column is listed twice. Remove one of the entries.')
   const nameProblem = name === undefined ? undefined : identifierProblem(name)
-  if (nameProblem) throw invalidSetting(`/columns/${index}/name`, nameProblem)
-  if ((precision !== undefined || scale !== undefined) && dataType !== 'DECIMAL')
-    throw refuse('Only columns of type DECIMAL have a precision and a scale. Remove them.')
-  if (scale !== undefined && (precision === undefined || scale > precision))
-    throw refuse('A scale requires a precision that is at least as large.')
-  if (dateFormat !== undefined && !['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(dataType ?? 'DATE'))
-    throw refuse('Only columns of type DATE, TIMESTAMP and TIMESTAMPTZ have a date format. Remove it.')
+  if (nameProblem) throw createCsvOptionError(`/columns/${index}/name`, nameProblem)
+  const hasPrecisionOrScale = precision !== undefined || scale !== undefined
+  if (hasPrecisionOrScale && dataType !== 'DECIMAL')
+    throw createColumnError('Only columns of type DECIMAL have a precision and a scale. Remove them.')
+  const isScaleTooLarge = scale !== undefined && (precision === undefined || scale > precision)
+  if (isScaleTooLarge) throw createColumnError('A scale requires a precision that is at least as large.')
+  const canBeDate = dataType === undefined || ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(dataType)
+  if (dateFormat !== undefined && !canBeDate)
+    throw createColumnError('Only columns of type DATE, TIMESTAMP and TIMESTAMPTZ have a date format. Remove it.')
 }
 
-const invalidSetting = (pointer: string, detail: string) => new InvalidSetting(`/csvOptions${pointer}`, detail)
+const createCsvOptionError = (pointer: string, detail: string) => new InvalidSetting(`/csvOptions${pointer}`, detail)
 
 function isKnownEncoding(label: string): boolean {
   try {

@@ -1,4 +1,4 @@
-import { type HttpSystem, requireSecret, type SystemContext } from '../../src/http-connector/http-system-interface.ts'
+import { type HttpSystem, requireSecret, type SystemContext } from '../../src/http-connector/http-system.ts'
 import { createNextCursor } from '../../src/http-connector/paging.ts'
 import { createOption, parseList, parseObject, toText } from '../../src/http-connector/parse-response.ts'
 

@@ -11,7 +11,7 @@ import { mergeSecretTimes } from '../../secrets/secret-status.ts'
 import { createSecretAddress, isSameAddress } from '../../variables/assert-secret-address.ts'
 import { selectSentSecrets, mergeSecrets } from '../merge-secrets.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
-import type { GivenSecrets } from '@sluice/connectors/settings/connector-definition'
+import type { SentSecrets } from '@sluice/connectors/settings/connector-definition'
 import { type AnyDefinition, getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import type { ReadRequest } from '@sluice/connectors/connector'
 import type { PipelineContext } from '../operation-context.ts'
@@ -41,7 +41,7 @@ export async function toSourceColumns(
   const sendsSecrets = Object.values(sentSecrets).some((value) => typeof value === 'string')
   const hasSecrets = sendsSecrets || stored?.source_secrets != null
   const newAddress = hasSecrets
-    ? await createSecretAddress(definition.secretAudience?.of(settings), loadVariables)
+    ? await createSecretAddress(definition.secretAudience?.getValue(settings), loadVariables)
     : undefined
   const { secrets } = stored
     ? mergeSourceSecrets(definition, stored, settings, sentSecrets, ring, { newAddress })
@@ -70,7 +70,7 @@ export function mergeSourceSecrets(
   definition: AnyDefinition,
   stored: Pick<DataPipelineRow, 'uid' | 'settings' | 'source_secrets'>,
   settings: object,
-  sentSecrets: GivenSecrets,
+  sentSecrets: SentSecrets,
   ring: KeyRing,
   { pointer, newAddress }: AddressChange = {},
 ): SecretsWithAddress {
@@ -90,7 +90,8 @@ export function mergeSourceSecrets(
  * entered.
  */
 const changesAddress = ({ secretAudience }: AnyDefinition, before: object, after: object): boolean =>
-  secretAudience !== undefined && JSON.stringify(secretAudience.of(before)) !== JSON.stringify(secretAudience.of(after))
+  secretAudience !== undefined &&
+  JSON.stringify(secretAudience.getValue(before)) !== JSON.stringify(secretAudience.getValue(after))
 
 /** A source to read, and the address to which its stored secrets may be sent. */
 export type RequestedSource = ReadRequest & SecretsWithAddress

@@ -27,44 +27,45 @@ const momentPattern =
 
 /**
  * Parses a value that a database printed. Returns digits for a number, `2026-01-31` for a date, and `2026-01-31
- * 12:30:00.250000000` for a timestamp (in UTC if its type has a time zone), so that these texts sort by time. `FUTURE`
- * is later than every clock. Returns undefined for a value that cannot be a cursor, such as NaN, minus infinity, or a
- * date before the year 1.
+ * 12:30:00.250000000` for a timestamp, so that texts of dates and timestamps sort by time. A timestamp with a time zone
+ * is converted to UTC. Returns `FUTURE` for infinity and for years above 9999. Returns undefined for a value that
+ * cannot be a cursor, such as NaN, minus infinity, or a date before the year 1.
  */
 export function parseCursorValue(kind: CursorKind, text: string): string | undefined {
   const value = text.trim()
   if (kind === 'NUMBER') return parseNumber(value)
   if (value === 'infinity') return 'FUTURE'
-  const parts = momentPattern.exec(value)
-  if (!parts) return undefined
-  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone] = parts
+  const match = momentPattern.exec(value)
+  if (!match) return undefined
+  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone] = match
   if (year!.length > 4) return 'FUTURE'
+  const secondsOfDay = Number(hour) * 3600 + Number(minute) * 60 + Number(second)
+  const seconds = toUnixSeconds(`${year}-${month}-${day}`, secondsOfDay)
+  if (seconds === undefined) return undefined
   const offset = kind === 'TIMESTAMPTZ' ? parseOffset(zone) : 0
-  const seconds = toSeconds(`${year}-${month}-${day}`, Number(hour) * 3600 + Number(minute) * 60 + Number(second))
-  return seconds === undefined ? undefined : formatMoment(kind, seconds - offset, fraction)
+  return formatMoment(kind, seconds - offset, fraction)
 }
 
 /**
- * Returns the value minus `lookback`, which is in seconds for dates and times; a date is reduced by whole days. Returns
- * undefined if the result would be before the year 1, so that all rows are read.
+ * Returns the value minus `lookback`. For dates and timestamps, `lookback` is in seconds. For dates, it is rounded up
+ * to whole days. Returns undefined if the result would be before the year 1, so that all rows are read.
  */
 export function subtractLookback(kind: CursorKind, value: string, lookback: number): string | undefined {
   if (lookback === 0) return value
   if (kind === 'NUMBER') return subtractInteger(value, BigInt(lookback))
   const [date, time = '00:00:00.000000000'] = value.split(' ')
   const [hour, minute, second] = time.split(/[:.]/).map(Number)
-  const seconds = toSeconds(date!, hour! * 3600 + minute! * 60 + second!)!
-  const lookbackSeconds = kind === 'DATE' ? Math.ceil(lookback / 86_400) * 86_400 : lookback
-  return formatMoment(kind, seconds - lookbackSeconds, time.split('.')[1])
+  const seconds = toUnixSeconds(date!, hour! * 3600 + minute! * 60 + second!)!
+  const lookbackSeconds = kind === 'DATE' ? Math.ceil(lookback / secondsPerDay) * secondsPerDay : lookback
+  const fraction = time.split('.')[1]
+  return formatMoment(kind, seconds - lookbackSeconds, fraction)
 }
 
 /** Compares two values. Returns a negative number, 0 or a positive number, as `Array.prototype.sort` expects. */
 export function compareCursorValues(kind: CursorKind, firstValue: string, secondValue: string): number {
-  if (kind !== 'NUMBER') return firstValue < secondValue ? -1 : firstValue > secondValue ? 1 : 0
-  const difference = alignNumbers(firstValue, secondValue).reduce(
-    (firstNumber, secondNumber) => firstNumber - secondNumber,
-  )
-  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+  const [first, second] = kind === 'NUMBER' ? alignNumbers(firstValue, secondValue) : [firstValue, secondValue]
+  if (first === second) return 0
+  return first < second ? -1 : 1
 }
 
 /**
@@ -76,39 +77,53 @@ export function readCursorClock(kind: CursorKind, clock: SourceClock): string | 
   return parseCursorValue(kind, kind === 'TIMESTAMPTZ' ? clock.utc : clock.local)
 }
 
+/** Returns a decimal number without unneeded zeros: `1.5` for `+01.50`. Returns undefined for another text. */
 function parseNumber(text: string): string | undefined {
-  const parts = /^([+-]?)(\d*)(?:\.(\d*))?$/.exec(text)
-  if (!parts || !/\d/.test(text)) return undefined
-  const [, sign, digits = '', fraction = ''] = parts
-  const [wholeDigits, decimals] = [digits.replace(/^0+(?=\d)/, '') || '0', fraction.replace(/0+$/, '')]
+  const match = /^([+-]?)(\d*)(?:\.(\d*))?$/.exec(text)
+  if (!match || !/\d/.test(text)) return undefined
+  const [, sign, digits = '', fraction = ''] = match
+  const wholeDigits = digits.replace(/^0+(?=\d)/, '') || '0'
+  const decimals = fraction.replace(/0+$/, '')
   const number = decimals ? `${wholeDigits}.${decimals}` : wholeDigits
   return sign === '-' && number !== '0' ? `-${number}` : number
 }
 
+/** Subtracts an integer from a decimal number of any size. */
 function subtractInteger(value: string, subtrahend: bigint): string {
-  const decimals = value.split('.')[1]?.length ?? 0
+  const decimals = countDecimals(value)
   const result = BigInt(value.replace('.', '')) - subtrahend * 10n ** BigInt(decimals)
-  const digits = String(result < 0n ? -result : result).padStart(decimals + 1, '0')
+  const isNegative = result < 0n
+  const digits = String(isNegative ? -result : result).padStart(decimals + 1, '0')
   const text = decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
-  return parseNumber(`${result < 0n ? '-' : ''}${text}`)!
+  return parseNumber(isNegative ? `-${text}` : text)!
 }
 
-/** Returns the numbers as integers of one common unit, so that they can be compared exactly. */
-function alignNumbers(...values: readonly string[]): bigint[] {
-  const decimals = Math.max(...values.map((value) => value.split('.')[1]?.length ?? 0))
-  return values.map((value) => {
+/**
+ * Returns two numbers as integers of a common unit, so that they can be compared exactly: 150 and 20 for 1.5 and 0.20.
+ */
+function alignNumbers(first: string, second: string): [bigint, bigint] {
+  const decimals = Math.max(countDecimals(first), countDecimals(second))
+  const toUnits = (value: string): bigint => {
     const [wholeDigits, fraction = ''] = value.split('.')
     return BigInt(wholeDigits + fraction.padEnd(decimals, '0'))
-  })
+  }
+  return [toUnits(first), toUnits(second)]
 }
 
-/** Returns Unix seconds, or undefined for a date that does not exist. */
-function toSeconds(date: string, secondsOfDay: number): number | undefined {
-  const at = new Date(`${date}T00:00:00Z`)
-  if (Number.isNaN(at.getTime()) || at.toISOString().slice(0, 10) !== date) return undefined
-  return at.getTime() / 1_000 + secondsOfDay
+const countDecimals = (value: string): number => value.split('.')[1]?.length ?? 0
+
+const secondsPerDay = 86_400
+
+/** Returns the Unix seconds of a time in UTC, or undefined for a date that does not exist, such as 30 February. */
+function toUnixSeconds(date: string, secondsOfDay: number): number | undefined {
+  const midnight = new Date(`${date}T00:00:00Z`)
+  if (Number.isNaN(midnight.getTime())) return undefined
+  // JavaScript accepts some dates that do not exist and changes them to a date in the next month.
+  const isChanged = midnight.toISOString().slice(0, 10) !== date
+  return isChanged ? undefined : midnight.getTime() / 1_000 + secondsOfDay
 }
 
+/** Returns the seconds by which a time zone such as `Z`, `+02` or `-03:30` is ahead of UTC. */
 function parseOffset(zone = 'Z'): number {
   if (zone === 'Z') return 0
   const digits = zone.slice(1).replace(':', '').padEnd(4, '0')
@@ -116,10 +131,17 @@ function parseOffset(zone = 'Z'): number {
   return zone.startsWith('-') ? -seconds : seconds
 }
 
+/**
+ * Formats Unix seconds as a cursor value. `fraction` contains the digits of the fractional second. Returns `FUTURE` for
+ * years above 9999, and undefined for years before 1.
+ */
 function formatMoment(kind: CursorKind, seconds: number, fraction = ''): string | undefined {
   const text = new Date(seconds * 1_000).toISOString()
   if (text.startsWith('-') || text.startsWith('0000')) return undefined
+  // A year above 9999 is printed with a plus sign.
   if (text.startsWith('+')) return 'FUTURE'
-  if (kind === 'DATE') return text.slice(0, 10)
-  return `${text.slice(0, 10)} ${text.slice(11, 19)}.${fraction.padEnd(9, '0')}`
+  const date = text.slice(0, 10)
+  if (kind === 'DATE') return date
+  const timeOfDay = text.slice(11, 19)
+  return `${date} ${timeOfDay}.${fraction.padEnd(9, '0')}`
 }

@@ -46,32 +46,38 @@ type DatabaseSettings = Extract<SourceBody, { type: DatabaseType }>
 
 const noIncrements = 'All rows are read and replace the old ones: `incremental` is not set.'
 
-/** Returns the positions at which the increments of the tables start, or the reason why everything must be read. */
+/**
+ * Returns the positions at which the increments start, or the reason why everything must be read. `positionNames`
+ * contains the names under which the positions of the tables are stored.
+ */
 export function findIncrementStart(
   request: ReadRequest,
-  tables: readonly string[],
+  positionNames: readonly string[],
 ): { positions: TablePositions } | { fullRead: string } {
   if (!hasIncrements(request.settings as DatabaseSettings)) return { fullRead: noIncrements }
   if (request.reset) return { fullRead: 'All rows are read, because the cursor was reset.' }
   const { version, positions, definition } = (request.cursor ?? {}) as Partial<DatabaseState>
-  if (version !== 2 || !positions || !tables.every((table) => isUsable(positions[table], tables.length > 1)))
-    return { fullRead: 'All rows are read, because no earlier load stored a cursor.' }
+  const hasPositions =
+    version === 2 && positions && positionNames.every((name) => isUsable(positions[name], positionNames.length > 1))
+  if (!hasPositions) return { fullRead: 'All rows are read, because no earlier load stored a cursor.' }
   if (definition !== digestDefinition(request))
     return { fullRead: 'All rows are read, because the settings of the source changed since the last load.' }
   return { positions }
 }
 
 /**
- * True if an increment can start at this position. A single table without any cursor value is read in full, which also
- * finds deleted rows. With several tables, that would read all the others in full too, so it is allowed there.
+ * True if an increment can start at this position. If no row had a cursor value, a single table is read in full, which
+ * also finds deleted rows. One of several tables is then read as an increment, because a full read of one table would
+ * require full reads of all.
  */
-function isUsable(position: StoredCursor | undefined, mayBeEmpty: boolean): boolean {
+function isUsable(position: StoredCursor | undefined, isOneOfSeveral: boolean): boolean {
   if (!position) return false
   const { kind, value } = position
-  return value === undefined ? mayBeEmpty : parseCursorValue(kind, value) === value
+  if (value === undefined) return isOneOfSeveral
+  return parseCursorValue(kind, value) === value
 }
 
-/** True if incremental runs are possible, that is, each table has a cursor column and a key. */
+/** True if the query or every table has the settings of incremental reads, its own or those of the pipeline. */
 export function hasIncrements({ incremental, tables }: Pick<DatabaseSettings, 'incremental' | 'tables'>): boolean {
   if (incremental) return true
   return tables !== undefined && tables.length > 0 && tables.every((table) => table.incremental)
@@ -109,15 +115,17 @@ export function listFilledTables({ cursor }: ReadRequest): readonly string[] {
 function digestDefinition({ settings }: ReadRequest): string {
   const { jdbcSource, sqlQuery, tables, incremental } = settings as DatabaseSettings
   const { hostname, port, database, username } = jdbcSource
-  const selection = tables?.map(({ schema, name, incremental: incrementOfTable }) => [
+  const tableSelections = tables?.map(({ schema, name, incremental: incrementOfTable }) => [
     schema,
     name,
-    listRead(incrementOfTable ?? incremental),
+    listRowSettings(incrementOfTable ?? incremental),
   ])
-  return createDigest([hostname, port, database, username, sqlQuery, selection, listRead(incremental)])
+  return createDigest([hostname, port, database, username, sqlQuery, tableSelections, listRowSettings(incremental)])
 }
 
-const listRead = (settings: IncrementSettings | undefined) =>
+/** Returns the settings of an increment that determine the rows. */
+const listRowSettings = (settings: IncrementSettings | undefined) =>
   settings && [settings.cursorColumn, settings.key, settings.deletedColumn]
 
+/** Returns the first 32 hexadecimal digits of a SHA-256 digest. */
 export const createDigest = (parts: readonly unknown[]): string => hash('sha256', JSON.stringify(parts)).slice(0, 32)

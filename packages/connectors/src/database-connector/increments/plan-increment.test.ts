@@ -116,7 +116,7 @@ describe('a plan of an incremental read', () => {
 
   it('continues from the cursor less the lookback, and is limited to the clock', async () => {
     const { cursor } = await plan()
-    const second = await plan({ last: cursor!, lookback: 3_600, deletedColumn: 'Gone' }, visits, 'infinity')
+    const second = await plan({ previousCursor: cursor!, lookback: 3_600, deletedColumn: 'Gone' }, visits, 'infinity')
     expect(second).toEqual({
       filter: { cursor: { index: 3, kind: 'TIMESTAMPTZ', from: '2026-01-29 23:00:00.000000000' } },
       cursor: { ...cursor, value: '2026-01-31 12:00:00.000000000' },
@@ -128,9 +128,9 @@ describe('a plan of an incremental read', () => {
   it('reads everything, and says why, if columns changed or no row has the last cursor', async () => {
     const { cursor: last } = await plan()
     const wider = [...visits, column('more', 'TEXT')]
-    expect((await plan({ last: last! }, wider)).fullRead).toContain('the columns of the source changed')
+    expect((await plan({ previousCursor: last! }, wider)).fullRead).toContain('the columns of the source changed')
     for (const largest of [null, '2026-01-29 23:59:59.999999+00'])
-      expect((await plan({ last: last! }, visits, largest)).fullRead).toBe(
+      expect((await plan({ previousCursor: last! }, visits, largest)).fullRead).toBe(
         'All rows are read, because no row has a "Moved" of 2026-01-30 00:00:00 or later, although an earlier load found one: rows were deleted or restored.',
       )
   })
@@ -138,7 +138,7 @@ describe('a plan of an incremental read', () => {
   it('stores a cursor without a value if no row has one, and then reads all rows as an increment', async () => {
     const { cursor } = await plan({}, visits, null)
     expect(cursor).toEqual({ kind: 'TIMESTAMPTZ', columns: expect.any(String) })
-    const { note, ...next } = await plan({ last: cursor! })
+    const { note, ...next } = await plan({ previousCursor: cursor! })
     expect(next).toEqual({ filter: {}, cursor: { ...cursor, value: '2026-01-30 00:00:00.000000000' } })
     expect(note).toContain('All rows are read.')
   })

@@ -11,10 +11,10 @@ import {
 import { createDigest, type IncrementSettings, type StoredCursor } from './increment-settings.ts'
 import type { RowFilter } from './row-filter.ts'
 
-/** The settings of incremental reads, with the cursor that the last read stored. */
+/** The settings of incremental reads, with the cursor that the previous load stored. */
 export interface IncrementRequest extends IncrementSettings {
   /** The position at which the increment starts. Absent for a full read. */
-  last?: StoredCursor
+  previousCursor?: StoredCursor
   /** False for previews and tests. They store no rows, so the cursor column is not searched for its largest value. */
   storesCursor: boolean
 }
@@ -43,8 +43,8 @@ export interface IncrementPlan {
 }
 
 /**
- * Sets the key of the columns and plans which rows are read. Throws `SourceProblem` for settings that do not match the
- * columns.
+ * Marks the key columns as the primary key and plans which rows are read. Throws `SourceProblem` for settings that do
+ * not match the columns.
  */
 export async function planIncrement(
   source: CursorSource,
@@ -52,45 +52,66 @@ export async function planIncrement(
   request: IncrementRequest,
 ): Promise<IncrementPlan> {
   assertDistinctNames(columns)
-  const keyIndexes = request.key.map((name) => findColumn(columns, name, 'key'))
-  assertDistinctKey(columns, keyIndexes, request.key)
-  for (const [index, column] of columns.entries()) {
-    if (keyIndexes.includes(index)) column.primaryKey = true
-    else delete column.primaryKey
-  }
+  setPrimaryKey(columns, request.key)
   const cursorIndex = findColumn(columns, request.cursorColumn, 'cursorColumn')
+  const { label } = columns[cursorIndex]!
   const kind = getCursorKind(columns[cursorIndex]!)
-  const deletedIndex =
-    request.deletedColumn === undefined ? undefined : findColumn(columns, request.deletedColumn, 'deletedColumn')
-  if (deletedIndex !== undefined) assertDeletedType(columns[deletedIndex]!)
-  const notDeleted =
-    deletedIndex === undefined ? {} : { notDeleted: { index: deletedIndex, ...pickType(columns[deletedIndex]!) } }
-  if (!request.storesCursor) return { filter: notDeleted }
+  const deletedIndex = findDeletedColumn(columns, request.deletedColumn)
+  const fullReadFilter = createFullReadFilter(columns, deletedIndex)
+  if (!request.storesCursor) return { filter: fullReadFilter }
 
-  const digest = createDigest(
-    columns.map(({ label, dataType, precision, scale }) => [label, dataType, precision, scale]),
+  const columnsDigest = createDigest(
+    columns.map((column) => [column.label, column.dataType, column.precision, column.scale]),
   )
-  const cursorPlace: CursorPlace = { source, index: cursorIndex, kind, label: columns[cursorIndex]!.label }
+  const cursorColumn: CursorColumn = { source, index: cursorIndex, kind, label }
   // The clock is read before the rows, because the stored cursor must not be later than the start of the read.
   const clock = readCursorClock(kind, await source.readClock())
   if (kind !== 'NUMBER' && clock === undefined)
     throw new Error('Internal error: the clock of the database is unreadable.')
-  const createCursor = (value: string | undefined) => ({
-    cursor: { kind, ...(value !== undefined && { value }), columns: digest },
-  })
-  const increment = request.last && (await findIncrement(cursorPlace, request.last, request.lookback ?? 0, digest))
-  if (increment && 'filter' in increment) {
-    const value = increment.largest === undefined ? undefined : limitToClock(cursorPlace, increment.largest, clock)
-    const deletedColumn = deletedIndex === undefined ? {} : { deletedColumn: columns[deletedIndex]!.name }
-    const note = describeIncrement(cursorPlace, increment.filter, columns[deletedIndex ?? -1]?.label)
-    return { filter: increment.filter, ...createCursor(value), ...deletedColumn, note }
+
+  function createCursor(largestValue: string | undefined): StoredCursor {
+    if (largestValue === undefined) return { kind, columns: columnsDigest }
+    return { kind, value: limitToClock(kind, largestValue, clock), columns: columnsDigest }
   }
-  const largestValue = await readLargest(cursorPlace, {})
-  const value = largestValue === undefined ? undefined : limitToClock(cursorPlace, largestValue, clock)
-  return { filter: notDeleted, ...createCursor(value), ...increment }
+
+  const { previousCursor, lookback = 0 } = request
+  const increment = previousCursor && (await findIncrement(cursorColumn, previousCursor, lookback, columnsDigest))
+  if (increment && 'filter' in increment) {
+    const { filter, largestValue } = increment
+    const deletedColumn = deletedIndex === undefined ? undefined : columns[deletedIndex]
+    const note = describeIncrement(cursorColumn, filter, deletedColumn?.label)
+    const cursor = createCursor(largestValue)
+    return { filter, cursor, ...(deletedColumn && { deletedColumn: deletedColumn.name }), note }
+  }
+  const cursor = createCursor(await readLargestValue(cursorColumn, {}))
+  return { filter: fullReadFilter, cursor, ...(increment && { fullRead: increment.fullRead }) }
 }
 
-interface CursorPlace {
+/** Marks the columns with these names as the primary key, and no others. */
+function setPrimaryKey(columns: readonly Column[], names: readonly string[]): void {
+  const keyIndexes = names.map((name) => findColumn(columns, name, 'key'))
+  assertDistinctKey(columns, keyIndexes, names)
+  for (const [index, column] of columns.entries()) {
+    if (keyIndexes.includes(index)) column.primaryKey = true
+    else delete column.primaryKey
+  }
+}
+
+/** Returns the index of the column that marks deleted rows, or undefined if the settings name none. */
+function findDeletedColumn(columns: readonly Column[], name: string | undefined): number | undefined {
+  if (name === undefined) return undefined
+  const index = findColumn(columns, name, 'deletedColumn')
+  assertDeletedType(columns[index]!)
+  return index
+}
+
+/** Returns the filter of a full read, which leaves out rows that are marked as deleted. */
+function createFullReadFilter(columns: readonly Column[], deletedIndex: number | undefined): RowFilter {
+  if (deletedIndex === undefined) return {}
+  return { notDeleted: { index: deletedIndex, dataType: columns[deletedIndex]!.dataType } }
+}
+
+interface CursorColumn {
   source: CursorSource
   index: number
   kind: CursorKind
@@ -102,61 +123,71 @@ interface CursorPlace {
  * read.
  */
 async function findIncrement(
-  cursorPlace: CursorPlace,
-  lastCursor: StoredCursor,
+  cursorColumn: CursorColumn,
+  previousCursor: StoredCursor,
   lookback: number,
-  digest: string,
-): Promise<{ filter: RowFilter; largest?: string | undefined } | { fullRead: string }> {
-  const { kind, index, label } = cursorPlace
-  if (lastCursor.columns !== digest || lastCursor.kind !== kind)
+  columnsDigest: string,
+): Promise<{ filter: RowFilter; largestValue?: string | undefined } | { fullRead: string }> {
+  const { kind, index, label } = cursorColumn
+  if (previousCursor.columns !== columnsDigest || previousCursor.kind !== kind)
     return { fullRead: 'All rows are read, because the columns of the source changed since the last load.' }
-  if (lastCursor.value === undefined) return { filter: {}, largest: await readLargest(cursorPlace, {}) }
-  const lowerBound = subtractLookback(kind, lastCursor.value, lookback)
+  const previousValue = previousCursor.value
+  // No row had a cursor value in the previous load, so all rows belong to the increment.
+  if (previousValue === undefined) return { filter: {}, largestValue: await readLargestValue(cursorColumn, {}) }
+  const lowerBound = subtractLookback(kind, previousValue, lookback)
   const filter: RowFilter = lowerBound === undefined ? {} : { cursor: { index, kind, from: lowerBound } }
-  const largestValue = await readLargest(cursorPlace, filter)
-  if (
-    largestValue !== undefined &&
-    (largestValue === 'FUTURE' || compareCursorValues(kind, largestValue, lastCursor.value) >= 0)
-  )
-    return { filter, largest: largestValue }
+  const largestValue = await readLargestValue(cursorColumn, filter)
+  const includesPreviousValue = largestValue !== undefined && isAtLeast(kind, largestValue, previousValue)
+  if (includesPreviousValue) return { filter, largestValue }
   return {
-    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(lastCursor.value)} or later, although an earlier load found one: rows were deleted or restored.`,
+    fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(previousValue)} or later, although an earlier load found one: rows were deleted or restored.`,
   }
 }
 
-async function readLargest(
-  { source, index, kind, label }: CursorPlace,
+const isAtLeast = (kind: CursorKind, value: string, minimum: string): boolean =>
+  value === 'FUTURE' || compareCursorValues(kind, value, minimum) >= 0
+
+/**
+ * Returns the largest cursor value of the rows that match the filter, or undefined if they have no cursor value. Throws
+ * `SourceProblem` if an increment could not continue from this value.
+ */
+async function readLargestValue(
+  { source, index, kind, label }: CursorColumn,
   filter: RowFilter,
 ): Promise<string | undefined> {
   const text = await source.findLargest(index, filter)
   if (text === null) return undefined
   const value = parseCursorValue(kind, text)
   if (value !== undefined) return value
-  throw unsuitable(
+  throw createUnsuitableProblem(
     `The largest value of the cursor column "${label}" is ${text.slice(0, 100)}, so an increment could not continue after it. Correct the value in the source, or exclude it in a query.`,
   )
 }
 
 /**
- * Limits the next cursor to the current time. Rows with a cursor value in the future are then read by every increment
- * until that time has passed.
+ * Returns the largest value, or the current time if the value is in the future. Rows with a cursor value in the future
+ * are then read by every increment until that time has passed. `clock` is undefined for numbers.
  */
-function limitToClock({ kind }: CursorPlace, largestValue: string, clock: string | undefined): string {
+function limitToClock(kind: CursorKind, largestValue: string, clock: string | undefined): string {
   if (clock === undefined) return largestValue
-  return largestValue === 'FUTURE' || compareCursorValues(kind, largestValue, clock) > 0 ? clock : largestValue
+  const isInFuture = largestValue === 'FUTURE' || compareCursorValues(kind, largestValue, clock) > 0
+  return isInFuture ? clock : largestValue
 }
 
-function describeIncrement({ label }: CursorPlace, { cursor }: RowFilter, deletedColumn: string | undefined): string {
+function describeIncrement({ label }: CursorColumn, { cursor }: RowFilter, deletedColumn: string | undefined): string {
   const rows = cursor
     ? `Rows with a "${label}" of ${formatValue(cursor.from)} or later, or without one, are read.`
     : 'All rows are read.'
-  const deletes = deletedColumn === undefined ? 'were deleted' : `were deleted and not marked in "${deletedColumn}"`
-  return `${rows} Rows that ${deletes} in the source stay until the next full run.`
+  const deletedRows = deletedColumn === undefined ? 'were deleted' : `were deleted and not marked in "${deletedColumn}"`
+  return `${rows} Rows that ${deletedRows} in the source stay until the next full run.`
 }
 
 const formatValue = (value: string): string => value.replace(/\.0+$/, '')
 
-/** Returns the index of a column by its name. A name in another case matches if only one column does. */
+/**
+ * Returns the index of the column with this name. Without an exact match, upper and lower case count as equal. Throws
+ * `SourceProblem` if no column matches, or several columns match in that way. `setting` is the name for the message.
+ */
 function findColumn(columns: readonly Column[], name: string, setting: string): number {
   const exactIndex = columns.findIndex(({ label }) => label === name)
   if (exactIndex >= 0) return exactIndex
@@ -164,43 +195,44 @@ function findColumn(columns: readonly Column[], name: string, setting: string): 
     label.toLowerCase() === name.toLowerCase() ? [index] : [],
   )
   if (matchingIndexes.length === 1) return matchingIndexes[0]!
-  const problem =
-    matchingIndexes.length === 0 ? 'is not a column of the source' : 'matches several columns of the source'
-  const offered = (matchingIndexes.length === 0 ? columns : matchingIndexes.map((index) => columns[index]!)).map(
-    ({ label }) => label,
-  )
-  throw missing(`"${name}" (incremental.${setting}) ${problem}. Choose one of ${listNames(offered)}.`)
+  const isUnknown = matchingIndexes.length === 0
+  const problem = isUnknown ? 'is not a column of the source' : 'matches several columns of the source'
+  const choices = isUnknown ? columns : matchingIndexes.map((index) => columns[index]!)
+  throw createMissingProblem(`"${name}" (incremental.${setting}) ${problem}. Choose one of ${listLabels(choices)}.`)
 }
 
-const maxNames = 30
+const maxListedLabels = 30
 
-const listNames = (labels: readonly string[]): string =>
-  `${labels
-    .slice(0, maxNames)
-    .map((label) => `"${label.slice(0, 100)}"`)
-    .join(', ')}${labels.length > maxNames ? ', …' : ''}`
+/** Returns the labels in quotes, separated by commas. */
+function listLabels(columns: readonly Column[]): string {
+  const quotedLabels = columns.slice(0, maxListedLabels).map(({ label }) => `"${label.slice(0, 100)}"`)
+  const ellipsis = columns.length > maxListedLabels ? ', …' : ''
+  return `${quotedLabels.join(', ')}${ellipsis}`
+}
 
 /** Throws if two columns have the same name, because some databases reject such a query as a subquery. */
 function assertDistinctNames(columns: readonly Column[]): void {
   const labels = columns.map(({ label }) => label)
   const repeatedLabel = labels.find((label, index) => labels.indexOf(label) !== index)
   if (repeatedLabel !== undefined)
-    throw missing(
+    throw createMissingProblem(
       `Two columns of the query are named "${repeatedLabel}". Incremental loads need distinct names: rename one.`,
     )
 }
 
-function assertDistinctKey(columns: readonly Column[], key: readonly number[], names: readonly string[]): void {
-  const repeatedIndex = key.findIndex((column, index) => key.indexOf(column) !== index)
-  if (repeatedIndex < 0) return
-  const { label } = columns[key[repeatedIndex]!]!
-  throw missing(`"${names[repeatedIndex]!}" names column "${label}" of incremental.key again. List each column once.`)
+/** Throws if two names of the key refer to the same column, such as `id` and `ID`. */
+function assertDistinctKey(columns: readonly Column[], keyIndexes: readonly number[], names: readonly string[]): void {
+  const repeatedPosition = keyIndexes.findIndex((column, position) => keyIndexes.indexOf(column) !== position)
+  if (repeatedPosition < 0) return
+  const name = names[repeatedPosition]!
+  const { label } = columns[keyIndexes[repeatedPosition]!]!
+  throw createMissingProblem(`"${name}" names column "${label}" of incremental.key again. List each column once.`)
 }
 
 function getCursorKind({ label, dataType }: Column): CursorKind {
   const kind = findCursorKind(dataType)
   if (kind) return kind
-  throw unsuitable(
+  throw createUnsuitableProblem(
     `The cursor column "${label}" is ${dataType}. Its values cannot be compared exactly. Choose a column with dates, timestamps, integers or decimals, or convert it in a query.`,
   )
 }
@@ -209,11 +241,10 @@ const deletedTypes = /^(BOOLEAN|SMALLINT|INTEGER|BIGINT|DECIMAL|DATE|TIMESTAMP|T
 
 function assertDeletedType({ label, dataType }: Column): void {
   if (deletedTypes.test(dataType)) return
-  throw unsuitable(
+  throw createUnsuitableProblem(
     `The column "${label}" (incremental.deletedColumn) is ${dataType}. Choose a column with true and false, 0 and 1, or the time of the deletion, or convert it in a query.`,
   )
 }
 
-const pickType = ({ dataType }: Column) => ({ dataType })
-const missing = (message: string) => new SourceProblem('INCREMENTAL_COLUMN_MISSING', message)
-const unsuitable = (message: string) => new SourceProblem('INCREMENTAL_COLUMN_UNSUITABLE', message)
+const createMissingProblem = (message: string) => new SourceProblem('INCREMENTAL_COLUMN_MISSING', message)
+const createUnsuitableProblem = (message: string) => new SourceProblem('INCREMENTAL_COLUMN_UNSUITABLE', message)

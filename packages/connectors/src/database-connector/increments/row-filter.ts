@@ -27,7 +27,7 @@ export interface FilterSyntax {
   isAbsentDate?(column: string): string
 }
 
-/** Returns a condition that starts with WHERE, or an empty string. */
+/** Returns the SQL of a filter: a clause that starts with WHERE, or an empty string for a filter without conditions. */
 export function buildWhere({ cursor, notDeleted }: RowFilter, syntax: FilterSyntax): string {
   const conditions: string[] = []
   if (cursor) {
@@ -38,9 +38,10 @@ export function buildWhere({ cursor, notDeleted }: RowFilter, syntax: FilterSynt
   if (notDeleted) {
     const column = syntax.column(notDeleted.index)
     const { dataType } = notDeleted
-    if (!/^(DATE|TIMESTAMP)/.test(dataType))
-      conditions.push(`(${column} is null or ${column} = ${dataType === 'BOOLEAN' ? syntax.falseLiteral : '0'})`)
-    else conditions.push(syntax.isAbsentDate?.(column) ?? `${column} is null`)
+    const isDeletionTime = /^(DATE|TIMESTAMP)/.test(dataType)
+    const falseLiteral = dataType === 'BOOLEAN' ? syntax.falseLiteral : '0'
+    if (isDeletionTime) conditions.push(syntax.isAbsentDate?.(column) ?? `${column} is null`)
+    else conditions.push(`(${column} is null or ${column} = ${falseLiteral})`)
   }
   return conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`
 }
@@ -54,8 +55,8 @@ export const postgresFilterSyntax: FilterSyntax = {
 
 function formatPostgresLiteral(value: string, kind: CursorKind): string {
   if (kind === 'NUMBER') return formatNumber(value)
-  if (kind === 'TIMESTAMPTZ') return `cast('${dropZeros(value)}+00' as timestamptz)`
-  return `cast('${dropZeros(value)}' as ${kind === 'DATE' ? 'date' : 'timestamp'})`
+  if (kind === 'TIMESTAMPTZ') return `cast('${removeTrailingZeros(value)}+00' as timestamptz)`
+  return `cast('${removeTrailingZeros(value)}' as ${kind === 'DATE' ? 'date' : 'timestamp'})`
 }
 
 /**
@@ -63,6 +64,6 @@ function formatPostgresLiteral(value: string, kind: CursorKind): string {
  */
 export const formatNumber = (value: string): string => (value.startsWith('-') ? `(${value})` : value)
 
-/** Removes trailing zeros from the fractional seconds of a timestamp. */
-export const dropZeros = (value: string): string =>
-  value.replace(/\.?0+$/, (zeros) => (value.includes('.') ? '' : zeros))
+/** Removes trailing zeros from the fractional seconds of a timestamp. Leaves a value without a fraction unchanged. */
+export const removeTrailingZeros = (value: string): string =>
+  value.includes('.') ? value.replace(/\.?0+$/, '') : value

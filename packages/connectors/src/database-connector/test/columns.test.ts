@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { RowEncoder, TupleBuffer } from '@sluice/row-stream'
 import oracledb from 'oracledb'
-import { oracleColumnType as oracleColumn, createValueConverter, getFetchType } from '../../oracle/columns.ts'
+import { oracleColumnType as oracleColumn, createValueConverter, getFetchType } from '../../oracle/column-types.ts'
 import {
   quoteName,
   sqlServerColumnType as serverColumn,
   assertQuery,
   readExpression,
-} from '../../sql-server/columns.ts'
+} from '../../sql-server/column-types.ts'
 import { wrapQuery } from '../database-session.ts'
 import { buildStatement } from '../database-session.ts'
 

@@ -3,7 +3,7 @@ import { setImmediate as soon } from 'node:timers/promises'
 import { RowEncoder } from '@sluice/row-stream'
 import oracledb from 'oracledb'
 import { databaseLimits } from '../database-config.ts'
-import type { OracleField } from '../../oracle/columns.ts'
+import type { OracleField } from '../../oracle/column-types.ts'
 import { writeAllRows, type OracleRows, getRowsPerResponse } from '../../oracle/oracle-session.ts'
 import { type TupleBatch, TupleSink } from '../tuple-sink.ts'
 

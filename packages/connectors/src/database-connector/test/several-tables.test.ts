@@ -5,7 +5,7 @@ import { describeUnless } from '@sluice/testing/skip-tests'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import type { ReadRequest } from '../../connector.ts'
 import { type ConnectorHarness, never, openHarness, silentReport } from '../../../test/connector-harness.ts'
-import { tableName } from '../../table-names.ts'
+import { createTableName } from '../../table-and-column-names.ts'
 import { databasesHere, type TestDatabase } from './databases-under-test.ts'
 
 interface TableSet {
@@ -51,7 +51,7 @@ describe.each(databasesHere)('several tables of $name', ({ name: product, missin
       const tables = names.map((name) => ({ schema: database.schema, name }))
       return { type, settings: { type, jdbcSource, tables, ...changes }, secrets: { password }, input: {} }
     }
-    const warehouseName = (name: string) => tableName(harness.table, [name])
+    const warehouseName = (name: string) => createTableName(harness.table, [name])
     async function query(text: string): Promise<unknown[][]> {
       return (await scratch.superuser.query({ text, rowMode: 'array' })).rows
     }

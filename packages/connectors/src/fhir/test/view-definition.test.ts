@@ -152,7 +152,7 @@ describe('the rows of a FHIR view', () => {
   it('have a TEXT column for an unknown type', () => {
     const select = [{ column: [column('id', 'id', { type: 'constructor' })] }]
     const { columns } = createViewStream(parseView({ name: 'v', resource: 'Patient', select }), async function* () {})
-    expect(columns).toEqual([{ path: 'id', always: true, dataType: 'TEXT' }])
+    expect(columns).toEqual([{ path: 'id', isAlwaysCreated: true, dataType: 'TEXT' }])
   })
 })
 

@@ -1,12 +1,14 @@
 import { isExactNumber } from '../../http-connector/exact-json.ts'
 
 /**
- * Returns the value at a path: field names and list positions, separated by dots. A field named like the whole rest of
- * the path takes precedence, because names such as `@odata.nextLink` contain dots. Returns undefined if the value does
- * not exist.
+ * Returns the value at a path of field names and list positions, such as `data.items.0.id`. A field with the whole
+ * rest of the path as its name takes precedence, because names such as `@odata.nextLink` contain dots. Returns
+ * undefined if the value does not exist.
  */
 export function findAtPath(value: unknown, path: string): unknown {
-  for (let [currentValue, restOfPath] = [value, path]; ; ) {
+  let currentValue = value
+  let restOfPath = path
+  for (;;) {
     if (typeof currentValue !== 'object' || currentValue === null) return undefined
     const fields = currentValue as Record<string, unknown>
     if (Object.hasOwn(fields, restOfPath)) return fields[restOfPath]
@@ -32,7 +34,7 @@ export function setAtPath(target: object, path: string, value: unknown): object 
 const maxListedPaths = 1_000
 const maxListedDepth = 4
 
-/** Lists the paths of all lists in a response. */
+/** Lists the paths of the lists in a response, such as `data.items`. Leaves out lists inside lists. */
 export function listArrayPaths(value: unknown, prefix = '', depth = 0): string[] {
   if (!isJsonObject(value) || depth > maxListedDepth) return []
   return Object.entries(value)

@@ -1,6 +1,6 @@
 import type { KnownColumn } from '../../http-connector/declared-column.ts'
 import { formatBasicAuthorization, type HttpConnection } from '../../http-connector/http-session.ts'
-import type { HttpSystem, RecordPage, RecordStream } from '../../http-connector/http-system-interface.ts'
+import type { HttpSystem, RecordPage, RecordStream } from '../../http-connector/http-system.ts'
 import { createOption } from '../../http-connector/parse-response.ts'
 import { formatCount, SourceProblem } from '@sluice/row-stream'
 import type { SourceOption, SourceSecrets } from '../../connector.ts'
@@ -32,9 +32,10 @@ export const restApi: HttpSystem<RestSettings> = {
     const { response, records } = await requestFirstPage(context)
     pager.findNext(response, records)
     if (!increment) return
-    const started = startIncrement(increment, undefined, context.http.redactText)
-    started.addRecords(records)
-    started.finish(context.http.startedAt())
+    // Throws if the records do not have usable cursor values.
+    const testIncrement = startIncrement(increment, undefined, context.http.redactText)
+    testIncrement.addRecords(records)
+    testIncrement.finish(context.http.startedAt())
   },
 
   listOptions(kind, context) {
@@ -45,7 +46,11 @@ export const restApi: HttpSystem<RestSettings> = {
   openStreams: async (context) => createStream(context),
 }
 
-/** Connects to the origin of the address, because links to next pages may have any path. */
+/**
+ * Returns the connection to the origin of the address, because links to next pages may have any path. A token is sent
+ * in the configured header, with the username as basic authentication, or else as a bearer token. A token that is a
+ * query parameter is added to each request instead.
+ */
 function connectToApi(
   { url = '', username, headerName, parameterName }: RestSettings['functionSource'],
   { authToken }: SourceSecrets,
@@ -57,6 +62,7 @@ function connectToApi(
   return { url: origin, headers: { authorization } }
 }
 
+/** Returns the stream of the API's records. Each read starts with a new pager. */
 function createStream(context: RestContext): RecordStream {
   const { key = [], columns = [], paging } = context.settings.restApi
   let pager = createPager(paging)
@@ -64,7 +70,7 @@ function createStream(context: RestContext): RecordStream {
     name: 'records',
     key,
     columns: columns.map(
-      ({ name, type }): KnownColumn => ({ path: name, always: true, ...(type && { dataType: type }) }),
+      ({ name, type }): KnownColumn => ({ path: name, isAlwaysCreated: true, ...(type && { dataType: type }) }),
     ),
     get unreadWarning() {
       return pager.findWarning()
@@ -77,8 +83,8 @@ function createStream(context: RestContext): RecordStream {
 }
 
 /**
- * Yields the records of each page. The last page has the cursor of the next increment. Warns if records had no value in
- * the cursor field.
+ * Yields the records of each page. The last page has the cursor of the next increment. Afterwards logs a warning if
+ * records had no value in the cursor field.
  */
 async function* readPages(
   context: RestContext,
@@ -88,10 +94,10 @@ async function* readPages(
   const { http, settings, log } = context
   const { increment: incrementSettings, records: recordsPath } = settings.restApi
   const increment = incrementSettings && startIncrement(incrementSettings, cursor, http.redactText)
-  const toRequest = (parameters: object) => createRequest(context, { ...increment?.parameters, ...parameters })
-  for (let request: RestRequest | undefined = toRequest(pager.first); request; ) {
-    const currentRequest: RestRequest = request
-    const response = await requestPage(context, currentRequest, pager)
+  const createPageRequest = (parameters: object) => createRequest(context, { ...increment?.parameters, ...parameters })
+  let request = createPageRequest(pager.first)
+  for (;;) {
+    const response = await requestPage(context, request, pager)
     if (!response) {
       yield { records: [], cursor: increment?.finish(http.startedAt()) }
       break
@@ -100,21 +106,23 @@ async function* readPages(
     increment?.addRecords(records)
     const nextPage = pager.findNext(response, records)
     yield { records, cursor: nextPage ? undefined : increment?.finish(http.startedAt()) }
-    request =
-      nextPage &&
-      ('link' in nextPage
-        ? createLinkedRequest(context, nextPage.link, currentRequest)
-        : toRequest(nextPage.parameters))
+    if (!nextPage) break
+    const hasLink = 'link' in nextPage
+    request = hasLink ? createLinkedRequest(context, nextPage.link, request) : createPageRequest(nextPage.parameters)
   }
-  if (increment && increment.withoutCursor > 0)
+  const recordsWithoutCursor = increment?.recordsWithoutCursor ?? 0
+  if (recordsWithoutCursor > 0)
     log(
       'WARN',
       'LOW',
-      `${formatCount(increment.withoutCursor, 'record')} had no value in "${incrementSettings!.cursorField}" (restApi.increment.cursorField). An increment loads changes of such records only if the API returns them.`,
+      `${formatCount(recordsWithoutCursor, 'record')} had no value in "${incrementSettings!.cursorField}" (restApi.increment.cursorField). An increment loads changes of such records only if the API returns them.`,
     )
 }
 
-/** Requests a page after which there may be no other. Returns undefined if the API has no such page. */
+/**
+ * Requests a page. Returns undefined if the API returned “not found” twice, and the paging allows that after the last
+ * page.
+ */
 async function requestPage(
   { http, log }: RestContext,
   request: RestRequest,

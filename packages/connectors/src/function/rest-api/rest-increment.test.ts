@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
-import { CursorUnusable } from '../../http-connector/http-system-interface.ts'
+import { CursorUnusable } from '../../http-connector/http-system.ts'
 import { createChosenCursor, parseCursor, type RestCursor, startIncrement } from './rest-increment.ts'
 import type { RestApiSettings } from './rest-request.ts'
 
@@ -76,7 +76,7 @@ describe('the cursor of a REST API', () => {
     )
     const increment = startIncrement(settings, undefined, redactText)
     increment.addRecords([{ at: '2026-01-01' }, {}, { at: '' }, 'no record', null, []])
-    expect([increment.withoutCursor, increment.finish(now)]).toEqual([
+    expect([increment.recordsWithoutCursor, increment.finish(now)]).toEqual([
       2,
       expect.objectContaining({ example: '2026-01-01' }),
     ])

@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { CursorUnusable } from '../../http-connector/http-system-interface.ts'
+import { CursorUnusable } from '../../http-connector/http-system.ts'
 import { overlapSeconds } from '../../http-connector/paging.ts'
 import { findAtPath } from './json-path.ts'
 import { formatParameter, type RestApiSettings, type RestParameters } from './rest-request.ts'
@@ -30,58 +30,66 @@ export interface RestIncrement {
    */
   finish(startedAt: number): RestCursor | undefined
   /** The number of records without a cursor value. */
-  readonly withoutCursor: number
+  readonly recordsWithoutCursor: number
 }
 
 const maxExampleLength = 100
 
+/** Starts a read. `previousCursor` is the cursor of the previous load, or undefined for a full read. */
 export function startIncrement(
   settings: IncrementSettings,
-  previous: RestCursor | undefined,
+  previousCursor: RestCursor | undefined,
   redactText: (text: string) => string,
 ): RestIncrement {
   const { cursorField, cursorType = 'TIMESTAMP' } = settings
   let latest: { position: bigint; example: string } | undefined
-  let withCursor = 0
-  let withoutCursor = 0
+  let recordsWithCursor = 0
+  let recordsWithoutCursor = 0
 
   function addRecords(records: readonly unknown[]): void {
     for (const record of records) {
       if (typeof record !== 'object' || record === null || Array.isArray(record)) continue
       const value = findAtPath(record, cursorField)
       if (value === undefined || value === null || value === '') {
-        withoutCursor += 1
+        recordsWithoutCursor += 1
         continue
       }
       const example = formatParameter(value)
       const position = parseCursor(cursorType, example)
       if (position === undefined) throw createUnsuitableProblem(settings, redactText(example))
-      withCursor += 1
+      recordsWithCursor += 1
       if (!latest || position > latest.position) latest = { position, example }
     }
   }
 
   function finish(startedAt: number): RestCursor | undefined {
-    if (withCursor === 0 && withoutCursor > 0) throw createMissingProblem(settings)
-    const previousPosition = previous === undefined ? undefined : BigInt(previous.position)
-    if (previousPosition !== undefined && !previous!.isChosen && (!latest || latest.position < previousPosition))
-      throw new CursorUnusable(
-        `All records are read, because the API returned no record with a "${cursorField}" of ${formatCursor(cursorType, previousPosition, previous!.example)} or later, although an earlier load found one: records were deleted or restored.`,
-      )
+    if (recordsWithCursor === 0 && recordsWithoutCursor > 0) throw createMissingProblem(settings)
+    if (previousCursor) assertPreviousRecordFound(previousCursor)
     if (!latest) return undefined
     // A record can have a time in the future. The cursor must not skip records that change before that time.
     const now = BigInt(Math.floor(startedAt))
-    const position = cursorType !== 'NUMBER' && latest.position > now ? now : latest.position
-    if (previousPosition !== undefined && position <= previousPosition) return undefined
+    const isInFuture = cursorType !== 'NUMBER' && latest.position > now
+    const position = isInFuture ? now : latest.position
+    if (previousCursor && position <= BigInt(previousCursor.position)) return undefined
     return { position: String(position), ...(cursorType === 'TIMESTAMP' && { example: latest.example }) }
   }
 
+  /** Throws `CursorUnusable` if the record with the previous cursor, and all later ones, no longer exist. */
+  function assertPreviousRecordFound({ position, example, isChosen }: RestCursor): void {
+    const previousPosition = BigInt(position)
+    const isFound = latest !== undefined && latest.position >= previousPosition
+    if (isFound || isChosen) return
+    throw new CursorUnusable(
+      `All records are read, because the API returned no record with a "${cursorField}" of ${formatCursor(cursorType, previousPosition, example)} or later, although an earlier load found one: records were deleted or restored.`,
+    )
+  }
+
   return {
-    parameters: { [settings.parameter]: createParameter(settings, previous) },
+    parameters: { [settings.parameter]: createParameter(settings, previousCursor) },
     addRecords,
     finish,
-    get withoutCursor() {
-      return withoutCursor
+    get recordsWithoutCursor() {
+      return recordsWithoutCursor
     },
   }
 }
@@ -92,15 +100,22 @@ export function startIncrement(
 export const createChosenCursor = ({ cursorType }: IncrementSettings, moment: string): RestCursor | undefined =>
   cursorType === 'NUMBER' ? undefined : { position: String(Date.parse(moment)), example: moment, isChosen: true }
 
-function createParameter(settings: IncrementSettings, previous: RestCursor | undefined): string | undefined {
+/**
+ * Returns the request parameter that limits the response to changes: the previous cursor minus `lookback` (in seconds
+ * for times), in the format of the settings. Returns `firstValue` for a full read.
+ */
+function createParameter(settings: IncrementSettings, previousCursor: RestCursor | undefined): string | undefined {
   const { cursorType = 'TIMESTAMP', sentAs = cursorType, template = '{cursor}', firstValue } = settings
-  if (!previous) return firstValue
-  const { lookback = cursorType === 'NUMBER' ? 1 : overlapSeconds } = settings
-  const difference = BigInt(lookback) * (cursorType === 'NUMBER' ? 1n : 1_000n)
-  const cursor = formatCursor(sentAs, BigInt(previous.position) - difference, previous.example)
+  if (!previousCursor) return firstValue
+  const isNumber = cursorType === 'NUMBER'
+  const lookback = settings.lookback ?? (isNumber ? 1 : overlapSeconds)
+  // The positions of times are in milliseconds.
+  const difference = BigInt(lookback) * (isNumber ? 1n : 1_000n)
+  const cursor = formatCursor(sentAs, BigInt(previousCursor.position) - difference, previousCursor.example)
   return template.replaceAll('{cursor}', () => cursor)
 }
 
+/** Captures the day, the separator, hours and minutes, seconds, the fraction and the time zone of a timestamp. */
 const timestampPattern = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?([.,]\d+)?\s?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
 
 /**
@@ -115,23 +130,37 @@ export function parseCursor(type: CursorType, text: string): bigint | undefined 
 }
 
 function parseTimestampCursor(text: string): bigint | undefined {
-  const [, day, , minutes = '00:00', seconds = ':00', fraction = '', zone = 'Z'] =
-    timestampPattern.exec(text.trim()) ?? []
-  if (day === undefined) return undefined
-  const hours = zone.length === 3 ? `${zone}:00` : zone.replace(/^([+-]\d\d)(\d\d)$/, '$1:$2')
-  const time = Date.parse(`${day}T${minutes}${seconds}${fraction.replace(',', '.').slice(0, 4)}${hours.toUpperCase()}`)
+  const match = timestampPattern.exec(text.trim())
+  if (!match) return undefined
+  const [, day, , hoursAndMinutes = '00:00', seconds = ':00', fraction = '', zone = 'Z'] = match
+  const milliseconds = fraction.replace(',', '.').slice(0, 4)
+  const time = Date.parse(`${day}T${hoursAndMinutes}${seconds}${milliseconds}${normalizeZone(zone)}`)
   return Number.isNaN(time) ? undefined : BigInt(time)
 }
 
-/** Formats a position for the request. A timestamp gets the precision, separator and time zone of the example. */
+/** Returns a time zone as `Z` or `+02:00`, from `z`, `+02`, `+0200` or `+02:00`. */
+function normalizeZone(zone: string): string {
+  const hasHoursOnly = zone.length === 3
+  return hasHoursOnly ? `${zone}:00` : zone.replace(/^([+-]\d\d)(\d\d)$/, '$1:$2').toUpperCase()
+}
+
+/**
+ * Formats a position for the request, in UTC. A timestamp is formatted like the example: as a day if the example has no
+ * time, with a space or `T` before the time, with milliseconds if the example has a fraction, and with `Z` if the
+ * example has a time zone.
+ */
 function formatCursor(format: CursorFormat, position: bigint, example = ''): string {
   if (format === 'NUMBER' || format === 'UNIX_MILLISECONDS') return String(position)
   if (format === 'UNIX_SECONDS') return String(Math.floor(Number(position) / 1_000))
   const text = new Date(Number(position)).toISOString()
+  const day = text.slice(0, 10)
   const [, , separator, , , fraction, zone] = timestampPattern.exec(example.trim()) ?? []
-  if (format === 'DATE' || (separator === undefined && example !== '')) return text.slice(0, 10)
+  const hasExample = example !== ''
+  const isDayOnly = hasExample && separator === undefined
+  if (format === 'DATE' || isDayOnly) return day
   const time = text.slice(11, fraction === undefined ? 19 : 23)
-  return `${text.slice(0, 10)}${separator ?? 'T'}${time}${zone === undefined && example !== '' ? '' : 'Z'}`
+  const utcZone = hasExample && zone === undefined ? '' : 'Z'
+  return `${day}${separator ?? 'T'}${time}${utcZone}`
 }
 
 const createMissingProblem = ({ cursorField }: IncrementSettings): SourceProblem =>

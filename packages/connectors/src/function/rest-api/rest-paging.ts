@@ -32,7 +32,9 @@ const maxSkippedPages = 10
 export function createPager(paging: RestPaging | undefined): RestPager {
   const sizeParameters = paging?.sizeParameter === undefined ? {} : { [paging.sizeParameter]: paging.size }
   const count = createRecordCount(paging)
-  const strategy = paging ? createStrategy(paging, count) : readOnePage()
+  const strategy = paging ? createStrategy(paging, count) : createSinglePageStrategy()
+  // Only page numbers and offsets are guessed. Fields of the API that announce further records are trusted.
+  const guessesNextPage = (paging?.type === 'PAGE' || paging?.type === 'OFFSET') && paging.hasMore === undefined
   let isFinished = false
   return {
     first: { ...sizeParameters, ...strategy.first },
@@ -40,25 +42,22 @@ export function createPager(paging: RestPaging | undefined): RestPager {
       count.addPage(response, records)
       const next = strategy.findNext(response, records)
       isFinished = next === undefined
-      return next && 'parameters' in next ? { parameters: { ...sizeParameters, ...next.parameters } } : next
+      // A link already contains the page size.
+      if (!next || 'link' in next) return next
+      return { parameters: { ...sizeParameters, ...next.parameters } }
     },
-    // Only page numbers and offsets are guessed. Fields of the API that announce further records are trusted.
-    endsWhenNotFound: () =>
-      (paging?.type === 'PAGE' || paging?.type === 'OFFSET') &&
-      paging.hasMore === undefined &&
-      count.received > 0 &&
-      !count.isIncomplete(),
-    findWarning: () =>
-      isFinished && count.isIncomplete()
-        ? `The API announced ${formatCount(count.total!, 'record')} and returned ${count.received}. Check the paging (restApi.paging), or run again if records were deleted during the read.`
-        : strategy.findWarning?.(),
+    endsWhenNotFound: () => guessesNextPage && count.received > 0 && !count.isIncomplete(),
+    findWarning() {
+      if (!isFinished || !count.isIncomplete()) return strategy.findWarning?.()
+      return `The API announced ${formatCount(count.total!, 'record')} and returned ${count.received}. Check the paging (restApi.paging), or run again if records were deleted during the read.`
+    },
   }
 }
 
 type PagingStrategy = Pick<RestPager, 'first' | 'findNext'> & Partial<Pick<RestPager, 'findWarning'>>
 
-/** Returns the strategy for an API that seems to have only one page. */
-function readOnePage(): PagingStrategy {
+/** Returns the strategy without paging: it reads one page, and warns if the response has a link to a next page. */
+function createSinglePageStrategy(): PagingStrategy {
   let hasNextPage = false
   return {
     first: {},
@@ -73,21 +72,23 @@ function readOnePage(): PagingStrategy {
   }
 }
 
+/** Returns the strategy for the paging type. `count` contains the records of the pages read so far. */
 function createStrategy(paging: RestPaging, count: RecordCount): PagingStrategy {
   switch (paging.type) {
     case 'LINK_HEADER':
-      return followLinks(({ headers }) => findNextLink(headers), 'the header Link')
+      return createLinkStrategy(({ headers }) => findNextLink(headers), 'the header Link')
     case 'NEXT_LINK':
-      return followLinks(({ json }) => readNextLink(json, paging.path!), 'restApi.paging.path')
+      return createLinkStrategy(({ json }) => readNextLink(json, paging.path!), 'restApi.paging.path')
     case 'CURSOR':
-      return followCursor(paging)
+      return createCursorStrategy(paging)
     case 'PAGE':
     case 'OFFSET':
-      return countPages(paging, count)
+      return createCountingStrategy(paging, count)
   }
 }
 
-function followLinks(findLink: (response: RestResponse) => string | undefined, field: string): PagingStrategy {
+/** Returns the strategy that follows the link in each response. `field` names the source of the link in messages. */
+function createLinkStrategy(findLink: (response: RestResponse) => string | undefined, field: string): PagingStrategy {
   const checkLoop = createLoopCheck(field)
   return {
     first: {},
@@ -113,29 +114,29 @@ function readNextLink(json: unknown, path: string): string | undefined {
   )
 }
 
-const describeValue = (value: unknown): string =>
-  Array.isArray(value)
-    ? 'a list'
-    : typeof value === 'object' && !isExactNumber(value)
-      ? 'an object'
-      : `a ${typeof value === 'boolean' ? 'boolean' : 'number'}`
+function describeValue(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'boolean') return 'a boolean'
+  return typeof value === 'object' && !isExactNumber(value) ? 'an object' : 'a number'
+}
 
 /**
- * Sends the cursor of each response, or of its last record, with the next request. Ends if `hasMore` is false or the
- * cursor is missing. Throws if the cursor is missing although more records are announced, or if cursors repeat.
+ * Returns the strategy that sends the cursor of each response, or of its last record, with the next request. It ends if
+ * `hasMore` is false or the cursor is missing. Throws if the cursor is missing although more records are announced, if
+ * the last record has no cursor, or if cursors repeat.
  */
-function followCursor({ path, lastRecordField, parameter, hasMore }: RestPaging): PagingStrategy {
+function createCursorStrategy({ path, lastRecordField, parameter, hasMore }: RestPaging): PagingStrategy {
   const checkLoop = createLoopCheck('restApi.paging')
   return {
     first: {},
     findNext({ json }, records) {
-      const hasNext = readHasMore(json, hasMore)
-      if (hasNext === false) return undefined
+      const announcesMore = readHasMore(json, hasMore)
+      if (announcesMore === false) return undefined
       const cursor =
         lastRecordField === undefined ? findAtPath(json, path!) : findAtPath(records.at(-1), lastRecordField)
       if (isAbsent(cursor)) {
-        const isUnknown = lastRecordField !== undefined && records.length > 0
-        if (hasNext === true || isUnknown) throw createMissingCursorProblem(lastRecordField ?? path!, isUnknown)
+        const lacksField = lastRecordField !== undefined && records.length > 0
+        if (announcesMore || lacksField) throw createMissingCursorProblem(lastRecordField ?? path!, lacksField)
         return undefined
       }
       checkLoop(formatParameter(cursor))
@@ -144,51 +145,58 @@ function followCursor({ path, lastRecordField, parameter, hasMore }: RestPaging)
   }
 }
 
-const isAbsent = (cursor: unknown): boolean => [undefined, null, '', false].includes(cursor as never)
+/** True if the value of a link or cursor means that this is the last page. */
+const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '' || value === false
 
-const createMissingCursorProblem = (path: string, isField: boolean) =>
+const createMissingCursorProblem = (path: string, lacksField: boolean) =>
   createProtocolProblem(
-    isField
+    lacksField
       ? `The last record of a page has no "${path}", so the next page cannot be requested. Correct restApi.paging.lastRecordField.`
       : `The API has more pages (restApi.paging.hasMore), but its response has no cursor under "${path}". Correct restApi.paging.path.`,
   )
 
 /**
- * Counts pages or records. Without `hasMore`, the last page is the first empty one, because a server may return fewer
- * records than requested on any page. With `hasMore`, the page that says false is the last one. If `total` announces
- * more records, up to `maxSkippedPages` empty pages are skipped. Some servers respond with “not found” instead of an
- * empty page (`endsWhenNotFound`). Throws if two consecutive pages are equal, unless `total` shows that this is the
- * end.
+ * Returns the strategy that requests the next page number or offset. Without `hasMore`, the last page is the first
+ * empty one, because a server may return fewer records than requested on any page. With `hasMore`, the page that says
+ * false is the last one. If `total` announces more records, up to `maxSkippedPages` empty pages are skipped. Some
+ * servers respond with “not found” instead of an empty page (`endsWhenNotFound`). Throws if two consecutive pages are
+ * equal, unless `total` shows that this is the end.
  */
-function countPages(paging: RestPaging, count: RecordCount): PagingStrategy {
+function createCountingStrategy(paging: RestPaging, count: RecordCount): PagingStrategy {
   const { type, parameter, firstPage = 1, size, hasMore, total } = paging
   let position = type === 'PAGE' ? firstPage : 0
   let emptyPages = 0
-  let lastPage = ''
-  let lastLength = 0
-  const toParameters = () => ({ parameters: { [parameter!]: position } })
+  let previousPage = ''
+  let previousLength = 0
   return {
     first: { [parameter!]: position },
     findNext({ json }, records) {
       if (readHasMore(json, hasMore) === false) return undefined
       const page = describePage(records)
-      if (page !== '' && page === lastPage) {
+      const isRepeated = page !== '' && page === previousPage
+      if (isRepeated) {
         if (total !== undefined && !count.isIncomplete()) return undefined
         throw createRepeatedPageProblem(parameter!)
       }
-      emptyPages = records.length === 0 ? emptyPages + 1 : 0
-      if (records.length === 0 && hasMore === undefined && (!count.isIncomplete() || emptyPages >= maxSkippedPages))
-        return undefined
-      if (records.length > 0) [lastPage, lastLength] = [page, records.length]
-      position += type === 'PAGE' ? 1 : records.length || size || lastLength || 1
-      return toParameters()
+      if (records.length === 0) {
+        emptyPages += 1
+        const isExpectedEnd = !count.isIncomplete() || emptyPages >= maxSkippedPages
+        if (hasMore === undefined && isExpectedEnd) return undefined
+      } else {
+        emptyPages = 0
+        previousPage = page
+        previousLength = records.length
+      }
+      // After an empty page, an offset advances by the page size: the configured one, or that of the previous page.
+      position += type === 'PAGE' ? 1 : records.length || size || previousLength || 1
+      return { parameters: { [parameter!]: position } }
     },
   }
 }
 
 /**
  * Returns a text to compare pages. It is equal for two pages with the same number of records, the same first and the
- * same last record.
+ * same last record. It is empty for an empty page.
  */
 const describePage = (records: readonly unknown[]): string =>
   records.length === 0 ? '' : JSON.stringify([records.length, records[0], records.at(-1)])
@@ -198,7 +206,10 @@ const createRepeatedPageProblem = (parameter: string) =>
     `The API returned the same records for two values of "${parameter}" (restApi.paging.parameter), so it ignores this parameter or repeats its last page. Correct the parameter, or set restApi.paging.hasMore or total.`,
   )
 
-/** Returns true if the API reports further pages, or undefined if the settings name no such field. */
+/**
+ * Returns the boolean at the path of `hasMore`, which is true if the API has further pages. Returns undefined if the
+ * settings name no such field. Throws `SourceProblem` for any other value.
+ */
 function readHasMore(json: unknown, path: string | undefined): boolean | undefined {
   if (path === undefined) return undefined
   const value = findAtPath(json, path)
@@ -208,14 +219,17 @@ function readHasMore(json: unknown, path: string | undefined): boolean | undefin
   )
 }
 
+/** Counts the records of one read, and compares them with the total number that the API announces. */
 interface RecordCount {
   received: number
   /** The total number of records in the last response that contained one. */
   total: number | undefined
   addPage(response: RestResponse, records: readonly unknown[]): void
+  /** Returns true if fewer records were received than the API announced. */
   isIncomplete(): boolean
 }
 
+/** Returns a count without records. Its `addPage` throws `SourceProblem` if no response yet contained the total. */
 function createRecordCount(paging: RestPaging | undefined): RecordCount {
   const path = paging?.total
   const count: RecordCount = {
@@ -243,7 +257,8 @@ function createRecordCount(paging: RestPaging | undefined): RecordCount {
  */
 function createLoopCheck(field: string): (position: string) => void {
   let storedValue: string | undefined
-  let [steps, limit] = [0, 1]
+  let steps = 0
+  let limit = 1
   return (position) => {
     if (position === storedValue)
       throw createProtocolProblem(
@@ -265,8 +280,8 @@ const relationPattern = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i
  */
 function findNextLink(headers: Headers): string | undefined {
   for (const [, target = '', parameters = ''] of (headers.get('link') ?? '').matchAll(linkPattern)) {
-    const [, quoted, unquoted = ''] = relationPattern.exec(parameters) ?? []
-    const isNext = (quoted ?? unquoted).toLowerCase().split(/\s+/).includes('next')
+    const [, quotedRelations, relation = ''] = relationPattern.exec(parameters) ?? []
+    const isNext = (quotedRelations ?? relation).toLowerCase().split(/\s+/).includes('next')
     // Some APIs always link to a next page. This parameter then says whether it has records.
     if (isNext && !/;\s*results\s*=\s*"?false/i.test(parameters)) return target
   }

@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import type { SourceSecrets } from '../../connector.ts'
 import type { HttpSession, RequestOptions } from '../../http-connector/http-session.ts'
-import type { SettingsOf, SystemContext } from '../../http-connector/http-system-interface.ts'
+import type { SettingsOf, SystemContext } from '../../http-connector/http-system.ts'
 import type { connectorTypes } from '@sluice/contracts/connector-types'
 import { setAtPath } from './json-path.ts'
 
@@ -25,7 +25,8 @@ export interface RestResponse {
 }
 
 /**
- * Builds a request from the settings and further parameters. These take precedence over parameters of the same name.
+ * Builds a request from the settings and further parameters, which take precedence over settings of the same name.
+ * Undefined parameters are left out.
  */
 export function createRequest({ settings, secrets }: RestContext, parameters: RestParameters): RestRequest {
   const { functionSource, restApi } = settings
@@ -38,24 +39,27 @@ export function createRequest({ settings, secrets }: RestContext, parameters: Re
     if (restApi.parametersIn === 'BODY') body = setAtPath(body, name, value)
     else url.searchParams.set(name, formatParameter(value))
   }
-  setToken(url, functionSource, secrets)
+  setTokenParameter(url, functionSource, secrets)
   return { path: formatPath(url), options: createOptions(restApi, body) }
 }
 
-/** Builds the request for the next page from its link. `http.base` must be the origin of the API. */
+/**
+ * Builds the request for the next page from its link. `http.base` must be the origin of the API. Throws `SourceProblem`
+ * for a link to another host.
+ */
 export function createLinkedRequest(
   { http, settings, secrets }: RestContext,
   link: string,
-  previous: RestRequest,
+  currentRequest: RestRequest,
 ): RestRequest {
   // A link is relative to the page that contains it. Paths are appended as text, because a URL parser reads
   // `items:list` as a scheme.
-  const context = new URL(`${http.base}${previous.path}`)
-  const target = http.resolveLink(URL.canParse(link, context.href) ? new URL(link, context).href : link)
-  const url = new URL(`${http.base}/${target}`)
+  const currentUrl = new URL(`${http.base}${currentRequest.path}`)
+  const absoluteLink = URL.canParse(link, currentUrl.href) ? new URL(link, currentUrl).href : link
+  const url = new URL(`${http.base}/${http.resolveLink(absoluteLink)}`)
   if (!url.searchParams.has(settings.functionSource.parameterName ?? ''))
-    setToken(url, settings.functionSource, secrets)
-  return { path: formatPath(url), options: previous.options }
+    setTokenParameter(url, settings.functionSource, secrets)
+  return { path: formatPath(url), options: currentRequest.options }
 }
 
 export const sendRequest = (http: HttpSession, { path, options }: RestRequest): Promise<RestResponse> =>
@@ -64,13 +68,16 @@ export const sendRequest = (http: HttpSession, { path, options }: RestRequest): 
 /** Formats a parameter: a number with all its digits, any other value as text or JSON. */
 export const formatParameter = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The session adds a slash before a path. An address that has a query and no path must not get one. */
+/**
+ * Returns the path and query for a request. For the root path, returns only the query, because the session would
+ * otherwise add a slash to an address without a path.
+ */
 const formatPath = ({ pathname, search }: URL): string => (pathname === '/' ? search : `${pathname}${search}`)
 
 const createOptions = ({ method = 'GET', headers = {} }: RestApiSettings, body: object): RequestOptions => ({
   method,
   headers: Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), toHeader(name, value)]),
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), validateHeader(name, value)]),
   ),
   // Reading can be repeated with any HTTP method.
   isIdempotent: true,
@@ -78,10 +85,10 @@ const createOptions = ({ method = 'GET', headers = {} }: RestApiSettings, body: 
 })
 
 /**
- * Throws `SourceProblem` REQUEST_REFUSED for a value that a header cannot contain, such as a line break from a
- * variable.
+ * Returns the value of a header unchanged. Throws `SourceProblem` REQUEST_REFUSED if a header cannot contain it, such
+ * as a line break from a variable.
  */
-function toHeader(name: string, value: string): string {
+function validateHeader(name: string, value: string): string {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value
   throw new SourceProblem(
     'REQUEST_REFUSED',
@@ -89,10 +96,16 @@ function toHeader(name: string, value: string): string {
   )
 }
 
-function setToken(url: URL, { parameterName }: FunctionSettings['functionSource'], { authToken }: SourceSecrets): void {
+/** Adds the token to the query, if the settings name a parameter for it. */
+function setTokenParameter(
+  url: URL,
+  { parameterName }: FunctionSettings['functionSource'],
+  { authToken }: SourceSecrets,
+): void {
   if (parameterName !== undefined && authToken) url.searchParams.set(parameterName, authToken)
 }
 
+/** Appends the path of the settings to the address. Throws `SourceProblem` ADDRESS_INVALID. */
 function buildAddress(address: string, path: string | undefined): URL {
   if (!URL.canParse(address))
     throw new SourceProblem('ADDRESS_INVALID', 'The address is invalid. Enter it in the form https://data.example.org.')
@@ -109,11 +122,12 @@ function buildAddress(address: string, path: string | undefined): URL {
  */
 function assertPlainPath(path: string): void {
   const segments = path.replace(/^\//, '').replace(/\/$/, '').split('/')
-  const isStep = (segment: string) =>
+  // An encoded slash can hide a step to another directory inside a segment.
+  const containsStep = (segment: string) =>
     decodeSegment(segment)
       .split(/[\\/]/)
-      .some((part) => /^\.{1,2}$/.test(part))
-  if (segments.some((segment) => segment === '' || isStep(segment)))
+      .some((part) => part === '.' || part === '..')
+  if (segments.some((segment) => segment === '' || containsStep(segment)))
     throw new SourceProblem(
       'ADDRESS_INVALID',
       'The path (restApi.path) has an empty part, "." or "..". Check the variables used in it.',

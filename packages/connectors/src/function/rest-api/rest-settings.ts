@@ -54,6 +54,7 @@ export function assertRestSecrets({ functionSource, restApi }: FunctionSource, s
     )
 }
 
+/** Throws if a function that is not a REST API has settings of a REST API. */
 function assertNoRestFields({ parameterName, username }: FunctionSource['functionSource']): void {
   for (const [name, value] of Object.entries({ parameterName, username }))
     if (value !== undefined)
@@ -63,17 +64,18 @@ function assertNoRestFields({ parameterName, username }: FunctionSource['functio
       )
 }
 
+/** Throws if the settings send the token in several places, such as a header and a query parameter. */
 function assertTokenLocation({ headerName, parameterName, username }: FunctionSource['functionSource']): void {
-  const names = Object.entries({ headerName, parameterName, username }).flatMap(([name, value]) =>
-    value === undefined ? [] : [name],
-  )
-  if (names.length > 1)
+  const fields = Object.entries({ headerName, parameterName, username })
+  const [firstName, secondName] = fields.filter(([, value]) => value !== undefined).map(([name]) => name)
+  if (secondName !== undefined)
     throw new InvalidSetting(
-      `/functionSource/${names[1]}`,
-      `The token is sent once: set either ${names[0]} or ${names[1]}.`,
+      `/functionSource/${secondName}`,
+      `The token is sent once: set either ${firstName} or ${secondName}.`,
     )
 }
 
+/** Throws if a header is invalid, is set twice, is a header of the connection, or contains a secret. */
 function assertHeaders({ headerName }: FunctionSource['functionSource'], { headers }: RestApi): void {
   if (headerName !== undefined && connectionHeaders.test(headerName))
     throw new InvalidSetting(
@@ -94,6 +96,7 @@ function assertHeaders({ headerName }: FunctionSource['functionSource'], { heade
   }
 }
 
+/** Throws if a parameter or a field of the body looks like a secret and does not contain a variable. */
 function assertNoReadableSecrets(url: string, { query = {}, body = {} }: RestApi): void {
   for (const [name, value] of URL.canParse(url) ? new URL(url).searchParams : [])
     if (secretParameterPattern.test(name))
@@ -106,9 +109,9 @@ function assertNoReadableSecrets(url: string, { query = {}, body = {} }: RestApi
 
 function assertNoReadableSecretsIn(object: object, pointer: string): void {
   for (const [name, value] of Object.entries(object)) {
-    const at = `${pointer}/${toPointer(name)}`
-    if (typeof value === 'string' && secretParameterPattern.test(name)) assertVariable(at, value, 'authToken')
-    else if (typeof value === 'object' && value !== null) assertNoReadableSecretsIn(value as object, at)
+    const fieldPointer = `${pointer}/${toPointer(name)}`
+    if (typeof value === 'string' && secretParameterPattern.test(name)) assertVariable(fieldPointer, value, 'authToken')
+    else if (typeof value === 'object' && value !== null) assertNoReadableSecretsIn(value as object, fieldPointer)
   }
 }
 
@@ -120,8 +123,8 @@ function assertBody({ method, body, parametersIn }: RestApi): void {
 }
 
 /**
- * Throws unless a secret setting contains a variable. Settings are stored and returned unencrypted, so they must not
- * contain a secret.
+ * Throws unless the value of a setting for secrets contains a variable. Settings are stored and returned unencrypted,
+ * so they must not contain a secret. `alternative` names the setting to use instead.
  */
 function assertVariable(pointer: string, value: string, alternative: string): void {
   if (!value.includes('${'))
@@ -131,32 +134,36 @@ function assertVariable(pointer: string, value: string, alternative: string): vo
     )
 }
 
+/** Throws if the paging type lacks a field that it needs, or has a field that it does not use. */
 function assertPaging({ paging }: RestApi): void {
   if (!paging) return
   const { type, path, lastRecordField, parameter, sizeParameter, size } = paging
-  const assertSet = (name: string, value: unknown) => {
+  const requireField = (name: string, value: unknown) => {
     if (value === undefined) throw new InvalidSetting(`/restApi/paging/${name}`, `${type} needs ${name}.`)
   }
-  if (type === 'NEXT_LINK') assertSet('path', path)
-  if (type === 'CURSOR' || type === 'PAGE' || type === 'OFFSET') assertSet('parameter', parameter)
-  if (type === 'CURSOR' && (path === undefined) === (lastRecordField === undefined))
+  if (type === 'NEXT_LINK') requireField('path', path)
+  if (type === 'CURSOR' || type === 'PAGE' || type === 'OFFSET') requireField('parameter', parameter)
+  const hasOneCursorField = (path === undefined) !== (lastRecordField === undefined)
+  if (type === 'CURSOR' && !hasOneCursorField)
     throw new InvalidSetting('/restApi/paging/path', 'CURSOR needs either path or lastRecordField.')
-  if ((sizeParameter === undefined) !== (size === undefined))
-    throw new InvalidSetting('/restApi/paging/size', 'Set both size and sizeParameter, or neither.')
-  for (const [name, types] of Object.entries(fieldsByType))
+  const hasOneSizeField = (sizeParameter === undefined) !== (size === undefined)
+  if (hasOneSizeField) throw new InvalidSetting('/restApi/paging/size', 'Set both size and sizeParameter, or neither.')
+  for (const [name, types] of Object.entries(pagingTypesByField))
     if (paging[name as keyof typeof paging] !== undefined && !types.includes(type))
       throw new InvalidSetting(`/restApi/paging/${name}`, `${type} does not use ${name}. Leave it out.`)
 }
 
-const countedTypes = ['CURSOR', 'PAGE', 'OFFSET']
-const fieldsByType: Readonly<Record<string, readonly string[]>> = {
+const parameterTypes = ['CURSOR', 'PAGE', 'OFFSET']
+/** For each field that only some types of paging use, these types. */
+const pagingTypesByField: Readonly<Record<string, readonly string[]>> = {
   path: ['NEXT_LINK', 'CURSOR'],
   lastRecordField: ['CURSOR'],
-  parameter: countedTypes,
+  parameter: parameterTypes,
   firstPage: ['PAGE'],
-  hasMore: countedTypes,
+  hasMore: parameterTypes,
 }
 
+/** Throws if the records have no key, or if a number has the format of a timestamp. */
 function assertIncrement({ increment, key }: RestApi): void {
   if (!increment) return
   if (key === undefined)

@@ -1,15 +1,15 @@
 import { isExactNumber } from '../exact-json.ts'
-import { RowBytes } from './row-bytes.ts'
+import { RowBytes } from './row-byte-buffer.ts'
 
 /** A value of a record before its column's type is inferred. Objects and lists are unchanged. */
 export type RecordValue = string | number | boolean | object
 
-/** Bit flags for the kinds of values in a column. They are combined by bitwise OR. */
+/** Bit flags for the kinds of values in a column: texts, numbers and booleans, and objects and lists stored as JSON. */
 export const TEXT_VALUE = 1
 export const OTHER_VALUE = 2
 export const NESTED_VALUE = 4
 
-/** A row. A record becomes a row of its own, and one for each object of its groups. */
+/** A row. A record becomes one row, and each object in its groups (lists of objects) a further row. */
 export interface FlattenedRow {
   /**
    * The names of the groups from the outermost to the group of this row, joined by NUL. Empty for the record itself.
@@ -156,7 +156,10 @@ export class RecordFlattener {
     return this.bytes.toString('utf8', from, to)
   }
 
-  /** Returns the row of the record, then those of its groups. `id` must be unique to the record. Throws `BadRecord`. */
+  /**
+   * Returns the row of the record, then the rows of its groups. `id` must be unique to the record. The rows are valid
+   * until the next call. Throws `BadRecord` if the record cannot be converted.
+   */
   flatten(record: object, id: RecordValue): FlattenedRow[] {
     if (this.#plannedFields > maxPlannedFields) {
       this.#plan = createRootPlan()
@@ -187,6 +190,7 @@ export class RecordFlattener {
     for (const list of this.#pendingLists) this.#flattenGroup(list, position)
   }
 
+  /** Writes the fields of an object into the current row. */
   #flattenObject(object: object, plan: ObjectPlan, position: RowPosition): void {
     if (plan.depth > maxRecordDepth) throw new BadRecord(`is nested deeper than ${maxRecordDepth} levels`, plan.prefix)
     const { row } = position
@@ -200,6 +204,7 @@ export class RecordFlattener {
     }
   }
 
+  /** Adds the plan for a field that the object plan does not have yet. */
   #planField(key: string, plan: ObjectPlan): FieldPlan {
     const field = new FieldPlan(getColumnPath(key, plan))
     plan.fields.set(key, field)
@@ -207,6 +212,7 @@ export class RecordFlattener {
     return field
   }
 
+  /** Writes an object or a list: as JSON, as rows of a group, as coordinates, or as columns of the current row. */
   #flattenValue(value: object, key: string, field: FieldPlan, plan: ObjectPlan, position: RowPosition): void {
     const { path } = field
     if (this.#options.isStoredAsJson?.(path)) this.#putJson(position.row, field, value)
@@ -219,6 +225,7 @@ export class RecordFlattener {
     }
   }
 
+  /** Keeps a list of objects for later, because its rows follow the current row. Writes any other list as JSON. */
   #flattenList(values: unknown[], key: string, field: FieldPlan, plan: ObjectPlan, row: FlattenedRow): void {
     const { path } = field
     if (values.length === 0) return
@@ -246,6 +253,7 @@ export class RecordFlattener {
     })
   }
 
+  /** Writes the coordinates of a GeoJSON point as columns, and any other shape as JSON. */
   #putGeoJson(shape: GeoJsonShape, field: FieldPlan, row: FlattenedRow): void {
     const { type, coordinates } = shape
     if (type !== 'Point' || !Array.isArray(coordinates)) return this.#putJson(row, field, shape)
@@ -275,27 +283,30 @@ export class RecordFlattener {
       if (escapedPattern.test(value)) assertStorable(value.includes('\0'), value.isWellFormed(), field.path)
       output.putRaw(JSON.stringify(value))
     }
-    noteKind(row, field, TEXT_VALUE)
+    recordValueKind(row, field, TEXT_VALUE)
   }
 
   #putNumber(row: FlattenedRow, field: FieldPlan, value: number): void {
-    if (value !== (value | 0)) return this.#putRaw(row, field, String(value), OTHER_VALUE)
+    const isInteger32 = value === (value | 0)
+    if (!isInteger32) return this.#putRaw(row, field, String(value), OTHER_VALUE)
     this.#output.putBytes(field.json)
     this.#output.putInteger(value)
-    noteKind(row, field, OTHER_VALUE)
+    recordValueKind(row, field, OTHER_VALUE)
   }
 
   #putJson(row: FlattenedRow, field: FieldPlan, value: object): void {
     const json = formatJson(value, field.path)
-    const unfitEscape = json.includes('\\u') ? unfitEscapePattern.exec(json)?.[1] : undefined
-    assertStorable(unfitEscape === '0000', unfitEscape === undefined, field.path)
+    const unstorableEscape = json.includes('\\u') ? unstorableEscapePattern.exec(json)?.[1] : undefined
+    const hasNul = unstorableEscape === '0000'
+    const isWellFormed = unstorableEscape === undefined
+    assertStorable(hasNul, isWellFormed, field.path)
     this.#putRaw(row, field, json, NESTED_VALUE)
   }
 
   #putRaw(row: FlattenedRow, field: FieldPlan, json: string, kind: number): void {
     this.#output.putBytes(field.json)
     this.#output.putRaw(json)
-    noteKind(row, field, kind)
+    recordValueKind(row, field, kind)
   }
 
   /** Adds the length of a path or an id to the total. Throws `BadRecord` above the maximum. */
@@ -308,6 +319,7 @@ export class RecordFlattener {
 
 const createRootPlan = () => new ObjectPlan({ prefix: '', path: '', groups: [], depth: 0 })
 
+/** Returns the plan for the rows of the list in field `key`. They have columns that link them to their parent rows. */
 function createGroupPlan(key: string, path: string, { groups, depth }: ObjectPlan): GroupPlan {
   return {
     object: new ObjectPlan({ prefix: '', path: key, groups: [...groups, path], depth: depth + 1 }),
@@ -349,14 +361,16 @@ interface GeoJsonShape {
 const escapedPattern = /["\\\p{Cc}\p{Cs}]/u
 
 /** The first escape of U+0000 or of an incomplete surrogate pair. An even number of backslashes before it is text. */
-const unfitEscapePattern = /(?<!\\)(?:\\\\)*\\u(0000|d[89a-f])/
+const unstorableEscapePattern = /(?<!\\)(?:\\\\)*\\u(0000|d[89a-f])/
 
+/** Throws `BadRecord` for a text that PostgreSQL and other databases cannot store. */
 function assertStorable(hasNul: boolean, isWellFormed: boolean, path: string): void {
   if (hasNul) throw new BadRecord('has the character U+0000, which no column can store', path)
   if (!isWellFormed) throw new BadRecord('has an incomplete Unicode surrogate pair, which no column can store', path)
 }
 
-function noteKind({ newKinds }: FlattenedRow, column: FieldPlan, kind: number): void {
+/** Adds the kind of a value to the row, if no accepted row has had it in this column. */
+function recordValueKind({ newKinds }: FlattenedRow, column: FieldPlan, kind: number): void {
   if ((column.kinds & kind) === 0) newKinds.push({ column, kind })
 }
 

@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { tableName } from '../../table-names.ts'
+import { createTableName } from '../../table-and-column-names.ts'
 import { isExactNumber } from '../exact-json.ts'
 import {
   BadRecord,
@@ -65,7 +65,7 @@ export class RecordTables implements AsyncDisposable {
     return [this.rootTable, ...this.#groupTables.values()]
   }
 
-  /** Whether a table has rows but no file yet. */
+  /** True if a table has rows but no file yet. */
   get needsFiles(): boolean {
     return this.#needsFiles
   }
@@ -76,26 +76,36 @@ export class RecordTables implements AsyncDisposable {
     this.#needsFiles = false
   }
 
-  /** Adds a record if its key is new. Returns the comparison with earlier records. Throws `BadRecord`. */
+  /**
+   * Adds a record if its key is new. Returns the comparison with earlier records. Throws `BadRecord` if the record
+   * cannot be converted to rows.
+   */
   add(record: unknown): KeyComparison {
     this.recordCount += 1
     if (record instanceof BadRecord) throw record
     if (typeof record !== 'object' || record === null || Array.isArray(record))
       throw new BadRecord('is not a JSON object, so it has no fields')
     const { key } = this.shape
-    const ids = key.map((path) => readKeyValue(record, path))
-    const [id = this.recordCount] = ids
-    const rows = this.#flattener.flatten(record, ids.length > 1 ? ids.map(formatId).join('/') : id)
+    const keyValues = key.map((path) => readKeyValue(record, path))
+    const rows = this.#flattener.flatten(record, this.#createRecordId(keyValues))
     const { bytes } = this.#flattener
-    const comparison =
-      key.length > 0 ? this.#keys.compare(formatKey(ids), hashBytes(bytes, rows[0]!.from, rows.at(-1)!.to)) : 'NEW'
-    if (comparison !== 'NEW') return comparison
+    if (key.length > 0) {
+      const contentHash = hashBytes(bytes, rows[0]!.from, rows.at(-1)!.to)
+      const comparison = this.#keys.compare(formatKey(keyValues), contentHash)
+      if (comparison !== 'NEW') return comparison
+    }
     for (const row of rows) {
       const table = row.groupPath === '' ? this.rootTable : this.#getGroupTable(row)
       table.add(bytes, row)
       if (table.needsFile) this.#needsFiles = true
     }
-    return comparison
+    return 'NEW'
+  }
+
+  /** Returns the id of the current record: its key, or its position if records have no key. */
+  #createRecordId(keyValues: readonly RecordValue[]): RecordValue {
+    if (keyValues.length > 1) return keyValues.map(formatId).join('/')
+    return keyValues[0] ?? this.recordCount
   }
 
   flush(): void {
@@ -117,7 +127,7 @@ export class RecordTables implements AsyncDisposable {
   }
 
   #findOrCreateGroupTable(groups: readonly string[]): TableSpool {
-    const name = tableName(this.shape.table, groups)
+    const name = createTableName(this.shape.table, groups)
     const existingTable = this.#groupTables.get(name)
     if (existingTable) return existingTable
     if (this.#groupTables.size === maxTables)
@@ -138,12 +148,13 @@ export class RecordTables implements AsyncDisposable {
    */
   #createLinkColumns(depth: number): KnownColumn[] {
     const { key } = this.shape
-    const dataType = key.length === 1 ? this.rootTable.spooled.declaredColumns.get(key[0]!)?.dataType : undefined
-    const recordId = dataType && { dataType }
+    const keyType = key.length === 1 ? this.rootTable.spooled.declaredColumns.get(key[0]!)?.dataType : undefined
+    const recordReferenceType = keyType && { dataType: keyType }
+    const isParentRecord = depth === 1
     return [
       { path: '_row_id', dataType: 'TEXT' },
-      { path: '_parent_row_id', ...(depth > 1 ? { dataType: 'TEXT' } : recordId) },
-      { path: '_root_row_id', ...recordId },
+      { path: '_parent_row_id', ...(isParentRecord ? recordReferenceType : { dataType: 'TEXT' }) },
+      { path: '_root_row_id', ...recordReferenceType },
       { path: '_index', dataType: 'INTEGER' },
     ]
   }
@@ -155,25 +166,36 @@ export class RecordTables implements AsyncDisposable {
  */
 function readKeyValue(record: object, path: string): RecordValue {
   const fields = record as Record<string, unknown>
-  const value =
-    path in fields
-      ? fields[path]
-      : path.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], record)
-  if ((typeof value === 'string' && value !== '') || typeof value === 'number') return value
-  if (typeof value === 'object' && value !== null && isExactNumber(value)) return value
+  const value = path in fields ? fields[path] : findNestedValue(record, path)
+  const isText = typeof value === 'string' && value !== ''
+  const isLongNumber = typeof value === 'object' && value !== null && isExactNumber(value)
+  if (isText || isLongNumber || typeof value === 'number') return value
   throw new BadRecord(`has no value in "${path}", which is a part of its key`, path)
 }
 
+function findNestedValue(record: object, path: string): unknown {
+  let value: unknown = record
+  for (const name of path.split('.')) value = (value as Record<string, unknown> | undefined)?.[name]
+  return value
+}
+
+const fnvOffsetBasis = 0x811c9dc5
+const fnvPrime = 0x01000193
+
 /** Returns a hash of 32 bits (FNV-1a). It distinguishes versions of one record. */
 function hashBytes(bytes: Uint8Array, from: number, to: number): number {
-  let hash = 0x811c9dc5
-  for (let index = from; index < to; index += 1) hash = Math.imul(hash ^ bytes[index]!, 0x01000193)
+  let hash = fnvOffsetBasis
+  for (let index = from; index < to; index += 1) hash = Math.imul(hash ^ bytes[index]!, fnvPrime)
   return hash | 0
 }
 
-/** Returns a key as one value. A single text or number stays unchanged, so that no copy is stored. */
-function formatKey(ids: readonly RecordValue[]): string | number {
-  const [id] = ids
-  if (ids.length === 1 && (typeof id === 'number' || (typeof id === 'string' && !id.startsWith('[')))) return id
-  return JSON.stringify(ids)
+/**
+ * Returns a key as one value. A single text or number stays unchanged, so that no copy is stored. Other keys become a
+ * JSON list. A text that starts with a bracket does too, because it could equal such a list.
+ */
+function formatKey(keyValues: readonly RecordValue[]): string | number {
+  const [value] = keyValues
+  const isUnambiguousText = typeof value === 'string' && !value.startsWith('[')
+  const isSimple = typeof value === 'number' || isUnambiguousText
+  return keyValues.length === 1 && isSimple ? value : JSON.stringify(keyValues)
 }

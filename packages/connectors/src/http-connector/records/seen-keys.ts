@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto'
 
-/** Comparison with earlier records. NEW: the key is new. SAME: same key and content. OTHER: same key, other content. */
-export type KeyComparison = 'NEW' | 'SAME' | 'OTHER'
+/**
+ * Comparison of a record with earlier ones. NEW: no earlier record has the key. REPEATED: an earlier record has the
+ * same key and content. CONFLICTING: an earlier record has the same key and other content.
+ */
+export type KeyComparison = 'NEW' | 'REPEATED' | 'CONFLICTING'
 
 /** Maximum number of keys in each of two maps. When the newer map is full, the older one is discarded. */
 const maxKeysPerGeneration = 250_000
@@ -17,7 +20,7 @@ export class SeenKeys {
   #newer = new Map<string | number, number>()
   #older = new Map<string | number, number>()
 
-  /** Stores a key. Returns whether it is new. */
+  /** Stores a key. Returns true if it is new. */
   add(key: string): boolean {
     return this.compare(key, 0) === 'NEW'
   }
@@ -27,8 +30,11 @@ export class SeenKeys {
     const isLong = typeof fullKey === 'string' && fullKey.length > maxStoredKeyLength
     const key = isLong ? hash('sha256', fullKey, 'base64') : fullKey
     const earlierHash = this.#newer.get(key) ?? this.#older.get(key)
-    if (earlierHash !== undefined) return earlierHash === contentHash ? 'SAME' : 'OTHER'
-    if (this.#newer.size === maxKeysPerGeneration) [this.#older, this.#newer] = [this.#newer, new Map()]
+    if (earlierHash !== undefined) return earlierHash === contentHash ? 'REPEATED' : 'CONFLICTING'
+    if (this.#newer.size === maxKeysPerGeneration) {
+      this.#older = this.#newer
+      this.#newer = new Map()
+    }
     this.#newer.set(key, contentHash)
     return 'NEW'
   }

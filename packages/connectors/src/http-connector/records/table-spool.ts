@@ -11,7 +11,10 @@ export interface SpooledTable {
   key: readonly string[]
   /** Declared columns by path, whether or not records contain them. */
   declaredColumns: ReadonlyMap<string, KnownColumn>
-  /** Flags of the values of each column by path, in the order of the first occurrence. */
+  /**
+   * The kinds of values in each column, as bit flags such as TEXT_VALUE, by the column's path. The columns are in the
+   * order of their first occurrence.
+   */
   valueKinds: Map<string, number>
   rowCount: number
   size: number
@@ -19,7 +22,7 @@ export interface SpooledTable {
   file?: FileHandle | undefined
 }
 
-/** Returns whether all values of a column are texts. */
+/** True if all values of a column are texts. */
 export const isTextColumn = ({ valueKinds }: SpooledTable, path: string): boolean => valueKinds.get(path) === TEXT_VALUE
 
 /** Closes the file of a table, which frees its disk space. */
@@ -31,7 +34,11 @@ export async function closeTable(table: SpooledTable): Promise<void> {
 
 const bufferBytes = 64 * 1024
 const emptyBuffer = Buffer.alloc(0)
-const [openObject, closeObject, comma, lineFeed] = [123, 125, 44, 10]
+// Character codes.
+const lineFeedByte = 0x0a
+const commaByte = 0x2c
+const openObject = 0x7b
+const closeObject = 0x7d
 /** Bytes of a line besides its fields: braces, comma and line feed. */
 const lineBytes = 4
 const maxColumnsPerTable = 1_600
@@ -49,7 +56,7 @@ export class TableSpool {
     this.#maxBytes = maxBytes
   }
 
-  /** Whether the table has rows but no file yet. */
+  /** True if the table has rows but no file yet. */
   get needsFile(): boolean {
     return this.spooled.rowCount > 0 && !this.spooled.file
   }
@@ -59,7 +66,10 @@ export class TableSpool {
     this.spooled.file = await openSpoolFile(directory)
   }
 
-  /** Adds a row. Its fields are a part of `bytes`. */
+  /**
+   * Adds a row. Its fields are the bytes between `from` and `to`. The first row also has the columns that are always
+   * created.
+   */
   add(bytes: Buffer, { from, to, newKinds }: FlattenedRow): void {
     const emptyFields = this.spooled.rowCount === 0 ? Buffer.from(this.#addEmptyColumns()) : emptyBuffer
     for (const { column, kind } of newKinds) {
@@ -73,11 +83,11 @@ export class TableSpool {
     buffer[position++] = openObject
     if (emptyFields.length > 0) {
       position += emptyFields.copy(buffer, position)
-      if (to > from) buffer[position++] = comma
+      if (to > from) buffer[position++] = commaByte
     }
     position += bytes.copy(buffer, position, from, to)
     buffer[position++] = closeObject
-    buffer[position++] = lineFeed
+    buffer[position++] = lineFeedByte
     this.#buffered = position
   }
 
@@ -103,13 +113,15 @@ export class TableSpool {
     this.spooled.size += bytes.length
   }
 
-  /** Adds the columns that are always created. Returns them as fields of a JSON object. */
+  /** Adds the columns that are always created. Returns them as fields of a JSON object with the value null. */
   #addEmptyColumns(): string {
-    const paths = [...this.spooled.declaredColumns.values()].filter(({ always }) => always).map(({ path }) => path)
+    const columns = [...this.spooled.declaredColumns.values()].filter(({ isAlwaysCreated }) => isAlwaysCreated)
+    const paths = columns.map(({ path }) => path)
     for (const path of paths) this.#addKind(path, 0)
     return paths.map((path) => `${JSON.stringify(path)}:null`).join()
   }
 
+  /** Adds a kind of values to a column. Adds the column if it is new. Throws TOO_MANY_COLUMNS. */
   #addKind(path: string, kind: number): void {
     const kinds = this.spooled.valueKinds.get(path)
     if (kinds === undefined && this.spooled.valueKinds.size === maxColumnsPerTable)

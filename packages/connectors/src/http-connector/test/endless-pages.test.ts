@@ -11,7 +11,7 @@ import { parseView } from '../../fhir/view-definition.ts'
 import { createViewStream } from '../../fhir/view-stream.ts'
 import { kobotoolbox } from '../../kobotoolbox/kobotoolbox.ts'
 import type { ReadReporter } from '@sluice/row-stream'
-import type { SystemContext, RecordPage, RecordStream, HttpSystem } from '../http-system-interface.ts'
+import type { SystemContext, RecordPage, RecordStream, HttpSystem } from '../http-system.ts'
 import { createHttpConnector } from '../http-connector.ts'
 
 const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-endless-'))

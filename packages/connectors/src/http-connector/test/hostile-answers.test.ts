@@ -185,7 +185,7 @@ describe('the address of an export file', () => {
       const { signal } = new AbortController()
       const pages = createBulkExport(
         { http, signal, log: () => {} },
-        { prefix: 'fhir', types: ['Patient'], streams: 1 },
+        { prefix: 'fhir', types: ['Patient'], streamCount: 1 },
       )('Patient')
       await expect(pages.next()).rejects.toMatchObject({
         name: 'SourceProblem',

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import type { RejectedRow, ReadReporter } from '@sluice/row-stream'
 import { RecordFlattener } from '../records/flatten-record.ts'
 import { RecordTables } from '../records/record-tables.ts'
-import { createTablesReporter } from '../read-reporter.ts'
+import { createTablesReporter } from '../tables-reporter.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))

@@ -283,7 +283,7 @@ describe('the manifest of an export', () => {
     const signal = new AbortController().signal
     const pages = createBulkExport(
       { http, signal, log: () => {} },
-      { prefix: 'fhir', types: ['Patient'], streams: 1 },
+      { prefix: 'fhir', types: ['Patient'], streamCount: 1 },
     )('Patient')
     await expect(pages.next()).rejects.toMatchObject({ code: 'ANSWER_TOO_LARGE' })
   })

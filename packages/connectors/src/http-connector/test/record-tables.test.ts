@@ -3,7 +3,7 @@ import { readCsvRows } from '../../dhis2/csv-records.ts'
 import { parseJson } from '../exact-json.ts'
 import { BadRecord, type FlattenOptions, RecordFlattener, type RecordValue } from '../records/flatten-record.ts'
 import { subtractSeconds } from '../paging.ts'
-import { columnNames, tableName } from '../../table-names.ts'
+import { createColumnNames, createTableName } from '../../table-and-column-names.ts'
 import { SeenKeys } from '../records/seen-keys.ts'
 import fc from 'fast-check'
 
@@ -23,7 +23,7 @@ function flattenRecord(record: object, id: RecordValue, options?: FlattenOptions
 
 describe('names of columns', () => {
   it('are paths in snake_case', () => {
-    expect(columnNames(['_id', 'demo/age', 'orgUnit', 'a.b', '__version__', 'größe', '7'])).toEqual([
+    expect(createColumnNames(['_id', 'demo/age', 'orgUnit', 'a.b', '__version__', 'größe', '7'])).toEqual([
       '_id',
       'demo_age',
       'org_unit',
@@ -36,8 +36,8 @@ describe('names of columns', () => {
 
   it('do not depend on the order of paths or on other paths', () => {
     const long = `group/${'question '.repeat(10)}`
-    const both = columnNames(['a/b', 'a.b', 'a_b', `${long}1`, `${long}2`])
-    expect(columnNames(['a.b', `${long}2`, 'a_b', 'a/b', `${long}1`])).toEqual([
+    const both = createColumnNames(['a/b', 'a.b', 'a_b', `${long}1`, `${long}2`])
+    expect(createColumnNames(['a.b', `${long}2`, 'a_b', 'a/b', `${long}1`])).toEqual([
       both[1],
       both[4],
       both[2],
@@ -46,13 +46,13 @@ describe('names of columns', () => {
     ])
     expect(both[2]).toBe('a_b')
     expect(new Set(both).size).toBe(5)
-    expect(columnNames([`${long}1`])).toEqual([both[3]])
+    expect(createColumnNames([`${long}1`])).toEqual([both[3]])
     for (const name of both) expect(Buffer.byteLength(name)).toBeLessThanOrEqual(63)
   })
 
   it('of group tables contain the path of the group', () => {
-    expect(tableName('homes', ['child', 'toy/part'])).toBe('homes__child__toy_part')
-    const long = tableName('t'.repeat(60), ['child'])
+    expect(createTableName('homes', ['child', 'toy/part'])).toBe('homes__child__toy_part')
+    const long = createTableName('t'.repeat(60), ['child'])
     expect(long).toMatch(/^t+_[0-9a-f]{8}$/)
     expect(Buffer.byteLength(long)).toBeLessThanOrEqual(63)
   })

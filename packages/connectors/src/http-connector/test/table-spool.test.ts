@@ -38,7 +38,7 @@ describe('the rows of tables on disk', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(record, { maxLength: 30 }), fc.nat({ max: 30 }), async (records, opened) => {
         await using tables = new RecordTables(
-          { table: 't', key: ['id'], columns: [{ path: 'late', always: true }] },
+          { table: 't', key: ['id'], columns: [{ path: 'late', isAlwaysCreated: true }] },
           directory,
           1e12,
         )

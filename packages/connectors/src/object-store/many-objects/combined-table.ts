@@ -11,7 +11,7 @@ import {
 } from '@sluice/row-stream'
 import type { PreviewCell } from '@sluice/file-formats/preview/source-preview'
 import type { RowSuffix } from '@sluice/file-formats/csv/similar-texts'
-import { encodeField, type FieldSource } from './remap-columns.ts'
+import { encodeField, type FieldSource, lengthBytes } from './tuple-layout.ts'
 import type { StoredObject } from '../object-store.ts'
 
 /**
@@ -56,14 +56,16 @@ export function createCombinedTable(
   return columns
 }
 
-/** Returns, for each column of the table, its source in an object with the columns `shape`. */
+/**
+ * Returns, for each column of the combined table, its source in the rows of an object with the columns `sourceColumns`.
+ */
 export function findFieldSources(
   columns: readonly Column[],
   types: readonly StoredType[],
-  shape: readonly Column[],
+  sourceColumns: readonly Column[],
   object: StoredObject,
 ): FieldSource[] {
-  const indexesByName = new Map(shape.map(({ name }, index) => [name, index]))
+  const indexesByName = new Map(sourceColumns.map(({ name }, index) => [name, index]))
   return columns.map(({ name }, index): FieldSource => {
     if (name === objectKeyColumn.name) return encodeKeyText(object.key)
     if (name === lastModifiedColumn.name) return encodeTimestamp(object.lastModified, types[index]!)
@@ -73,17 +75,22 @@ export function findFieldSources(
 }
 
 /**
- * Returns, for each column of the table, its source in rows with the columns `shape` followed by the object columns.
+ * Returns, for each column of the table, its source in rows with the columns `sourceColumns` followed by the object
+ * columns.
  */
-export function findSuffixedFieldSources(columns: readonly Column[], shape: readonly Column[]): FieldSource[] {
-  const indexesByName = new Map([...shape, ...objectColumns].map(({ name }, index) => [name, index]))
+export function findSuffixedFieldSources(columns: readonly Column[], sourceColumns: readonly Column[]): FieldSource[] {
+  const indexesByName = new Map([...sourceColumns, ...objectColumns].map(({ name }, index) => [name, index]))
   return columns.map(({ name }): FieldSource => indexesByName.get(name) ?? null)
 }
 
-/** Returns the number of fields of such rows. */
-export const countSuffixedFields = (shape: readonly Column[]): number => shape.length + objectColumns.length
+/** Returns the number of fields of rows with these columns followed by the object columns. */
+export const countSuffixedFields = (sourceColumns: readonly Column[]): number =>
+  sourceColumns.length + objectColumns.length
 
-/** Returns the values of the object columns for the rows of an object. */
+/**
+ * Returns the values of the object columns for the rows of an object, encoded in binary COPY format. The row number is
+ * zero; each row overwrites it at `rowNumberAt`.
+ */
 export function createRowSuffix(
   { key, lastModified }: StoredObject,
   columns: readonly Column[],
@@ -97,46 +104,46 @@ export function createRowSuffix(
   return { fields: objectColumns.length, bytes, rowNumberAt: keyField.length + lengthBytes }
 }
 
-/** The number of bytes of a field's length prefix. */
-const lengthBytes = 4
-
 /** Lone surrogates are replaced and NUL is removed, because warehouses cannot store them in texts. */
 const encodeKeyText = (key: string): Buffer => Buffer.from(key.toWellFormed().replaceAll('\0', ''))
 
+/** Returns the stored types of some columns of the combined table. */
 export function findStoredTypes(
   columns: readonly Column[],
   types: readonly StoredType[],
-  shape: readonly Column[],
+  sourceColumns: readonly Column[],
 ): StoredType[] {
-  const byName = new Map(columns.map(({ name }, index) => [name, types[index]!]))
-  return shape.map(({ name }) => byName.get(name)!)
+  const typesByName = new Map(columns.map(({ name }, index) => [name, types[index]!]))
+  return sourceColumns.map(({ name }) => typesByName.get(name)!)
 }
 
-export const omitOwnColumns = (columns: readonly Column[]): Column[] => columns.filter(({ name }) => !isOwnColumn(name))
+/** Returns the columns without those that identify the object of a row. */
+export const omitObjectColumns = (columns: readonly Column[]): Column[] =>
+  columns.filter(({ name }) => !isObjectColumn(name))
 
-/** Returns whether a column identifies the object of a row, and is not a column of the object. */
-export const isOwnColumn = (name: string): boolean => objectColumns.some((one) => one.name === name)
+/** True if a column identifies the object of a row, and is not a column of the object itself. */
+export const isObjectColumn = (name: string): boolean => objectColumns.some((column) => column.name === name)
 
 /** Adds the values of the object columns to the rows of a preview, in the column order of the combined table. */
-export function addOwnColumns(
+export function addObjectColumns(
   columns: readonly Column[],
   rows: readonly PreviewCell[][],
-  { key: name, lastModified }: StoredObject,
+  { key, lastModified }: StoredObject,
 ) {
   const modifiedAt = lastModified.toISOString()
   return {
     columns: createCombinedTable(columns, { hasPrimaryKey: false }),
-    rows: rows.map((cells, index) => [...cells, name, String(index + 1), modifiedAt]),
+    rows: rows.map((cells, index) => [...cells, key, String(index + 1), modifiedAt]),
   }
 }
 
-/** Encodes a timestamp, as text if the existing table's column is text. */
+/** Encodes a timestamp in binary COPY format, or as text if the column of the existing table is text. */
 function encodeTimestamp(date: Date, { dataType }: StoredType): Buffer {
   if (dataType !== 'TIMESTAMPTZ') return Buffer.from(date.toISOString())
-  const into = { days: 0, seconds: 0, microseconds: 0 }
-  momentOf(date, into)
+  const timestampParts = { days: 0, seconds: 0, microseconds: 0 }
+  momentOf(date, timestampParts)
   const bytes = Buffer.alloc(8)
-  writeMicroseconds(new DataView(bytes.buffer, bytes.byteOffset), 0, into)
+  writeMicroseconds(new DataView(bytes.buffer, bytes.byteOffset), 0, timestampParts)
   return bytes
 }
 
@@ -145,29 +152,35 @@ const digitsByInteger: Readonly<Record<string, number>> = { SMALLINT: 5, INTEGER
 const floatTypes = ['FLOAT', 'DOUBLE']
 const maxDecimalDigits = 38
 
-/** Returns the narrowest type that stores all values of both types without loss. The last resort is TEXT. */
+/** Returns the narrowest type that stores all values of both types without loss. This is TEXT if no other type does. */
 export function findCommonType(firstType: StoredType, secondType: StoredType): StoredType {
-  if (hasSameType(firstType, secondType)) return widestStoredType(firstType)
+  if (hasSameType(firstType, secondType)) return pickType(firstType)
   for (const family of [integerTypes, temporalTypes]) {
-    const [a, b] = [family.indexOf(firstType.dataType), family.indexOf(secondType.dataType)]
-    if (a >= 0 && b >= 0) return { dataType: a > b ? firstType.dataType : secondType.dataType }
+    // The types of a family are in the order of their width.
+    const firstRank = family.indexOf(firstType.dataType)
+    const secondRank = family.indexOf(secondType.dataType)
+    const areBothInFamily = firstRank >= 0 && secondRank >= 0
+    if (areBothInFamily) return { dataType: firstRank > secondRank ? firstType.dataType : secondType.dataType }
   }
   if (!isNumericType(firstType) || !isNumericType(secondType)) return { dataType: 'TEXT' }
-  if (floatTypes.includes(firstType.dataType) || floatTypes.includes(secondType.dataType)) {
-    const isExact = [firstType, secondType].every(({ dataType }) =>
-      [...floatTypes, 'SMALLINT', 'INTEGER'].includes(dataType),
-    )
+  const types = [firstType, secondType]
+  if (types.some(({ dataType }) => floatTypes.includes(dataType))) {
     // A double rounds integers above 2^53, so the type becomes DECIMAL if numbers can be larger.
-    return { dataType: isExact ? 'DOUBLE' : 'DECIMAL' }
+    const fitsDouble = types.every(({ dataType }) => [...floatTypes, 'SMALLINT', 'INTEGER'].includes(dataType))
+    return { dataType: fitsDouble ? 'DOUBLE' : 'DECIMAL' }
   }
-  const [a, b] = [countDigits(firstType), countDigits(secondType)]
-  if (!a || !b) return { dataType: 'DECIMAL' }
-  const scale = Math.max(a.after, b.after)
-  const precision = Math.max(a.before, b.before) + scale
+  const firstDigits = countDigits(firstType)
+  const secondDigits = countDigits(secondType)
+  if (!firstDigits || !secondDigits) return { dataType: 'DECIMAL' }
+  const scale = Math.max(firstDigits.afterPoint, secondDigits.afterPoint)
+  const precision = Math.max(firstDigits.beforePoint, secondDigits.beforePoint) + scale
   return precision > maxDecimalDigits ? { dataType: 'DECIMAL' } : { dataType: 'DECIMAL', precision, scale }
 }
 
-/** Returns the union of two column lists: the columns of the first, then the columns that only the second has. */
+/**
+ * Returns the union of two column lists: the columns of the first, then the columns that only the second has. A
+ * column of both has a type that fits both.
+ */
 export function uniteColumns(columns: readonly Column[], otherColumns: readonly Column[]): Column[] {
   const otherByName = new Map(otherColumns.map((column) => [column.name, column]))
   const unionColumns = columns.map((column): Column => {
@@ -183,68 +196,84 @@ export function uniteColumns(columns: readonly Column[], otherColumns: readonly 
  * (day or month first) stay text if the other column has another type.
  */
 function mergeColumnTypes(firstColumn: Column, secondColumn: Column): StoredType & Pick<Column, 'evidence'> {
-  if (firstColumn.evidence === 'NOTHING')
-    return { ...widestStoredType(secondColumn), ...(secondColumn.evidence && { evidence: secondColumn.evidence }) }
-  if (secondColumn.evidence === 'NOTHING' || hasSameType(firstColumn, secondColumn)) {
-    const evidence =
-      secondColumn.evidence === 'NOTHING' || firstColumn.evidence === secondColumn.evidence
-        ? firstColumn.evidence
-        : undefined
-    return { ...widestStoredType(firstColumn), ...(evidence && { evidence }) }
-  }
-  return findCommonType(firstColumn, secondColumn)
+  if (firstColumn.evidence === 'NOTHING') return pickTypeAndEvidence(secondColumn)
+  if (secondColumn.evidence === 'NOTHING') return pickTypeAndEvidence(firstColumn)
+  if (!hasSameType(firstColumn, secondColumn)) return findCommonType(firstColumn, secondColumn)
+  const hasSameEvidence = firstColumn.evidence === secondColumn.evidence
+  return hasSameEvidence ? pickTypeAndEvidence(firstColumn) : pickType(firstColumn)
 }
+
+const pickTypeAndEvidence = (column: Column): StoredType & Pick<Column, 'evidence'> => ({
+  ...pickType(column),
+  ...(column.evidence && { evidence: column.evidence }),
+})
 
 export const hasSameType = (firstType: StoredType, secondType: StoredType): boolean =>
   firstType.dataType === secondType.dataType &&
   firstType.precision === secondType.precision &&
   firstType.scale === secondType.scale
 
-function widestStoredType({ dataType, precision, scale }: StoredType): StoredType {
+/** Returns the type of a column without its other fields. */
+function pickType({ dataType, precision, scale }: StoredType): StoredType {
   return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
 }
 
 const isNumericType = ({ dataType }: StoredType): boolean =>
   integerTypes.includes(dataType) || floatTypes.includes(dataType) || dataType === 'DECIMAL'
 
-function countDigits({ dataType, precision, scale = 0 }: StoredType): { before: number; after: number } | undefined {
+/** Returns the maximum digits of a number, or undefined if a decimal type has no maximum. */
+function countDigits({
+  dataType,
+  precision,
+  scale = 0,
+}: StoredType): { beforePoint: number; afterPoint: number } | undefined {
   const integerDigits = digitsByInteger[dataType]
-  if (integerDigits !== undefined) return { before: integerDigits, after: 0 }
-  return precision === undefined ? undefined : { before: precision - scale, after: scale }
+  if (integerDigits !== undefined) return { beforePoint: integerDigits, afterPoint: 0 }
+  return precision === undefined ? undefined : { beforePoint: precision - scale, afterPoint: scale }
 }
 
 /** The maximum number of columns that the message names. */
 const maxNamedColumns = 20
 
 /**
- * Describes how the columns of objects differ, for the log. Returns undefined if all objects have the same columns.
- * `unionColumns` is the union of their columns.
+ * Describes how the columns of objects differ, for the log. `columnLists` contains the columns of each object, and
+ * `unionColumns` is the union of them. Returns undefined if all objects have the same columns.
  */
 export function describeDifferences(
-  shapes: readonly (readonly Column[])[],
+  columnLists: readonly (readonly Column[])[],
   unionColumns: readonly Column[],
 ): string | undefined {
-  const columnMaps = shapes.map((shape) => new Map(shape.map((column) => [column.name, column])))
-  const notes = unionColumns.flatMap((column) => {
-    const sameColumns = columnMaps
-      .map((shape) => shape.get(column.name))
-      .filter((sameColumn) => sameColumn !== undefined)
-    const lackingCount = shapes.length - sameColumns.length
-    const columnsByType = new Map(
-      sameColumns.map((sameColumn) => [describeColumns([{ ...sameColumn, name: '' }]).trim(), sameColumn]),
-    )
-    const changes = [
-      ...(lackingCount > 0 ? [`${lackingCount} of ${shapes.length} do not have it`] : []),
-      ...(sameColumns.some((sameColumn) => sameColumn.evidence !== 'NOTHING' && !hasSameType(sameColumn, column))
-        ? [
-            `it is ${[...columnsByType.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`,
-          ]
-        : []),
-    ]
-    return changes.length > 0 ? [`"${column.label}": ${changes.join('; ')}`] : []
+  const columnMaps = columnLists.map((columns) => new Map(columns.map((column) => [column.name, column])))
+  const notes = unionColumns.flatMap((unionColumn) => {
+    const columnsOfObjects = columnMaps.map((columns) => columns.get(unionColumn.name))
+    return describeColumnDifferences(unionColumn, columnsOfObjects) ?? []
   })
   if (notes.length === 0) return undefined
-  const moreText =
-    notes.length > maxNamedColumns ? `, and ${formatCount(notes.length - maxNamedColumns, 'column')} more` : ''
+  const unnamedCount = notes.length - maxNamedColumns
+  const moreText = unnamedCount > 0 ? `, and ${formatCount(unnamedCount, 'column')} more` : ''
   return `The objects have different columns. The table has all columns, with types that fit all objects; columns that an object lacks are empty in its rows. ${notes.slice(0, maxNamedColumns).join('. ')}${moreText}.`
 }
+
+/**
+ * Describes how a column differs between objects. `columnsOfObjects` contains undefined for an object without the
+ * column. Returns undefined if the column is the same in all objects.
+ */
+function describeColumnDifferences(
+  unionColumn: Column,
+  columnsOfObjects: readonly (Column | undefined)[],
+): string | undefined {
+  const existingColumns = columnsOfObjects.filter((column) => column !== undefined)
+  const differences: string[] = []
+  const lackingCount = columnsOfObjects.length - existingColumns.length
+  if (lackingCount > 0) differences.push(`${lackingCount} of ${columnsOfObjects.length} do not have it`)
+  const hasTypeChange = existingColumns.some(
+    (column) => column.evidence !== 'NOTHING' && !hasSameType(column, unionColumn),
+  )
+  if (hasTypeChange) {
+    const types = new Set(existingColumns.map(describeColumnType))
+    differences.push(`it is ${[...types].join(' and ')}, and becomes ${describeColumnType(unionColumn)}`)
+  }
+  return differences.length > 0 ? `"${unionColumn.label}": ${differences.join('; ')}` : undefined
+}
+
+const describeColumnType = (column: Column): string => describeColumns([{ ...column, name: '' }]).trim()

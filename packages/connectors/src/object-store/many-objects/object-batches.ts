@@ -17,17 +17,17 @@ import {
 } from './combined-table.ts'
 import { ObjectSpool } from './object-spool.ts'
 import type { StoredObject } from '../object-store.ts'
-import { type ObjectReading, readLocalObject } from '../read-object.ts'
-import { TupleLayout } from './remap-columns.ts'
+import { type ObjectReadContext, readLocalObject } from '../read-object.ts'
+import { TupleLayout } from './tuple-layout.ts'
 
-/**
- * The layout of the rows to return: the columns of the combined table, their stored types, and the columns of the
- * batch.
- */
+/** The layout of the rows to return. */
 export interface BatchLayout {
+  /** The columns of the combined table. */
   columns: readonly Column[]
+  /** The stored types of these columns. */
   types: readonly StoredType[]
-  shape: readonly Column[]
+  /** The columns of the batch. */
+  sourceColumns: readonly Column[]
 }
 
 /** The row count of each object in a batch, and statistics of its columns. */
@@ -56,36 +56,36 @@ export interface ObjectBatch {
  * its own.
  */
 export class ObjectBatches implements Disposable {
-  readonly list: readonly ObjectBatch[]
+  readonly batches: readonly ObjectBatch[]
   readonly #spool: ObjectSpool
 
-  private constructor(spool: ObjectSpool, list: readonly ObjectBatch[]) {
+  private constructor(spool: ObjectSpool, batches: readonly ObjectBatch[]) {
     this.#spool = spool
-    this.list = list
+    this.batches = batches
   }
 
   /** Downloads the objects and groups them. `onDownload` receives the total of downloaded bytes. */
   static async open(
-    reading: ObjectReading,
+    context: ObjectReadContext,
     objects: readonly StoredObject[],
     report: Pick<ReadReporter, 'log' | 'progress'>,
     onDownload: (bytes: number) => void,
     signal: AbortSignal,
   ): Promise<ObjectBatches> {
-    const spool = await ObjectSpool.download(reading, objects, report.log, onDownload, signal)
+    const spool = await ObjectSpool.download(context, objects, report.log, onDownload, signal)
     try {
-      const list: ObjectBatch[] = []
-      const byKey = new Map(objects.map((object) => [object.key, object]))
-      for (const { object, segments } of groupByFirstLine(spool, objects, reading)) {
+      const batches: ObjectBatch[] = []
+      const objectsByKey = new Map(objects.map((object) => [object.key, object]))
+      for (const { object, segments } of groupByFirstLine(spool, objects, context)) {
         if (segments.length === 0) {
-          list.push(new SingleObject(reading, spool, object))
+          batches.push(new SingleObject(context, spool, object))
           continue
         }
-        const textsToGroup = { file: spool.fd, segments, options: reading.options }
+        const textsToGroup = { file: spool.fd, segments, options: context.options }
         for (const group of await groupSimilarTexts(textsToGroup, () => report.progress({}), signal))
-          list.push(new SimilarObjects(group, findObjects(group, byKey)))
+          batches.push(new SimilarObjects(group, findObjects(group, objectsByKey)))
       }
-      return new ObjectBatches(spool, list)
+      return new ObjectBatches(spool, batches)
     } catch (error) {
       spool[Symbol.dispose]()
       throw error
@@ -110,27 +110,32 @@ interface FirstLineGroup {
 function groupByFirstLine(
   spool: ObjectSpool,
   objects: readonly StoredObject[],
-  { options }: ObjectReading,
+  { options }: ObjectReadContext,
 ): FirstLineGroup[] {
   const groups: FirstLineGroup[] = []
-  const byLine = new Map<string, FirstLineGroup>()
+  const groupsByLine = new Map<string, FirstLineGroup>()
   for (const object of objects) {
     const spooledObject = spool.find(object)
-    const lineHash =
-      options.headerRow === false && spooledObject?.firstLineHash !== undefined ? '' : spooledObject?.firstLineHash
-    const knownGroup = lineHash === undefined ? undefined : byLine.get(lineHash)
-    const group = knownGroup ?? { object, segments: [] }
-    if (!knownGroup) groups.push(group)
-    if (lineHash === undefined) continue
-    byLine.set(lineHash, group)
-    const { name, from, to } = spooledObject!
+    if (spooledObject?.firstLineHash === undefined) {
+      groups.push({ object, segments: [] })
+      continue
+    }
+    const hasNoHeader = options.headerRow === false
+    const lineHash = hasNoHeader ? '' : spooledObject.firstLineHash
+    let group = groupsByLine.get(lineHash)
+    if (!group) {
+      group = { object, segments: [] }
+      groups.push(group)
+      groupsByLine.set(lineHash, group)
+    }
+    const { name, from, to } = spooledObject
     group.segments.push({ name, from, to })
   }
   return groups
 }
 
-function findObjects({ segments }: SimilarTextGroup, objects: ReadonlyMap<string, StoredObject>): StoredObject[] {
-  return segments.map(({ name }) => objects.get(name)!)
+function findObjects({ segments }: SimilarTextGroup, objectsByKey: ReadonlyMap<string, StoredObject>): StoredObject[] {
+  return segments.map(({ name }) => objectsByKey.get(name)!)
 }
 
 /**
@@ -154,30 +159,31 @@ class SimilarObjects implements ObjectBatch {
   }
 
   async *rows(
-    { columns, types, shape }: BatchLayout,
+    { columns, types, sourceColumns }: BatchLayout,
     report: ReadReporter,
     signal: AbortSignal,
   ): AsyncGenerator<TupleChunk, BatchResult, void> {
     report.log('INFO', 'LOW', this.#group.describe())
     for (const note of this.#group.notes) report.log('INFO', 'MEDIUM', note)
     const suffixes = this.objects.map((object) => createRowSuffix(object, columns, types))
-    const rows = this.#group.rows(findStoredTypes(columns, types, shape), suffixes, report, signal)
-    const sources = findSuffixedFieldSources(columns, shape)
-    const width = countSuffixedFields(shape)
-    const isInOrder = sources.length === width && sources.every((source, index) => source === index)
-    return yield* isInOrder ? rows : rearrangeChunks(rows, new TupleLayout(sources, width))
+    const rows = this.#group.rows(findStoredTypes(columns, types, sourceColumns), suffixes, report, signal)
+    const sources = findSuffixedFieldSources(columns, sourceColumns)
+    const fieldCount = countSuffixedFields(sourceColumns)
+    const isInOrder = sources.length === fieldCount && sources.every((source, index) => source === index)
+    return yield* isInOrder ? rows : rearrangeChunks(rows, new TupleLayout(sources, fieldCount))
   }
 }
 
+/** Yields the chunks with their fields in another order. Returns the result of `rows`. */
 async function* rearrangeChunks(
   rows: AsyncGenerator<TupleChunk, BatchResult, void>,
   layout: TupleLayout,
 ): AsyncGenerator<TupleChunk, BatchResult, void> {
   try {
     for (;;) {
-      const step = await rows.next()
-      if (step.done) return step.value
-      yield layout.lay(step.value)
+      const result = await rows.next()
+      if (result.done) return result.value
+      yield layout.rearrange(result.value)
     }
   } finally {
     // Ends the reader thread before the spool file is closed, even if the consumer stops early.
@@ -192,25 +198,31 @@ const maxFullyReadBytes = 1024 * 1024
 class SingleObject implements ObjectBatch {
   readonly objects: readonly [StoredObject]
   unread: readonly string[] = []
-  readonly #reading: ObjectReading
+  readonly #context: ObjectReadContext
   readonly #spool: ObjectSpool
   /**
-   * True if types that were inferred from samples turned out wrong. The next read examines all rows before it returns
-   * types.
+   * True if values did not fit the types that were inferred from samples. The next read then infers the types from all
+   * rows.
    */
-  #isMisguessed = false
+  #needsFullExamination = false
 
-  constructor(reading: ObjectReading, spool: ObjectSpool, object: StoredObject) {
-    this.#reading = reading
+  constructor(context: ObjectReadContext, spool: ObjectSpool, object: StoredObject) {
+    this.#context = context
     this.#spool = spool
     this.objects = [object]
   }
 
   async examine(onProgress: () => void, signal: AbortSignal): Promise<readonly Column[]> {
-    // The reader's log lines are reported later, when it reads the rows.
-    const quiet: ReadReporter = { progress: onProgress, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
+    // Logs nothing, because the reader logs the same lines again when it reads the rows.
+    const quietReport: ReadReporter = {
+      progress: onProgress,
+      reject() {},
+      rejectMore() {},
+      async startOver() {},
+      log() {},
+    }
     using localObject = await this.#spool.open(this.objects[0], signal)
-    for await (const rowStream of readLocalObject(this.#reading, localObject, quiet, signal)) {
+    for await (const rowStream of readLocalObject(this.#context, localObject, quietReport, signal)) {
       if (rowStream.unread !== undefined) this.unread = [rowStream.unread]
       return localObject.size > maxFullyReadBytes ? rowStream.columns : await readExactColumns(rowStream)
     }
@@ -218,31 +230,35 @@ class SingleObject implements ObjectBatch {
   }
 
   async *rows(
-    { columns, types, shape }: BatchLayout,
+    { columns, types, sourceColumns }: BatchLayout,
     report: ReadReporter,
     signal: AbortSignal,
   ): AsyncGenerator<TupleChunk, BatchResult, void> {
     const [object] = this.objects
-    const { options } = this.#reading
-    const reading = this.#isMisguessed ? { ...this.#reading, options: { ...options, lookAtAll: true } } : this.#reading
-    const layout = new TupleLayout(findFieldSources(columns, types, shape, object), shape.length)
+    const { options } = this.#context
+    const context = this.#needsFullExamination
+      ? { ...this.#context, options: { ...options, lookAtAll: true } }
+      : this.#context
+    const layout = new TupleLayout(findFieldSources(columns, types, sourceColumns, object), sourceColumns.length)
     const facts: ColumnFacts[] = []
     using localObject = await this.#spool.open(object, signal)
     try {
-      for await (const { content } of readLocalObject(reading, localObject, withKey(object, report), signal)) {
-        for await (const chunk of content.rows(findStoredTypes(columns, types, shape))) yield layout.lay(chunk)
-        facts.push(...(content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))))
+      for await (const { content } of readLocalObject(context, localObject, addKeyToReports(object, report), signal)) {
+        for await (const chunk of content.rows(findStoredTypes(columns, types, sourceColumns)))
+          yield layout.rearrange(chunk)
+        const columnFacts = content.facts?.() ?? sourceColumns.map(({ name }): ColumnFacts => ({ column: name }))
+        facts.push(...columnFacts)
       }
     } catch (error) {
-      if (error instanceof TypesWidened) this.#isMisguessed = true
+      if (error instanceof TypesWidened) this.#needsFullExamination = true
       throw error
     }
     return { writtenRowCounts: [layout.rows], facts }
   }
 }
 
-/** Adds the object's key to the reports of its reader. */
-const withKey = ({ key }: StoredObject, report: ReadReporter): ReadReporter => ({
+/** Returns a reporter that adds the object's key to rejected rows and hints. */
+const addKeyToReports = ({ key }: StoredObject, report: ReadReporter): ReadReporter => ({
   ...report,
   reject: (row) => report.reject({ ...row, reason: `${key}: ${row.reason}` }),
   hint: (sentence, advice) => report.hint?.(`${key}: ${sentence}`, advice),
@@ -253,7 +269,8 @@ const withKey = ({ key }: StoredObject, report: ReadReporter): ReadReporter => (
  * thread, and starting another one takes longer than reading a small file.
  */
 async function readExactColumns({ columns, content }: RowStream): Promise<Column[]> {
-  for (let currentColumns = columns; ; ) {
+  let currentColumns = columns
+  for (;;) {
     try {
       for await (const { release } of content.rows(currentColumns)) release?.()
       return currentColumns

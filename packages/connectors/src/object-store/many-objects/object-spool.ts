@@ -16,7 +16,7 @@ import {
 } from '../download-object.ts'
 import type { StoredObject } from '../object-store.ts'
 import { prefetchInOrder } from './prefetch-in-order.ts'
-import { createDownload, fetchObject, type LocalObject, type ObjectReading } from '../read-object.ts'
+import { createDownload, fetchObject, type LocalObject, type ObjectReadContext } from '../read-object.ts'
 
 /** The number of objects that are downloaded in parallel. */
 const parallelObjects = 16
@@ -38,28 +38,35 @@ interface SpooledObject extends TextSegment {
   firstLineHash?: string
 }
 
+/** Bytes to write to the spool file together. `from` is their position in the file. */
+interface SpoolBlock {
+  from: number
+  bytes: Buffer
+  usedBytes: number
+}
+
 /**
  * Stores the downloaded objects of a load in one unnamed file, so that many small objects need neither many files nor a
  * second download.
  */
 export class ObjectSpool implements Disposable {
   readonly fd: number
-  readonly #reading: ObjectReading
+  readonly #context: ObjectReadContext
   readonly #limits: DownloadLimits
   readonly #log: ReadReporter['log']
   readonly #spooled = new Map<string, SpooledObject>()
   #size = 0
-  /** Small objects that are not written yet. `from` is the block's position in the spool file. */
-  #block = { from: 0, bytes: Buffer.alloc(0) as Buffer, used: 0 }
+  /** Small objects that are not written yet. */
+  #block: SpoolBlock = { from: 0, bytes: Buffer.alloc(0), usedBytes: 0 }
   /** Memory for blocks and small objects, which is reused. New memory for each of them would wait for a garbage collection. */
   readonly #blockMemory = new BufferPool(blockBytes)
   readonly #objectMemory = new BufferPool(maxCollectedBytes)
 
-  private constructor(reading: ObjectReading, log: ReadReporter['log']) {
-    this.#reading = reading
-    this.#limits = reading.limits ?? defaultDownloadLimits
+  private constructor(context: ObjectReadContext, log: ReadReporter['log']) {
+    this.#context = context
+    this.#limits = context.limits ?? defaultDownloadLimits
     this.#log = log
-    this.fd = openSpool(spoolDirectory(reading.filesDirectory))
+    this.fd = openSpool(spoolDirectory(context.filesDirectory))
   }
 
   /**
@@ -67,13 +74,13 @@ export class ObjectSpool implements Disposable {
    * Throws OBJECT_CHANGED, DISK_FULL, errors of the store and of `detectFormat`, or the signal's reason.
    */
   static async download(
-    reading: ObjectReading,
+    context: ObjectReadContext,
     objects: readonly StoredObject[],
     log: ReadReporter['log'],
     onProgress: (bytes: number) => void,
     signal: AbortSignal,
   ): Promise<ObjectSpool> {
-    const spool = new ObjectSpool(reading, log)
+    const spool = new ObjectSpool(context, log)
     try {
       await spool.#downloadAll(objects, onProgress, signal)
       return spool
@@ -83,6 +90,7 @@ export class ObjectSpool implements Disposable {
     }
   }
 
+  /** Returns the position of an object in the spool file, or undefined if the object did not fit. */
   find(object: StoredObject): SpooledObject | undefined {
     return this.#spooled.get(object.key)
   }
@@ -90,11 +98,11 @@ export class ObjectSpool implements Disposable {
   /** Returns an object in a file of its own: a copy of its bytes in the spool file, or a new download. */
   async open(object: StoredObject, signal: AbortSignal): Promise<LocalObject> {
     const spooled = this.find(object)
-    if (!spooled) return fetchObject(this.#reading, object, { log: this.#log }, signal)
+    if (!spooled) return fetchObject(this.#context, object, { log: this.#log }, signal)
     const size = spooled.to - spooled.from
-    const fd = openSpool(spoolDirectory(this.#reading.filesDirectory))
+    const fd = openSpool(spoolDirectory(this.#context.filesDirectory))
     try {
-      await copyPart({ fd: this.fd, position: spooled.from }, { fd, position: 0 }, size, signal)
+      await copyBytes({ fd: this.fd, position: spooled.from }, { fd, position: 0 }, size, signal)
       return { object, fd, size, [Symbol.dispose]: () => closeSync(fd) }
     } catch (error) {
       closeSync(fd)
@@ -116,30 +124,30 @@ export class ObjectSpool implements Disposable {
     const fittingObjects = findFittingObjects(objects, spoolBytes)
     const bytesByObject = fittingObjects.map(() => 0)
     let totalBytes = 0
-    const load = async (index: number, loadSignal: AbortSignal): Promise<Disposable> => {
+    const download = async (index: number, downloadSignal: AbortSignal): Promise<Disposable> => {
       const onObjectProgress = (bytes: number) => {
         totalBytes += bytes - bytesByObject[index]!
         bytesByObject[index] = bytes
         onProgress(totalBytes)
       }
-      await this.#downloadOne(fittingObjects[index]!, onObjectProgress, loadSignal)
+      await this.#downloadOne(fittingObjects[index]!, onObjectProgress, downloadSignal)
       return { [Symbol.dispose]() {} }
     }
     // A large object is downloaded in parallel parts, so it counts as several objects.
     const weights = fittingObjects.map(({ size }) => Math.min(size, parallelBytes))
-    const maxAhead = { things: parallelObjects, weight: parallelBytes }
-    for await (const _ of prefetchInOrder({ weights, maxAhead, load }, signal));
-    await this.#writeBlock()
+    const maxAhead = { items: parallelObjects, weight: parallelBytes }
+    for await (const _ of prefetchInOrder({ weights, maxAhead, load: download }, signal));
+    await this.#writeBlock(this.#block)
   }
 
   async #downloadOne(object: StoredObject, onProgress: (bytes: number) => void, signal: AbortSignal): Promise<void> {
-    const download = createDownload(this.#reading, object, this.fd, { log: this.#log, onProgress })
+    const download = createDownload(this.#context, object, this.fd, { log: this.#log, onProgress })
     try {
       if (object.size <= maxCollectedBytes) await this.#downloadSmall(object, download, signal)
       else {
         const position = this.#allocate(object.size)
         await downloadStoredBytes({ ...download, position }, signal)
-        this.#add(object, position, await this.#readStart(position, object.size))
+        this.#register(object, position, await this.#readStart(position, object.size))
       }
     } catch (error) {
       if (!(error instanceof ContentEncoded)) throw error
@@ -152,9 +160,9 @@ export class ObjectSpool implements Disposable {
     try {
       const memory = buffer.subarray(0, object.size)
       await downloadStoredBytes({ ...download, memory }, signal)
-      this.#add(object, await this.#collect(memory), memory)
+      this.#register(object, await this.#addToBlock(memory), memory)
     } finally {
-      this.#objectMemory.giveBack(buffer)
+      this.#objectMemory.putBack(buffer)
     }
   }
 
@@ -167,21 +175,22 @@ export class ObjectSpool implements Disposable {
     onProgress: (bytes: number) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const fd = openSpool(spoolDirectory(this.#reading.filesDirectory))
+    const fd = openSpool(spoolDirectory(this.#context.filesDirectory))
     try {
       const size = await downloadObject(
-        createDownload(this.#reading, object, fd, { log: this.#log, onProgress }),
+        createDownload(this.#context, object, fd, { log: this.#log, onProgress }),
         signal,
       )
       if (this.#size + size > this.#limits.spoolBytes) return
       const from = this.#allocate(size)
-      await copyPart({ fd, position: 0 }, { fd: this.fd, position: from }, size, signal)
-      this.#add({ ...object, size }, from, await this.#readStart(from, size))
+      await copyBytes({ fd, position: 0 }, { fd: this.fd, position: from }, size, signal)
+      this.#register({ ...object, size }, from, await this.#readStart(from, size))
     } finally {
       closeSync(fd)
     }
   }
 
+  /** Reserves bytes at the end of the spool file. Returns their position. */
   #allocate(size: number): number {
     const from = this.#size
     this.#size += size
@@ -189,21 +198,26 @@ export class ObjectSpool implements Disposable {
   }
 
   /** Copies a small object into the current block. Returns its position in the spool file. */
-  async #collect(bytes: Buffer): Promise<number> {
-    const fullBlock = this.#block.bytes.length - this.#block.used < bytes.length ? this.#block : undefined
-    if (fullBlock) this.#block = { from: this.#allocate(blockBytes), bytes: this.#blockMemory.take(), used: 0 }
-    const { from, used: usedBytes } = this.#block
-    this.#block.bytes.set(bytes, usedBytes)
-    this.#block.used += bytes.length
-    if (fullBlock) await this.#writeBlock(fullBlock)
-    return from + usedBytes
+  async #addToBlock(bytes: Buffer): Promise<number> {
+    const previousBlock = this.#block
+    const isFull = previousBlock.bytes.length - previousBlock.usedBytes < bytes.length
+    if (isFull) this.#block = { from: this.#allocate(blockBytes), bytes: this.#blockMemory.take(), usedBytes: 0 }
+    const block = this.#block
+    const position = block.from + block.usedBytes
+    block.bytes.set(bytes, block.usedBytes)
+    block.usedBytes += bytes.length
+    // Writes the full block only now, because other downloads may add objects to the new block during the write.
+    if (isFull) await this.#writeBlock(previousBlock)
+    return position
   }
 
-  async #writeBlock({ from, bytes, used: usedBytes } = this.#block): Promise<void> {
+  /** Writes a block to the spool file, and reuses its memory. */
+  async #writeBlock({ from, bytes, usedBytes }: SpoolBlock): Promise<void> {
     await writeCompletely(this.fd, bytes.subarray(0, usedBytes), from)
-    this.#blockMemory.giveBack(bytes)
+    this.#blockMemory.putBack(bytes)
   }
 
+  /** Reads the bytes of an object from which its format is detected. */
   async #readStart(position: number, size: number): Promise<Buffer> {
     const start = Buffer.allocUnsafe(Math.min(size, detectionBytes))
     const { bytesRead } = await readAt(this.fd, start, 0, start.length, position)
@@ -211,9 +225,9 @@ export class ObjectSpool implements Disposable {
   }
 
   /** Registers a downloaded object. `start` contains at least its first `detectionBytes` bytes. */
-  #add({ key, size }: StoredObject, from: number, start: Buffer): void {
+  #register({ key, size }: StoredObject, from: number, start: Buffer): void {
     const bytes = start.subarray(0, detectionBytes)
-    const content = detectFormat(bytes, key, this.#reading.options.encoding)
+    const content = detectFormat(bytes, key, this.#context.options.encoding)
     const isText = content.kind === 'TEXT' && content.encoding === 'utf-8'
     const firstLineHash = isText ? { firstLineHash: hashFirstLine(bytes.subarray(content.skip)) } : {}
     this.#spooled.set(key, { name: key, from, to: from + size, ...firstLineHash })
@@ -222,34 +236,38 @@ export class ObjectSpool implements Disposable {
 
 /** Memory of one size that is used repeatedly. */
 class BufferPool {
-  readonly #bytes: number
-  readonly #free: Buffer[] = []
+  readonly #bufferBytes: number
+  readonly #freeBuffers: Buffer[] = []
 
-  constructor(bytes: number) {
-    this.#bytes = bytes
+  constructor(bufferBytes: number) {
+    this.#bufferBytes = bufferBytes
   }
 
   take(): Buffer {
-    return this.#free.pop() ?? Buffer.allocUnsafeSlow(this.#bytes)
+    return this.#freeBuffers.pop() ?? Buffer.allocUnsafeSlow(this.#bufferBytes)
   }
 
-  giveBack(buffer: Buffer): void {
-    if (buffer.length === this.#bytes) this.#free.push(buffer)
+  /** Makes a buffer available again. Ignores a buffer of another size, such as an empty one. */
+  putBack(buffer: Buffer): void {
+    if (buffer.length === this.#bufferBytes) this.#freeBuffers.push(buffer)
   }
 }
 
-/** Returns the first objects that together fit into `spoolBytes` bytes. */
+/** Returns the objects, in their order, that fit into `spoolBytes` bytes. Leaves out an object that does not fit. */
 function findFittingObjects(objects: readonly StoredObject[], spoolBytes: number): StoredObject[] {
-  let bytes = 0
+  let totalBytes = 0
   return objects.filter(({ size }) => {
-    if (bytes + size > spoolBytes) return false
-    bytes += size
+    if (totalBytes + size > spoolBytes) return false
+    totalBytes += size
     return true
   })
 }
 
+const lineFeedByte = 0x0a
+const carriageReturn = 0x0d
+
 function hashFirstLine(bytes: Buffer): string {
-  const end = bytes.findIndex((byte) => byte === 10 || byte === 13)
+  const end = bytes.findIndex((byte) => byte === lineFeedByte || byte === carriageReturn)
   return hash('sha256', end < 0 ? bytes : bytes.subarray(0, end), 'base64')
 }
 
@@ -258,9 +276,11 @@ interface FilePosition {
   position: number
 }
 
-async function copyPart(from: FilePosition, to: FilePosition, size: number, signal: AbortSignal): Promise<void> {
+/** Copies bytes from one file to another. */
+async function copyBytes(from: FilePosition, to: FilePosition, size: number, signal: AbortSignal): Promise<void> {
   const memory = Buffer.allocUnsafe(Math.min(size, blockBytes))
-  for (let copied = 0; copied < size; ) {
+  let copied = 0
+  while (copied < size) {
     signal.throwIfAborted()
     const length = Math.min(memory.length, size - copied)
     const { bytesRead } = await readAt(from.fd, memory, 0, length, from.position + copied)

@@ -1,7 +1,9 @@
 interface PrefetchOptions<T extends Disposable> {
+  /** The weight of each item, such as its bytes. */
   weights: readonly number[]
-  /** The limits for items that are prepared before the consumer requests them. */
-  maxAhead: { things: number; weight: number }
+  /** The limits for items that are prepared before the consumer requests them: their number and their total weight. */
+  maxAhead: { items: number; weight: number }
+  /** Prepares an item. */
   load(index: number, signal: AbortSignal): Promise<T>
 }
 
@@ -10,13 +12,14 @@ export async function* prefetchInOrder<T extends Disposable>(
   { weights, maxAhead, load }: PrefetchOptions<T>,
   signal: AbortSignal,
 ): AsyncGenerator<T, void, void> {
-  const abandoned = new AbortController()
-  const loadSignal = AbortSignal.any([signal, abandoned.signal])
+  const endController = new AbortController()
+  const loadSignal = AbortSignal.any([signal, endController.signal])
   const pendingItems: Promise<T>[] = []
   let nextIndex = 0
   let pendingWeight = 0
   try {
     for (let index = 0; index < weights.length; index++) {
+      // The item that the consumer requests now is prepared even if it exceeds the limits.
       while (nextIndex < weights.length && (nextIndex === index || fitsLimits(nextIndex))) {
         pendingWeight += weights[nextIndex]!
         const pendingItem = load(nextIndex, loadSignal)
@@ -25,17 +28,17 @@ export async function* prefetchInOrder<T extends Disposable>(
         pendingItems.push(pendingItem)
         nextIndex += 1
       }
-      const result = await pendingItems.shift()!
+      const item = await pendingItems.shift()!
       pendingWeight -= weights[index]!
-      yield result
+      yield item
     }
   } finally {
-    abandoned.abort()
+    endController.abort()
     for (const outcome of await Promise.allSettled(pendingItems))
       if (outcome.status === 'fulfilled') outcome.value[Symbol.dispose]()
   }
 
   function fitsLimits(index: number): boolean {
-    return pendingItems.length < maxAhead.things && pendingWeight + weights[index]! <= maxAhead.weight
+    return pendingItems.length < maxAhead.items && pendingWeight + weights[index]! <= maxAhead.weight
   }
 }

@@ -13,20 +13,22 @@ import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { createCombinedTable, describeDifferences, uniteColumns } from './combined-table.ts'
 import type { StoredObject } from '../object-store.ts'
 import { type ObjectBatch, ObjectBatches } from './object-batches.ts'
-import { isEmptyListProblem, type ObjectReading } from '../read-object.ts'
+import { isEmptyListProblem, type ObjectReadContext } from '../read-object.ts'
 
 /** The maximum number of batches for which reads are logged. For further batches, only warnings are logged. */
 const maxLoggedBatches = 10
 
-export interface CombinedReading {
+export interface CombinedRead {
   objects: readonly StoredObject[]
   /** Columns of objects that earlier loads read. The table has these columns too. */
-  columnsBefore?: readonly Column[]
+  previousColumns?: readonly Column[]
   hasPrimaryKey: boolean
   /** Receives the row count of each object, by key. */
   rowCounts: Map<string, number>
-  /** Called after all rows are counted. Returns further objects to read, with columns that `columnsBefore` must contain. */
-  unreadObjects?(): readonly StoredObject[]
+  /**
+   * Called after all rows are counted. Returns further objects to read. Their columns must be among `previousColumns`.
+   */
+  findFurtherObjects?(): readonly StoredObject[]
 }
 
 /**
@@ -35,54 +37,55 @@ export interface CombinedReading {
  * table's columns must be known first. Throws `SourceProblem`, or the signal's reason after an abort.
  */
 export async function* readObjectsAsOneTable(
-  reading: ObjectReading,
-  { objects, columnsBefore = [], hasPrimaryKey, rowCounts, unreadObjects = () => [] }: CombinedReading,
+  context: ObjectReadContext,
+  { objects, previousColumns = [], hasPrimaryKey, rowCounts, findFurtherObjects = () => [] }: CombinedRead,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const totalBytes = objects.reduce((sum, { size }) => sum + size, 0)
-  const { first, onSecondProgress } = splitProgress(report)
+  const totalBytes = sumSizes(objects)
+  const { first: reportDownload, onSecondProgress } = splitProgress(report)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
   using stack = new DisposableStack()
-  const shapes = new Map<ObjectBatch, readonly Column[]>()
+  const columnsByBatch = new Map<ObjectBatch, readonly Column[]>()
   let emptyListProblem: SourceProblem | undefined
-  const examine = async (batch: ObjectBatch) => {
-    const columns = await batch
-      .examine(() => report.progress({}), signal)
-      .catch((error: unknown) => {
-        if (!isEmptyListProblem(error)) throw error
-        emptyListProblem ??= error
-        return []
-      })
-    shapes.set(batch, columns)
+
+  /** Determines the columns of a batch. An empty JSON list has none. */
+  async function examine(batch: ObjectBatch): Promise<void> {
+    try {
+      columnsByBatch.set(batch, await batch.examine(() => report.progress({}), signal))
+    } catch (error) {
+      if (!isEmptyListProblem(error)) throw error
+      emptyListProblem ??= error
+      columnsByBatch.set(batch, [])
+    }
   }
-  const openBatches = async (objectsToOpen: readonly StoredObject[], onProgress: (bytes: number) => void) =>
-    stack.use(
-      await ObjectBatches.open(
-        reading,
-        objectsToOpen,
-        { ...report, log, progress: () => report.progress({}) },
-        onProgress,
-        signal,
-      ),
-    )
-  const batches = await openBatches(objects, (bytes) => first(Math.min(bytes, totalBytes), totalBytes))
-  for (const batch of batches.list) await examine(batch)
-  first(totalBytes, totalBytes)
-  const unite = () => {
-    const united = [...shapes.values()].reduce((one, other) => uniteColumns(one, other), columnsBefore)
-    return united.length > 0 ? united : reading.columnsBefore
+
+  async function openBatches(
+    objectsToOpen: readonly StoredObject[],
+    onProgress: (bytes: number) => void,
+  ): Promise<ObjectBatches> {
+    const batchReport = { ...report, log, progress: () => report.progress({}) }
+    return stack.use(await ObjectBatches.open(context, objectsToOpen, batchReport, onProgress, signal))
   }
-  if (emptyListProblem && unite().length === 0) throw emptyListProblem
-  const differences = describeDifferences(
-    [...shapes].flatMap(([{ objects: ofBatch }, columns]) => (columns.length > 0 ? ofBatch.map(() => columns) : [])),
-    unite(),
-  )
+
+  /** Returns the union of the columns of all batches that are examined until now. */
+  function uniteAllColumns(): readonly Column[] {
+    let unionColumns = previousColumns
+    for (const batchColumns of columnsByBatch.values()) unionColumns = uniteColumns(unionColumns, batchColumns)
+    return unionColumns.length > 0 ? unionColumns : context.previousColumns
+  }
+
+  const { batches } = await openBatches(objects, (bytes) => reportDownload(Math.min(bytes, totalBytes), totalBytes))
+  for (const batch of batches) await examine(batch)
+  reportDownload(totalBytes, totalBytes)
+  const unionColumns = uniteAllColumns()
+  if (emptyListProblem && unionColumns.length === 0) throw emptyListProblem
+  const differences = describeDifferences(listColumnsOfObjects(columnsByBatch), unionColumns)
   if (differences) report.log('WARN', 'MEDIUM', differences)
-  const columns = createCombinedTable(unite(), { hasPrimaryKey })
+  const columns = createCombinedTable(unionColumns, { hasPrimaryKey })
   const progress = onSecondProgress(totalBytes)
 
-  let additionalBatches: ObjectBatches | undefined
+  let furtherBatches: ObjectBatches | undefined
   let hasStarted = false
   const factsByColumn = new Map<string, ColumnFacts[]>()
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
@@ -90,83 +93,101 @@ export async function* readObjectsAsOneTable(
     hasStarted = true
     factsByColumn.clear()
     const totalsRead = { bytes: 0, rows: 0 }
-    async function* readBatches(list: readonly ObjectBatch[]): AsyncGenerator<TupleChunk, void, void> {
-      for (const [index, batch] of list.entries()) {
-        if (!shapes.has(batch)) await examine(batch)
-        const shape = shapes.get(batch)!
+    async function* readBatches(batchesToRead: readonly ObjectBatch[]): AsyncGenerator<TupleChunk, void, void> {
+      for (const [index, batch] of batchesToRead.entries()) {
+        if (!columnsByBatch.has(batch)) await examine(batch)
+        const sourceColumns = columnsByBatch.get(batch)!
         for (const { key } of batch.objects) rowCounts.set(key, 0)
-        if (shape.length === 0) continue
-        const size = batch.objects.reduce((sum, object) => sum + object.size, 0)
-        const reportOfBatch = createBatchReporter({ index, size }, totalsRead, report, progress)
+        if (sourceColumns.length === 0) continue
+        const size = sumSizes(batch.objects)
+        const batchReporter = createBatchReporter({ index, size }, totalsRead, report, progress)
         try {
-          const { facts, writtenRowCounts } = yield* batch.rows({ columns, types, shape }, reportOfBatch, signal)
+          const { facts, writtenRowCounts } = yield* batch.rows(
+            { columns, types, sourceColumns },
+            batchReporter,
+            signal,
+          )
           for (const fact of facts) factsByColumn.set(fact.column, [...(factsByColumn.get(fact.column) ?? []), fact])
-          for (const [at, { key }] of batch.objects.entries()) rowCounts.set(key, writtenRowCounts[at]!)
+          for (const [position, { key }] of batch.objects.entries()) rowCounts.set(key, writtenRowCounts[position]!)
         } catch (error) {
           if (!(error instanceof TypesWidened)) throw error
-          shapes.set(batch, error.columns)
-          throw new TypesWidened(createCombinedTable(unite(), { hasPrimaryKey }))
+          columnsByBatch.set(batch, error.columns)
+          throw new TypesWidened(createCombinedTable(uniteAllColumns(), { hasPrimaryKey }))
         }
         totalsRead.bytes += size
-        totalsRead.rows = reportOfBatch.rowsSoFar()
+        totalsRead.rows = batchReporter.countRows()
       }
     }
-    yield* readBatches(batches.list)
-    additionalBatches ??= await openBatches(unreadObjects(), () => report.progress({}))
-    yield* readBatches(additionalBatches.list)
+    yield* readBatches(batches)
+    furtherBatches ??= await openBatches(findFurtherObjects(), () => report.progress({}))
+    yield* readBatches(furtherBatches.batches)
     progress({ bytesRead: totalBytes, bytesTotal: totalBytes, rowsRead: totalsRead.rows })
   }
-  const mergedFacts = () => [...factsByColumn].map(([column, ofBatches]) => mergeFacts(column, ofBatches))
-  const content = { format: 'copy-binary' as const, rows, size: totalBytes, facts: mergedFacts }
-  const unreadWarnings = batches.list.flatMap((batch) => batch.unread)
+  const facts = () => [...factsByColumn].map(([column, factsOfBatches]) => mergeFacts(column, factsOfBatches))
+  const content = { format: 'copy-binary' as const, rows, size: totalBytes, facts }
+  const unreadWarnings = batches.flatMap((batch) => batch.unread)
   yield {
     table: '',
     columns,
-    ...(unreadWarnings.length > 0 && { unread: describeAllUnreadParts(unreadWarnings) }),
+    ...(unreadWarnings.length > 0 && { unread: describeUnreadParts(unreadWarnings) }),
     content,
   }
+}
+
+const sumSizes = (objects: readonly StoredObject[]): number => objects.reduce((sum, { size }) => sum + size, 0)
+
+/** Returns the columns of each object. Leaves out objects without columns, which are empty JSON lists. */
+function listColumnsOfObjects(columnsByBatch: ReadonlyMap<ObjectBatch, readonly Column[]>): (readonly Column[])[] {
+  return [...columnsByBatch].flatMap(([{ objects }, columns]) =>
+    columns.length === 0 ? [] : objects.map(() => columns),
+  )
 }
 
 /** The maximum number of objects that the message about unread parts names. */
 const maxUnread = 3
 
-function describeAllUnreadParts(warnings: readonly string[]): string {
-  const moreCount = warnings.length - maxUnread
-  const moreText =
-    moreCount > 0
-      ? [`${formatCount(moreCount, 'more object')} ${moreCount === 1 ? 'has' : 'have'} parts that were not read.`]
-      : []
-  return [...warnings.slice(0, maxUnread), ...moreText].join(' ')
+/** Returns the first warnings, and the number of further objects with parts that were not read. */
+function describeUnreadParts(warnings: readonly string[]): string {
+  const furtherCount = warnings.length - maxUnread
+  const sentences = warnings.slice(0, maxUnread)
+  if (furtherCount > 0) {
+    const verb = furtherCount === 1 ? 'has' : 'have'
+    sentences.push(`${formatCount(furtherCount, 'more object')} ${verb} parts that were not read.`)
+  }
+  return sentences.join(' ')
 }
 
 /**
- * Merges the facts of the objects. A column is undecided only if it is undecided in every object, and it has a printed
- * form only if it has the same one in every object with values.
+ * Merges the statistics of a column in several objects. Objects without values in the column do not count, unless no
+ * object has values. Evidence and source format are kept only if they are the same in all objects.
  */
 function mergeFacts(column: string, facts: readonly ColumnFacts[]): ColumnFacts {
-  const decided = facts.filter(({ evidence }) => evidence !== 'NOTHING')
-  const [first] = decided.length > 0 ? decided : facts
-  const hasOne = (key: 'evidence' | 'sourceFormat') => decided.every((one) => one[key] === first?.[key])
+  const factsWithValues = facts.filter(({ evidence }) => evidence !== 'NOTHING')
+  const [first] = factsWithValues.length > 0 ? factsWithValues : facts
+  const isSameInAll = (key: 'evidence' | 'sourceFormat') => factsWithValues.every((fact) => fact[key] === first?.[key])
   return {
     column,
-    ...(first?.evidence && hasOne('evidence') && { evidence: first.evidence }),
-    ...(first?.sourceFormat !== undefined && hasOne('sourceFormat') && { sourceFormat: first.sourceFormat }),
+    ...(first?.evidence && isSameInAll('evidence') && { evidence: first.evidence }),
+    ...(first?.sourceFormat !== undefined && isSameInAll('sourceFormat') && { sourceFormat: first.sourceFormat }),
   }
 }
 
-/** Returns a reporter for one batch. It adds to the report of all objects. */
+/**
+ * Returns a reporter for one batch, which adds its progress to `totalsBefore`, the totals of the batches before. Its
+ * method `countRows` returns the number of rows of all batches until now.
+ */
 function createBatchReporter(
   { index, size }: { index: number; size: number },
   totalsBefore: { bytes: number; rows: number },
   report: ReadReporter,
   reportProgress: ReadReporter['progress'],
-): ReadReporter & { rowsSoFar(): number } {
+): ReadReporter & { countRows(): number } {
   let rowCount = totalsBefore.rows
   return {
     progress({ bytesRead, rowsRead }) {
       if (rowsRead !== undefined) rowCount = totalsBefore.rows + rowsRead
-      const bytes = bytesRead === undefined ? {} : { bytesRead: totalsBefore.bytes + Math.min(bytesRead, size) }
-      reportProgress({ ...bytes, rowsRead: rowCount })
+      const totalBytes = bytesRead === undefined ? {} : { bytesRead: totalsBefore.bytes + Math.min(bytesRead, size) }
+      reportProgress({ ...totalBytes, rowsRead: rowCount })
     },
     reject: (row) => report.reject(row),
     rejectMore: (count) => report.rejectMore(count),
@@ -174,8 +195,9 @@ function createBatchReporter(
     // Does nothing, because the consumer restarts the read of all objects together.
     async startOver() {},
     log(level, importance, message) {
-      if (index < maxLoggedBatches || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)
+      const isWarning = level === 'WARN' || level === 'ERROR'
+      if (index < maxLoggedBatches || isWarning) report.log(level, importance, message)
     },
-    rowsSoFar: () => rowCount,
+    countRows: () => rowCount,
   }
 }

@@ -6,7 +6,7 @@ import { buildTextToSign } from '../../azure-blob/azure-connector.ts'
 import { encodeKey, parseErrorResponse } from '../object-store.ts'
 import { prefetchInOrder } from '../many-objects/prefetch-in-order.ts'
 import { compileKeyPattern } from '../key-pattern.ts'
-import { TupleLayout } from '../many-objects/remap-columns.ts'
+import { TupleLayout } from '../many-objects/tuple-layout.ts'
 import { buildBucketUrl } from '../../s3/s3-connector.ts'
 import { signHeaders } from '../../s3/sign-request.ts'
 import { createS3Problem } from '../../s3/s3-problems.ts'
@@ -166,17 +166,17 @@ it('TupleLayout rearranges the columns of rows, and reuses released memory', () 
     tuple(['c', null, 2, 'x'.repeat(300_000), 'key', number(2)]),
   ])
   let released = 0
-  const first = layout.lay({ bytes, release: () => void (released += 1) })
+  const first = layout.rearrange({ bytes, release: () => void (released += 1) })
   expect([Buffer.compare(first.bytes, wanted), released]).toEqual([0, 1])
-  const second = layout.lay({ bytes: tuple([3, 'b', null]) })
+  const second = layout.rearrange({ bytes: tuple([3, 'b', null]) })
   expect(second.bytes.buffer).not.toBe(first.bytes.buffer)
   first.release?.()
-  expect(layout.lay({ bytes: tuple([4, 'b', null]) }).bytes.buffer).toBe(first.bytes.buffer)
+  expect(layout.rearrange({ bytes: tuple([4, 'b', null]) }).bytes.buffer).toBe(first.bytes.buffer)
 })
 
 describe('prefetchInOrder', () => {
   /** Reads items up to the index `last`. Returns the indexes made before each of them, and the indexes disposed of. */
-  async function prefetch(weights: number[], maxAhead: { things: number; weight: number }, last: number) {
+  async function prefetch(weights: number[], maxAhead: { items: number; weight: number }, last: number) {
     const made: number[] = []
     const disposed: number[] = []
     const make = async (index: number) => {
@@ -192,7 +192,7 @@ describe('prefetchInOrder', () => {
   }
 
   it('keeps the weight limit and the order, and disposes only of items that it did not yield', async () => {
-    expect(await prefetch([1, 1, 9, 1, 1], { things: 3, weight: 5 }, 3)).toEqual({
+    expect(await prefetch([1, 1, 9, 1, 1], { items: 3, weight: 5 }, 3)).toEqual({
       yielded: [
         { index: 0, made: [0, 1] },
         { index: 1, made: [0, 1] },
@@ -204,7 +204,7 @@ describe('prefetchInOrder', () => {
   })
 
   it('keeps the limit of items', async () => {
-    expect(await prefetch([1, 1, 1, 1, 1], { things: 3, weight: 100 }, 1)).toEqual({
+    expect(await prefetch([1, 1, 1, 1, 1], { items: 3, weight: 100 }, 1)).toEqual({
       yielded: [
         { index: 0, made: [0, 1, 2] },
         { index: 1, made: [0, 1, 2, 3] },

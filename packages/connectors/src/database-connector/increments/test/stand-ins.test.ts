@@ -3,7 +3,7 @@ import oracledb from 'oracledb'
 import type { Client } from 'pg'
 import { type StandIn, tdsStandIn } from '@sluice/warehouses/testing/stand-in'
 import { buildFilteredQuery, buildLargestQuery } from '../../../oracle/oracle-session.ts'
-import type { OracleField } from '../../../oracle/columns.ts'
+import type { OracleField } from '../../../oracle/column-types.ts'
 import type { DatabaseConfig } from '../../database-config.ts'
 import { createDatabaseSource } from '../../database-source.ts'
 import { here, listener, loadRowStream, postgresConfig, superuser, word } from '../../test/load-row-stream.ts'
@@ -61,7 +61,7 @@ describe('increments of Redshift, simulated with PostgreSQL', () => {
     })
     await source.query(`insert into visits values (4, '2026-01-01 09:50:00.25', null), (5, '2026-01-01 09:50', null), (6, null, null);
       update visits set gone = true, moved = '9999-01-01' where id = 3`)
-    const second = await read({ ...config, increment: { ...increment, last: first.cursor } })
+    const second = await read({ ...config, increment: { ...increment, previousCursor: first.cursor } })
     expect(second.rows).toEqual([
       '(1,"2026-01-01 10:00:00.25",)',
       '(3,"9999-01-01 00:00:00",t)',
@@ -136,7 +136,7 @@ describe('increments of SQL Server, simulated with a TDS server', () => {
       `select c1, c2, c3 ${source} where (c3 is null or c3 = 0)`,
     ])
     largest = '2026-02-01T00:59:00'
-    const second = await read({ ...config, increment: { ...increment, last: cursor } })
+    const second = await read({ ...config, increment: { ...increment, previousCursor: cursor } })
     expect(second).toMatchObject({ cursor: { value: '2026-02-01 00:59:00.000000000' }, deletedColumn: 'gone' })
     const where = `where (c2 >= cast('2026-01-31T12:29:00.007' as datetime) or c2 is null)`
     expect(server.statements.slice(-2).map(({ text }) => text)).toEqual([
@@ -144,10 +144,10 @@ describe('increments of SQL Server, simulated with a TDS server', () => {
       `select c1, c2, c3 ${source} ${where}`,
     ])
     largest = '2026-02-01T02:00:00'
-    const third = await read({ ...config, increment: { ...increment, last: second.cursor } })
+    const third = await read({ ...config, increment: { ...increment, previousCursor: second.cursor } })
     expect(third.cursor.value).toBe('2026-02-01 01:00:00.123456700')
     largest = null
-    expect((await read({ ...config, increment: { ...increment, last: third.cursor } })).isWhole).toBe(true)
+    expect((await read({ ...config, increment: { ...increment, previousCursor: third.cursor } })).isWhole).toBe(true)
   })
 })
 

@@ -6,10 +6,10 @@ import {
   type MessagePatterns,
   getErrorMessage,
   classifyWithMessage,
-} from '../database-connector/problems.ts'
+} from '../database-connector/database-problems.ts'
 import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 
-const byNumber: Record<number, DatabaseProblemCode> = {
+const problemCodesByNumber: Record<number, DatabaseProblemCode> = {
   18456: 'AUTHENTICATION_FAILED',
   18452: 'AUTHENTICATION_FAILED',
   18486: 'AUTHENTICATION_FAILED',
@@ -42,16 +42,20 @@ const sqlServerMessagePatterns: MessagePatterns = [
   [/Connection lost|socket hang up|ECONNRESET|Connection is closed|closed/i, 'CONNECTION_LOST'],
 ]
 
+const connectionErrorPattern = /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/
+
+/** Returns the problem code for an error of the server or the driver. Returns undefined for any other error. */
 export function classifySqlServerError(error: unknown, _config: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
-  const number = listErrorNumbers(error).find((errorNumber) => byNumber[errorNumber] !== undefined)
-  if (number !== undefined) return classifyWithMessage(byNumber[number]!, message)
+  const errorNumber = listErrorNumbers(error).find((number) => problemCodesByNumber[number] !== undefined)
+  if (errorNumber !== undefined) return classifyWithMessage(problemCodesByNumber[errorNumber]!, message)
   const codes = listCodes(error)
   // For a rejected login, the driver keeps only the server's message and not its error number.
   if (codes.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
   if (codes.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
   if (codes.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
-  if (!codes.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
+  const isConnectionError = codes.some((code) => connectionErrorPattern.test(code))
+  if (!isConnectionError)
     return isDriverOrServerError(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
   const code = findCodeByMessage(sqlServerMessagePatterns, [message, ...codes].join(' ')) ?? 'CONNECTION_LOST'
   return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
@@ -62,16 +66,17 @@ export function classifySqlServerError(error: unknown, _config: DatabaseConfig):
  * EREQUEST and a number greater than 0.
  */
 function isDriverOrServerError(error: unknown): boolean {
-  return (
-    error instanceof mssql.MSSQLError ||
-    (listCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((number) => number > 0))
-  )
+  if (error instanceof mssql.MSSQLError) return true
+  return listCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((number) => number > 0)
 }
 
-/** Returns the server's error numbers in an error and its causes. */
+const maxCauses = 10
+
+/** Returns the server's error numbers of an error and its causes. The number is 0 for an error without one. */
 function listErrorNumbers(error: unknown): number[] {
   const errorNumbers: number[] = []
-  for (let currentError = error; currentError instanceof Error && errorNumbers.length < 10; ) {
+  let currentError = error
+  while (currentError instanceof Error && errorNumbers.length < maxCauses) {
     const { number, originalError, cause } = currentError as Error & { number?: unknown; originalError?: unknown }
     errorNumbers.push(typeof number === 'number' ? number : 0)
     currentError = originalError ?? cause

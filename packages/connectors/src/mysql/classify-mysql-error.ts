@@ -6,10 +6,10 @@ import {
   type MessagePatterns,
   getErrorMessage,
   classifyWithMessage,
-} from '../database-connector/problems.ts'
+} from '../database-connector/database-problems.ts'
 import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 
-const byCode: Record<string, DatabaseProblemCode> = {
+const problemCodesByMysqlCode: Record<string, DatabaseProblemCode> = {
   ER_ACCESS_DENIED_ERROR: 'AUTHENTICATION_FAILED',
   ER_ACCESS_DENIED_NO_PASSWORD_ERROR: 'AUTHENTICATION_FAILED',
   ER_HOST_NOT_PRIVILEGED: 'AUTHENTICATION_FAILED',
@@ -45,18 +45,19 @@ const mysqlMessagePatterns: MessagePatterns = [
   [/AuthMoreData|AuthPluginMoreData|unknown plugin/, 'AUTHENTICATION_FAILED'],
 ]
 
+/** Returns the problem code for an error of the server or the driver. Returns undefined for any other error. */
 export function classifyMysqlError(error: unknown, { username }: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
-  if (listCodes(error).includes('HANDSHAKE_SSL_ERROR'))
-    return {
-      code: /cert|signed|altname/i.test(message) ? 'CERTIFICATE_NOT_TRUSTED' : 'OTHER_PROTOCOL',
-      detail: message,
-    }
-  const code = findCodeByErrorCode(byCode, error) ?? findCodeByMessage(mysqlMessagePatterns, message)
+  if (listCodes(error).includes('HANDSHAKE_SSL_ERROR')) {
+    const isCertificateRejected = /cert|signed|altname/i.test(message)
+    return { code: isCertificateRejected ? 'CERTIFICATE_NOT_TRUSTED' : 'OTHER_PROTOCOL', detail: message }
+  }
+  const code = findCodeByErrorCode(problemCodesByMysqlCode, error) ?? findCodeByMessage(mysqlMessagePatterns, message)
   if (code === undefined)
     return isDriverError(error) ? { code: 'STATEMENT_FAILED', detail: removeHexLiterals(message) } : undefined
-  const user = new RegExp(`(?:user )?(['\`])${RegExp.escape(username)}\\1@(['\`]).*?\\2`, 'g')
-  return classifyWithMessage(code, removeHexLiterals(message).replace(user, 'this user'))
+  // Removes the user's name and host, such as 'reader'@'10.0.0.7', from the message.
+  const userPattern = new RegExp(`(?:user )?(['\`])${RegExp.escape(username)}\\1@(['\`]).*?\\2`, 'g')
+  return classifyWithMessage(code, removeHexLiterals(message).replace(userPattern, 'this user'))
 }
 
 /**

@@ -2,7 +2,13 @@ const initialBytes = 64 * 1024
 /** Bytes above which the memory is freed after a record. */
 const maxKeptBytes = 4 * 1024 * 1024
 
-const [quote, backslash, minus, zero, space, delete_] = [34, 92, 45, 48, 32, 127]
+// Character codes.
+const space = 0x20
+const quoteByte = 0x22
+const minus = 0x2d
+const zero = 0x30
+const backslashByte = 0x5c
+const deleteCharacter = 0x7f
 /** Maximum digits of an integer that is written without a text. */
 const maxDigits = 10
 
@@ -37,13 +43,13 @@ export class RowBytes {
       magnitude = -value
     }
     let end = this.length + 1
-    for (
-      let remainingDigits = Math.floor(magnitude / 10);
-      remainingDigits > 0;
-      remainingDigits = Math.floor(remainingDigits / 10)
-    )
+    let remaining = Math.floor(magnitude / 10)
+    while (remaining > 0) {
       end += 1
+      remaining = Math.floor(remaining / 10)
+    }
     this.length = end
+    // Writes the digits from the last to the first.
     do {
       const quotient = Math.floor(magnitude / 10)
       bytes[--end] = zero + magnitude - quotient * 10
@@ -58,15 +64,15 @@ export class RowBytes {
   putPlainText(text: string): boolean {
     const { length } = text
     const bytes = this.#reserve(length + 2)
-    let at = this.length
-    bytes[at++] = quote
+    let position = this.length
+    bytes[position++] = quoteByte
     for (let index = 0; index < length; index += 1) {
       const code = text.charCodeAt(index)
-      if (code < space || code >= delete_ || code === quote || code === backslash) return false
-      bytes[at++] = code
+      if (code < space || code >= deleteCharacter || code === quoteByte || code === backslashByte) return false
+      bytes[position++] = code
     }
-    bytes[at] = quote
-    this.length = at + 1
+    bytes[position] = quoteByte
+    this.length = position + 1
     return true
   }
 

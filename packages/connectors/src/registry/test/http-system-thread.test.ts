@@ -11,14 +11,14 @@ import { fastRetry, never, silentReport } from '../../../test/connector-harness.
 import { startStandInServer } from '../../../test/stand-in-server.ts'
 import type { ReadRequest } from '../../connector.ts'
 import { createConnectorRegistry } from '../connector-registry.ts'
-import { hashSettings, type IncrementState } from '../../http-connector/spool-system.ts'
-import { keepSystemThread } from '../spool-in-thread.ts'
-import type { TroubledSettings } from './troubled-system.ts'
+import { hashSettings, type IncrementState } from '../../http-connector/spool-http-system.ts'
+import { keepSystemThread } from '../spool-http-system-in-thread.ts'
+import type { TroubledSettings } from './failing-http-system.ts'
 
 const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-system-thread-'))
 afterAll(() => rmSync(filesDirectory, { recursive: true, force: true }))
 
-const systems = { TROUBLED: new URL('./troubled-system.ts', import.meta.url).href }
+const systems = { TROUBLED: new URL('./failing-http-system.ts', import.meta.url).href }
 const sources = createConnectorRegistry({ filesDirectory, allowed: allowedLoopback, retryPolicy: fastRetry, systems })
 
 async function startServer() {

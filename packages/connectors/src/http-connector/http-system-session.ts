@@ -2,12 +2,13 @@ import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { backgroundRetry, ssrfSafeFetch, type OutgoingAllowList, type RetryPolicy } from '@sluice/http-client'
 import type { ReadRequest } from '../connector.ts'
 import { openHttpSession } from './http-session.ts'
-import type { HttpSystem, SystemContext } from './http-system-interface.ts'
-import type { TablesReporter } from './read-reporter.ts'
-import { type SpooledSystem, spoolSystem } from './spool-system.ts'
+import type { HttpSystem, SystemContext } from './http-system.ts'
+import type { TablesReporter } from './tables-reporter.ts'
+import { type SpooledSystem, spoolSystem } from './spool-http-system.ts'
 
-/** Timeouts of one complete response, and of opening a connection. */
+/** Timeouts of one complete response, of a download to disk, and of opening a connection. */
 const responseTimeoutMs = 300_000
+const downloadTimeoutMs = 1_200_000
 const connectTimeoutMs = 10_000
 /** Maximum bytes of a response in memory, and of a response that is downloaded to disk. */
 const maxResponseBytes = 32_000_000
@@ -33,7 +34,7 @@ export async function withSession<T>(
   signal.throwIfAborted()
   const fetchOptions = { allowed, connectLimit: connectTimeoutMs, returnRedirects: true }
   const fetch = ssrfSafeFetch({ ...fetchOptions, timeLimitMs: responseTimeoutMs, maxBytes: maxResponseBytes })
-  const downloads = ssrfSafeFetch({ ...fetchOptions, timeLimitMs: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
+  const downloads = ssrfSafeFetch({ ...fetchOptions, timeLimitMs: downloadTimeoutMs, maxBytes: maxDownloadBytes })
   const http = openHttpSession(system.connect(settings, secrets), {
     fetch,
     downloads,
@@ -61,14 +62,14 @@ type SpoolOptions = SessionOptions & { maxRecords?: number }
 /** Opens a session, and reads all streams of a system to disk. The caller must close the files. */
 export const spoolRecords = (
   system: HttpSystem,
-  reading: ReadRequest,
+  request: ReadRequest,
   { maxRecords, ...options }: SpoolOptions,
 ): Promise<SpooledSystem> =>
-  withSession(system, reading, options, (context) =>
+  withSession(system, request, options, (context) =>
     spoolSystem({
       system,
       context,
-      reading,
+      request,
       directory: spoolDirectory(options.filesDirectory),
       reporter: options.reporter,
       maxRecords,

@@ -82,14 +82,18 @@ export function findDatabaseProblem(
   const problem = listCauses(error).find((cause) => cause instanceof SourceProblem)
   if (problem) return problem
   if (isBug(error)) return undefined
-  const databaseError =
+  const classified = classifyError(error, config, engine)
+  if (!classified) return undefined
+  if (classified.code === 'CONNECTION_LOST' && !isSignedIn) classified.code = 'CONNECTION_CLOSED'
+  return createDatabaseProblem(classified, config, engine.name, { cause: redactError(error, config) })
+}
+
+function classifyError(error: unknown, config: DatabaseConfig, engine: DatabaseEngine): ClassifiedError | undefined {
+  return (
     classifyStatementError(error) ??
     engine.classifyError(error, config) ??
     classifyTlsError(error) ??
     classifyNetworkError(error)
-  if (databaseError?.code === 'CONNECTION_LOST' && !isSignedIn) databaseError.code = 'CONNECTION_CLOSED'
-  return (
-    databaseError && createDatabaseProblem(databaseError, config, engine.name, { cause: redactError(error, config) })
   )
 }
 
@@ -117,22 +121,22 @@ export type MessagePatterns = readonly (readonly [RegExp, DatabaseProblemCode])[
 export const findCodeByMessage = (patterns: MessagePatterns, message: string): DatabaseProblemCode | undefined =>
   patterns.find(([pattern]) => pattern.test(message))?.[1]
 
+/** Returns the problem code for the first known error code of an error or its causes. */
 export const findCodeByErrorCode = (
-  table: Readonly<Record<string, DatabaseProblemCode>>,
+  problemCodes: Readonly<Record<string, DatabaseProblemCode>>,
   error: unknown,
 ): DatabaseProblemCode | undefined =>
   listCodes(error)
-    .map((code) => table[code])
-    .find((code) => code !== undefined)
+    .map((errorCode) => problemCodes[errorCode])
+    .find((problemCode) => problemCode !== undefined)
 
 /** True if the error is a bug in the code, even if a driver wrapped it in its own error. */
 function isBug(error: unknown): boolean {
-  return listCauses(error).some((cause) =>
-    [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => cause instanceof kind),
-  )
+  const bugClasses = [TypeError, ReferenceError, RangeError, SyntaxError]
+  return listCauses(error).some((cause) => bugClasses.some((bugClass) => cause instanceof bugClass))
 }
 
-const systemErrorCodes: Record<string, DatabaseProblemCode> = {
+const problemCodesBySystemError: Record<string, DatabaseProblemCode> = {
   ENOTFOUND: 'HOST_UNKNOWN',
   EAI_AGAIN: 'HOST_UNKNOWN',
   ECONNREFUSED: 'CONNECTION_REFUSED',
@@ -156,7 +160,7 @@ const systemErrorCodes: Record<string, DatabaseProblemCode> = {
 }
 
 function classifyNetworkError(error: unknown): ClassifiedError | undefined {
-  const code = findCodeByErrorCode(systemErrorCodes, error)
+  const code = findCodeByErrorCode(problemCodesBySystemError, error)
   return code && { code }
 }
 
@@ -170,10 +174,12 @@ function classifyTlsError(error: unknown): ClassifiedError | undefined {
   return undefined
 }
 
+/** Returns the codes of an error and its causes. An error without a code has an empty one. */
 export function listCodes(error: unknown): string[] {
   return listCauses(error).map(getErrorCode)
 }
 
+/** Returns an error and its causes, at most ten, the outermost first. */
 function listCauses(error: unknown): Error[] {
   const causes: Error[] = []
   for (let cause = error; cause instanceof Error && causes.length < 10; cause = getErrorCause(cause)) causes.push(cause)
@@ -193,10 +199,11 @@ export function getErrorMessage(error: unknown): string {
 
 /**
  * Redacts the password, but only as a whole word: redacting `src` inside `srcdb` would reveal it. Does not redact a
- * password that equals a name which the pipeline shows anyway.
+ * password of one or two characters, or one that equals the host, database or username, which the pipeline shows
+ * anyway.
  */
 function redactPassword(message: string, { password, host, database, username }: DatabaseConfig): string {
-  const isPublic = [host, database, username].some((one) => one.toLowerCase() === password.toLowerCase())
+  const isPublic = [host, database, username].some((name) => name.toLowerCase() === password.toLowerCase())
   if (password.length < 3 || isPublic) return message
   return message.replaceAll(new RegExp(wholeWords(password), 'gu'), '[redacted]')
 }

@@ -5,11 +5,11 @@ import {
   type MessagePatterns,
   getErrorMessage,
   classifyWithMessage,
-} from '../database-connector/problems.ts'
+} from '../database-connector/database-problems.ts'
 import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 import { UnexpectedFormat } from './copy-out.ts'
 
-const byState: Record<string, DatabaseProblemCode> = {
+const problemCodesByState: Record<string, DatabaseProblemCode> = {
   '28P01': 'AUTHENTICATION_FAILED',
   '28000': 'AUTHENTICATION_FAILED',
   '3D000': 'DATABASE_MISSING',
@@ -25,6 +25,8 @@ const byState: Record<string, DatabaseProblemCode> = {
   '25006': 'STATEMENT_NOT_ALLOWED',
 }
 
+const invalidAuthorization = '28000'
+
 const postgresMessagePatterns: MessagePatterns = [
   [/does not support SSL/, 'TLS_NOT_OFFERED'],
   [/error establishing an SSL connection|not its protocol/, 'OTHER_PROTOCOL'],
@@ -34,6 +36,7 @@ const postgresMessagePatterns: MessagePatterns = [
   [/^Received unexpected \w+ message|^received invalid response|^Unknown authenticationOk/, 'OTHER_PROTOCOL'],
 ]
 
+/** Returns the problem code for an error of the server or the driver. Returns undefined for any other error. */
 export function classifyPostgresError(error: unknown, { ssl }: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
   // A SQLSTATE has five characters. Some codes of Node.js, such as EPIPE, also have five.
@@ -45,6 +48,7 @@ export function classifyPostgresError(error: unknown, { ssl }: DatabaseConfig): 
   }
   // These errors have the same SQLSTATE for different reasons. Only the texts "no encryption" and "SSL off" show that
   // the server requires TLS.
-  if (state === '28000' && !ssl && /no encryption|SSL off/.test(message)) return { code: 'TLS_REQUIRED' }
-  return classifyWithMessage(byState[state] ?? 'STATEMENT_FAILED', message)
+  const requiresTls = state === invalidAuthorization && !ssl && /no encryption|SSL off/.test(message)
+  if (requiresTls) return { code: 'TLS_REQUIRED' }
+  return classifyWithMessage(problemCodesByState[state] ?? 'STATEMENT_FAILED', message)
 }

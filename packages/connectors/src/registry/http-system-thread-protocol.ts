@@ -1,8 +1,8 @@
 import type { RetryPolicy } from '@sluice/http-client'
 import type { ProblemMessage, ReadReporter, RejectedRow } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
-import type { SpooledSystem } from '../http-connector/spool-system.ts'
-import type { SystemReference } from './connectors.ts'
+import type { SpooledSystem } from '../http-connector/spool-http-system.ts'
+import type { SystemReference } from './connector-modules.ts'
 
 /** The records to read. Only this object contains the credentials; messages never do. */
 export interface SystemJob {

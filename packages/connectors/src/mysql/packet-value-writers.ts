@@ -10,14 +10,14 @@ import {
   writeMoment,
   type StoredType,
 } from '@sluice/row-stream'
-import { isBinary, isJson, isUnsigned, type MysqlField, Types } from './columns.ts'
+import { isBinary, isJson, isUnsigned, type MysqlField, Types } from './column-types.ts'
 import type { PacketCursor } from './packet-cursor.ts'
 
 type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
 
 /**
- * Returns a writer that copies a value's bytes, for columns stored with their own type. Returns undefined if the
- * bytes of this type must be converted.
+ * Returns a function that encodes the bytes of a packet in binary COPY format, for a column stored with its own type.
+ * Returns undefined for types that have no such function; their values are read and converted.
  */
 export function createDirectWriter(
   field: MysqlField,
@@ -69,24 +69,27 @@ export function createDirectWriter(
   }
 }
 
+/** A field of binary COPY starts with the number of bytes of its value. */
+const fieldLengthBytes = 4
+
 function writeInt16(out: TupleBuffer, value: number): void {
   out.reserve(6)
   out.view.setInt32(out.at, 2)
-  out.view.setInt16(out.at + 4, value)
+  out.view.setInt16(out.at + fieldLengthBytes, value)
   out.at += 6
 }
 
 function writeInt32(out: TupleBuffer, bits: number): void {
   out.reserve(8)
   out.view.setInt32(out.at, 4)
-  out.view.setInt32(out.at + 4, bits)
+  out.view.setInt32(out.at + fieldLengthBytes, bits)
   out.at += 8
 }
 
 function writeInt64(out: TupleBuffer, upper: number, lower: number): void {
   out.reserve(12)
   out.view.setInt32(out.at, 8)
-  out.view.setInt32(out.at + 4, upper)
+  out.view.setInt32(out.at + fieldLengthBytes, upper)
   out.view.setInt32(out.at + 8, lower)
   out.at += 12
 }
@@ -109,6 +112,7 @@ const writeBytes: DirectWriter = (cursor, out) => {
   out.writeHex(cursor.bytes.subarray(from, from + length))
 }
 
+/** Returns a writer that converts the digits of a decimal to PostgreSQL's binary format. */
 function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter {
   const number = new NumericText()
   return (cursor, out) => {
@@ -116,17 +120,16 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
     const start = cursor.skip(length)
     if (!number.read(cursor.bytes, start, start + length)) throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
-    // A field of binary COPY starts with its length in four bytes.
-    out.reserve(4 + number.maxByteLength)
-    const byteCount = number.write(out.view, out.at + 4)
+    out.reserve(fieldLengthBytes + number.maxByteLength)
+    const byteCount = number.write(out.view, out.at + fieldLengthBytes)
     out.view.setInt32(out.at, byteCount)
-    out.at += 4 + byteCount
+    out.at += fieldLengthBytes + byteCount
   }
 }
 
 /**
  * Returns a writer for dates and timestamps. The packet contains 0, 4, 7 or 11 bytes of date, time and microseconds;
- * missing parts are zero.
+ * missing parts are zero. A date with a zero year, month or day becomes null.
  */
 function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nullCounts: NulledCounts): DirectWriter {
   const moment: TimestampParts = { days: 0, seconds: 0, microseconds: 0 }
@@ -134,9 +137,10 @@ function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', n
     const length = cursor.readLength()
     const position = cursor.skip(length)
     const { bytes, view } = cursor
-    const year = length === 0 ? 0 : view.getUint16(position, true)
-    const month = length === 0 ? 0 : bytes[position + 2]!
-    const day = length === 0 ? 0 : bytes[position + 3]!
+    const hasDate = length > 0
+    const year = hasDate ? view.getUint16(position, true) : 0
+    const month = hasDate ? bytes[position + 2]! : 0
+    const day = hasDate ? bytes[position + 3]! : 0
     if (year === 0 || month === 0 || day === 0) {
       nullCounts.zeroDates++
       out.writeNull()
@@ -144,8 +148,10 @@ function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', n
     }
     if (!isDay(year, month, day)) throw new UnstorableValue(`is not a valid ${dataType}`)
     moment.days = daysFrom2000(year, month, day)
-    moment.seconds = length > 4 ? bytes[position + 4]! * 3600 + bytes[position + 5]! * 60 + bytes[position + 6]! : 0
-    moment.microseconds = length > 7 ? view.getUint32(position + 7, true) : 0
+    const hasTime = length > 4
+    const hasMicroseconds = length > 7
+    moment.seconds = hasTime ? bytes[position + 4]! * 3600 + bytes[position + 5]! * 60 + bytes[position + 6]! : 0
+    moment.microseconds = hasMicroseconds ? view.getUint32(position + 7, true) : 0
     writeMoment(out, moment, dataType)
   }
 }

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '@sluice/row-stream'
 import { StatementNotAllowedError } from '../database-connector/database-session.ts'
-import { dropZeros, type FilterSyntax, formatNumber } from '../database-connector/increments/row-filter.ts'
+import { removeTrailingZeros, type FilterSyntax, formatNumber } from '../database-connector/increments/row-filter.ts'
 
 /** The server's description of a query column. `system_type_name` is null for CLR types. */
 export interface ServerField {
@@ -35,24 +35,25 @@ const columnTypesByName: Record<string, DataType> = {
 }
 
 /**
- * SQL expressions to read a value `c`, by type. They are for types of which the driver loses digits or returns no
- * useful value.
+ * SQL expressions to read a value, by type. They are for types of which the driver loses digits or returns no useful
+ * value.
  */
-const valueExpressions: Record<string, (c: string) => string> = {
-  decimal: (c) => `convert(varchar(60), ${c})`,
-  numeric: (c) => `convert(varchar(60), ${c})`,
+const valueExpressions: Record<string, (value: string) => string> = {
+  decimal: (value) => `convert(varchar(60), ${value})`,
+  numeric: (value) => `convert(varchar(60), ${value})`,
   // Style 2 formats money with four decimal places; the default style has two.
-  money: (c) => `convert(varchar(60), ${c}, 2)`,
-  smallmoney: (c) => `convert(varchar(60), ${c}, 2)`,
-  time: (c) => `convert(varchar(20), ${c})`,
-  xml: (c) => `convert(nvarchar(max), ${c})`,
-  json: (c) => `convert(nvarchar(max), ${c})`,
-  sql_variant: (c) => `convert(nvarchar(4000), ${c})`,
-  geometry: (c) => `${c}.STAsText()`,
-  geography: (c) => `${c}.STAsText()`,
-  hierarchyid: (c) => `${c}.ToString()`,
+  money: (value) => `convert(varchar(60), ${value}, 2)`,
+  smallmoney: (value) => `convert(varchar(60), ${value}, 2)`,
+  time: (value) => `convert(varchar(20), ${value})`,
+  xml: (value) => `convert(nvarchar(max), ${value})`,
+  json: (value) => `convert(nvarchar(max), ${value})`,
+  sql_variant: (value) => `convert(nvarchar(4000), ${value})`,
+  geometry: (value) => `${value}.STAsText()`,
+  geography: (value) => `${value}.STAsText()`,
+  hierarchyid: (value) => `${value}.ToString()`,
 }
 
+/** Returns the column type for a SQL Server type. Types that are not in the list above become text. */
 export function sqlServerColumnType(field: ServerField): StoredType {
   const name = getTypeName(field)
   const dataType = columnTypesByName[name] ?? 'TEXT'
@@ -68,8 +69,9 @@ export function readExpression(column: string, field: ServerField): string {
   return valueExpressions[getTypeName(field)]?.(column) ?? column
 }
 
-const getTypeName = ({ system_type_name: system, user_type_name: user }: ServerField): string =>
-  (system ?? user ?? '').replace(/\(.*/, '').toLowerCase()
+/** Returns the name of a field's type without its length or precision: `decimal` for `decimal(10,2)`. */
+const getTypeName = ({ system_type_name: systemType, user_type_name: userType }: ServerField): string =>
+  (systemType ?? userType ?? '').replace(/\(.*/, '').toLowerCase()
 
 /** Returns the SQL expression for a number, date or timestamp as text with all its digits. */
 export function formatCursorText(value: string, field: ServerField): string {
@@ -93,16 +95,16 @@ function formatMoment(value: string, field: ServerField): string {
   const [date, time] = value.split(' ')
   const name = getTypeName(field)
   if (time === undefined || name === 'date') return `cast('${date}' as date)`
-  const [clock, fraction] = dropZeros(time).split('.')
+  const [timeOfDay, fraction] = removeTrailingZeros(time).split('.')
   if (name === 'datetime') {
-    // A `datetime` accepts three decimal places. Only a clock value has more, and it may be earlier than the exact
-    // time.
+    // A `datetime` accepts three decimal places. Only a value of the clock has more, and it may be earlier than the
+    // exact time.
     const digits = fraction !== undefined && fraction.length <= 3 ? `.${fraction}` : ''
-    return `cast('${date}T${clock}${digits}' as datetime)`
+    return `cast('${date}T${timeOfDay}${digits}' as datetime)`
   }
   const digits = fraction === undefined ? '' : `.${fraction.slice(0, 7)}`
-  if (name === 'datetimeoffset') return `cast('${date}T${clock}${digits}+00:00' as datetimeoffset(7))`
-  return `cast('${date}T${clock}${digits}' as datetime2(7))`
+  if (name === 'datetimeoffset') return `cast('${date}T${timeOfDay}${digits}+00:00' as datetimeoffset(7))`
+  return `cast('${date}T${timeOfDay}${digits}' as datetime2(7))`
 }
 
 export const quoteName = (name: string): string => `[${name.replaceAll(']', ']]')}]`

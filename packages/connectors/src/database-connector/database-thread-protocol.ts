@@ -27,7 +27,7 @@ export type DatabaseCommand =
 export interface StatementDescription {
   columns: Column[]
   notes: ReadNote[]
-  bytes?: number | undefined
+  estimatedBytes?: number | undefined
   increment?: Omit<IncrementPlan, 'filter' | 'note'> | undefined
 }
 

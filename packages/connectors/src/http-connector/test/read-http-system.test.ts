@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
 import type { ReadRequest } from '../../connector.ts'
 import { type RowStream, type RejectedRow, type ReadReporter, TypesWidened } from '@sluice/row-stream'
-import type { RecordPage, RecordStream, HttpSystem } from '../http-system-interface.ts'
+import type { RecordPage, RecordStream, HttpSystem } from '../http-system.ts'
 import { createHttpConnector } from '../http-connector.ts'
 
 const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-systems-'))

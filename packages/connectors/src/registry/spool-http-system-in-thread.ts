@@ -2,13 +2,13 @@ import { connectorNames } from '@sluice/contracts/connector-types'
 import { ReadingThread, SourceProblem, type SpareThread, spareThread } from '@sluice/row-stream'
 import type { ConnectorContext } from '../connector.ts'
 import type { SpoolRecords } from '../http-connector/http-connector.ts'
-import type { TablesReporter } from '../http-connector/read-reporter.ts'
-import type { SpooledSystem } from '../http-connector/spool-system.ts'
+import type { TablesReporter } from '../http-connector/tables-reporter.ts'
+import type { SpooledSystem } from '../http-connector/spool-http-system.ts'
 import { closeTable } from '../http-connector/records/table-spool.ts'
-import type { SystemReference } from './connectors.ts'
-import type { SystemCommand, SystemMessage, SystemThreadJob } from './system-thread-protocol.ts'
+import type { SystemReference } from './connector-modules.ts'
+import type { SystemCommand, SystemMessage, SystemThreadJob } from './http-system-thread-protocol.ts'
 
-const program = new URL('./system-thread.ts', import.meta.url)
+const program = new URL('./http-system-thread.ts', import.meta.url)
 
 /** A page of the maximum size, with its records before and after conversion, takes about 500 MB. */
 const defaultHeapMegabytes = 768
@@ -29,14 +29,17 @@ const cancellation = {
 /** The pool of threads with each heap limit. A process usually has one. */
 const pools = new Map<number, SpareThread>()
 
-function poolOf(heapMegabytes: number): SpareThread {
-  const pool =
-    pools.get(heapMegabytes) ?? spareThread({ ...threadOptions(heapMegabytes), workerData: {}, startEarly: false })
-  pools.set(heapMegabytes, pool)
+/** Returns the pool of threads with this heap limit. Creates it at the first use. */
+function getPool(heapMegabytes: number): SpareThread {
+  let pool = pools.get(heapMegabytes)
+  if (!pool) {
+    pool = spareThread({ ...createThreadOptions(heapMegabytes), workerData: {}, startEarly: false })
+    pools.set(heapMegabytes, pool)
+  }
   return pool
 }
 
-const threadOptions = (maxOldGenerationSizeMb: number) => ({
+const createThreadOptions = (maxOldGenerationSizeMb: number) => ({
   program,
   name: 'system',
   resourceLimits: { maxOldGenerationSizeMb },
@@ -46,7 +49,7 @@ const threadOptions = (maxOldGenerationSizeMb: number) => ({
  * Keeps a thread for the next job, until the returned object is disposed of. Workers call this at their start, with the
  * heap limit of their connectors.
  */
-export const keepSystemThread = (heapMegabytes = defaultHeapMegabytes): Disposable => poolOf(heapMegabytes).keep()
+export const keepSystemThread = (heapMegabytes = defaultHeapMegabytes): Disposable => getPool(heapMegabytes).keep()
 
 /** Returns a function that reads a system in a thread, so that parsing pages does not block the event loop. */
 export function spoolInThread(
@@ -54,11 +57,9 @@ export function spoolInThread(
   { filesDirectory, allowed, retryPolicy, threadHeapMegabytes = defaultHeapMegabytes }: ConnectorContext,
 ): SpoolRecords {
   return async (request, reporter, signal) => {
-    const job: SystemThreadJob = {
-      job: { system, request, filesDirectory, allowed: allowed.entries, retryPolicy },
-    }
-    await using thread = startThread(system, job, threadHeapMegabytes, signal)
-    let bytesRead = 0
+    const job = { system, request, filesDirectory, allowed: allowed.entries, retryPolicy }
+    await using thread = startThread(system, { job }, threadHeapMegabytes, signal)
+    let previousBytesRead = 0
     for (;;) {
       const message = await thread.receive()
       if (message.kind === 'done') {
@@ -69,13 +70,14 @@ export function spoolInThread(
         await reporter.startOver()
         thread.send({ kind: 'startedOver' })
       } else if (message.kind === 'progress' && message.bytesRead !== undefined) {
-        reporter.addBytes(message.bytesRead - bytesRead)
-        bytesRead = message.bytesRead
+        reporter.addBytes(message.bytesRead - previousBytesRead)
+        previousBytesRead = message.bytesRead
       } else forwardReport(message, reporter)
     }
   }
 }
 
+/** Starts a thread that reads a system, or gives the job to a thread of the pool. */
 function startThread(
   { type }: SystemReference,
   job: SystemThreadJob,
@@ -90,18 +92,19 @@ function startThread(
   )
   return new ReadingThread<SystemMessage, SystemCommand>(
     {
-      ...threadOptions(heapMegabytes),
+      ...createThreadOptions(heapMegabytes),
       job,
       reading: systemName,
       cancellation,
       tooDense: tooDenseProblem,
       discard: (message) => void closeFiles(message as SystemMessage),
-      pool: poolOf(heapMegabytes),
+      pool: getPool(heapMegabytes),
     },
     signal,
   )
 }
 
+/** Passes a message about progress, logs or rejected rows on to the reporter. */
 function forwardReport(message: SystemMessage, reporter: TablesReporter): void {
   if (message.kind === 'progress') reporter.reportActivity()
   else if (message.kind === 'log') reporter.log(...message.line)
@@ -111,7 +114,8 @@ function forwardReport(message: SystemMessage, reporter: TablesReporter): void {
 
 const listTables = ({ streams }: SpooledSystem) => streams.flatMap(({ tables }) => tables)
 
-/** Closes the files of tables that arrive after a cancellation. */
+/** Closes the files of the tables in a message that arrives after a cancellation. */
 async function closeFiles(message: SystemMessage): Promise<void> {
-  if (message.kind === 'done') for (const table of listTables(message.spooled)) await closeTable(table)
+  if (message.kind !== 'done') return
+  for (const table of listTables(message.spooled)) await closeTable(table)
 }

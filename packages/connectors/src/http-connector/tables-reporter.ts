@@ -8,7 +8,7 @@ const maxRawLength = 4_000
 const maxColumnLength = 300
 const maxReasonLength = 300
 
-/** Reports the progress of one read for all its tables together. */
+/** Reports the progress and the rejected rows of one read, for all its tables together. */
 export interface TablesReporter {
   /** Adds received bytes to the reported progress. */
   addBytes(count: number): void
@@ -29,6 +29,7 @@ export interface TablesReporter {
   reportFullRead(reason: string): void
   /** Discards all reports, because all records will be read again. */
   startOver(): Promise<void>
+  /** Returns the reporter for reading the next table. Its progress is added to that of the earlier tables. */
   createTableReporter(): ReadReporter
   log: ReadReporter['log']
 }
@@ -46,7 +47,7 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
     report.reject(row)
   }
 
-  const rejectLong = (row: RejectedRow) => reject(truncateRow(row))
+  const rejectTruncated = (row: RejectedRow) => reject(truncateRow(row))
 
   return {
     reject,
@@ -65,11 +66,12 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
       } catch (error) {
         if (!(error instanceof BadRecord)) throw error
         const { message: reason, path } = error
-        rejectLong({ line: number, reason, raw: formatRecord(record), ...(path !== undefined && { column: path }) })
+        const column = path === undefined ? {} : { column: path }
+        rejectTruncated({ line: number, reason, raw: formatRecord(record), ...column })
         return undefined
       }
     },
-    rejectRecord: (number, record, reason) => rejectLong({ line: number, reason, raw: formatRecord(record) }),
+    rejectRecord: (number, record, reason) => rejectTruncated({ line: number, reason, raw: formatRecord(record) }),
     reportFullRead: (reason) => report.readsEverything?.(reason),
     async startOver() {
       rejectedRows.length = 0
@@ -79,23 +81,25 @@ export function createTablesReporter(report: ReadReporter): TablesReporter {
     createTableReporter() {
       rowsOfEarlierTables += rowsOfTable
       rowsOfTable = 0
-      const [storedBefore, moreBefore] = [rejectedRows.length, unstoredRejects]
+      const storedRejectsBefore = rejectedRows.length
+      const unstoredRejectsBefore = unstoredRejects
       return {
         log: () => {},
         progress({ rowsRead }) {
           rowsOfTable = rowsRead ?? rowsOfTable
           report.progress({ bytesRead, rowsRead: rowsOfEarlierTables + rowsOfTable })
         },
-        reject: rejectLong,
+        reject: rejectTruncated,
         rejectMore(count) {
           unstoredRejects += count
           report.rejectMore(count)
         },
         async startOver() {
           rowsOfTable = 0
-          rejectedRows.length = storedBefore
-          unstoredRejects = moreBefore
+          rejectedRows.length = storedRejectsBefore
+          unstoredRejects = unstoredRejectsBefore
           await report.startOver()
+          // Starting over discards the rejects of earlier tables too, so they are reported again.
           for (const row of rejectedRows) report.reject(row)
           if (unstoredRejects > 0) report.rejectMore(unstoredRejects)
           report.progress({ bytesRead, rowsRead: rowsOfEarlierTables })

@@ -19,9 +19,11 @@ export interface MysqlField {
   extendedFormat?: string
 }
 
+const primaryKeyFlag = 0x02
 const unsignedFlag = 0x20
 const binaryCharacterSet = 63
 
+export const isPrimaryKey = ({ flags }: MysqlField): boolean => (flags & primaryKeyFlag) !== 0
 export const isUnsigned = ({ flags }: MysqlField): boolean => (flags & unsignedFlag) !== 0
 export const isBinary = ({ characterSet }: MysqlField): boolean => characterSet === binaryCharacterSet
 export const isJson = ({ columnType, extendedFormat }: MysqlField): boolean =>
@@ -72,8 +74,13 @@ export function mysqlColumnType(field: MysqlField): StoredType {
   }
 }
 
+/** Returns the type with its precision and scale, or without them if the server's description is contradictory. */
 function toDecimalType(field: MysqlField): StoredType {
   const scale = field.decimals
-  const precision = field.columnLength - (scale > 0 ? 1 : 0) - (isUnsigned(field) ? 0 : 1)
-  return precision >= scale && precision > 0 ? { dataType: 'DECIMAL', precision, scale } : { dataType: 'DECIMAL' }
+  // The column length counts the decimal point and the sign too.
+  const pointLength = scale > 0 ? 1 : 0
+  const signLength = isUnsigned(field) ? 0 : 1
+  const precision = field.columnLength - pointLength - signLength
+  const isValid = precision >= scale && precision > 0
+  return isValid ? { dataType: 'DECIMAL', precision, scale } : { dataType: 'DECIMAL' }
 }

@@ -1,8 +1,13 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { listCodes, findCodeByMessage, type MessagePatterns, getErrorMessage } from '../database-connector/problems.ts'
+import {
+  listCodes,
+  findCodeByMessage,
+  type MessagePatterns,
+  getErrorMessage,
+} from '../database-connector/database-problems.ts'
 import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 
-const byCode: Record<string, DatabaseProblemCode> = {
+const problemCodesByOracleCode: Record<string, DatabaseProblemCode> = {
   'ORA-01017': 'AUTHENTICATION_FAILED',
   'ORA-28000': 'AUTHENTICATION_FAILED',
   'ORA-28001': 'AUTHENTICATION_FAILED',
@@ -65,19 +70,22 @@ export class UnsupportedName extends Error {
   }
 }
 
+/** Returns the problem code for an error of the server or the driver. Returns undefined for any other error. */
 export function classifyOracleError(error: unknown, _config: DatabaseConfig): ClassifiedError | undefined {
   if (error instanceof UnsupportedName) return { code: error.code }
   const message = getErrorMessage(error)
   const oracleCode =
     /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? listCodes(error).find((code) => /^(ORA|NJS)-/.test(code))
   // Network errors that the driver passes on have a code of the operating system or of TLS, not of the driver.
-  if (oracleCode === undefined && !listCodes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
-    return undefined
-  const network = findCodeByMessage(oracleMessagePatterns, message)
-  const problemCode = oracleCode === undefined ? undefined : byCode[oracleCode]
-  // The driver wraps all network errors in generic ones, so the cause determines the code.
-  const isVague = problemCode === undefined || /^(CONNECTION|CERTIFICATE)_/.test(problemCode)
-  const code = isVague ? (network ?? problemCode) : problemCode
+  const hasAnyCode = listCodes(error).some((code) => code !== '')
+  const isKnownError = oracleCode !== undefined || hasAnyCode || message.startsWith('elsewhere:')
+  if (!isKnownError) return undefined
+  const networkCode = findCodeByMessage(oracleMessagePatterns, message)
+  const problemCode = oracleCode === undefined ? undefined : problemCodesByOracleCode[oracleCode]
+  // The driver wraps all network errors in generic ones, so the message of the cause determines the code.
+  const isGeneric = problemCode === undefined || /^(CONNECTION|CERTIFICATE)_/.test(problemCode)
+  const code = isGeneric ? (networkCode ?? problemCode) : problemCode
   if (code === undefined) return oracleCode === undefined ? undefined : { code: 'STATEMENT_FAILED', detail: message }
-  return /^(STATEMENT|PERMISSION|TABLE|CERTIFICATE|OTHER|ADDRESS)/.test(code) ? { code, detail: message } : { code }
+  const isMessageHelpful = /^(STATEMENT|PERMISSION|TABLE|CERTIFICATE|OTHER|ADDRESS)/.test(code)
+  return isMessageHelpful ? { code, detail: message } : { code }
 }

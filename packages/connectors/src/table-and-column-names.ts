@@ -18,11 +18,11 @@ const truncationToleranceBytes = 8
 export const groupColumns = ['_row_id', '_parent_row_id', '_root_row_id', '_index'] as const
 
 /**
- * Returns column names in snake_case for paths. The parts of a path are joined by `_`, and a leading `_` stays. A
- * truncated name ends with eight digits of the path's hash. So does a name that several paths would share, unless the
- * path equals the name. The hash makes each name independent of the order of the paths.
+ * Returns a column name in snake_case for each path: `demo_age` for `demo/age`. A leading `_` stays. A name ends with
+ * eight digits of the path's hash if it was truncated, or if several paths would have the same name and this path is
+ * not itself that name. The hash makes each name independent of the order of the paths.
  */
-export function columnNames(paths: readonly string[]): string[] {
+export function createColumnNames(paths: readonly string[]): string[] {
   const identifierNames = paths.map(toIdentifier)
   const occurrences = new Map<string, number>()
   for (const name of identifierNames) occurrences.set(name, (occurrences.get(name) ?? 0) + 1)
@@ -34,7 +34,7 @@ export function columnNames(paths: readonly string[]): string[] {
 }
 
 /** Returns the name of a group table: `target` and the names of the groups, separated by two underscores. */
-export function tableName(target: string, groups: readonly string[]): string {
+export function createTableName(target: string, groups: readonly string[]): string {
   const fullName = [target, ...groups.map(toIdentifier)].join('__')
   return Buffer.byteLength(fullName) <= maxNameBytes ? fullName : addPathHash(fullName, [target, ...groups].join('\0'))
 }

@@ -15,8 +15,9 @@ interface LoadedFiles {
  * The maximum number of listed files, because each publication stores the list again. The oldest files are removed
  * first.
  */
-const maxRememberedFiles = 1_000
+const maxListedFiles = 1_000
 
+/** Returns the digests of the loaded files, newest last. The list is empty without a cursor. */
 function parseLoadedFiles(cursor: unknown): readonly string[] {
   const { version, sha256 } = (cursor ?? {}) as Partial<LoadedFiles>
   return version === 1 && Array.isArray(sha256) ? sha256 : []
@@ -27,12 +28,13 @@ export const isFileLoaded = (cursor: unknown, sha256: string): boolean => parseL
 
 interface FileInput {
   file?: { name: string; sha256?: string }
+  /** True if the file is read even if its rows are already in the table. */
   repeatFile?: boolean
 }
 
 /**
- * Reads a file and adds it to the cursor. With write mode APPEND, yields nothing for a file that is already loaded,
- * unless the run explicitly requests to load it again.
+ * Reads a file and adds its digest to the cursor. With write mode APPEND, yields nothing for a file that is already
+ * loaded, unless the run explicitly requests to load it again. A file without a digest is always read.
  */
 export async function* readNewFile(
   { input, cursor, writeMode }: ReadRequest,
@@ -42,17 +44,17 @@ export async function* readNewFile(
   const { file, repeatFile } = input as FileInput
   const sha256 = file?.sha256
   if (sha256 === undefined) return yield* readFile()
-  if (writeMode === 'APPEND' && !repeatFile && isFileLoaded(cursor, sha256)) {
+  const isAlreadyAppended = writeMode === 'APPEND' && isFileLoaded(cursor, sha256)
+  if (isAlreadyAppended && !repeatFile) {
     report.nothingNew?.(describeLoadedFile(file!.name))
     return
   }
-  const filesBefore = writeMode === 'APPEND' || writeMode === 'MERGE' ? parseLoadedFiles(cursor) : []
-  const filesAfter: LoadedFiles = {
-    version: 1,
-    sha256: [...filesBefore.filter((one) => one !== sha256), sha256].slice(-maxRememberedFiles),
-  }
-  for await (const rowStream of readFile()) yield { ...rowStream, cursor: () => filesAfter }
+  const keepsRows = writeMode === 'APPEND' || writeMode === 'MERGE'
+  const otherFiles = keepsRows ? parseLoadedFiles(cursor).filter((digest) => digest !== sha256) : []
+  const nextCursor: LoadedFiles = { version: 1, sha256: [...otherFiles, sha256].slice(-maxListedFiles) }
+  for await (const rowStream of readFile()) yield { ...rowStream, cursor: () => nextCursor }
 }
 
+/** Returns the message for a file with rows that are already in the table. */
 export const describeLoadedFile = (name: string): string =>
   `The rows of "${name}" are already in the table, so nothing was added. To add them again, run with "repeatFile": true.`

@@ -10,6 +10,7 @@ export type OracleField = Pick<oracledb.Metadata<object>, 'name' | 'dbType' | 'p
  */
 const floatingScale = -127
 
+/** Returns the column type for an Oracle type. Types that are not listed become text. */
 export function oracleColumnType({ dbType, precision = 0, scale = 0 }: OracleField): StoredType {
   switch (dbType) {
     case oracledb.DB_TYPE_NUMBER:
@@ -35,10 +36,19 @@ export function oracleColumnType({ dbType, precision = 0, scale = 0 }: OracleFie
   }
 }
 
+/** The maximum digits that always fit into these types. */
+const maxSmallintDigits = 4
+const maxIntegerDigits = 9
+const maxBigintDigits = 18
+
+/** Returns the narrowest type that stores all numbers with this precision and scale. */
 function toNumberType(precision: number, scale: number): StoredType {
-  if (scale === floatingScale || precision === 0 || scale < 0 || scale > precision) return { dataType: 'DECIMAL' }
-  if (scale > 0 || precision > 18) return { dataType: 'DECIMAL', precision, scale }
-  return { dataType: precision <= 4 ? 'SMALLINT' : precision <= 9 ? 'INTEGER' : 'BIGINT' }
+  const isFloating = scale === floatingScale || precision === 0
+  const isUnsupportedScale = scale < 0 || scale > precision
+  if (isFloating || isUnsupportedScale) return { dataType: 'DECIMAL' }
+  if (scale > 0 || precision > maxBigintDigits) return { dataType: 'DECIMAL', precision, scale }
+  if (precision <= maxSmallintDigits) return { dataType: 'SMALLINT' }
+  return { dataType: precision <= maxIntegerDigits ? 'INTEGER' : 'BIGINT' }
 }
 
 const temporalTypes: ReadonlySet<unknown> = new Set([
@@ -90,7 +100,10 @@ export function createValueConverter({ dbType }: OracleField): ((value: unknown)
   return undefined
 }
 
-/** Formats an interval in PostgreSQL's notation of ISO 8601, such as `P1Y2M` or `P3DT-4H`. */
+/**
+ * Formats an interval in PostgreSQL's notation of ISO 8601, such as `P1Y2M` or `P3DT-4H`. `fseconds` contains the
+ * nanoseconds. Returns other values unchanged.
+ */
 function formatInterval(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   const {
@@ -103,11 +116,13 @@ function formatInterval(value: unknown): unknown {
     fseconds = 0,
   } = value as Record<string, number>
   const date = formatIntervalPart(years, 'Y') + formatIntervalPart(months, 'M') + formatIntervalPart(days, 'D')
-  const sign = seconds < 0 || fseconds < 0 ? '-' : ''
+  const hasSeconds = seconds !== 0 || fseconds !== 0
+  const secondsSign = seconds < 0 || fseconds < 0 ? '-' : ''
   const fraction = fseconds === 0 ? '' : `.${String(Math.abs(fseconds)).padStart(9, '0').replace(/0+$/, '')}`
-  const dayText = seconds === 0 && fseconds === 0 ? '' : `${sign}${Math.abs(seconds)}${fraction}S`
-  const time = formatIntervalPart(hours, 'H') + formatIntervalPart(minutes, 'M') + dayText
-  return date + time === '' ? 'PT0S' : `P${date}${time && `T${time}`}`
+  const secondsText = hasSeconds ? `${secondsSign}${Math.abs(seconds)}${fraction}S` : ''
+  const time = formatIntervalPart(hours, 'H') + formatIntervalPart(minutes, 'M') + secondsText
+  if (date === '' && time === '') return 'PT0S'
+  return time === '' ? `P${date}` : `P${date}T${time}`
 }
 
 const formatIntervalPart = (count: number, unit: string): string => (count === 0 ? '' : `${count}${unit}`)

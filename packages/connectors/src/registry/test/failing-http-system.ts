@@ -1,4 +1,4 @@
-import { CursorUnusable, type HttpSystem, type RecordPage } from '../../http-connector/http-system-interface.ts'
+import { CursorUnusable, type HttpSystem, type RecordPage } from '../../http-connector/http-system.ts'
 
 export interface TroubledSettings {
   url: string

@@ -1,15 +1,15 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { outgoingAllowed } from '@sluice/http-client'
 import { createProblemMessage, type ReadReporter, SourceProblem } from '@sluice/row-stream'
-import { createTablesReporter } from '../http-connector/read-reporter.ts'
-import type { SpooledSystem } from '../http-connector/spool-system.ts'
-import { spoolRecords } from '../http-connector/system-session.ts'
-import { findSystem } from './connectors.ts'
-import type { SystemCommand, SystemJob, SystemMessage, SystemThreadJob } from './system-thread-protocol.ts'
+import { createTablesReporter } from '../http-connector/tables-reporter.ts'
+import type { SpooledSystem } from '../http-connector/spool-http-system.ts'
+import { spoolRecords } from '../http-connector/http-system-session.ts'
+import { findSystem } from './connector-modules.ts'
+import type { SystemCommand, SystemJob, SystemMessage, SystemThreadJob } from './http-system-thread-protocol.ts'
 
-/** Reads systems with an HTTP API to disk, one job at a time. */
+// This worker thread reads systems with an HTTP API to disk, one job at a time.
 
-if (!parentPort) throw new Error('system-thread.ts is a worker thread, not a program')
+if (!parentPort) throw new Error('http-system-thread.ts is a worker thread, not a program')
 const parent = parentPort
 const controller = new AbortController()
 let onStartedOver: (() => void) | undefined
@@ -34,8 +34,16 @@ const reporter: ReadReporter = {
   },
 }
 
-async function spool({ system, request, filesDirectory, allowed, retryPolicy }: SystemJob): Promise<SpooledSystem> {
-  return await spoolRecords(await findSystem(system)!(request.settings), request, {
+/** Reads the records of a system to disk. */
+async function spoolSystem({
+  system,
+  request,
+  filesDirectory,
+  allowed,
+  retryPolicy,
+}: SystemJob): Promise<SpooledSystem> {
+  const httpSystem = await findSystem(system)!(request.settings)
+  return await spoolRecords(httpSystem, request, {
     filesDirectory,
     allowed: outgoingAllowed().parse(allowed.join()),
     retryPolicy,
@@ -44,9 +52,10 @@ async function spool({ system, request, filesDirectory, allowed, retryPolicy }: 
   })
 }
 
+/** Runs a job and sends its result. After an error, the thread ends. */
 async function runJob(job: SystemJob): Promise<void> {
   try {
-    const spooled = await spool(job)
+    const spooled = await spoolSystem(job)
     const files = spooled.streams.flatMap(({ tables }) => tables.flatMap(({ file }) => file ?? []))
     const { heapUsed, arrayBuffers } = process.memoryUsage()
     parent.postMessage({ kind: 'done', spooled, heldBytes: heapUsed + arrayBuffers } satisfies SystemMessage, files)

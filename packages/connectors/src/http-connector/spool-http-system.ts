@@ -3,10 +3,10 @@ import { setImmediate } from 'node:timers/promises'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { formatCount } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
-import { columnNames as createColumnNames, tableName as createTableName } from '../table-names.ts'
-import { type HttpSystem, CursorUnusable, type RecordStream, type SystemContext } from './http-system-interface.ts'
+import { createColumnNames, createTableName } from '../table-and-column-names.ts'
+import { type HttpSystem, CursorUnusable, type RecordStream, type SystemContext } from './http-system.ts'
 import { createPagingCheck } from './paging.ts'
-import type { TablesReporter } from './read-reporter.ts'
+import type { TablesReporter } from './tables-reporter.ts'
 import { RecordTables } from './records/record-tables.ts'
 import type { SpooledTable } from './records/table-spool.ts'
 
@@ -25,8 +25,8 @@ export interface IncrementState {
 
 /** The records of a system on disk. It is plain data, so that a thread can send it. */
 export interface SpooledSystem {
-  /** Whether the system has a list of streams, so that the pipeline's own table lists their tables. */
-  hasSeveral: boolean
+  /** True if the system has a list of streams, so that the pipeline's own table lists their tables. */
+  hasSeveralStreams: boolean
   streams: SpooledStream[]
   /** Cursors of the next read, by the name of the stream. */
   nextCursors: Record<string, unknown>
@@ -42,13 +42,13 @@ export interface SpooledStream {
   tables: SpooledTable[]
 }
 
-/** Milliseconds of work before the loop yields to the event loop. A few large records can take long. */
+/** Milliseconds after which the loop lets the event loop run. A few large records can take long. */
 const maxBlockingMs = 5
 
 export interface SystemRead {
   system: HttpSystem
   context: SystemContext
-  reading: ReadRequest
+  request: ReadRequest
   directory: string
   reporter: TablesReporter
   /** Maximum number of records of a preview, which reads only the first stream. */
@@ -56,42 +56,44 @@ export interface SystemRead {
 }
 
 /**
- * Returns whether an increment can be read: the settings support increments and did not change since the last cursor.
+ * Returns true if an increment can be read: the settings support increments and did not change since the previous load
+ * stored a cursor. If a user reset the cursor, there must also be a cursor for the timestamp that the user selected.
  */
-export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: ReadRequest): boolean =>
-  system.canReadIncrement?.(settings) === true &&
-  parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
-  (reset === undefined || (reset.from !== undefined && system.createCursor?.(reset.from, settings) !== undefined))
+export function canReadIncrement(system: HttpSystem, { settings, cursor, reset }: ReadRequest): boolean {
+  if (system.canReadIncrement?.(settings) !== true) return false
+  if (parseIncrementState(cursor)?.settingsHash !== hashSettings(settings)) return false
+  return reset === undefined || createResetCursor(system, reset, settings) !== undefined
+}
+
+/** Returns the cursor for the timestamp to which a user reset the source, or undefined without a reset. */
+function createResetCursor(system: HttpSystem, reset: ReadRequest['reset'], settings: unknown): unknown {
+  return reset?.from === undefined ? undefined : system.createCursor?.(reset.from, settings)
+}
 
 /** Reads all streams of a system to disk. The caller must close the files. */
 export async function spoolSystem(systemRead: SystemRead): Promise<SpooledSystem> {
-  const { system, context, reading: request, reporter, maxRecords } = systemRead
+  const { system, context, request, reporter, maxRecords } = systemRead
   const ownTable = getOwnTable(request)
   const openedStreams = await system.openStreams(context)
-  const hasSeveral = Array.isArray(openedStreams)
-  const streams = hasSeveral ? openedStreams : [openedStreams]
-  const lastCursors =
-    request.mode === 'INCREMENTAL' && canReadIncrement(system, request)
-      ? (parseIncrementState(request.cursor)?.at ?? {})
-      : undefined
-  if (request.mode === 'INCREMENTAL' && !lastCursors) reporter.reportFullRead(explainFullRead(system, request))
-  const resetTo = request.reset?.from && system.createCursor?.(request.reset.from, request.settings)
-  if (lastCursors && resetTo !== undefined)
+  const hasSeveralStreams = Array.isArray(openedStreams)
+  const streams = hasSeveralStreams ? openedStreams : [openedStreams]
+  const isIncremental = request.mode === 'INCREMENTAL'
+  const canContinue = isIncremental && canReadIncrement(system, request)
+  if (isIncremental && !canContinue) reporter.reportFullRead(explainFullRead(system, request))
+  const previousCursors = canContinue ? (parseIncrementState(request.cursor)?.at ?? {}) : undefined
+  const resetCursor = createResetCursor(system, request.reset, request.settings)
+  if (previousCursors && resetCursor !== undefined)
     reporter.log('INFO', 'MEDIUM', `The cursor was reset to ${request.reset!.from}.`)
   // Column naming makes the names unique, because stream names can come from users and result in the same table name.
   const names = createColumnNames(streams.map((stream) => stream.name))
   const streamsToSpool = streams.map((stream, index) => ({
     stream,
-    table: hasSeveral ? createTableName(ownTable, [names[index]!]) : ownTable,
+    table: hasSeveralStreams ? createTableName(ownTable, [names[index]!]) : ownTable,
   }))
-  const isPreview = maxRecords !== undefined
-  const spoolResult = await spoolStreams(
-    isPreview ? streamsToSpool.slice(0, 1) : streamsToSpool,
-    lastCursors,
-    resetTo,
-    systemRead,
-  )
-  return { hasSeveral, ...spoolResult }
+  // A preview shows only the first stream.
+  const selectedStreams = maxRecords === undefined ? streamsToSpool : streamsToSpool.slice(0, 1)
+  const spoolResult = await spoolStreams(selectedStreams, previousCursors, resetCursor, systemRead)
+  return { hasSeveralStreams, ...spoolResult }
 }
 
 /** Returns the name of the pipeline's own table. */
@@ -102,51 +104,55 @@ interface StreamToSpool {
   table: string
 }
 
-/** Reads all streams into their tables. Reads everything if a stream cannot continue from its cursor. */
+/**
+ * Reads all streams into their tables: the changes since `resetCursor` or, if it is undefined, since the stream's
+ * previous cursor. Reads everything if the previous load stored no cursors, or if a stream cannot continue from its
+ * cursor.
+ */
 async function spoolStreams(
   streams: readonly StreamToSpool[],
-  cursors: Record<string, unknown> | undefined,
-  resetTo: unknown,
+  previousCursors: Record<string, unknown> | undefined,
+  resetCursor: unknown,
   systemRead: SystemRead,
-): Promise<Omit<SpooledSystem, 'hasSeveral'>> {
+): Promise<Omit<SpooledSystem, 'hasSeveralStreams'>> {
   await using openFiles = new AsyncDisposableStack()
-  const nextCursors: Record<string, unknown> = { ...cursors }
+  const nextCursors: Record<string, unknown> = { ...previousCursors }
   const spooledStreams: SpooledStream[] = []
   try {
     for (const { stream, table } of streams) {
       const tables = openFiles.use(
         new RecordTables({ ...stream, table }, systemRead.directory, defaultUploadLimits.spoolBytes),
       )
-      const cursor = cursors && resetTo !== undefined ? resetTo : cursors?.[stream.name]
-      nextCursors[stream.name] = await spoolPages(stream, tables, cursor, systemRead)
+      const previousCursor = previousCursors && (resetCursor ?? previousCursors[stream.name])
+      nextCursors[stream.name] = await spoolPages(stream, tables, previousCursor, systemRead)
       const { name, inferStrings = false, unreadWarning } = stream
       spooledStreams.push({ name, inferStrings, unreadWarning, tables: tables.spooledTables })
     }
   } catch (error) {
-    if (!(error instanceof CursorUnusable) || !cursors) throw error
+    if (!(error instanceof CursorUnusable) || !previousCursors) throw error
     await systemRead.reporter.startOver()
     systemRead.reporter.reportFullRead(error.message)
     return { ...(await spoolStreams(streams, undefined, undefined, systemRead)), contents: 'RESTARTED' }
   }
   // From here on, the caller closes the files.
   openFiles.move()
-  return { streams: spooledStreams, nextCursors, contents: cursors ? 'CHANGES' : 'ALL' }
+  return { streams: spooledStreams, nextCursors, contents: previousCursors ? 'CHANGES' : 'ALL' }
 }
 
 /** Reads all pages of a stream into its tables. Returns the cursor of the next read. */
 async function spoolPages(
   stream: RecordStream,
   tables: RecordTables,
-  lastCursor: unknown,
+  previousCursor: unknown,
   { system, context: { signal }, reporter, maxRecords }: SystemRead,
 ): Promise<unknown> {
-  let cursor = lastCursor
+  let cursor = previousCursor
   let hasDuplicates = false
   let repeatedCount = 0
   let resumedAt = performance.now()
   const checkPage = createPagingCheck(system.name)
   const { table, key } = tables.shape
-  for await (const page of stream.readPages(lastCursor)) {
+  for await (const page of stream.readPages(previousCursor)) {
     signal.throwIfAborted()
     let hasNewRecords = false
     for (const record of page.records) {
@@ -156,12 +162,13 @@ async function spoolPages(
         resumedAt = performance.now()
       }
       const comparison = reporter.tryRecord(tables.recordCount + 1, record, () => tables.add(record))
+      const isDuplicate = comparison === 'REPEATED' || comparison === 'CONFLICTING'
       // It is unknown which version is newer, so the cursor no longer advances and the next increment reads both again.
-      if (comparison === 'SAME' || comparison === 'OTHER') hasDuplicates = true
+      if (isDuplicate) hasDuplicates = true
       else hasNewRecords = true
       if (tables.needsFiles) await tables.openFiles()
-      if (comparison === 'SAME') repeatedCount += 1
-      if (comparison === 'OTHER')
+      if (comparison === 'REPEATED') repeatedCount += 1
+      if (comparison === 'CONFLICTING')
         reporter.rejectRecord(
           tables.recordCount,
           record,
@@ -184,23 +191,27 @@ async function spoolPages(
   return cursor
 }
 
+/** Returns the state that the previous load stored, or undefined if none exists or an earlier version stored it. */
 export function parseIncrementState(cursor: unknown): IncrementState | undefined {
   const state = cursor as IncrementState | null | undefined
-  return state?.version === 2 && typeof state.settingsHash === 'string' && typeof state.at === 'object'
-    ? state
-    : undefined
+  const isValid = state?.version === 2 && typeof state.settingsHash === 'string' && typeof state.at === 'object'
+  return isValid ? state : undefined
 }
 
 export const hashSettings = (settings: unknown): string => hash('sha256', JSON.stringify(settings)).slice(0, 32)
 
+/** Returns a sentence for the log that says why no increment can be read. */
 function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRequest): string {
   if (!system.canReadIncrement?.(settings))
     return 'All records are read and replace the old rows, because the source does not report changes.'
-  if (reset)
-    return reset.from !== undefined && system.createCursor?.(reset.from, settings) !== undefined
+  if (reset) {
+    const hasResetCursor = createResetCursor(system, reset, settings) !== undefined
+    return hasResetCursor
       ? 'All records are read, because the cursor was reset and no earlier load with these settings stored one.'
       : 'All records are read, because the cursor was reset.'
-  if ((cursor as { version?: unknown } | null | undefined)?.version === 1)
+  }
+  const isVersion1 = (cursor as { version?: unknown } | null | undefined)?.version === 1
+  if (isVersion1)
     return 'After this upgrade, all records are read once, because incremental runs of earlier versions kept values that the source had cleared.'
   return cursor === undefined
     ? 'All records are read, because no earlier load stored a cursor.'

@@ -104,11 +104,14 @@ export const connectorModules: { readonly [Type in KnownType]: RegisteredConnect
     define: async () => (await import('../sormas/sormas-settings.ts')).sormasDefinition,
     loadSystem: async () => (await import('../sormas/sormas.ts')).sormas,
   },
-  [sqlServer]: loadDatabase(sqlServer, async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer),
-  [mysql]: loadDatabase(mysql, async () => (await import('../mysql/mysql-connector.ts')).mysql),
-  [oracle]: loadDatabase(oracle, async () => (await import('../oracle/oracle-connector.ts')).oracle),
-  [postgres]: loadDatabase(postgres, async () => (await import('../postgres/postgres-connector.ts')).postgres),
-  [redshift]: loadDatabase(redshift, async () => (await import('../redshift/redshift-connector.ts')).redshift),
+  [sqlServer]: registerDatabase(
+    sqlServer,
+    async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer,
+  ),
+  [mysql]: registerDatabase(mysql, async () => (await import('../mysql/mysql-connector.ts')).mysql),
+  [oracle]: registerDatabase(oracle, async () => (await import('../oracle/oracle-connector.ts')).oracle),
+  [postgres]: registerDatabase(postgres, async () => (await import('../postgres/postgres-connector.ts')).postgres),
+  [redshift]: registerDatabase(redshift, async () => (await import('../redshift/redshift-connector.ts')).redshift),
 }
 
 /** A system with an HTTP API: a pipeline type, or the address of a module that exports only the system. */
@@ -117,7 +120,7 @@ export interface SystemReference {
   module?: string | undefined
 }
 
-/** Returns the function that imports a system. Returns undefined for another type. */
+/** Returns the function that imports an HTTP system. Returns undefined for a type of another source. */
 export function findSystem({ type, module }: SystemReference): LoadSystem | undefined {
   if (module !== undefined) return async () => Object.values(await import(module))[0] as Awaited<ReturnType<LoadSystem>>
   return Object.hasOwn(connectorModules, type) ? connectorModules[type as KnownType].loadSystem : undefined
@@ -127,18 +130,18 @@ export function findSystem({ type, module }: SystemReference): LoadSystem | unde
  * Returns the registry entry of a database connector. `loadProduct` imports the parts that are specific to the database
  * product, without its driver.
  */
-function loadDatabase<Type extends DatabaseType>(
+function registerDatabase<Type extends DatabaseType>(
   type: Type,
   loadProduct: () => Promise<DatabaseProduct>,
 ): RegisteredConnector<Type> {
   return {
     async define() {
-      const { defineDatabaseConnector: defineDatabase } = await import('../database-connector/database-settings.ts')
-      return defineDatabase(type, await loadProduct())
+      const { defineDatabaseConnector } = await import('../database-connector/database-settings.ts')
+      return defineDatabaseConnector(type, await loadProduct())
     },
     async load(context) {
-      const { createDatabaseConnector: databaseConnector } = await import('../database-connector/database-connector.ts')
-      return databaseConnector(await loadProduct(), context)
+      const { createDatabaseConnector } = await import('../database-connector/database-connector.ts')
+      return createDatabaseConnector(await loadProduct(), context)
     },
   }
 }
