@@ -2,11 +2,11 @@ import { closeSync } from 'node:fs'
 import { csvSource } from '@sluice/file-formats/csv/csv-source'
 import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
 import type { ColumnOptions, PreviousDialect } from '@sluice/file-formats/delimited'
-import type { NormalisedFile } from '@sluice/file-formats/format/converted-upload'
+import type { ConvertedFile } from '@sluice/file-formats/format/converted-upload'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { readRejects } from '@sluice/file-formats/spool/rejects-file'
 import { openSpool } from '@sluice/file-formats/spool/spool-file'
-import { normaliseInThread } from '@sluice/file-formats/upload/convert-upload-in-thread'
+import { convertInThread } from '@sluice/file-formats/upload/convert-upload-in-thread'
 import {
   columnsOfPreviousLoad,
   describeColumns,
@@ -46,13 +46,13 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
   const [spool, rejects] = [openSpool(directory), openSpool(directory)]
   try {
     const job = { name, source: table.file!.fd, size: table.size, spool, rejects, directory, options: {} }
-    const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.reportActivity)
+    const convertedFile = await convertInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.reportActivity)
     const report = reporter.createTableReporter()
-    if (normalised.rejected > 0)
+    if (convertedFile.rejected > 0)
       for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
     const previousDialect = findTableDialect(table, previousShape)
-    const columns = createColumnOptions(options, normalised)
-    const dialect = { ...normalised.dialect, columns, ...(previousDialect && { remembered: previousDialect }) }
+    const columns = createColumnOptions(options, convertedFile)
+    const dialect = { ...convertedFile.dialect, columns, ...(previousDialect && { previousDialect }) }
     const renameColumns = createColumnRenamer(table)
     for await (const rowStream of csvSource.read(
       { ...dialect, path: spool, fileName: name, isRewritten: true },
@@ -80,7 +80,7 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
 
 function createColumnOptions(
   { table, inferStrings }: TableStreamOptions,
-  { dialect }: NormalisedFile,
+  { dialect }: ConvertedFile,
 ): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { index: _index, ...column } of dialect?.columns ?? [])

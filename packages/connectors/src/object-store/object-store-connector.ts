@@ -123,7 +123,7 @@ function createFileOptions(request: ReadRequest): FileOptions {
   const { settings, previousShape, mode } = request
   const { csvOptions, delimiter } = settings as StoreSettings
   const lastDialect = findPreviousDialect(previousShape, { keepsRows: readsOnlyNew(request) || mode === 'INCREMENTAL' })
-  return { ...csvOptions, delimiter, ...(lastDialect && { remembered: lastDialect }) }
+  return { ...csvOptions, delimiter, ...(lastDialect && { previousDialect: lastDialect }) }
 }
 
 /** Lists the buckets or containers of the account as options. */

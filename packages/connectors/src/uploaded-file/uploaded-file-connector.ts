@@ -38,5 +38,5 @@ function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
 function createFileOptions({ settings, previousShape, writeMode = 'REPLACE' }: ReadRequest): FileOptions {
   const { csvOptions } = settings as { csvOptions?: CsvOptions }
   const lastDialect = findPreviousDialect(previousShape, { keepsRows: writeMode !== 'REPLACE' })
-  return { ...csvOptions, ...(lastDialect && { remembered: lastDialect }) }
+  return { ...csvOptions, ...(lastDialect && { previousDialect: lastDialect }) }
 }

@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { detectionBytes, detectFormat } from '../format/detect-format.ts'
-import { startOf } from '../spool/byte-source.ts'
+import { readStart } from '../spool/byte-source.ts'
 import type { UploadOptions } from '../format/upload-options.ts'
 import type { ZipArchive } from './zip-archive.ts'
 
@@ -49,7 +49,7 @@ export async function chooseEntry(
  */
 async function looksLikeRows(archive: ZipArchive, name: string, declaredEncoding?: string): Promise<boolean> {
   try {
-    const start = await startOf(archive.bytes(name), detectionBytes)
+    const start = await readStart(archive.bytes(name), detectionBytes)
     const content = detectFormat(start, name, declaredEncoding)
     if (content.kind !== 'TEXT') return true
     return isDelimited(new TextDecoder(content.encoding).decode(start.subarray(content.skip)))

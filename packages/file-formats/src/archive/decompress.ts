@@ -2,7 +2,7 @@ import type { Transform } from 'node:stream'
 import type { ByteSource, FileBytes } from '../spool/byte-source.ts'
 import type { UploadLimits } from '../spool/upload-limits.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import { tooLarge } from '../spool/spool-writer.ts'
+import { tooLargeProblem } from '../spool/spool-writer.ts'
 import { createGunzip } from 'node:zlib'
 
 /**
@@ -75,7 +75,7 @@ class DecompressionLimit {
   countDecompressedBytes(bytes: number): void {
     const { spoolBytes, ratio, ratioFrom } = this.#limits
     this.decompressedBytes += bytes
-    if (this.decompressedBytes > spoolBytes) throw tooLarge(this.#name, spoolBytes)
+    if (this.decompressedBytes > spoolBytes) throw tooLargeProblem(this.#name, spoolBytes)
     const isSmall = this.decompressedBytes <= ratioFrom
     if (isSmall || this.decompressedBytes <= this.compressedBytes * ratio) return
     const text = `${this.#name} unpacks to more than ${ratio} times its size, like an archive that is built to fill a disk. If this is intended, upload it unpacked.`

@@ -33,7 +33,7 @@ export interface CsvConfig extends DelimitedOptions {
    */
   isRewritten?: boolean
   /** True to read all rows before reporting types, because types inferred from samples have turned out wrong before. */
-  lookAtAll?: boolean
+  observeAllRows?: boolean
   /**
    * True to report, with `ReadReporter.hint`, columns that are TEXT because of a few odd values, and values that are not
    * printed as in earlier loads.
@@ -48,8 +48,8 @@ export interface CsvConfig extends DelimitedOptions {
  * the next stream. The README.md of packages/file-formats describes values, blank lines, broken quotes and encodings.
  */
 export const csvSource: DataSource<CsvConfig> = {
-  read: ({ lookAtAll, ...config }, report, signal) => {
-    const limits = lookAtAll ? { ...defaultDelimitedLimits, wholeBytes: Infinity } : defaultDelimitedLimits
+  read: ({ observeAllRows, ...config }, report, signal) => {
+    const limits = observeAllRows ? { ...defaultDelimitedLimits, wholeBytes: Infinity } : defaultDelimitedLimits
     return readCsv(config, report, signal, limits)
   },
 }
@@ -80,7 +80,7 @@ export async function* readCsv(
     size: openedFile.size,
     facts: () => rows.facts(columns),
     ...(!isRewritten && {
-      reading: () => ({ ...previousDecimal(options.remembered), ...openedFile.reading }),
+      reading: () => ({ ...previousDecimal(options.previousDialect), ...openedFile.reading }),
     }),
   }
   yield { table: '', columns, content, ...(openedFile.unread !== undefined && { unread: openedFile.unread }) }

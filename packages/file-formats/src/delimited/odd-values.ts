@@ -97,7 +97,7 @@ export function findOddValues(
     if (records.fault === undefined) {
       for (const { observed } of watchedColumns) observed.reset()
       const original = passFieldPositions(wasm, records)
-      const outcome = wasm.run.take(records.next - records.from, OBSERVE)
+      const outcome = wasm.run.processRecord(records.next - records.from, OBSERVE)
       if (original) records.bytes.set(original, records.from)
       if (outcome === RECORD_PROCESSED) for (const column of watchedColumns) observeRecord(column, records, part)
     }

@@ -27,8 +27,8 @@ export class JsonColumns {
   constructor(name: string) {
     this.#name = name
     this.seen.fill(0)
-    wasmJson.run.forgetColumns()
-    wasmJson.columnOf = (from, to) => this.#indexOf(from, to)
+    wasmJson.run.resetColumns()
+    wasmJson.findOrAddColumn = (from, to) => this.#indexOf(from, to)
   }
 
   /**

@@ -6,7 +6,7 @@ import type { RowOutput } from '../spool/rejects-file.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import { wasmJson } from './wasm-json.ts'
 
-/** Bits of `unfitMarks`, as in assembly/json/scan-value.ts. */
+/** Bits of `unstorableFlags`, as in assembly/json/scan-value.ts. */
 const HAS_NUL = 2
 const HAS_LONE_SURROGATE = 4
 
@@ -23,7 +23,7 @@ class JsonRecord {
 
   constructor(columns: JsonColumns) {
     this.columns = columns
-    run.emptyOut()
+    run.clearOutput()
   }
 
   /**
@@ -38,14 +38,14 @@ class JsonRecord {
    * Returns the reason why the last read object cannot be stored although it is valid JSON, and the key of the value.
    */
   unfit(): { reason: string; column: string } {
-    const marks = run.unfitMarks.value
+    const marks = run.unstorableFlags.value
     const reason =
       marks & HAS_NUL
         ? 'holds the character U+0000, which no text column can store'
         : marks & HAS_LONE_SURROGATE
           ? 'holds half a surrogate pair, which is not a character'
           : 'holds a number that is too long or too large for JSONB'
-    return { reason, column: this.columns.labels[run.unfitColumn.value]! }
+    return { reason, column: this.columns.labels[run.unstorableColumn.value]! }
   }
 
   /** Writes the last read object, which has `length` bytes. Returns false if it cannot be stored. */
@@ -61,7 +61,7 @@ class JsonRecord {
   /** Moves the written lines to the spool file (temporary file). */
   flush(writer: SpoolWriter): void {
     writer.put(out.subarray(0, run.outEnd.value - run.OUT.value))
-    run.emptyOut()
+    run.clearOutput()
   }
 }
 
@@ -116,7 +116,7 @@ export class JsonPass {
     for (;;) {
       const outcome = run.writeLines(windowStart + window.from, windowStart + window.end, recordBytes)
       window.from = run.stoppedAt.value - windowStart
-      lines += run.passedLines.value
+      lines += run.processedLines.value
       this.rows += run.writtenRows.value
       this.written += run.writtenRows.value
       if (outcome !== BATCH_IS_FULL) return lines

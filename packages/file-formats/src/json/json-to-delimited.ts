@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { type ByteSource, truncateAfter, catchTruncatedRead } from '../spool/byte-source.ts'
 import type { RowOutput } from '../spool/rejects-file.ts'
-import type { NormaliseJob } from '../format/converted-upload.ts'
+import type { ConversionJob } from '../format/converted-upload.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'
 import { ByteWindow, formatBytes } from './byte-window.ts'
@@ -14,7 +14,7 @@ import { walkArray, walkLines, walkSequence } from './walk-values.ts'
 /** The number of bytes at the start from which the first header is made. */
 const guessedFrom = 1024 * 1024
 
-type JsonFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'>
+type JsonFacts = Pick<ConversionJob, 'name' | 'limits' | 'options' | 'firstBytes'>
 
 /**
  * Writes the objects of a UTF-8 JSON text as lines of delimited text. The keys at the start determine the header. If a
