@@ -1,4 +1,7 @@
-/** Searches a byte in a block of 64 bytes. Returns a mask with a bit for each occurrence. All bytes of `wanted` are the byte. */
+/**
+ * Searches a byte in a block of 64 bytes. Returns a mask with a bit for each occurrence. All bytes of `wanted` are the
+ * byte.
+ */
 @inline export function findByte(at: usize, wanted: v128): u64 {
   const a = <u64>i8x16.bitmask(i8x16.eq(v128.load(at), wanted))
   const b = <u64>i8x16.bitmask(i8x16.eq(v128.load(at, 16), wanted))
@@ -7,7 +10,9 @@
   return a | (b << 16) | (c << 32) | (d << 48)
 }
 
-/** Returns a mask with the bits from each opening quote to before its closing quote: the prefix parity of the quotes. */
+/**
+ * Returns a mask with the bits from each opening quote to before its closing quote: the prefix parity of the quotes.
+ */
 @inline export function quotedRanges(mask: u64): u64 {
   let bits = mask
   bits ^= bits << 1

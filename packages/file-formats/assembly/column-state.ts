@@ -31,9 +31,10 @@ export const AS_JSON: u8 = 12
 export const AS_NOTHING: u8 = 13
 
 /**
- * Bits for how a column's values are checked. INFERRED: the type was inferred from a part of the values, so a value may need a
- * wider type. Without this bit, the type is declared, and a value that does not fit it rejects its row. STORED_WIDER: the stored
- * type is wider than the inferred or declared type. VALID_JSON: the source has already validated the JSON.
+ * Bits for how a column's values are checked. INFERRED: the type was inferred from a part of the values, so a value may
+ * need a wider type. Without this bit, the type is declared, and a value that does not fit it rejects its row.
+ * STORED_WIDER: the stored type is wider than the inferred or declared type. VALID_JSON: the source has already
+ * validated the JSON.
  */
 export const INFERRED: u8 = 1
 export const STORED_WIDER: u8 = 2
@@ -84,7 +85,9 @@ export const VALID_JSON: u8 = 4
   if (integerSize > load<u8>(state, 1)) store<u8>(state, integerSize, 1)
 }
 
-/** Excludes all date formats except those of a value. If the value has only one format, records that it has occurred. */
+/**
+ * Excludes all date formats except those of a value. If the value has only one format, records that it has occurred.
+ */
 @inline export function narrowDateFormats(state: usize, formats: u8): void {
   store<u8>(state, load<u8>(state, 4) & formats, 4)
   if (popcnt<u32>(formats) == 1) store<u8>(state, load<u8>(state, 13) | formats, 13)

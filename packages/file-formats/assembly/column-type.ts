@@ -32,8 +32,8 @@ export function narrowestType(state: usize): u8 {
 }
 
 /**
- * Returns the narrowest type for observed numbers. Returns TEXT if some of them need a double and others have more digits
- * than a double represents exactly.
+ * Returns the narrowest type for observed numbers. Returns TEXT if some of them need a double and others have more
+ * digits than a double represents exactly.
  */
 function narrowestNumberType(state: usize, kinds: u8): u8 {
   const integerSize = integerSizeAt(state)

@@ -31,8 +31,8 @@ export function setSuffix(fields: i32, bytes: usize, numberOffset: usize): void 
 }
 
 /**
- * Writes the current record as a row in binary COPY format. Returns the position after the row. If a value does not fit its
- * column, returns 0 and sets `unfitColumn` and `isRejected`.
+ * Writes the current record as a row in binary COPY format. Returns the position after the row. If a value does not fit
+ * its column, returns 0 and sets `unfitColumn` and `isRejected`.
  */
 export function encodeRecord(width: i32, out: usize): usize {
   store<u16>(out, bswap<u16>(<u16>(width + suffixFields)))
@@ -67,8 +67,8 @@ function writeSuffix(at: usize): usize {
 }
 
 /**
- * Returns true if a value of the current record does not fit the declared type of its column. Sets `unfitColumn` to this
- * column. Overwrites the memory at `scratch`.
+ * Returns true if a value of the current record does not fit the declared type of its column. Sets `unfitColumn` to
+ * this column. Overwrites the memory at `scratch`.
  */
 export function findRejectedValue(width: i32, scratch: usize): bool {
   for (let column = 0; column < width; column++) {

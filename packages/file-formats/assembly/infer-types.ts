@@ -7,12 +7,16 @@ import { integerDigits, readNumber, integerSize, scale } from './read-number'
 import { INFERABLE_DATE_FORMATS, looksLikeDate, foundDateFormats, readTime } from './read-time'
 import { isText } from './column-type'
 
-/** Observes the values of the current record in all columns, so that their types can be inferred. Nulls do not count. */
+/**
+ * Observes the values of the current record in all columns, so that their types can be inferred. Nulls do not count.
+ */
 export function observeRecord(width: i32): void {
   for (let column = 0; column < width; column++) observe(column)
 }
 
-/** Observes the value of the current record in one column, unless its type is declared or no longer affected by values. */
+/**
+ * Observes the value of the current record in one column, unless its type is declared or no longer affected by values.
+ */
 @inline export function observe(column: i32): void {
   const state = stateOf(column)
   if (isText(state) || (checkAt(state) & INFERRED) == 0) return

@@ -5,8 +5,8 @@ let textCount: i32 = 0
 let lengthMask: u64 = 0
 
 /**
- * Uses the first `count` texts in NULL_TEXTS. The host (the calling JavaScript) has written them there, each as a byte with its
- * length and then its bytes.
+ * Uses the first `count` texts in NULL_TEXTS. The host (the calling JavaScript) has written them there, each as a byte
+ * with its length and then its bytes.
  */
 export function setNullTexts(count: i32): void {
   textCount = count
@@ -29,8 +29,8 @@ export function setNullTexts(count: i32): void {
 }
 
 /**
- * True if a field is a text that means null. The host calls it before it unescapes a field, because these texts are compared
- * with the field as written.
+ * True if a field is a text that means null. The host calls it before it unescapes a field, because these texts are
+ * compared with the field as written.
  */
 export function isNullText(from: usize, to: usize): bool {
   return meansNull(from, to)

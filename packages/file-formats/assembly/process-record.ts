@@ -3,7 +3,10 @@ import { observeRecord } from './infer-types'
 import { OUT } from './memory-layout'
 import { observeUnconfirmed, unconfirmedCount } from './unconfirmed-columns'
 
-/** Results for one record. The host (the calling JavaScript) must read an irregular record, such as one with broken quotes. */
+/**
+ * Results for one record. The host (the calling JavaScript) must read an irregular record, such as one with broken
+ * quotes.
+ */
 export const IRREGULAR_RECORD: i32 = 1
 export const OUTPUT_IS_FULL: i32 = 2
 export const RECORD_PROCESSED: i32 = 3
@@ -48,8 +51,8 @@ export function hasOutputSpace(recordBytes: usize): bool {
 }
 
 /**
- * Observes or encodes the current record, which has `recordBytes` bytes. Checks the declared types first, because a rejected
- * row must not affect the inferred types.
+ * Observes or encodes the current record, which has `recordBytes` bytes. Checks the declared types first, because a
+ * rejected row must not affect the inferred types.
  */
 export function processRecord(recordBytes: usize, use: i32): i32 {
   if (use == OBSERVE) {

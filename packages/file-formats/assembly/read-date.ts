@@ -89,8 +89,8 @@ export function readDate(from: usize, to: usize, allowedFormats: u8): bool {
 }
 
 /**
- * Returns the days since 2000-01-01. Its years start in March, so that the leap day is the last day of a year; month m then
- * starts after (153 m + 2) / 5 days.
+ * Returns the days since 2000-01-01. Its years start in March, so that the leap day is the last day of a year; month m
+ * then starts after (153 m + 2) / 5 days.
  */
 @inline function daysSince2000(year: i32, month: i32, day: i32): i32 {
   const years = month > 2 ? year : year - 1

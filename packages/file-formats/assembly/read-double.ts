@@ -14,8 +14,8 @@ const MAX_POWER: i32 = 308
 const UNDECIDED: u64 = ~(<u64>0)
 
 /**
- * Lets the host (the calling JavaScript) parse a number that `nearestDoubleBits` cannot, or that has more than 19 digits.
- * Returns NaN if the text is not a number.
+ * Lets the host (the calling JavaScript) parse a number that `nearestDoubleBits` cannot, or that has more than 19
+ * digits. Returns NaN if the text is not a number.
  */
 @external('host', 'parseDouble')
 declare function parseDouble(from: usize, length: i32): f64
@@ -30,8 +30,8 @@ export let integerDigitsWithoutExponent: i32 = 0
 }
 
 /**
- * Reads `[+-]digits[.digits][e[+-]digits]` as the nearest double. Sets `doubleBits` and `integerDigitsWithoutExponent`. Returns
- * false if the text is not a number or out of range.
+ * Reads `[+-]digits[.digits][e[+-]digits]` as the nearest double. Sets `doubleBits` and `integerDigitsWithoutExponent`.
+ * Returns false if the text is not a number or out of range.
  */
 export function readDouble(from: usize, to: usize): bool {
   let at = from
@@ -89,9 +89,9 @@ export function readDouble(from: usize, to: usize): bool {
 }
 
 /**
- * Returns the IEEE 754 bits of the double nearest to mantissa × 10^power, without its sign, or UNDECIDED. Uses the method of
- * Eisel and Lemire ("Number parsing at a gigabyte per second", 2021): multiplies by a truncated power of five, which nearly
- * always suffices.
+ * Returns the IEEE 754 bits of the double nearest to mantissa × 10^power, without its sign, or UNDECIDED. Uses the
+ * method of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021): multiplies by a truncated power of
+ * five, which nearly always suffices.
  */
 function nearestDoubleBits(mantissa: u64, power: i32): u64 {
   if (mantissa == 0) return 0

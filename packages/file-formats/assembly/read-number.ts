@@ -29,8 +29,8 @@ export let integerDigits: u8 = 0
 export let scale: u8 = 0
 
 /**
- * Lets the host (the calling JavaScript) check that a double can represent a number. Called only for exponents of three or more
- * digits, which are rare.
+ * Lets the host (the calling JavaScript) check that a double can represent a number. Called only for exponents of three
+ * or more digits, which are rare.
  */
 @external('host', 'exponentFits')
 declare function exponentFits(from: usize, length: i32): i32
@@ -116,7 +116,9 @@ export function looksLikeCode(start: usize, to: usize): bool {
   return next != MINUS && next != PLUS
 }
 
-/** True if the bytes from `at` to `to` are an exponent such as `e5` or `E-05`, and a double can represent the number. */
+/**
+ * True if the bytes from `at` to `to` are an exponent such as `e5` or `E-05`, and a double can represent the number.
+ */
 function endsWithExponent(from: usize, at: usize, to: usize): bool {
   if ((load<u8>(at) | 0x20) != LOWER_E) return false
   const sign = at + 1 < to ? <u32>load<u8>(at, 1) : 0

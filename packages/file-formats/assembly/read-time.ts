@@ -16,7 +16,9 @@ const MICROSECONDS_OF_DAY: i64 = 86_400_000_000
 
 export const INFERABLE_DATE_FORMATS: u8 = 0x7f
 
-/** The microseconds since midnight of the last `readTime`, in UTC. The offset of a zone can move them out of the day. */
+/**
+ * The microseconds since midnight of the last `readTime`, in UTC. The offset of a zone can move them out of the day.
+ */
 let microseconds: i64 = 0
 /** The position of the zone of the last `readTime`. It is the end of the value if it has no zone. */
 let zoneStart: usize = 0
@@ -58,8 +60,8 @@ export function readTime(from: usize, to: usize, allowedFormats: u8): u8 {
 }
 
 /**
- * Adds a fraction of a second, of one to six digits, to `microseconds`. Returns the position after it, or 0 if it has another
- * number of digits.
+ * Adds a fraction of a second, of one to six digits, to `microseconds`. Returns the position after it, or 0 if it has
+ * another number of digits.
  */
 @inline function readFraction(from: usize, to: usize): usize {
   let at = from
@@ -89,8 +91,8 @@ export function readTime(from: usize, to: usize, allowedFormats: u8): u8 {
 }
 
 /**
- * Reads a time zone and subtracts its offset from `microseconds`. Returns false if it is invalid. PostgreSQL accepts offsets up
- * to 15:59.
+ * Reads a time zone and subtracts its offset from `microseconds`. Returns false if it is invalid. PostgreSQL accepts
+ * offsets up to 15:59.
  */
 function readZone(at: usize, to: usize): bool {
   const length = <i32>(to - at)

@@ -23,8 +23,8 @@ const BARE_POINT: u32 = 16
 const ZERO_POINT: u32 = 32
 
 /**
- * Times: a value without a time of day; with `T` before it; with a space before it; without seconds; with seconds. MIXED_ZONES:
- * the time zones differ.
+ * Times: a value without a time of day; with `T` before it; with a space before it; without seconds; with seconds.
+ * MIXED_ZONES: the time zones differ.
  */
 const DATE_ONLY: u32 = 64
 const T_BETWEEN: u32 = 128
@@ -34,8 +34,9 @@ const SECONDS: u32 = 1024
 const MIXED_ZONES: u32 = 2048
 
 /**
- * Booleans. ALL_PAIRS has a bit for each pair of words, such as yes and no. A bit is set once a value has a word of another
- * pair. The other flags say that a word is not in lowercase, not in uppercase, or not with an uppercase first letter only.
+ * Booleans. ALL_PAIRS has a bit for each pair of words, such as yes and no. A bit is set once a value has a word of
+ * another pair. The other flags say that a word is not in lowercase, not in uppercase, or not with an uppercase first
+ * letter only.
  */
 const ALL_PAIRS: u32 = 0x7e
 const NOT_LOWER: u32 = 0x80
@@ -53,7 +54,9 @@ const MAX_INTEGER_DIGITS: i32 = 19
   if (newFlags != oldFlags) store<u32>(state, newFlags, 16)
 }
 
-/** Records the number of digits after the point. Returns MIXED_SCALE if earlier values have another number, otherwise 0. */
+/**
+ * Records the number of digits after the point. Returns MIXED_SCALE if earlier values have another number, otherwise 0.
+ */
 @inline function recordScale(state: usize, scale: i32): u32 {
   const recorded = <i32>load<u8>(state, 21)
   if (recorded == scale + 1) return 0
@@ -115,8 +118,8 @@ function isZero(from: usize, to: usize): bool {
 const TIME_WITH_SECONDS_BYTES: i32 = 9
 
 /**
- * Records how a date with a time of day is printed. The time, with the separator before it, is from `time` to `zone`. The time
- * zone is from `zone` to `to`: at most six bytes, and none in a time without a zone.
+ * Records how a date with a time of day is printed. The time, with the separator before it, is from `time` to `zone`.
+ * The time zone is from `zone` to `to`: at most six bytes, and none in a time without a zone.
  */
 export function recordTime(state: usize, dateFormats: u8, time: usize, zone: usize, to: usize): void {
   let flags = VALUE | (<u32>dateFormats << 16) | (load<u8>(time) == SPACE ? SPACE_BETWEEN : T_BETWEEN)

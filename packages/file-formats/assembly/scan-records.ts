@@ -21,8 +21,8 @@ let trailingFields: i32 = 0
 let maxRecordBytes: usize = 0
 
 /**
- * Sets the format of the records: the delimiter, the number of fields, how many of the last fields must be empty, and the
- * maximum bytes.
+ * Sets the format of the records: the delimiter, the number of fields, how many of the last fields must be empty, and
+ * the maximum bytes.
  */
 export function setRecordShape(delimiterByte: u8, fields: i32, emptyFields: i32, maxBytes: i32): void {
   delimiter = delimiterByte
@@ -34,8 +34,9 @@ export function setRecordShape(delimiterByte: u8, fields: i32, emptyFields: i32,
 const ALL_BITS: u64 = ~(<u64>0)
 
 /**
- * Scans the records from `from` to `end` while they are regular: each has the expected number of fields, and its quotes are
- * only around whole fields or doubled inside them. `use` is described in process-record.ts. Returns the reason for stopping.
+ * Scans the records from `from` to `end` while they are regular: each has the expected number of fields, and its quotes
+ * are only around whole fields or doubled inside them. `use` is described in process-record.ts. Returns the reason for
+ * stopping.
  *
  * Examines blocks of 64 bytes. A mask has a bit for each byte of the block.
  */
@@ -46,7 +47,9 @@ export function scan(from: usize, end: usize, use: i32): i32 {
   const returnVector = i8x16.splat(CR)
   rows = 0
   lines = 0
-  /** The line ends inside quotes in the current record: their number in earlier blocks, and their mask in this block. */
+  /**
+   * The line ends inside quotes in the current record: their number in earlier blocks, and their mask in this block.
+   */
   let quotedLineEnds = 0
   let quotedLineEndBits: u64 = 0
   /** ALL_BITS while a quote of an earlier block is open, otherwise 0. */

@@ -4,8 +4,8 @@ import { UNCONFIRMED } from './memory-layout'
 import { isTypeConfirmed } from './column-type'
 
 /**
- * The number of unconfirmed columns: those with an inferred type for which the values of the current pass alone may still need
- * only a narrower type. UNCONFIRMED contains their indexes as i32.
+ * The number of unconfirmed columns: those with an inferred type for which the values of the current pass alone may
+ * still need only a narrower type. UNCONFIRMED contains their indexes as i32.
  */
 export let unconfirmedCount: i32 = 0
 
@@ -20,8 +20,8 @@ export function resetUnconfirmedColumns(width: i32): void {
 }
 
 /**
- * Observes the current record in the unconfirmed columns. Removes a column from the list once its type is confirmed; the last
- * column of the list takes its place.
+ * Observes the current record in the unconfirmed columns. Removes a column from the list once its type is confirmed;
+ * the last column of the list takes its place.
  */
 export function observeUnconfirmed(): void {
   for (let index = unconfirmedCount - 1; index >= 0; index--) {

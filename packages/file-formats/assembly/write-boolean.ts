@@ -7,8 +7,9 @@ const LOWERCASE_BITS: u64 = 0x2020202020
 const MAX_WORD_BYTES: usize = 5
 
 /**
- * Writes a boolean, and records in the column's state how it is printed. A column with an inferred type accepts only `true` and
- * `false`; a column with a declared type accepts all words that PostgreSQL accepts. Returns the length, or DOES_NOT_FIT.
+ * Writes a boolean, and records in the column's state how it is printed. A column with an inferred type accepts only
+ * `true` and `false`; a column with a declared type accepts all words that PostgreSQL accepts. Returns the length, or
+ * DOES_NOT_FIT.
  */
 export function writeBoolean(out: usize, from: usize, to: usize, inferred: bool, state: usize): i32 {
   const length = to - from

@@ -8,8 +8,9 @@ const MINUS: u8 = 45
 const ZERO: u8 = 48
 
 /**
- * Writes a number as the nearest double. Returns the length, or DOES_NOT_FIT. In a column with an inferred type, a number does
- * not fit if a double could lose some of its integer digits, or if read-number.ts would not infer a number type from it.
+ * Writes a number as the nearest double. Returns the length, or DOES_NOT_FIT. In a column with an inferred type, a
+ * number does not fit if a double could lose some of its integer digits, or if read-number.ts would not infer a number
+ * type from it.
  */
 export function writeDouble(out: usize, from: usize, to: usize, inferred: bool): i32 {
   if (!readDouble(from, to) || (inferred && !isInferableNumber(from, to))) return DOES_NOT_FIT
@@ -17,7 +18,9 @@ export function writeDouble(out: usize, from: usize, to: usize, inferred: bool):
   return 8
 }
 
-/** Writes a number as a single-precision float, rounded from the nearest double. Returns the length, or DOES_NOT_FIT. */
+/**
+ * Writes a number as a single-precision float, rounded from the nearest double. Returns the length, or DOES_NOT_FIT.
+ */
 export function writeReal(out: usize, from: usize, to: usize): i32 {
   if (!readDouble(from, to)) return DOES_NOT_FIT
   const value = reinterpret<f64>(doubleBits)

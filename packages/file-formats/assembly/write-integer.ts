@@ -9,9 +9,9 @@ const ZERO: u8 = 48
 const MAX_DIGITS: usize = 19
 
 /**
- * Writes `[+-]digits` as an integer of type `type`. Returns the length, or DOES_NOT_FIT. In a column with an inferred type, a
- * plus, leading zeros and `-0` do not fit, as read-number.ts describes, and the state of the column records the number of
- * digits. In a column with a declared type, the state records how the integer is printed.
+ * Writes `[+-]digits` as an integer of type `type`. Returns the length, or DOES_NOT_FIT. In a column with an inferred
+ * type, a plus, leading zeros and `-0` do not fit, as read-number.ts describes, and the state of the column records the
+ * number of digits. In a column with a declared type, the state records how the integer is printed.
  */
 export function writeInteger(out: usize, from: usize, to: usize, type: u8, inferred: bool, state: usize): i32 {
   const sign = load<u8>(from)

@@ -31,10 +31,11 @@ const NEGATIVE_SIGN: i32 = 0x4000
 }
 
 /**
- * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric. Returns the length, or DOES_NOT_FIT if the text is not such a
- * number or has more integer or decimal digits than the column allows. In a column with an inferred type, a number that
- * read-number.ts would not infer as a decimal does not fit either, and the column's state records the numbers of digits. With
- * `mayHaveExponent`, the number may have an exponent: doubles are written so to a column that is numeric in the table.
+ * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric. Returns the length, or DOES_NOT_FIT if the text is not
+ * such a number or has more integer or decimal digits than the column allows. In a column with an inferred type, a
+ * number that read-number.ts would not infer as a decimal does not fit either, and the column's state records the
+ * numbers of digits. With `mayHaveExponent`, the number may have an exponent: doubles are written so to a column that
+ * is numeric in the table.
  */
 export function writeNumeric(
   out: usize, from: usize, to: usize, maxIntegerDigits: i32, maxScale: i32, inferred: bool, mayHaveExponent: bool, state: usize,
@@ -71,9 +72,9 @@ function readExponent(from: usize, to: usize): i32 {
 }
 
 /**
- * Writes a number without its exponent to WITHOUT_EXPONENT: `1.5e3` becomes `1500`. `exponentSign` is the position of the `e`.
- * Returns the position after the number. Returns 0 if the text is not `[+-]digits[.digits]` with an exponent, or if the number
- * becomes too long.
+ * Writes a number without its exponent to WITHOUT_EXPONENT: `1.5e3` becomes `1500`. `exponentSign` is the position of
+ * the `e`. Returns the position after the number. Returns 0 if the text is not `[+-]digits[.digits]` with an exponent,
+ * or if the number becomes too long.
  */
 function removeExponent(from: usize, exponentSign: usize, to: usize): usize {
   const exponent = readExponent(exponentSign + 1, to)
@@ -89,8 +90,8 @@ function removeExponent(from: usize, exponentSign: usize, to: usize): usize {
   const integerDigits = <i32>(point - firstDigit)
   const digits = integerDigits + <i32>(exponentSign - fraction)
   if (digits == 0) return 0
-  // The digits are numbered from 0 in the text. The new point is before digit `newPoint`. Digits that the text does not have
-  // are zeros: those before digit 0, with one before the point, and those up to the point.
+  // The digits are numbered from 0 in the text. The new point is before digit `newPoint`. Digits that the text does not
+  // have are zeros: those before digit 0, with one before the point, and those up to the point.
   const newPoint = integerDigits + exponent
   const first = newPoint < 1 ? newPoint - 1 : 0
   const end = max<i32>(newPoint, digits)
@@ -108,8 +109,8 @@ function removeExponent(from: usize, exponentSign: usize, to: usize): usize {
 }
 
 /**
- * Writes a number without an exponent as a binary numeric, and records in the column's state how it is printed. Returns the
- * length, or DOES_NOT_FIT.
+ * Writes a number without an exponent as a binary numeric, and records in the column's state how it is printed. Returns
+ * the length, or DOES_NOT_FIT.
  */
 function writeWithoutExponent(
   out: usize, from: usize, to: usize, maxIntegerDigits: i32, maxScale: i32, inferred: bool, state: usize,
@@ -139,9 +140,9 @@ function writeWithoutExponent(
 }
 
 /**
- * Writes a binary numeric with the integer digits from `firstSignificant` to `point` and the decimal digits from `fraction` to
- * `to`: the number of groups of four digits, the weight of the first group (a power of 10,000), the sign, the number of decimal
- * digits, the groups. Returns the length.
+ * Writes a binary numeric with the integer digits from `firstSignificant` to `point` and the decimal digits from
+ * `fraction` to `to`: the number of groups of four digits, the weight of the first group (a power of 10,000), the sign,
+ * the number of decimal digits, the groups. Returns the length.
  */
 @inline function writeBinaryNumeric(
   out: usize, sign: u8, firstSignificant: usize, point: usize, fraction: usize, to: usize,

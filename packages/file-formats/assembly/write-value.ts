@@ -15,9 +15,9 @@ import { copyUndoubled, copyPlain, limitCharacters } from './copy-text'
 import { days, recordTimeFormat, readTime, lastTimestamp } from './read-time'
 
 /**
- * Writes the value of a field in the stored type of its column. Returns its length. Returns NULL_LENGTH for null, DOES_NOT_FIT
- * if the inferred type of the column is too narrow for the value, and REJECTS_ROW if the value does not fit the declared type. A
- * quoted empty field is an empty text in a text column and null in other columns.
+ * Writes the value of a field in the stored type of its column. Returns its length. Returns NULL_LENGTH for null,
+ * DOES_NOT_FIT if the inferred type of the column is too narrow for the value, and REJECTS_ROW if the value does not
+ * fit the declared type. A quoted empty field is an empty text in a text column and null in other columns.
  */
 @inline export function writeField(out: usize, field: usize, state: usize): i32 {
   const from = startOf(field)
@@ -100,8 +100,8 @@ function writeInferred(out: usize, from: usize, to: usize, type: u8, state: usiz
 }
 
 /**
- * Writes a value as the type `type`, which is declared or stored. Returns the length, or DOES_NOT_FIT if the type would change
- * the value. The digits and scale are the maximum of a decimal.
+ * Writes a value as the type `type`, which is declared or stored. Returns the length, or DOES_NOT_FIT if the type would
+ * change the value. The digits and scale are the maximum of a decimal.
  */
 function writeDeclared(
   out: usize, from: usize, to: usize, type: u8, maxIntegerDigits: i32, maxScale: i32, state: usize,

@@ -10,8 +10,8 @@ export interface ThreadJob {
 }
 
 /**
- * Commands to a thread that has opened a file. `encode`: send all rows from the first one on. `release`: reuse the memory of a
- * chunk, which the consumer has read.
+ * Commands to a thread that has opened a file. `encode`: send all rows from the first one on. `release`: reuse the
+ * memory of a chunk, which the consumer has read.
  */
 export type RowsCommand =
   | { kind: 'encode'; types: readonly StoredType[] }
@@ -25,15 +25,17 @@ export interface ReadTotals {
 }
 
 /**
- * Messages from a thread. A message `chunk` transfers the memory of the chunk. `pass` is the number of the pass over the rows,
- * counted over all files of the thread.
+ * Messages from a thread. A message `chunk` transfers the memory of the chunk. `pass` is the number of the pass over
+ * the rows, counted over all files of the thread.
  */
 export type ReaderMessage<Result, Opened = never, Widened = never> =
   | { kind: 'progress'; totals: ReadTotals }
   /** Describes the opened file. Sent before any row. */
   | { kind: 'opened'; opened: Opened }
   | { kind: 'chunk'; memory: ArrayBuffer; length: number; rejected: RejectedRow[]; pass: number }
-  /** The rows need wider types than `opened` or the last `widened` reported. The consumer must request the rows again. */
+  /**
+   * The rows need wider types than `opened` or the last `widened` reported. The consumer must request the rows again.
+   */
   | { kind: 'widened'; widened: Widened }
   | { kind: 'done'; result: Result }
   | ProblemMessage
@@ -61,7 +63,9 @@ export class JobPort {
     else if (command.pass === this.#pass) this.#pool?.releaseChunk(command.memory)
   }
 
-  /** Reports the opened file. Resolves when the consumer requests the rows: to the types in which they will be stored. */
+  /**
+   * Reports the opened file. Resolves when the consumer requests the rows: to the types in which they will be stored.
+   */
   open(opened: object): Promise<readonly StoredType[]> {
     this.#post({ kind: 'opened', opened })
     return this.#receiveTypes()

@@ -34,8 +34,8 @@ const createSpareThread = (kind: JobKind, startEarly: boolean): SpareThread =>
   })
 
 /**
- * Threads that are reused for the next job. The thread for conversions starts only with its first job, because many loads need
- * no conversion.
+ * Threads that are reused for the next job. The thread for conversions starts only with its first job, because many
+ * loads need no conversion.
  */
 const spareThreads = { csv: createSpareThread('csv', true), convert: createSpareThread('convert', false) }
 
@@ -65,7 +65,9 @@ interface ThreadOptions extends Pick<ThreadReader, 'tooDense' | 'silence'> {
   heapMegabytes?: number
 }
 
-/** Starts a job in the spare thread of its kind, if there is one, or in a new thread. A thread does one job at a time. */
+/**
+ * Starts a job in the spare thread of its kind, if there is one, or in a new thread. A thread does one job at a time.
+ */
 export function startReaderThread<Result, Opened = never, Widened = never>(
   kind: JobKind,
   job: object,
@@ -75,8 +77,7 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
   const limits = resourceLimits[kind]
   const maxOldGenerationSizeMb = heapMegabytes ?? limits.maxOldGenerationSizeMb
   // A spare thread has the default heap limit, so a job with another limit needs a new thread.
-  const isReusable =
-    (kind === 'csv' || kind === 'convert') && maxOldGenerationSizeMb === limits.maxOldGenerationSizeMb
+  const isReusable = (kind === 'csv' || kind === 'convert') && maxOldGenerationSizeMb === limits.maxOldGenerationSizeMb
   const thread: ReaderThread<Result, Opened, Widened> = new ReadingThread(
     {
       program: threadProgram,
@@ -94,8 +95,9 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
 }
 
 /**
- * Requests all rows of the file that a thread has opened, and yields them in chunks. Returns the result of the job, which is
- * then finished. If the types were too narrow, returns the wider types instead; the caller may call this again with them.
+ * Requests all rows of the file that a thread has opened, and yields them in chunks. Returns the result of the job,
+ * which is then finished. If the types were too narrow, returns the wider types instead; the caller may call this again
+ * with them.
  */
 export async function* receiveRows<Result, Widened>(
   thread: ReaderThread<Result, unknown, Widened>,

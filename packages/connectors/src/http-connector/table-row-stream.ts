@@ -46,7 +46,11 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
   const [spool, rejects] = [openSpool(directory), openSpool(directory)]
   try {
     const job = { name, source: table.file!.fd, size: table.size, spool, rejects, directory, options: {} }
-    const convertedFile = await convertInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.reportActivity)
+    const convertedFile = await convertInThread(
+      { ...job, limits: defaultUploadLimits },
+      signal,
+      reporter.reportActivity,
+    )
     const report = reporter.createTableReporter()
     if (convertedFile.rejected > 0)
       for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
@@ -78,10 +82,7 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
   }
 }
 
-function createColumnOptions(
-  { table, inferStrings }: TableStreamOptions,
-  { dialect }: ConvertedFile,
-): ColumnOptions[] {
+function createColumnOptions({ table, inferStrings }: TableStreamOptions, { dialect }: ConvertedFile): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { index: _index, ...column } of dialect?.columns ?? [])
     if (!(inferStrings && column.dataType === 'TEXT' && isTextColumn(table, column.label)))

@@ -15,8 +15,8 @@ const CLOSE_OBJECT: u8 = 125
 const LOWER_N: u8 = 110
 
 /**
- * The number of keys, from the expected one on, that are compared before the host (the calling JavaScript) is called. Objects
- * rarely leave out more consecutive keys.
+ * The number of keys, from the expected one on, that are compared before the host (the calling JavaScript) is called.
+ * Objects rarely leave out more consecutive keys.
  */
 const MAX_COMPARED_KEYS: i32 = 16
 /** The unused bytes after each spelling, because keys are compared 16 bytes at a time. */
@@ -48,13 +48,14 @@ export function addColumn(from: usize, length: usize): void {
   store<u32>(key, isStored ? <u32>spellingsEnd : 0)
   store<u32>(key, <u32>length, 4)
   if (!isStored) return
-  memory.copyBytes(spellingsEnd, from, length)
+  memory.copy(spellingsEnd, from, length)
   spellingsEnd += length + SPELLING_PADDING
 }
 
 /**
- * Reads the object at `from`: stores the positions and kinds of its values by column. Returns the position after the object,
- * ENDS_EARLY or INVALID_JSON. Of duplicate keys, the last value counts. The keys are expected in the order of the columns.
+ * Reads the object at `from`: stores the positions and kinds of its values by column. Returns the position after the
+ * object, ENDS_EARLY or INVALID_JSON. Of duplicate keys, the last value counts. The keys are expected in the order of
+ * the columns.
  */
 export function readObject(from: usize, end: usize): i32 {
   memory.fill(KINDS, ABSENT_VALUE, <usize>width)
@@ -172,8 +173,8 @@ function findOrAddColumnInHost(from: usize, to: usize): i32 {
 }
 
 /**
- * Records the scanned value if it cannot be stored and is the first such value of its object. A huge number cannot be stored
- * inside of a nested value, which becomes JSONB. Elsewhere, it can.
+ * Records the scanned value if it cannot be stored and is the first such value of its object. A huge number cannot be
+ * stored inside of a nested value, which becomes JSONB. Elsewhere, it can.
  */
 function checkStorable(kind: u8, column: i32): void {
   if (unstorableColumn >= 0) return

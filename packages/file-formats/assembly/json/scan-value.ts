@@ -5,8 +5,8 @@ export const ENDS_EARLY: i32 = -1
 export const INVALID_JSON: i32 = -2
 
 /**
- * Bits of `flags`. HAS_ESCAPE: a backslash. HAS_NUL: U+0000. HAS_LONE_SURROGATE: half a surrogate pair. HAS_HUGE_NUMBER: a
- * number that JSONB cannot store.
+ * Bits of `flags`. HAS_ESCAPE: a backslash. HAS_NUL: U+0000. HAS_LONE_SURROGATE: half a surrogate pair.
+ * HAS_HUGE_NUMBER: a number that JSONB cannot store.
  */
 export const HAS_ESCAPE: i32 = 1
 export const HAS_NUL: i32 = 2

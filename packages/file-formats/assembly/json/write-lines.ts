@@ -5,8 +5,8 @@ import { BATCH_IS_FULL, writeRow, WRITTEN } from './write-row'
 const LF: u8 = 10
 
 /**
- * Results of `writeLines` besides BATCH_IS_FULL. NO_MORE_LINES: the rest of the text has no line end. IRREGULAR_LINE: the host
- * (the calling JavaScript) must read the line.
+ * Results of `writeLines` besides BATCH_IS_FULL. NO_MORE_LINES: the rest of the text has no line end. IRREGULAR_LINE:
+ * the host (the calling JavaScript) must read the line.
  */
 const NO_MORE_LINES: i32 = 0
 const IRREGULAR_LINE: i32 = 2
@@ -19,7 +19,8 @@ export let stoppedAt: usize = 0
 
 /**
  * Writes the object of each line as a row, and skips blank lines. Stops at an irregular line: one that is longer than
- * `maxLineBytes`, is not exactly one object, has a new key, or has a value that cannot be stored. Returns the reason for stopping.
+ * `maxLineBytes`, is not exactly one object, has a new key, or has a value that cannot be stored. Returns the reason
+ * for stopping.
  */
 export function writeLines(from: usize, end: usize, maxLineBytes: usize): i32 {
   const columns = width

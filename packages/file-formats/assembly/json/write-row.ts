@@ -2,7 +2,9 @@ import { KINDS, OUT, SEEN, VALUES } from './json-memory'
 import { ABSENT_VALUE, ESCAPED_TEXT, NESTED_VALUE, PLAIN_VALUE, unstorableColumn, width } from './read-object'
 import { BACKSLASH, COMMA, QUOTE, parseEscapedUnit } from './scan-value'
 
-/** Bits for the kinds of values in a column, as in src/json/json-columns.ts. SEEN_DATE: a text that starts like a date. */
+/**
+ * Bits for the kinds of values in a column, as in src/json/json-columns.ts. SEEN_DATE: a text that starts like a date.
+ */
 const SEEN_PLAIN: u8 = 1
 const SEEN_NESTED: u8 = 2
 const SEEN_DATE: u8 = 4
@@ -40,12 +42,13 @@ export function clearOutput(): void {
 }
 
 /**
- * Adds the current object, which has `bytes` bytes, to OUT as a line of delimited text. Texts are quoted, numbers and booleans
- * are not, and null and absent values are empty.
+ * Adds the current object, which has `bytes` bytes, to OUT as a line of delimited text. Texts are quoted, numbers and
+ * booleans are not, and null and absent values are empty.
  */
 export function writeRow(bytes: usize): i32 {
   if (unstorableColumn >= 0) return VALUE_UNSTORABLE
-  // Doubling its quotes makes a value at most twice as long. Each value also needs a comma and two quotes, the line an LF.
+  // Doubling its quotes makes a value at most twice as long. Each value also needs a comma and two quotes, the line an
+  // LF.
   const maxLineBytes: usize = (bytes << 1) + <usize>(3 * width + 1)
   const isEmpty = outEnd == OUT
   if (!isEmpty && outEnd + maxLineBytes > OUT + BATCH_BYTES) return BATCH_IS_FULL
@@ -96,7 +99,7 @@ function startsLikeDate(from: usize, to: usize): bool {
 @inline function copyBytes(out: usize, from: usize, to: usize): usize {
   const length = to - from
   if (length <= 64) for (let at: usize = 0; at < length; at += 16) v128.store(out + at, v128.load(from + at))
-  else memory.copyBytes(out, from, length)
+  else memory.copy(out, from, length)
   return out + length
 }
 
@@ -161,7 +164,9 @@ function copyUnescaped(start: usize, from: usize, to: usize): usize {
   return out
 }
 
-/** Returns the byte that an escape sequence stands for. `character` is the one after the backslash: `n` stands for LF. */
+/**
+ * Returns the byte that an escape sequence stands for. `character` is the one after the backslash: `n` stands for LF.
+ */
 function escapedByte(character: u8): u8 {
   switch (character) {
     case LOWER_B:

@@ -6,8 +6,8 @@ import { tooLargeProblem } from '../spool/spool-writer.ts'
 import { createGunzip } from 'node:zlib'
 
 /**
- * Yields the decompressed contents of a part of a file. A chunk is valid until the next one is requested. `name` is
- * the file's name in messages. Throws SourceProblem ARCHIVE_DAMAGED, or at the limits TOO_LARGE or SUSPICIOUS_ARCHIVE.
+ * Yields the decompressed contents of a part of a file. A chunk is valid until the next one is requested. `name` is the
+ * file's name in messages. Throws SourceProblem ARCHIVE_DAMAGED, or at the limits TOO_LARGE or SUSPICIOUS_ARCHIVE.
  */
 export async function* decompressChunks(
   file: FileBytes,

@@ -33,7 +33,8 @@ const scannerTypesOfOtherTypes: Partial<Record<DataType, ScannerType>> = {
 const maxCharacters: Partial<Record<DataType, number>> = { CHARACTER_11: 11, VARCHAR_50: 50, VARCHAR_255: 255 }
 
 /**
- * The date formats. In masks of date formats, the bit number of a format is its index here, as in assembly/read-date.ts.
+ * The date formats. In masks of date formats, the bit number of a format is its index here, as in
+ * assembly/read-date.ts.
  */
 export const dateFormatsByBit: readonly DateFormat[] = [
   'YYYY-MM-DD',

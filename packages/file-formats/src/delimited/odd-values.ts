@@ -167,7 +167,8 @@ const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
 
 /**
  * Counts the column's value in the current record by type family, and stores it as the first value outside each family
- * to which it does not belong and which has no such value yet. Ignores a null. An integer also belongs to DECIMAL_COMMA.
+ * to which it does not belong and which has no such value yet. Ignores a null. An integer also belongs to
+ * DECIMAL_COMMA.
  */
 function observeRecord(watchedColumn: WatchedColumn, records: RecordReader, { name }: TextPart): void {
   const { kinds } = watchedColumn.observed

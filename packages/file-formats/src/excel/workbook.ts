@@ -4,7 +4,7 @@ import type { ZipArchive } from '../archive/zip-archive.ts'
 import { builtInMeaning, meaningOf, type NumberMeaning } from './serial-dates.ts'
 import { BadXml, type XmlHandler, XmlScanner } from './xml-scanner.ts'
 import { type ByteSource, readStart } from '../spool/byte-source.ts'
-import { tooLarge } from '../spool/spool-writer.ts'
+import { tooLargeProblem } from '../spool/spool-writer.ts'
 
 /** The parts of a workbook that are read before its sheets. */
 export interface OpenWorkbook {
@@ -169,7 +169,7 @@ export async function scanPart(
     if (isUtf16) throw new BadXml('it is written in UTF-16')
     for await (const chunk of source.chunks()) {
       size += chunk.length
-      if (size > maxBytes) throw tooLarge(name, maxBytes)
+      if (size > maxBytes) throw tooLargeProblem(name, maxBytes)
       xml.scan(chunk)
     }
     xml.finish()

@@ -50,7 +50,6 @@ export interface ConvertedFile {
   written?: number
 }
 
-
 export interface ConversionResult {
   file: ConvertedFile
   /** The memory of the thread after the job, including unused objects. It is freed when the thread ends. */

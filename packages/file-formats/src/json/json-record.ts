@@ -1,16 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import type { ByteWindow } from './byte-window.ts'
 import type { JsonColumns } from './json-columns.ts'
-import { positionOf } from './json-scanner.ts'
+import { toWindowPosition } from './json-scanner.ts'
 import type { RowOutput } from '../spool/rejects-file.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import { wasmJson } from './wasm-json.ts'
 
-/** Bits of `unstorableFlags`, as in assembly/json/scan-value.ts. */
+/** Bits of `unstorableFlags`, which assembly/json/scan-value.ts explains. */
 const HAS_NUL = 2
 const HAS_LONE_SURROGATE = 4
 
-/** Results of `writeRow`. `writeLines` also returns BATCH_IS_FULL. */
+/** Results of `writeRow`, as in assembly/json/write-row.ts. `writeLines` also returns BATCH_IS_FULL. */
 const WRITTEN = 0
 const BATCH_IS_FULL = 1
 
@@ -31,24 +31,18 @@ class JsonRecord {
    * keys, the last value counts.
    */
   read(from: number, end: number): number {
-    return positionOf(run.readObject(windowStart + from, windowStart + end))
+    return toWindowPosition(run.readObject(windowStart + from, windowStart + end))
   }
 
-  /**
-   * Returns the reason why the last read object cannot be stored although it is valid JSON, and the key of the value.
-   */
-  unfit(): { reason: string; column: string } {
-    const marks = run.unstorableFlags.value
-    const reason =
-      marks & HAS_NUL
-        ? 'holds the character U+0000, which no text column can store'
-        : marks & HAS_LONE_SURROGATE
-          ? 'holds half a surrogate pair, which is not a character'
-          : 'holds a number that is too long or too large for JSONB'
-    return { reason, column: this.columns.labels[run.unstorableColumn.value]! }
+  /** Returns the key of the value because of which the last read object cannot be stored, and the reason. */
+  describeUnstorableValue(): { reason: string; column: string } {
+    return {
+      reason: describeUnstorable(run.unstorableFlags.value),
+      column: this.columns.labels[run.unstorableColumn.value]!,
+    }
   }
 
-  /** Writes the last read object, which has `length` bytes. Returns false if it cannot be stored. */
+  /** Writes the last read object, which has `length` bytes, as a line. Returns false if a value cannot be stored. */
   write(writer: SpoolWriter, length: number): boolean {
     let outcome = run.writeRow(length)
     if (outcome === BATCH_IS_FULL) {
@@ -65,16 +59,23 @@ class JsonRecord {
   }
 }
 
-/** True if a record is valid UTF-8. Called only if the bytes around it are not known to be. */
-const isUtf8Range = (bytes: Buffer, from: number, to: number): boolean => isUtf8(bytes.subarray(from, to))
+function describeUnstorable(flags: number): string {
+  if (flags & HAS_NUL) return 'holds the character U+0000, which no text column can store'
+  if (flags & HAS_LONE_SURROGATE) return 'holds half a surrogate pair, which is not a character'
+  return 'holds a number that is too long or too large for JSONB'
+}
+
+/** The maximum bytes of a rejected record that are stored with the rejection. */
+const maxRawBytes = 8192
 
 /**
- * One pass over the objects of a text. Writes a line per object until an object has a key that the header lacks. From
- * then on, it only collects keys, and `late` requests another pass.
+ * One pass over the objects of a text. Writes a line for each object until an object has a key that the header lacks.
+ * From then on, only collects keys, and `needsAnotherPass` is true.
  */
 export class JsonPass {
   readonly record: JsonRecord
-  late = false
+  needsAnotherPass = false
+  /** The number of objects, and of those that were written as lines. */
   rows = 0
   written = 0
   readonly #output: RowOutput | undefined
@@ -87,31 +88,39 @@ export class JsonPass {
     this.#width = columns.labels.length
   }
 
-  get writes(): boolean {
-    return this.#output !== undefined && !this.late
-  }
-
-  /** Processes the last read object, which is between two positions of the window. */
-  take(window: ByteWindow, from: number, to: number, line: () => number): void {
-    const { record } = this
-    this.rows++
-    if (record.columns.labels.length > this.#width) this.late = true
-    if (!this.writes) return
-    if (!window.clean && !isUtf8Range(window.bytes, from, to)) {
-      this.reject(window, from, to, line(), 'is not valid UTF-8; save the file as UTF-8')
-    } else if (record.write(this.#output!.writer, to - from)) this.written++
-    else {
-      const { reason, column } = record.unfit()
-      this.reject(window, from, to, line(), reason, column)
-    }
+  get isWriting(): boolean {
+    return this.#output !== undefined && !this.needsAnotherPass
   }
 
   /**
-   * Takes the regular lines at the start of the window: each has one object of up to `recordBytes` bytes, or is blank. Most texts have only
-   * such lines, and a call for each of them would take half as long as scanning it. Returns their number.
+   * Processes the last read object, which is between two positions of the window. `findLine` returns its line; it is
+   * called only if the object is rejected.
+   */
+  take(window: ByteWindow, from: number, to: number, findLine: () => number): void {
+    const { record } = this
+    this.rows++
+    const hasNewKey = record.columns.labels.length > this.#width
+    if (hasNewKey) this.needsAnotherPass = true
+    if (!this.isWriting) return
+    if (!window.isValidUtf8 && !isUtf8(window.bytes.subarray(from, to))) {
+      this.reject(window, from, to, findLine(), 'is not valid UTF-8; save the file as UTF-8')
+      return
+    }
+    if (record.write(this.#output!.writer, to - from)) {
+      this.written++
+      return
+    }
+    const { reason, column } = record.describeUnstorableValue()
+    this.reject(window, from, to, findLine(), reason, column)
+  }
+
+  /**
+   * Processes the regular lines at the start of the window: each is blank or has one object of up to `recordBytes`
+   * bytes. Most texts have only such lines, and a call of the scanner for each line would take half as long as scanning
+   * it. Returns the number of lines.
    */
   takeRegularLines(window: ByteWindow, recordBytes: number): number {
-    if (!this.writes || !window.clean) return 0
+    if (!this.isWriting || !window.isValidUtf8) return 0
     let lines = 0
     for (;;) {
       const outcome = run.writeLines(windowStart + window.from, windowStart + window.end, recordBytes)
@@ -129,8 +138,10 @@ export class JsonPass {
     if (this.#output) this.record.flush(this.#output.writer)
   }
 
+  /** Records a rejected row, unless the pass only collects keys. */
   reject(window: ByteWindow, from: number, to: number, line: number, reason: string, column?: string): void {
-    if (this.writes)
-      this.#output!.rejects.add(line, reason, window.bytes.subarray(from, Math.min(to, from + 8192)), column)
+    if (!this.isWriting) return
+    const raw = window.bytes.subarray(from, Math.min(to, from + maxRawBytes))
+    this.#output!.rejects.add(line, reason, raw, column)
   }
 }

@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { catchTruncatedRead } from '../spool/byte-source.ts'
-import { brokenJson, type ByteWindow, endsTooEarly } from './byte-window.ts'
-import { afterSpace, INVALID_JSON, jsonScanner, NEEDS_MORE, OPEN_OBJECT } from './json-scanner.ts'
+import { invalidJsonProblem, type ByteWindow, truncatedJsonProblem } from './byte-window.ts'
+import { skipSpace, INVALID_JSON, jsonScanner, NEEDS_MORE, OPEN_OBJECT } from './json-scanner.ts'
 
 export type JsonShape =
   /** One object per line (NDJSON). */
@@ -13,7 +13,7 @@ export type JsonShape =
 
 const [OPEN_ARRAY, CLOSE_ARRAY, COMMA] = [91, 93, 44]
 const LF = 10
-const linesLookedAt = 20
+const maxExaminedLines = 20
 const linesBytes = 64 * 1024
 
 interface ShapeSample {
@@ -25,13 +25,14 @@ interface ShapeSample {
 
 /**
  * Determines how the rows are arranged, from the start of a text. A document with a single object is one row, unless it
- * contains arrays of objects: then the rows are in the only such array, or in the one that the options name. If the
- * source is truncated, only the part before the cut is examined. Throws SourceProblem JSON_BROKEN, JSON_AMBIGUOUS or
+ * has arrays of objects: then the rows are in the only such array, or in the one that the options name. If the source
+ * is truncated, examines only the part before the cut. Throws SourceProblem JSON_BROKEN, JSON_AMBIGUOUS or
  * ROWS_NOT_FOUND.
  */
-export async function jsonShape(sample: ShapeSample): Promise<JsonShape> {
+export async function detectShape(sample: ShapeSample): Promise<JsonShape> {
   const { window, name, recordBytes } = sample
   let isCut = false
+  /** Reads more of the text. Returns false at its end, or at the cut. */
   const grow = async () => {
     if (isCut) return false
     const growResult = await window.grow().catch(catchTruncatedRead)
@@ -39,48 +40,57 @@ export async function jsonShape(sample: ShapeSample): Promise<JsonShape> {
     return growResult !== false
   }
   await grow()
-  let start = 0
-  while ((start = afterSpace(window.bytes, 0, window.end)) === window.end && (await grow()));
+  let start = skipSpace(window.bytes, 0, window.end)
+  while (start === window.end && (await grow())) start = skipSpace(window.bytes, 0, window.end)
   if (window.bytes[start] === OPEN_ARRAY) return { kind: 'ARRAY' }
   for (;;) {
     const valueEnd = jsonScanner.value(start, window.end)
     if (valueEnd === INVALID_JSON) {
+      // In NDJSON, an invalid line does not make the other lines invalid.
       while (window.end < linesBytes && (await grow()));
-      if (someLineIsAnObject(window)) return { kind: 'LINES' }
-      throw brokenJson(name, jsonScanner.fault, window.place(jsonScanner.faultAt))
+      if (hasObjectLine(window)) return { kind: 'LINES' }
+      throw invalidJsonProblem(name, jsonScanner.fault, window.place(jsonScanner.faultAt))
     }
-    const nextPosition = valueEnd === NEEDS_MORE ? window.end : afterSpace(window.bytes, valueEnd, window.end)
-    if (nextPosition < window.end) return shapeOfSeveral(window, start, valueEnd, nextPosition)
+    const isIncomplete = valueEnd === NEEDS_MORE
+    const nextPosition = isIncomplete ? window.end : skipSpace(window.bytes, valueEnd, window.end)
+    if (nextPosition < window.end) return shapeOfConsecutiveValues(window, start, valueEnd, nextPosition)
     if (window.end <= recordBytes && (await grow())) continue
-    if (valueEnd === NEEDS_MORE && window.complete) throw endsTooEarly(name, window.place(window.end))
-    return shapeOfOne(sample, start, isCut)
+    if (isIncomplete && window.complete) throw truncatedJsonProblem(name, window.place(window.end))
+    return shapeOfSingleValue(sample, start, isCut)
   }
 }
 
-function shapeOfSeveral({ bytes }: ByteWindow, start: number, valueEnd: number, nextPosition: number): JsonShape {
+/** Returns the shape of a text with several values. `nextPosition` is the start of the second one. */
+function shapeOfConsecutiveValues(
+  { bytes }: ByteWindow,
+  start: number,
+  valueEnd: number,
+  nextPosition: number,
+): JsonShape {
   const isInOneLine = !bytes.subarray(start, valueEnd).includes(LF)
-  const isAtLineEnd = bytes.subarray(valueEnd, nextPosition).includes(LF) || bytes[nextPosition] !== OPEN_OBJECT
-  return { kind: isInOneLine && isAtLineEnd ? 'LINES' : 'SEQUENCE' }
+  const isFollowedByLineEnd = bytes.subarray(valueEnd, nextPosition).includes(LF)
+  const isFollowedByObject = bytes[nextPosition] === OPEN_OBJECT
+  return { kind: isInOneLine && (isFollowedByLineEnd || !isFollowedByObject) ? 'LINES' : 'SEQUENCE' }
 }
 
 /** True if one of the first lines is a complete JSON object. */
-function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
+function hasObjectLine({ bytes, end }: ByteWindow): boolean {
   let from = 0
-  for (let lines = 0; lines < linesLookedAt && from < end; lines++) {
+  for (let lines = 0; lines < maxExaminedLines && from < end; lines++) {
     const lineEnd = bytes.subarray(0, end).indexOf(LF, from)
     const to = lineEnd < 0 ? end : lineEnd
     if (bytes[from] === OPEN_OBJECT) {
       const valueEnd = jsonScanner.value(from, to)
-      if (valueEnd > 0 && afterSpace(bytes, valueEnd, to) === to) return true
+      if (valueEnd > 0 && skipSpace(bytes, valueEnd, to) === to) return true
     }
     from = to + 1
   }
   return false
 }
 
-/** Returns the shape of a document that is a single object. Possibly only its start is available. */
-function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isCut: boolean): JsonShape {
-  const arrays = arraysUnderKeys(window, start)
+/** Returns the shape of a text with a single object. Its end may not be available. */
+function shapeOfSingleValue({ window, name, rowsUnder }: ShapeSample, start: number, isCut: boolean): JsonShape {
+  const arrays = findRowArrays(window, start)
   if (rowsUnder !== undefined) {
     if (isCut || arrays.some(({ key }) => key === rowsUnder)) return { kind: 'ARRAY', key: rowsUnder }
     throw new SourceProblem(
@@ -88,8 +98,10 @@ function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isC
       `${name} has no array of objects under the key ${rowsUnder}. Correct the key, or the file.`,
     )
   }
-  const [firstArray, secondArray] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
-  // A single line may be a document or the only row of NDJSON. Only in this case, the file name decides.
+  // An empty array counts only if all arrays are empty.
+  const nonEmptyArrays = arrays.filter(({ isEmpty }) => !isEmpty)
+  const [firstArray, secondArray] = nonEmptyArrays.length > 0 ? nonEmptyArrays : arrays
+  // A single object may be a document or the only line of NDJSON. Only in this case, the file name decides.
   if (/\.(ndjson|jsonl)\b/i.test(name) && (window.complete || isCut)) return { kind: 'LINES' }
   if (firstArray && secondArray) throw ambiguousArraysProblem(name, firstArray.key, secondArray.key)
   return firstArray ? { kind: 'ARRAY', key: firstArray.key } : { kind: 'SEQUENCE' }
@@ -100,22 +112,26 @@ export function ambiguousArraysProblem(name: string, firstKey: string, secondKey
   return new SourceProblem('JSON_AMBIGUOUS', text)
 }
 
-/** Returns the keys with arrays that are empty or start with an object. */
-function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: string; empty: boolean }[] {
-  const arrays: { key: string; empty: boolean }[] = []
+/**
+ * Returns the arrays in an object that are empty or start with an object, in order. Stops where the available text
+ * ends.
+ */
+function findRowArrays({ bytes, end }: ByteWindow, start: number): { key: string; isEmpty: boolean }[] {
+  const arrays: { key: string; isEmpty: boolean }[] = []
   let position = start
   do {
-    const keyStart = afterSpace(bytes, position + 1, end)
-    const valueSeparator = jsonScanner.key(keyStart, end)
-    if (valueSeparator < 0) break
-    const valueStart = afterSpace(bytes, valueSeparator, end)
-    const firstByteInArray =
-      bytes[valueStart] === OPEN_ARRAY ? bytes[afterSpace(bytes, valueStart + 1, end)] : undefined
+    const keyStart = skipSpace(bytes, position + 1, end)
+    const colonEnd = jsonScanner.key(keyStart, end)
+    if (colonEnd < 0) break
     const key = JSON.parse(bytes.toString('utf8', keyStart, jsonScanner.string(keyStart, end))) as string
-    if (firstByteInArray === OPEN_OBJECT || firstByteInArray === CLOSE_ARRAY)
-      arrays.push({ key, empty: firstByteInArray === CLOSE_ARRAY })
+    const valueStart = skipSpace(bytes, colonEnd, end)
+    if (bytes[valueStart] === OPEN_ARRAY) {
+      const firstByte = bytes[skipSpace(bytes, valueStart + 1, end)]
+      if (firstByte === OPEN_OBJECT) arrays.push({ key, isEmpty: false })
+      if (firstByte === CLOSE_ARRAY) arrays.push({ key, isEmpty: true })
+    }
     position = jsonScanner.value(valueStart, end)
-    if (position > 0) position = afterSpace(bytes, position, end)
+    if (position > 0) position = skipSpace(bytes, position, end)
   } while (position > 0 && bytes[position] === COMMA)
   return arrays
 }

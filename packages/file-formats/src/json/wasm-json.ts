@@ -29,9 +29,12 @@ interface JsonExports {
   resetColumns(): void
   addColumn(from: number, length: number): void
   readObject(from: number, end: number): number
-  /** Returns 0 for success, 1 if the area for written lines is full, or 2 if a value cannot be stored. */
+  /** Adds the last read object to the area of written lines. Returns WRITTEN, BATCH_IS_FULL or another code. */
   writeRow(bytes: number): number
-  /** Returns 0 if the rest has no line end, 1 if the area of written lines is full, or 2 if the host must read the next line. */
+  /**
+   * Returns 0 if the rest has no line end, 1 if the area of written lines is full, or 2 if the host must read the next
+   * line.
+   */
   writeLines(from: number, end: number, longest: number): number
   clearOutput(): void
 }
@@ -49,9 +52,9 @@ interface WasmJson {
   run: JsonExports
   /** The memory area for the input text. */
   window: Buffer
-  /** Bytes of the area that had a text so far. They take memory until the thread ends. */
+  /** The bytes of this area that a text has used until now. They take memory until the thread ends. */
   usedBytes: number
-  /** The area of written lines. */
+  /** The memory area for written lines. */
   out: Buffer
   /** Bits for the kinds of values in each column. */
   seen: Uint8Array
@@ -67,7 +70,9 @@ const overreadBytes = 16
 
 function startJson(): WasmJson {
   const code = readFileSync(new URL('../../generated/json.wasm', import.meta.url))
-  const host = { findOrAddColumn: (from: number, length: number) => wasm.findOrAddColumn(from - inStart, from - inStart + length) }
+  const host = {
+    findOrAddColumn: (from: number, length: number) => wasm.findOrAddColumn(from - inStart, from - inStart + length),
+  }
   const abort = () => {
     throw new Error('The JSON scanner aborted')
   }

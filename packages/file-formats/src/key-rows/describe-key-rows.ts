@@ -7,8 +7,8 @@ import type { FileOptions } from '../upload/read-upload.ts'
 import { isSameValue, type KeyRowsJob, maxKeyRows, type RowKey, type RowPosition } from './find-key-rows.ts'
 
 /**
- * Reads a file again to find the rows with a key. Returns their positions: `lines 3 and 6 of cases.csv`, or `rows …` for
- * a file without lines. Returns undefined if fewer than two rows are found.
+ * Reads a file again to find the rows with a key. Returns their positions: `lines 3 and 6 of cases.csv`, or `rows …`
+ * for a file without lines. Returns undefined if fewer than two rows are found.
  */
 export async function describeKeyRows(
   upload: Omit<UploadToOpen, 'options'>,
@@ -20,23 +20,14 @@ export async function describeKeyRows(
   const { fd, name } = opened.file
   if (opened.format === 'PARQUET') {
     const read = () => parquetSource.read({ path: fd, fileName: name }, silentReporter, signal)
-    return formatPositions('row', await findRowNumbers(read, key), key.rows, name)
+    const rowNumbers = await findRowNumbers(read, key)
+    return formatPositions('row', rowNumbers, key.rows, name)
   }
   const positions = await findInThread({ file: { fd, name }, options: { ...options, ...opened.dialect }, key }, signal)
-  // Text that was made from a workbook or JSON has other lines than the file.
-  return opened.dialect
-    ? formatPositions(
-        'row',
-        positions.map(({ row }) => row),
-        key.rows,
-        name,
-      )
-    : formatPositions(
-        'line',
-        positions.map(({ line }) => line),
-        key.rows,
-        name,
-      )
+  // Text that was converted from a workbook or JSON has other lines than the file.
+  const isOriginalText = opened.dialect === undefined
+  const numbers = positions.map(({ line, row }) => (isOriginalText ? line : row))
+  return formatPositions(isOriginalText ? 'line' : 'row', numbers, key.rows, name)
 }
 
 async function findInThread(job: KeyRowsJob, signal: AbortSignal): Promise<RowPosition[]> {
@@ -46,9 +37,13 @@ async function findInThread(job: KeyRowsJob, signal: AbortSignal): Promise<RowPo
   return message.result
 }
 
-/** Returns the numbers of the first rows with the key, from 1. */
+/**
+ * Returns the numbers of the first rows with the key, from 1. Returns an empty list if a column of the key is missing.
+ * If the types are too narrow, reads the rows again with wider types.
+ */
 async function findRowNumbers(read: () => AsyncIterable<RowStream>, { keys, values }: RowKey): Promise<number[]> {
   for await (const { columns, content } of read()) {
+    // Returns in the first iteration, because a file is one row stream.
     for (let types = columns; ; ) {
       const indexes = keys.map((key) => types.findIndex(({ name }) => name === key))
       if (indexes.includes(-1)) return []
@@ -82,10 +77,14 @@ const silentReporter: ReadReporter = {
   log: () => {},
 }
 
-/** Formats numbers of lines or rows: `lines 2, 5 and 9 of cases.csv`. `total` is the number of rows with the key. */
+/**
+ * Formats numbers of lines or rows: `lines 2, 5 and 9 of cases.csv`. `total` is the number of rows with the key.
+ * Returns undefined for fewer than two numbers.
+ */
 function formatPositions(noun: string, numbers: readonly number[], total: number, name: string): string | undefined {
   if (numbers.length < 2) return undefined
-  const more = total - numbers.length
-  const texts = [...numbers, ...(more > 0 ? [`${more.toLocaleString('en')} more`] : [])]
-  return `${noun}s ${texts.slice(0, -1).join(', ')} and ${texts.at(-1)} of ${name}`
+  const unlistedRows = total - numbers.length
+  const items = numbers.map(String)
+  if (unlistedRows > 0) items.push(`${unlistedRows.toLocaleString('en')} more`)
+  return `${noun}s ${items.slice(0, -1).join(', ')} and ${items.at(-1)} of ${name}`
 }

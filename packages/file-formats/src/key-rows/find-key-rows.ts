@@ -28,13 +28,13 @@ export interface RowPosition {
   row: number
 }
 
-/** At most this many rows are found, in the first `maxSearchedBytes` bytes of the file. */
+/** The search ends after this many rows, or this many bytes of the file. */
 export const maxKeyRows = 5
 const maxSearchedBytes = 256 * 1024 * 1024
 /** Numbers of up to this many characters are compared as numbers. */
 const maxExactDigits = 15
 
-/** Finds the first rows of a file that have the key. Leaves out rows that a load rejects. */
+/** Finds the first rows of a file that have the key. Rows that a load would reject do not count. */
 export async function keyRowsJob({ file, options, key }: KeyRowsJob): Promise<RowPosition[]> {
   using text = new TextFile(file.fd, file.name)
   const { dialect } = detectText(text, options)
@@ -55,30 +55,34 @@ export async function keyRowsJob({ file, options, key }: KeyRowsJob): Promise<Ro
     const encoded = encoder.encode(records)
     const isRejected = encoded === 'RAGGED' || (encoded !== 'TYPES_TOO_NARROW' && 'rejectingColumn' in encoded)
     if (isRejected) continue
+    // A record that needs wider types cannot be decoded, so only its texts are compared.
     const cells = encoded === 'TYPES_TOO_NARROW' ? undefined : readTuples(encoded.tuple, columns, 1, Infinity).rows[0]!
-    const hasKey = indexes.every(
-      (index, position) =>
-        texts[position] === key.values[position] || (cells && isSameValue(cells[index]!, key.values[position]!)),
-    )
+    const hasKey = key.values.every((value, keyColumn) => {
+      if (texts[keyColumn] === value) return true
+      return cells !== undefined && isSameValue(cells[indexes[keyColumn]!]!, value)
+    })
     if (hasKey) positions.push({ line: records.line, row })
     row += 1
   }
   return positions
 }
 
-/** Returns whether a value of the file is printed as `value` by the warehouse, whose type can be wider. */
+/**
+ * True if a value of the file equals `value`, which the warehouse has printed. The type in the warehouse may be wider.
+ */
 export function isSameValue(cell: PreviewCell, value: string): boolean {
   if (cell === null) return false
   const text = typeof cell === 'string' ? cell : JSON.stringify(cell)
   if (text === value) return true
-  const isNumber = (one: string) => one.length <= maxExactDigits && /^-?\d+(\.\d+)?$/.test(one)
-  if (isNumber(text) && isNumber(value)) return Number(text) === Number(value)
-  const moment = normaliseMoment(text)
-  return moment !== undefined && moment === normaliseMoment(value)
+  if (isExactNumber(text) && isExactNumber(value)) return Number(text) === Number(value)
+  const timestamp = formatAsTimestamp(text)
+  return timestamp !== undefined && timestamp === formatAsTimestamp(value)
 }
 
-/** Returns dates and times in one form, with nine digits of the second. Returns undefined for other texts. */
-function normaliseMoment(text: string): string | undefined {
+const isExactNumber = (text: string): boolean => text.length <= maxExactDigits && /^-?\d+(\.\d+)?$/.test(text)
+
+/** Returns a date or time as `2024-05-01 12:30:45.000000000`. Returns undefined for any other text. */
+function formatAsTimestamp(text: string): string | undefined {
   const parts = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:\+00(?::?00)?)?)?$/.exec(text)
   if (!parts) return undefined
   const [, day, time = '00:00:00', fraction = ''] = parts

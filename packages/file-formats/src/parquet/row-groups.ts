@@ -7,7 +7,7 @@ import { findDecompressor, knownCodecs } from './pages.ts'
 import type { ParquetFile } from './footer.ts'
 import { LeafReader } from './leaf-reader.ts'
 import { NestedColumn } from './nested-column.ts'
-import { isFlat, type ParquetColumn, type SchemaLeaf } from './schema.ts'
+import { isFlat, type ParquetColumn } from './schema.ts'
 import { NotTextError } from './decode-values.ts'
 
 /** Reads one column of the table, which may be flat or nested. */

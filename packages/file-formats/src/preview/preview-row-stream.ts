@@ -52,8 +52,8 @@ async function readFirstRows(
 }
 
 /**
- * Returns the first `maxRows` rows, or fewer if they exceed the maximum characters of a preview. `complete` is true if these
- * are all rows.
+ * Returns the first `maxRows` rows, or fewer if they exceed the maximum characters of a preview. `complete` is true if
+ * these are all rows.
  */
 async function readFirstRowsWithTypes(
   chunks: AsyncIterable<{ bytes: Uint8Array; release?(): void }>,

@@ -30,7 +30,8 @@ export async function previewUpload(
   const { sample, description } = preview
   const rejected = await listFirstRejected(preview.rejected, opened)
   const rows = readRows(preview.tuples, preview.columns)
-  // Delimiter, header and lines of a text that was converted from a workbook or JSON are not those of the uploaded file.
+  // Delimiter, header and lines of a text that was converted from a workbook or JSON are not those of the uploaded
+  // file.
   const isOriginalText = opened.dialect === undefined
   const isSampleComplete = opened.complete && sample.complete
   const unread = [opened.unread, preview.unread].filter((sentence) => sentence !== undefined)

@@ -43,7 +43,10 @@ export class RejectsFile {
   }
 }
 
-/** Yields the rows of a rejects file in batches, from its start. Does not block the event loop, and does not close the file. */
+/**
+ * Yields the rows of a rejects file in batches, from its start. Does not block the event loop, and does not close the
+ * file.
+ */
 export async function* readRejects(descriptor: number): AsyncGenerator<RejectedRow[], void, void> {
   const chunk = Buffer.allocUnsafe(readBytes)
   /** The start of a row whose end is in the next chunk. */

@@ -31,8 +31,8 @@ export function openSpool(directory: string): number {
 }
 
 /**
- * Creates a temporary file without a name, as `openSpool` does, and returns it as a file handle, which can be sent to another
- * thread. The caller must close it.
+ * Creates a temporary file without a name, as `openSpool` does, and returns it as a file handle, which can be sent to
+ * another thread. The caller must close it.
  */
 export async function openSpoolFile(directory: string): Promise<FileHandle> {
   try {
@@ -66,8 +66,8 @@ const createSpoolProblem = (cause: unknown): SourceProblem =>
   )
 
 /**
- * Deletes all names in the directory. A spool file has a name only for a moment after its creation, so each name is either left
- * from a crash or about to be deleted by its creator.
+ * Deletes all names in the directory. A spool file has a name only for a moment after its creation, so each name is
+ * either left from a crash or about to be deleted by its creator.
  */
 function deleteLeftoverNames(directory: string): void {
   for (const name of readdirSync(directory)) removeIfExists(join(directory, name))

@@ -5,8 +5,8 @@ import { writeSpool } from './spool-file.ts'
 const bufferBytes = 512 * 1024
 
 /**
- * Writes a spool file (temporary file) from its start, through a buffer. To write many small pieces, call `reserve`, write to
- * the buffer `bytes` from `at` on, and advance `at`. To write whole chunks, call `put`.
+ * Writes a spool file (temporary file) from its start, through a buffer. To write many small pieces, call `reserve`,
+ * write to the buffer `bytes` from `at` on, and advance `at`. To write whole chunks, call `put`.
  */
 export class SpoolWriter {
   bytes = Buffer.allocUnsafeSlow(bufferBytes)
@@ -18,8 +18,8 @@ export class SpoolWriter {
   #written = 0
 
   /**
-   * Creates a writer. `name` is the upload's name in messages. A file with more than `maxBytes` is too large. A file with more
-   * than `minSuspiciousBytes` means that the upload may be malicious.
+   * Creates a writer. `name` is the upload's name in messages. A file with more than `maxBytes` is too large. A file
+   * with more than `minSuspiciousBytes` means that the upload may be malicious.
    */
   constructor(descriptor: number, maxBytes: number, name: string, minSuspiciousBytes = Infinity) {
     this.#descriptor = descriptor

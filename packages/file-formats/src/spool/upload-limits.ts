@@ -10,8 +10,8 @@ export interface UploadLimits {
   ratio: number
   ratioFrom: number
   /**
-   * `ratio` applies also to converted rows of more than `writtenFrom` bytes. Converting can enlarge workbooks and JSON files even
-   * without compression, for example because cells refer to shared texts.
+   * `ratio` applies also to converted rows of more than `writtenFrom` bytes. Converting can enlarge workbooks and JSON
+   * files even without compression, for example because cells refer to shared texts.
    */
   writtenFrom: number
   /** The maximum entries of a ZIP archive, or parts of a workbook. */

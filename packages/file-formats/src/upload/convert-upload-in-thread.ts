@@ -3,15 +3,15 @@ import type { ConvertedFile, ConversionJob, ConversionResult } from '../format/c
 import { startReaderThread } from '../start-reader-thread.ts'
 
 /**
- * A thread is reused if its job read and wrote only a few bytes, or if it has left only little memory in use. Otherwise the
- * thread ends: freeing its memory is worth the 0.2 s of processor time that a new thread takes.
+ * A thread is reused if its job read and wrote only a few bytes, or if it has left only little memory in use. Otherwise
+ * the thread ends: freeing its memory is worth the 0.2 s of processor time that a new thread takes.
  */
 const maxBytesOfSmallJob = 4 * 1024 * 1024
 const maxMemoryOfReusedThread = 24 * 1024 * 1024
 
 /**
- * Converts an upload in a separate thread. After an abort, the promise rejects only when the thread has ended, so that the
- * caller may close the descriptors. Throws SourceProblem, the signal's reason or the thread's error.
+ * Converts an upload in a separate thread. After an abort, the promise rejects only when the thread has ended, so that
+ * the caller may close the descriptors. Throws SourceProblem, the signal's reason or the thread's error.
  */
 export async function convertInThread(
   job: ConversionJob,

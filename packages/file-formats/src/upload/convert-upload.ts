@@ -19,7 +19,10 @@ import { SpoolWriter } from '../spool/spool-writer.ts'
 /** A conversion job and its additional temporary files. */
 type JobWithScratchFiles = ConversionJob & { scratch: ScratchFiles }
 
-/** Converts an upload to UTF-8 text or Parquet in the spool of the job. Reports the number of bytes read from the source. */
+/**
+ * Converts an upload to UTF-8 text or Parquet in the spool of the job. Reports the number of bytes read from the
+ * source.
+ */
 export async function convertUpload(job: ConversionJob, port: JobPort): Promise<ConversionResult> {
   using scratch = new ScratchFiles(job.directory)
   let maxBytesRead = 0
@@ -51,8 +54,8 @@ async function convertByFormat(job: JobWithScratchFiles, onRead: (bytes: number)
 }
 
 /**
- * Converts the content of an archive, which may have any supported format except another archive. `archiveFormat` describes
- * the archive.
+ * Converts the content of an archive, which may have any supported format except another archive. `archiveFormat`
+ * describes the archive.
  */
 async function convertUnpacked(
   job: JobWithScratchFiles,
@@ -74,8 +77,8 @@ async function convertUnpacked(
 }
 
 /**
- * Writes content that is not an archive: Parquet unchanged, everything else as delimited UTF-8 text. `outerFormats` describes
- * the formats around the content, such as gzip.
+ * Writes content that is not an archive: Parquet unchanged, everything else as delimited UTF-8 text. `outerFormats`
+ * describes the formats around the content, such as gzip.
  */
 async function convertContent(
   job: ConversionJob,

@@ -21,7 +21,9 @@ export interface UploadToOpen {
   limits?: UploadLimits
   /** The only accepted format, if set. A file of the other format is rejected before it is unpacked. */
   expectedFormat?: UploadFormat
-  /** The number of bytes of rows after which unpacking or converting stops, for a preview. Absent: all rows are needed. */
+  /**
+   * The number of bytes of rows after which unpacking or converting stops, for a preview. Absent: all rows are needed.
+   */
   firstBytes?: number
   /**
    * Called while the upload is unpacked or converted, with bytes of the upload itself. Not called for an upload that is
@@ -75,9 +77,9 @@ const unreadableReasons: Record<string, string> = {
 }
 
 /**
- * Opens an upload of any supported format as one file of plain rows. UTF-8 text and Parquet are opened in place. Everything else
- * is converted in a thread to a temporary file. An abort ends the conversion and leaves no files. Throws SourceProblem for
- * problems that a user can fix.
+ * Opens an upload of any supported format as one file of plain rows. UTF-8 text and Parquet are opened in place.
+ * Everything else is converted in a thread to a temporary file. An abort ends the conversion and leaves no files.
+ * Throws SourceProblem for problems that a user can fix.
  */
 export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Promise<OpenedUpload> {
   signal.throwIfAborted()
@@ -114,7 +116,9 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
   }
 }
 
-/** Converts an upload to a temporary file, and opens that. Throws SourceProblem, also if the upload changes meanwhile. */
+/**
+ * Converts an upload to a temporary file, and opens that. Throws SourceProblem, also if the upload changes meanwhile.
+ */
 async function openConverted(
   upload: UploadToOpen,
   source: number,
@@ -164,7 +168,10 @@ async function openConverted(
   }
 }
 
-/** Returns the opened upload for a converted file. Its columns are those of the options and those that the file declares. */
+/**
+ * Returns the opened upload for a converted file. Its columns are those of the options and those that the file
+ * declares.
+ */
 function createOpenedUpload(
   { format, size, formats, dialect, sheets, sparse, complete, rejected, written }: ConvertedFile,
   { name, options = {} }: UploadToOpen,

@@ -16,14 +16,14 @@ import { parquetSource } from '../parquet/parquet-source.ts'
 import { isPacked } from '../format/detect-format.ts'
 
 /**
- * The user's options for a file. `previousDialect` is what earlier loads have determined. With `observeAllRows`, all rows are
- * read before the types are inferred.
+ * The user's options for a file. `previousDialect` is what earlier loads have determined. With `observeAllRows`, all
+ * rows are read before the types are inferred.
  */
 export type FileOptions = CsvOptions & { previousDialect?: PreviousDialect; observeAllRows?: boolean }
 
 /**
- * Reads an uploaded file in any supported format except Parquet: converts it to delimited text if necessary, and reads that
- * text. `columnsBefore` are the columns of the previous load: an empty JSON list has these columns and no rows.
+ * Reads an uploaded file in any supported format except Parquet: converts it to delimited text if necessary, and reads
+ * that text. `columnsBefore` are the columns of the previous load: an empty JSON list has these columns and no rows.
  */
 export async function* readUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress'>,

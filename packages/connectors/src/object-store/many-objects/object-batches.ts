@@ -224,7 +224,9 @@ class SingleObject implements ObjectBatch {
   ): AsyncGenerator<TupleChunk, BatchResult, void> {
     const [object] = this.objects
     const { options } = this.#reading
-    const reading = this.#isMisguessed ? { ...this.#reading, options: { ...options, observeAllRows: true } } : this.#reading
+    const reading = this.#isMisguessed
+      ? { ...this.#reading, options: { ...options, observeAllRows: true } }
+      : this.#reading
     const layout = new TupleLayout(findFieldSources(columns, types, shape, object), shape.length)
     const facts: ColumnFacts[] = []
     using localObject = await this.#spool.open(object, signal)
