@@ -43,10 +43,10 @@ export const VALID_JSON: u8 = 4
 /*
  * The state of a column:
  *
- * - Observed values: kinds u8 @0, integer size u8 @1, integer digits u8 @2, scale u8 @3, date formats that fit all values u8 @4,
- *   date formats that were the only one for some value u8 @13.
- * - Inferred or declared type: type u8 @7, maximum integer digits u8 @8, maximum scale u8 @9, allowed date formats u8 @10,
- *   check u8 @6.
+ * - Observed values: kinds u8 @0, integer size u8 @1, integer digits u8 @2, scale u8 @3, date formats that fit all
+ *   values u8 @4, date formats that were the only one for some value u8 @13.
+ * - Inferred or declared type: type u8 @7, maximum integer digits u8 @8, maximum scale u8 @9, allowed date formats u8
+ *   @10, check u8 @6.
  * - Stored type: type u8 @5, maximum integer digits u8 @11, maximum scale u8 @12, maximum characters u16 @14.
  * - Formats of the written values: @16 to @31, see record-source-formats.ts.
  */

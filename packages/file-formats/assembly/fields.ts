@@ -1,8 +1,8 @@
 import { FIELD_BYTES, FIELDS } from './memory-layout'
 
 /*
- * A field in memory: start i32 @0, end i32 @4, flags i32 @8. Start and end are addresses; for a quoted field, they are inside
- * the quotes. The host (the calling JavaScript) writes fields too.
+ * A field in memory: start i32 @0, end i32 @4, flags i32 @8. Start and end are addresses; for a quoted field, they are
+ * inside the quotes. The host (the calling JavaScript) writes fields too.
  */
 
 /** The field was quoted: if it is empty, it is an empty text instead of null. */

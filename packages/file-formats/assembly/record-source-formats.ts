@@ -1,8 +1,8 @@
 /*
- * Records how the written values of a column are printed in the text. src/delimited/source-formats makes a format of it. In the
- * state of a column, where 0 means that no value was written yet: flags u16 @16, date formats u8 @18, the digits of integers
- * with leading zeros u8 @22, the digits of the shortest other integer u8 @20 (as 20 minus the digits), the digits after the
- * point u8 @21 (plus 1), the text of the time zone u64 @24.
+ * Records how the written values of a column are printed in the text. src/delimited/source-formats makes a format of
+ * it. In the state of a column, where 0 means that no value was written yet: flags u16 @16, date formats u8 @18, the
+ * digits of integers with leading zeros u8 @22, the digits of the shortest other integer u8 @20 (as 20 minus the
+ * digits), the digits after the point u8 @21 (plus 1), the text of the time zone u64 @24.
  */
 
 const SPACE: u8 = 32
@@ -82,7 +82,9 @@ export function recordInteger(state: usize, sign: u8, firstDigit: usize, to: usi
 }
 
 /** Records how a decimal with digits from `digits` to `point` and from `fraction` to `to` is printed. */
-@inline export function recordDecimal(state: usize, sign: u8, digits: usize, point: usize, fraction: usize, to: usize): void {
+@inline export function recordDecimal(
+  state: usize, sign: u8, digits: usize, point: usize, fraction: usize, to: usize,
+): void {
   const scale = <i32>(to - fraction)
   let flags = VALUE
   // Most numbers begin with a digit from 1 to 9, and need no further checks.

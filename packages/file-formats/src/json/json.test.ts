@@ -82,16 +82,16 @@ describe('the columns of a JSON file', () => {
     expect(text.endsWith('29999,"some text to fill it",\n,,true\n')).toBe(true)
   })
 
-  it('are declaredColumns as TEXT or JSONB by their JSON values, except for dates and numbers', async () => {
+  it('are declared as TEXT or JSONB by their JSON values, except for dates and numbers', async () => {
     const { dialect } = await open(
       '[{"code":"12","day":"2024-01-05","n":1,"o":{"k":1},"mixed":[1],"e":""},{"day":null,"n":"","o":[],"mixed":"x"}]',
     )
     expect(dialect?.columns).toEqual([
-      { index: 0, dataType: 'TEXT', declaredColumns: true },
-      { index: 2, dataType: 'TEXT', declaredColumns: true },
-      { index: 3, dataType: 'JSONB', declaredColumns: true, hasValidJson: true },
-      { index: 4, dataType: 'TEXT', declaredColumns: true },
-      { index: 5, dataType: 'TEXT', declaredColumns: true },
+      { index: 0, dataType: 'TEXT', declared: true },
+      { index: 2, dataType: 'TEXT', declared: true },
+      { index: 3, dataType: 'JSONB', declared: true, hasValidJson: true },
+      { index: 4, dataType: 'TEXT', declared: true },
+      { index: 5, dataType: 'TEXT', declared: true },
     ])
   })
 
@@ -103,9 +103,9 @@ describe('the columns of a JSON file', () => {
     ]
     const opened = await folder.open('a.json', '[{"a":"1","b":"2","c":"03.04.2025","d":"4"}]', { options: { columns } })
     expect(opened.dialect?.columns).toEqual([
-      { label: 'a', name: 'first', dataType: 'TEXT', declaredColumns: true },
+      { label: 'a', name: 'first', dataType: 'TEXT', declared: true },
       ...columns.slice(1),
-      { index: 3, dataType: 'TEXT', declaredColumns: true },
+      { index: 3, dataType: 'TEXT', declared: true },
     ])
   })
 

@@ -9,7 +9,7 @@ import {
   type IntegerVector,
   type TimestampVector,
   timeText,
-  wholeOf,
+  integerOfHalves,
 } from '@sluice/row-stream'
 import { parseFloat16 } from 'hyparquet/src/convert.js'
 import type { ValueFormat, LeafType } from './schema.ts'
@@ -271,7 +271,7 @@ function storeDecimal(
   } else vector.big?.delete(row)
   // 64 bits represent at most 19 digits, so no check is needed.
   if (bigValue === undefined && maxDigits >= 19) return
-  const value = bigValue ?? wholeOf(low, high)
+  const value = bigValue ?? integerOfHalves(low, high)
   const hasTooManyDigits =
     typeof value === 'number' && maxDigits <= 15
       ? Math.abs(value) >= 10 ** maxDigits

@@ -6,7 +6,7 @@ export const epochDays = 10_957
 export const epochMicroseconds = 946_684_800_000_000n
 
 /** Returns the days since 2000-01-01 of a day in the proleptic Gregorian calendar. `month` is 1 to 12. */
-export function daysFrom2000(year: number, month: number, day: number): number {
+export function daysSince2000(year: number, month: number, day: number): number {
   const shifted = month > 2 ? year : year - 1
   const era = Math.floor(shifted / 400)
   const yearOfEra = shifted - era * 400
@@ -32,7 +32,7 @@ export interface TimestampParts {
 }
 
 /** Converts a `Date` to UTC and writes the result into `moment`. */
-export const momentOf = (date: Date, moment: TimestampParts): void => {
+export const convertDate = (date: Date, moment: TimestampParts): void => {
   const milliseconds = date.getTime()
   const seconds = Math.floor(milliseconds / 1000)
   const days = Math.floor(seconds / secondsOfDay)
@@ -70,13 +70,13 @@ type TimeTextKind = 'DAY' | 'TIME' | 'ZERO' | undefined
  * result is in UTC. Returns ZERO, without a result, for a date with a zero year, month or day. Returns undefined for
  * any other text. Rounds fractions finer than a microsecond, as PostgreSQL does. Supports the years 1 to 9999.
  */
-export function readTime(text: string, moment: TimestampParts): TimeTextKind {
+export function parseTimeText(text: string, moment: TimestampParts): TimeTextKind {
   const [whole, y, m, d, hours, minutes, seconds = '0', fraction = '', offset] = timestampPattern.exec(text) ?? []
   if (whole === undefined) return undefined
   const [year, month, day] = [Number(y), Number(m), Number(d)]
   if (year === 0 || month === 0 || day === 0) return 'ZERO'
   if (!isDay(year, month, day)) return undefined
-  moment.days = daysFrom2000(year, month, day)
+  moment.days = daysSince2000(year, month, day)
   moment.seconds = 0
   moment.microseconds = 0
   if (hours === undefined) return offset === undefined ? 'DAY' : undefined

@@ -73,15 +73,15 @@ export type VectorKind = ColumnVector['kind']
 const two32 = 4294967296
 
 /** Returns a 64-bit integer as a number, or as a bigint if a number would round it. */
-export function wholeOf(low: number, high: number): number | bigint {
+export function integerOfHalves(low: number, high: number): number | bigint {
   // The upper half of 2^53 has 21 bits.
   if (high >= -0x200000 && high < 0x200000) return high * two32 + (low >>> 0)
   return (BigInt(high) << 32n) | BigInt(low >>> 0)
 }
 
 /** Returns the unscaled integer of a decimal. */
-export function unscaledOf(vector: DecimalVector, row: number): number | bigint {
-  return vector.big?.get(row) ?? wholeOf(vector.low[row]!, vector.high[row]!)
+export function unscaledInteger(vector: DecimalVector, row: number): number | bigint {
+  return vector.big?.get(row) ?? integerOfHalves(vector.low[row]!, vector.high[row]!)
 }
 
 /**

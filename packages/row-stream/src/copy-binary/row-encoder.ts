@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../row-stream.ts'
-import { type TimestampParts, momentOf, readTime, writeMicroseconds } from './calendar.ts'
+import { type TimestampParts, convertDate, parseTimeText, writeMicroseconds } from './calendar.ts'
 import { writeJson } from './json.ts'
 import { NumericText } from './numeric-text.ts'
 import { UnstorableValue, type TupleBuffer } from './tuple-buffer.ts'
@@ -191,11 +191,11 @@ const makeTimeWriter =
     return (value, out) => {
       if (value instanceof Date) {
         if (Number.isNaN(value.getTime())) throw new UnstorableValue(`is not a valid ${dataType}`)
-        momentOf(value, moment)
+        convertDate(value, moment)
         const { nanosecondsDelta = 0 } = value as { nanosecondsDelta?: number }
         moment.microseconds += Math.round(nanosecondsDelta * 1e6)
       } else {
-        const timeKind = typeof value === 'string' ? readTime(value, moment) : undefined
+        const timeKind = typeof value === 'string' ? parseTimeText(value, moment) : undefined
         const losesTime = dataType === 'DATE' && timeKind === 'TIME' && !isMidnight(moment)
         if (timeKind === undefined || losesTime) throw new UnstorableValue(`is not a valid ${dataType}`)
         if (timeKind === 'ZERO') {
@@ -204,14 +204,14 @@ const makeTimeWriter =
           return
         }
       }
-      writeMoment(out, moment, dataType)
+      writeTimestampField(out, moment, dataType)
     }
   }
 
 const isMidnight = ({ seconds, microseconds }: TimestampParts): boolean => seconds === 0 && microseconds === 0
 
 /** Writes a timestamp as a field of a DATE (only the day), TIMESTAMP or TIMESTAMPTZ column. */
-export function writeMoment(
+export function writeTimestampField(
   out: TupleBuffer,
   moment: TimestampParts,
   dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ',

@@ -7,9 +7,9 @@ import {
   type FloatingVector,
   type IntegerVector,
   type TimestampVector,
-  unscaledOf,
+  unscaledInteger,
   type VectorKind,
-  wholeOf,
+  integerOfHalves,
 } from './column-vectors.ts'
 import { epochDays, epochMicroseconds } from './calendar.ts'
 import { NumericBuffer } from './numeric-buffer.ts'
@@ -194,11 +194,11 @@ function writeDouble(vector: FloatingVector, row: number, view: DataView, at: nu
 }
 
 function writeWholeAsSingle(vector: IntegerVector, row: number, view: DataView, at: number): void {
-  view.setFloat32(at, Number(wholeOf(vector.low[row]!, vector.high[row]!)))
+  view.setFloat32(at, Number(integerOfHalves(vector.low[row]!, vector.high[row]!)))
 }
 
 function writeWholeAsDouble(vector: IntegerVector, row: number, view: DataView, at: number): void {
-  view.setFloat64(at, Number(wholeOf(vector.low[row]!, vector.high[row]!)))
+  view.setFloat64(at, Number(integerOfHalves(vector.low[row]!, vector.high[row]!)))
 }
 
 function writeTimestamp(vector: TimestampVector, row: number, view: DataView, at: number): void {
@@ -311,8 +311,8 @@ function createNumericWriter(): CellWriter {
     for (let row = from; row < to; row++) {
       if (vector.nulls[row]) continue
       encodedValues.starts[row] = buffer.length
-      if (vector.kind === 'integer') buffer.push(wholeOf(vector.low[row]!, vector.high[row]!), 0)
-      else if (vector.kind === 'decimal') buffer.push(unscaledOf(vector, row), vector.scale)
+      if (vector.kind === 'integer') buffer.push(integerOfHalves(vector.low[row]!, vector.high[row]!), 0)
+      else if (vector.kind === 'decimal') buffer.push(unscaledInteger(vector, row), vector.scale)
       else buffer.pushFloating((vector as FloatingVector).values[row]!, vectorText(vector, row))
       encodedValues.lengths[row] = buffer.length - encodedValues.starts[row]!
     }

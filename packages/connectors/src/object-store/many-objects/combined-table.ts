@@ -1,5 +1,5 @@
 import {
-  momentOf,
+  convertDate,
   writeMicroseconds,
   describeColumns,
   type Column,
@@ -134,7 +134,7 @@ export function addOwnColumns(
 function encodeTimestamp(date: Date, { dataType }: StoredType): Buffer {
   if (dataType !== 'TIMESTAMPTZ') return Buffer.from(date.toISOString())
   const into = { days: 0, seconds: 0, microseconds: 0 }
-  momentOf(date, into)
+  convertDate(date, into)
   const bytes = Buffer.alloc(8)
   writeMicroseconds(new DataView(bytes.buffer, bytes.byteOffset), 0, into)
   return bytes
