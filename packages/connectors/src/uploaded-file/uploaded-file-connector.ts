@@ -1,5 +1,5 @@
 import type { CsvOptions } from '@sluice/contracts'
-import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
+import { findPreviousDialect } from '@sluice/file-formats/csv/find-previous-dialect'
 import { describeKeyRows } from '@sluice/file-formats/key-rows/describe-key-rows'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'

@@ -18,7 +18,7 @@ import {
   TypesWidened,
 } from '@sluice/row-stream'
 import type { CsvThreadJob, CsvResult, OpenedFile } from './csv-thread-job.ts'
-import { columnsWithNames } from './columns-with-names.ts'
+import { columnsWithNames } from './name-columns.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
 /** Options for reading a file. Absent options are detected, see packages/file-formats/src/delimited/OPTIONS.md. */

@@ -13,7 +13,7 @@ import { defaultDelimitedLimits } from '../delimited/limits.ts'
 import type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
 import { receiveRows, startReaderThread } from '../start-reader-thread.ts'
 import { reportValues } from './csv-source.ts'
-import { columnsWithNames } from './columns-with-names.ts'
+import { columnsWithNames } from './name-columns.ts'
 import type { SimilarTextsJob, SimilarTextsResult, TextPartsJob, TextPartsResult } from './run-csv-thread-job.ts'
 
 export type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'

@@ -1,15 +1,15 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { type ByteSource, truncateAfter, catchTruncatedRead } from '../spool/byte-source.ts'
 import type { RowOutput } from '../spool/rejects-file.ts'
-import type { ConversionJob } from '../format/converted-upload.ts'
+import type { ConversionJob } from '../format/conversion-job.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'
 import { ByteWindow, formatBytes } from './byte-window.ts'
 import { JsonColumns } from './json-columns.ts'
 import { JsonCursor } from './json-cursor.ts'
-import { JsonPass } from './json-record.ts'
-import { type JsonShape, detectShape } from './json-shape.ts'
-import { walkArray, walkLines, walkSequence } from './walk-values.ts'
+import { JsonPass } from './json-pass.ts'
+import { type JsonShape, detectShape } from './detect-json-shape.ts'
+import { walkArray, walkLines, walkSequence } from './walk-json-rows.ts'
 
 /** The number of bytes at the start that determine the first header. */
 const headerSampleBytes = 1024 * 1024

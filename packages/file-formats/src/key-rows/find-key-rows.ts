@@ -1,4 +1,4 @@
-import { columnsWithNames } from '../csv/columns-with-names.ts'
+import { columnsWithNames } from '../csv/name-columns.ts'
 import { type PreviewCell, readTuples } from '../cells/read-tuples.ts'
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
 import { DelimitedReader } from '../delimited/delimited-reader.ts'

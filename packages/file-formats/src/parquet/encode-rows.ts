@@ -14,7 +14,7 @@ import {
   type StoredType,
 } from '@sluice/row-stream'
 import type { JobPort } from '../reader-thread-protocol.ts'
-import type { ParquetFile } from './footer.ts'
+import type { ParquetFile } from './parquet-file.ts'
 import type { ParquetLimits } from './limits.ts'
 import { FileProblem } from './file-problems.ts'
 import { type RowBatch, RowGroups } from './row-groups.ts'

@@ -1,6 +1,6 @@
 import type { PreviewCell } from '../cells/read-tuples.ts'
 import type { CsvGuesses } from '@sluice/contracts'
-import type { FoundSheet } from '../format/converted-upload.ts'
+import type { FoundSheet } from '../format/conversion-job.ts'
 import type { Column, ColumnFacts, RejectedRow } from '@sluice/row-stream'
 
 export type { PreviewCell }

@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import type { ConvertedFile, ConversionJob, ConversionResult } from '../format/converted-upload.ts'
+import type { ConvertedFile, ConversionJob, ConversionResult } from '../format/conversion-job.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
 
 /**

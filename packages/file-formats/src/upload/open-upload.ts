@@ -1,7 +1,7 @@
 import type { ColumnOptions } from '../delimited/dialect/delimited-options.ts'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type RejectedRow, SourceProblem } from '@sluice/row-stream'
-import type { FoundSheet, ConvertedFile } from '../format/converted-upload.ts'
+import type { FoundSheet, ConvertedFile } from '../format/conversion-job.ts'
 import { unreadSheets } from '../excel/choose-sheet.ts'
 import { assertFormat, detectFormat, detectionBytes, type UploadFormat } from '../format/detect-format.ts'
 import { defaultUploadLimits, type UploadLimits } from '../spool/upload-limits.ts'

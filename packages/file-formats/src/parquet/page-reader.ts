@@ -2,7 +2,7 @@ import { brotliDecompressSync, crc32, gunzipSync, zstdDecompressSync } from 'nod
 import type { ColumnMetaData, CompressionCodec, Encoding, PageHeader } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
 import { parquetHeader } from 'hyparquet/src/column.js'
-import type { ParquetFile } from './footer.ts'
+import type { ParquetFile } from './parquet-file.ts'
 import { countBits, HybridReader } from './rle-hybrid.ts'
 import type { MemoryBudget } from './limits.ts'
 import type { SchemaLeaf } from './schema.ts'
