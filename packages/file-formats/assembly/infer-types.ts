@@ -43,7 +43,7 @@ function observeValue(state: usize, from: usize, to: usize): void {
   widenDigits(state, <i32>integerDigits, <i32>scale)
 }
 
-// `true` and `fals` as integers: the first letter is the lowest byte.
+// `true` and `fals` as integers: the first character is the lowest byte.
 const TRUE: u32 = 0x65757274
 const FALS: u32 = 0x736c6166
 const E: u8 = 101

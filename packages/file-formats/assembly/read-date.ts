@@ -1,3 +1,4 @@
+import { POINT } from './ascii'
 /** Bits for date formats, because a value may have two of them. src/delimited/column-state.ts has the same list. */
 export const YEAR_DASHES: u8 = 1
 export const YEAR_SLASHES: u8 = 2
@@ -10,7 +11,6 @@ export const MONTH_DASHES: u8 = 64
 export const DIGITS_ONLY: u8 = 128
 
 const DASH: u8 = 45
-const POINT: u8 = 46
 const SLASH: u8 = 47
 
 /** Larger than every year, month, day, hour, minute and second, so that range checks reject it. */
@@ -43,7 +43,7 @@ export let dateBytes: usize = 10
 
 /**
  * Reads a date of the Gregorian calendar at the start of a value, in one of the allowed formats. Sets `days`,
- * `foundDateFormats` and `dateBytes`. Returns false if there is no such date.
+ * `foundDateFormats` and `dateBytes`. Returns false unless it finds such a date.
  */
 export function readDate(from: usize, to: usize, allowedFormats: u8): bool {
   if (allowedFormats == DIGITS_ONLY) {

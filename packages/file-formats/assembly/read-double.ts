@@ -1,16 +1,13 @@
+import { PLUS, MINUS, LOWER_E } from './ascii'
 import { POWERS } from './memory-layout'
 import { decimal } from './read-number'
-
-const MINUS: u8 = 45
-const PLUS: u8 = 43
-const LOWER_E: u8 = 101
 
 const SIGN_BIT: u64 = (<u64>1) << 63
 
 /** The powers of ten in POWERS. */
 const MIN_POWER: i32 = -342
 const MAX_POWER: i32 = 308
-/** A result that is no finite number: 128 bits do not suffice to find the nearest double. */
+/** Means that 128 bits do not suffice to find the nearest double. */
 const UNDECIDED: u64 = ~(<u64>0)
 
 /**

@@ -1,3 +1,4 @@
+import { PLUS, MINUS, ZERO, LOWER_E } from './ascii'
 import { DECIMAL, DOUBLE, INTEGER, TEXT } from './column-state'
 
 /** Codes for the smallest integer type that an integer fits. */
@@ -10,11 +11,6 @@ export const EXCEEDS_BIGINT: u8 = 3
 export const MAX_PRECISION: i32 = 38
 /** Longer texts are never numbers. */
 export const MAX_NUMBER_BYTES: i32 = 128
-
-const MINUS: u32 = 45
-const PLUS: u32 = 43
-const ZERO: u8 = 48
-const LOWER_E: u8 = 101
 
 /** The decimal sign as a byte: point or comma. */
 export let decimal: u8 = 46

@@ -1,14 +1,11 @@
+import { SPACE, PLUS, MINUS, POINT } from './ascii'
 import { DATE, TEXT, TIMESTAMP, TIMESTAMPTZ } from './column-state'
 import { dateBytes, days, readDate, foundDateFormats, twoDigits } from './read-date'
 import { recordDate, recordTime } from './record-source-formats'
 
 export { days, looksLikeDate, foundDateFormats } from './read-date'
 
-const MINUS: u8 = 45
-const PLUS: u8 = 43
-const POINT: u8 = 46
 const COLON: u8 = 58
-const SPACE: u8 = 32
 const T: u8 = 84
 const Z: u8 = 90
 

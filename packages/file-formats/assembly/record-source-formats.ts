@@ -1,14 +1,10 @@
+import { SPACE, PLUS, MINUS, ZERO } from './ascii'
 /*
  * Records how the written values of a column are printed in the text. src/delimited/source-formats makes a format of
  * it. In the state of a column, where 0 means that no value was written yet: flags u16 @16, date formats u8 @18, the
  * digits of integers with leading zeros u8 @22, the digits of the shortest other integer u8 @20 (as 20 minus the
  * digits), the digits after the point u8 @21 (plus 1), the text of the time zone u64 @24.
  */
-
-const SPACE: u8 = 32
-const PLUS: u8 = 43
-const MINUS: u8 = 45
-const ZERO: u8 = 48
 
 /** At least one value was written. Not set for inferred integers, because an integer is printed in only one format. */
 const VALUE: u32 = 1
@@ -35,8 +31,7 @@ const MIXED_ZONES: u32 = 2048
 
 /**
  * Booleans. ALL_PAIRS has a bit for each pair of words, such as yes and no. A bit is set once a value has a word of
- * another pair. The other flags say that a word is not in lowercase, not in uppercase, or not with an uppercase first
- * letter only.
+ * another pair. The other flags say that a word is not in lowercase, not in uppercase, or not capitalised.
  */
 const ALL_PAIRS: u32 = 0x7e
 const NOT_LOWER: u32 = 0x80
@@ -143,7 +138,7 @@ const PAIR_OF_DIGITS: i32 = 5
 
 /**
  * Records how a boolean is printed. `pair` is the index of its word in write-boolean.ts, `length` its length.
- * `uppercaseBits` has bit 5 of each byte that is an uppercase letter.
+ * `uppercaseBits` has bit 5 of each byte that is uppercase.
  */
 @inline export function recordBoolean(state: usize, pair: i32, length: i32, uppercaseBits: u64): void {
   const pairBit = (<u32>2) << pair

@@ -1,7 +1,7 @@
 import { recordBoolean } from './record-source-formats'
 import { DOES_NOT_FIT } from './value-result-codes'
 
-/** The bit that makes an ASCII letter lowercase, in each byte of a word. Digits have it too. */
+/** The bit that makes a character from A to Z lowercase, in each byte of a word. Digits have it too. */
 const LOWERCASE_BITS: u64 = 0x2020202020
 /** The length of `false`, the longest word. */
 const MAX_WORD_BYTES: usize = 5
@@ -26,7 +26,7 @@ export function writeBoolean(out: usize, from: usize, to: usize, inferred: bool,
   return 1
 }
 
-// The words as integers: the first letter is the lowest byte.
+// The words as integers: the first character is the lowest byte.
 const TRUE: u64 = 0x65757274
 const T: u64 = 0x74
 const YES: u64 = 0x736579

@@ -1,11 +1,8 @@
+import { PLUS, MINUS, ZERO } from './ascii'
 import { doubleBits, integerDigitsWithoutExponent, readDouble } from './read-double'
 import { DOES_NOT_FIT } from './value-result-codes'
 import { looksLikeCode, MAX_NUMBER_BYTES } from './read-number'
 import { DOUBLE_DIGITS } from './column-type'
-
-const PLUS: u8 = 43
-const MINUS: u8 = 45
-const ZERO: u8 = 48
 
 /**
  * Writes a number as the nearest double. Returns the length, or DOES_NOT_FIT. In a column with an inferred type, a

@@ -1,10 +1,8 @@
+import { PLUS, MINUS, ZERO } from './ascii'
 import { AS_INTEGER, AS_SMALLINT, widenDigits } from './column-state'
 import { recordInteger } from './record-source-formats'
 import { DOES_NOT_FIT } from './value-result-codes'
 
-const MINUS: u8 = 45
-const PLUS: u8 = 43
-const ZERO: u8 = 48
 /** The digits of the largest 64-bit integer. */
 const MAX_DIGITS: usize = 19
 

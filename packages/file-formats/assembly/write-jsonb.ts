@@ -9,7 +9,7 @@ const JSONB_VERSION: u8 = 1
 
 /**
  * Writes the version byte of binary JSONB at `out`. The caller has already written the JSON text, of `length` bytes,
- * behind it. Returns the length of both, or REJECTS_ROW for JSON that PostgreSQL cannot store.
+ * after it. Returns the length of both, or REJECTS_ROW for JSON that PostgreSQL cannot store.
  */
 export function completeJsonb(out: usize, length: i32, state: usize): i32 {
   const isChecked = (checkAt(state) & VALID_JSON) != 0

@@ -1,13 +1,9 @@
+import { PLUS, MINUS, ZERO, LOWER_E } from './ascii'
 import { widenDigits } from './column-state'
 import { WITHOUT_EXPONENT, WITHOUT_EXPONENT_BYTES } from './memory-layout'
 import { decimal } from './read-number'
 import { recordDecimal } from './record-source-formats'
 import { DOES_NOT_FIT } from './value-result-codes'
-
-const PLUS: u8 = 43
-const MINUS: u8 = 45
-const ZERO: u8 = 48
-const LOWER_E: u8 = 101
 
 /** The maximum bytes of a number. A DECIMAL column has at most 38 digits. */
 const MAX_TEXT_BYTES: usize = 400

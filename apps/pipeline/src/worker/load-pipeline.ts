@@ -458,7 +458,7 @@ async function readTransformation(
 }
 
 /**
- * Returns the runs whose staging tables must not be dropped. This run is not among them if its attempt is current,
+ * Returns the runs that still need their staging tables. This run is not among them if its attempt is current,
  * because the staging tables of its earlier attempts are dropped before it loads again.
  */
 async function listRunsWithStaging(

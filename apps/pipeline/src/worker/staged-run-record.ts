@@ -13,7 +13,7 @@ import type { PipelineToLoad } from './read-pipeline.ts'
 import type { RunAttempt } from './run-handler.ts'
 
 /**
- * What is known about the rows of a run besides the ledger in the warehouse. Stored as JSON, so the names of the fields
+ * Facts about the rows of a run that the ledger in the warehouse does not contain. Stored as JSON, so the names of the fields
  * cannot change.
  */
 export interface RunCounts {

@@ -1,3 +1,4 @@
+import { PLUS, MINUS, POINT, ZERO, LOWER_E } from '../ascii'
 import { MAX_DEPTH, OPEN_BRACKETS } from './json-memory'
 
 /** Results of a scan instead of a position: the available bytes end too early, or they are not valid JSON. */
@@ -225,14 +226,9 @@ export function parseEscapedUnit(from: usize): i32 {
 }
 
 const LOWER_A: u8 = 97
-const LOWER_E: u8 = 101
 const LOWER_F: u8 = 102
 const LOWER_N: u8 = 110
 const LOWER_T: u8 = 116
-const MINUS: u8 = 45
-const PLUS: u8 = 43
-const POINT: u8 = 46
-const ZERO: u8 = 48
 
 @inline function isDigit(byte: u8): bool {
   return byte >= 48 && byte <= 57
@@ -248,7 +244,7 @@ const ZERO: u8 = 48
   return reportSyntaxError(VALUE_EXPECTED, from)
 }
 
-// The words as integers: the first letter is the lowest byte.
+// The words as integers: the first character is the lowest byte.
 const TRUE: u64 = 0x65757274
 const FALSE: u64 = 0x65736c6166
 const NULL: u64 = 0x6c6c756e
@@ -257,8 +253,8 @@ const NULL: u64 = 0x6c6c756e
 function scanWord(word: u64, length: usize, from: usize, end: usize): i32 {
   for (let i: usize = 0; i < length; i++) {
     if (from + i >= end) return ENDS_EARLY
-    const letter = <u8>(word >> (<u64>i * 8))
-    if (load<u8>(from + i) != letter) return reportSyntaxError(VALUE_EXPECTED, from)
+    const character = <u8>(word >> (<u64>i * 8))
+    if (load<u8>(from + i) != character) return reportSyntaxError(VALUE_EXPECTED, from)
   }
   return <i32>(from + length)
 }

@@ -108,7 +108,7 @@ const nonFiniteNames: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinit
 /** A number with more characters is printed as `1.5e+2000`, with at most this many digits. */
 const maxNumberLength = 1000
 const digitsPerGroup = 4
-const negativeSign = 0x4000
+const negativeNumericSign = 0x4000
 
 /** A number as PostgreSQL's binary numeric stores it, in groups of four decimal digits. */
 interface NumericGroups {
@@ -128,7 +128,7 @@ function readNumeric(value: Buffer): string {
   const nonFiniteName = nonFiniteNames[sign]
   if (nonFiniteName !== undefined) return nonFiniteName
   const groups = Array.from({ length: groupCount }, (_, index) => value.readInt16BE(8 + index * 2))
-  const number = { groups, weight, decimalPlaces, isNegative: sign === negativeSign }
+  const number = { groups, weight, decimalPlaces, isNegative: sign === negativeNumericSign }
   const isLong = Math.max(0, weight + 1) * digitsPerGroup + decimalPlaces > maxNumberLength
   return isLong ? formatWithExponent(number) : formatWithoutExponent(number)
 }

@@ -47,7 +47,7 @@ export async function walkArray(
   throw cursor.syntaxProblem('the document has more text after its end', window.from)
 }
 
-/** Processes the elements of an array, whose opening bracket was read, up to its closing bracket. */
+/** Processes the elements of an array up to its closing bracket. */
 async function takeArrayElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   const { window } = cursor
   for (;;) {

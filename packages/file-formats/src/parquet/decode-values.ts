@@ -36,8 +36,7 @@ const maxPooledBytes = 64 * 1024
 const physicalTypeWidths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
 /**
- * Decodes the body of a page, at most `maxValues` values. `maxOutputBytes` limits the output of DELTA_BYTE_ARRAY, whose
- * values may become much longer than the body. Throws for invalid bytes.
+ * Decodes the body of a page, at most `maxValues` values. `maxOutputBytes` limits the output of DELTA_BYTE_ARRAY; its values may become much longer than the body. Throws for invalid bytes.
  */
 export function decodeValues(
   body: Uint8Array,
@@ -93,7 +92,7 @@ function decodeBooleans(body: Uint8Array, encoding: Encoding, maxValues: number)
   return bits
 }
 
-/** Decodes values whose first bytes come first, then all second bytes, and so on. */
+/** Decodes values that are stored as all first bytes, then all second bytes, and so on. */
 function decodeByteStreamSplit(body: Uint8Array, width: number): Uint8Array {
   const count = Math.floor(body.length / width)
   const bytes = new Uint8Array(count * width)

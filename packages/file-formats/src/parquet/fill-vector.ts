@@ -15,7 +15,7 @@ import { parseFloat16 } from 'hyparquet/src/convert.js'
 import type { ValueFormat, LeafType } from './schema.ts'
 import type { ByteValues, DecodedValues, FixedValues } from './decode-values.ts'
 
-/** Is told about individual values while a vector is filled. */
+/** Receives reports about individual values while a vector is filled. */
 export interface ConversionReporter {
   /** The warehouse cannot store the value of the row. */
   reportFault(row: number, reason: string): void

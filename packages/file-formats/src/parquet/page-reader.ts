@@ -184,7 +184,7 @@ export class PageReader {
 /** Returns the position of a chunk's first page: the dictionary page if there is one, otherwise the first data page. */
 function findChunkStart(chunk: ColumnMetaData): number {
   const { dictionary_page_offset: dictionaryOffset, data_page_offset: dataOffset } = chunk
-  // Some writers store 0 if there is no dictionary page.
+  // Some writers store 0 if the chunk has no dictionary page.
   const hasDictionary = dictionaryOffset !== undefined && dictionaryOffset > 0n && dictionaryOffset < dataOffset
   return Number(hasDictionary ? dictionaryOffset : dataOffset)
 }

@@ -42,7 +42,7 @@ export class HybridReader {
     }
   }
 
-  /** Reads the header of the next run. Bit 0 of the header tells a packed run from a repeated run. */
+  /** Reads the header of the next run. Bit 0 of the header is set for a packed run. */
   #startRun(): void {
     // Values of zero bits are all 0, so writers may leave out their runs.
     if (this.#width === 0 && this.#at >= this.#end) {

@@ -149,11 +149,11 @@ export function findListElement(list: SchemaNode): { repeated: SchemaNode; eleme
   return isNamedByOldWriter ? { repeated } : { repeated, element: child }
 }
 
-/** How the bytes of a leaf's values, in PLAIN encoding, are interpreted. */
+/** The interpretation of the bytes of a leaf's values, in PLAIN encoding. */
 export type ValueFormat =
   | { name: 'boolean' }
   | { name: 'int32' | 'uint32' }
-  /** A 32-bit integer whose annotation allows only the values from `min` to `max`. */
+  /** A 32-bit integer with an annotation that allows only the values from `min` to `max`. */
   | { name: 'small-int'; min: number; max: number }
   | { name: 'int64' | 'float16' | 'float' | 'double' | 'date' | 'int96' }
   /** Unscaled integers of at most `maxDigits` digits. */

@@ -28,14 +28,14 @@ export async function previewRowStream(
   }
   for await (const rowStream of read(report, signal)) {
     // Returns in the first iteration: the other row streams are not read.
-    const preview = await readFirstRows(rowStream, maxRows)
+    const preview = await previewFirstRows(rowStream, maxRows)
     return { ...preview, rejected, notes }
   }
   return { columns: [], rows: [], rejected, notes, complete: true }
 }
 
 /** Returns the first `maxRows` rows of a stream. If the types are too narrow, reads the rows again with wider types. */
-async function readFirstRows(
+async function previewFirstRows(
   { columns, content }: RowStream,
   maxRows: number,
 ): Promise<Pick<SourcePreview, 'columns' | 'rows' | 'complete'>> {

@@ -49,7 +49,7 @@ export class RejectsFile {
  */
 export async function* readRejects(descriptor: number): AsyncGenerator<RejectedRow[], void, void> {
   const chunk = Buffer.allocUnsafe(readBytes)
-  /** The start of a row whose end is in the next chunk. */
+  /** The start of a row that ends in the next chunk. */
   let pendingBytes = Buffer.alloc(0)
   for (let position = 0; ; ) {
     const { bytesRead } = await readAt(descriptor, chunk, 0, chunk.length, position)

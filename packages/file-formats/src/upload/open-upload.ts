@@ -117,7 +117,7 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
 }
 
 /**
- * Converts an upload to a temporary file, and opens that. Throws SourceProblem, also if the upload changes meanwhile.
+ * Converts an upload to a temporary file, and opens that. Throws SourceProblem, also if the upload changes during the conversion.
  */
 async function openConverted(
   upload: UploadToOpen,

@@ -3,7 +3,7 @@ const negativeSign = 0x4000
 const notANumber = 0xc000
 const positiveInfinity = 0xd000
 const negativeInfinity = 0xf000
-const headerBytes = 8
+const numericHeaderBytes = 8
 /** Up to this scale, a fraction that is padded to groups of four digits is an exact JavaScript number. */
 const exactScale = 12
 
@@ -27,13 +27,13 @@ export class NumericBuffer {
   /** Appends `unscaled` × 10^-`scale`. Creates no objects for numbers below 2^53. */
   push(unscaled: number | bigint, scale: number): void {
     if (typeof unscaled === 'bigint' || scale > exactScale) return this.pushText(String(unscaled), scale)
-    const start = this.#reserve(headerBytes + 2 * 8)
+    const start = this.#reserve(numericHeaderBytes + 2 * 8)
     const view = this.#view
     const magnitude = Math.abs(unscaled)
     const powerOfTen = 10 ** scale
     let whole = scale === 0 ? magnitude : Math.floor(magnitude / powerOfTen)
     let fraction = magnitude - whole * powerOfTen
-    let position = start + headerBytes
+    let position = start + numericHeaderBytes
     let weight = -1
     if (whole > 0) {
       weight = findWeight(whole)
@@ -52,7 +52,7 @@ export class NumericBuffer {
         const digit = Math.floor(fraction / unit)
         fraction -= digit * unit
         // Leading zeros are not written; they only change the weight.
-        if (position === start + headerBytes && digit === 0) {
+        if (position === start + numericHeaderBytes && digit === 0) {
           weight--
           continue
         }
@@ -71,12 +71,12 @@ export class NumericBuffer {
     const fraction = digits.slice(digits.length - scale)
     const alignedDigits =
       whole.padStart(Math.ceil(whole.length / 4) * 4, '0') + fraction.padEnd(Math.ceil(scale / 4) * 4, '0')
-    const start = this.#reserve(headerBytes + alignedDigits.length / 2)
+    const start = this.#reserve(numericHeaderBytes + alignedDigits.length / 2)
     let weight = Math.ceil(whole.length / 4) - 1
-    let position = start + headerBytes
+    let position = start + numericHeaderBytes
     for (let from = 0; from < alignedDigits.length; from += 4) {
       const group = Number(alignedDigits.slice(from, from + 4))
-      if (position === start + headerBytes && group === 0) {
+      if (position === start + numericHeaderBytes && group === 0) {
         weight--
         continue
       }
@@ -97,15 +97,15 @@ export class NumericBuffer {
   }
 
   #pushNotFinite(value: number): void {
-    const start = this.#reserve(headerBytes)
+    const start = this.#reserve(numericHeaderBytes)
     const infinity = value > 0 ? positiveInfinity : negativeInfinity
-    this.#finish(start, start + headerBytes, 0, Number.isNaN(value) ? notANumber : infinity, 0)
+    this.#finish(start, start + numericHeaderBytes, 0, Number.isNaN(value) ? notANumber : infinity, 0)
   }
 
   /** Removes the zero groups at the end of the numeric from `start` to `end`, and writes its header. */
   #finish(start: number, end: number, weight: number, sign: number, scale: number): void {
     const view = this.#view
-    const groupsStart = start + headerBytes
+    const groupsStart = start + numericHeaderBytes
     let groupsEnd = end
     while (groupsEnd > groupsStart && view.getInt16(groupsEnd - 2) === 0) groupsEnd -= 2
     const groupCount = (groupsEnd - groupsStart) / 2

@@ -6,7 +6,7 @@ export interface SpareThread {
   keep(): Disposable
   /** True if an object from `keep` has not been disposed yet. */
   readonly isKept: boolean
-  /** Removes the idle thread from the pool and returns it. Returns undefined if there is none. */
+  /** Removes the idle thread from the pool and returns it. Returns undefined without an idle thread. */
   take(): Worker | undefined
   /** Returns a thread to the pool after its job. */
   returnThread(worker: Worker): void

@@ -108,7 +108,7 @@ const isNotReported = (runnable: unknown, since: unknown) => sql<boolean>`
     select from alerts a where a.runnable_id = ${runnable} and a.event = 'NO_SUCCESS' and a.created_at > ${since})`
 
 /**
- * Writes the alert. Returns 1. Returns 0 without writing it if another process wrote it, if there are no recipients, or
+ * Writes the alert. Returns 1. Returns 0 without writing it if another process wrote it, without recipients, or
  * if the limit of emails is reached. The lock on the object's row prevents a second email.
  */
 async function writeAlert(db: Kysely<DB>, row: OverdueRunnable, now: Date): Promise<number> {
